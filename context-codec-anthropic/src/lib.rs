@@ -1,8 +1,10 @@
-//! Messages in Anthropic's wire form, both directions.
+//! A codec for the wire form of Anthropic's Messages API.
 //!
-//! [`messages`] is the form of the Messages API: whole requests, answers and streams with
-//! [`MessagesCodec`](messages::MessagesCodec), and single messages. Everything here is pure and
-//! synchronous: the same request gives the same bytes. No request is sent from here.
+//! [`messages`] holds [`MessagesCodec`](messages::MessagesCodec), which translates whole requests,
+//! answers and streams, and functions for single messages. To *lower* is to translate a
+//! [`ModelRequest`](context_core::ModelRequest) into the body that the provider takes; to *lift* is
+//! the reverse, from the provider's body to a `ModelRequest`. Everything here is pure and
+//! synchronous: the same request gives the same bytes, and no request is sent.
 //!
 //! ```
 //! use context_codec_anthropic::messages;

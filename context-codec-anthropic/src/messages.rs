@@ -1,7 +1,9 @@
-//! The Messages API: whole request bodies, answers and streams, and single message objects.
+//! The codec of the Messages API: whole request bodies, answers and streams, and single message
+//! objects.
 //!
 //! [`MessagesCodec`] translates requests and answers; [`lift`], [`lower`] and [`lower_source`]
-//! single messages, as transcripts hold them.
+//! translate single messages, as transcripts hold them. To *lower* is to translate from the
+//! canonical form to the provider's wire form; to *lift* is the reverse.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
@@ -14,11 +16,11 @@
 //! | `thinking`, `redacted_thinking` | a reasoning part with signature, or encrypted |
 //! | `tool_use`, `tool_result` | a tool call, a tool result |
 //! | `cache_control`, `citations`, `context`, `caller` and so on of these | metadata of the part, under `anthropic.` and the key; sent again |
-//! | blocks of server tools, and any other | an opaque part, which goes back to this provider as it is |
+//! | blocks of server tools, and any other | an opaque part, which is sent back to this provider unchanged |
 //!
 //! | in a body | in a request |
 //! | --- | --- |
-//! | `model`, `max_tokens`, `temperature`, `stream` | the same; without `max_tokens`, [`DEFAULT_MAX_TOKENS`] are asked for |
+//! | `model`, `max_tokens`, `temperature`, `stream` | the same; without `max_tokens`, [`DEFAULT_MAX_TOKENS`] is sent |
 //! | `system` | [`system`](context_core::ModelRequest::system) |
 //! | `tools` with an `input_schema` | functions; other keys are metadata under `anthropic.` |
 //! | other `tools` | opaque tools |
@@ -30,50 +32,50 @@
 //!
 //! A request is [repaired](context_core::normalize) by [`RULES`] first. Then:
 //!
-//! * Results in a row, and what the user says right behind them, are one message, results first.
-//!   Other neighbours of one role stay apart. System messages in front become part of the system
-//!   prompt.
-//! * No text is blank, also within results. What the user or the assistant says is always written
-//!   in blocks, so that a mark that moves on does not change it.
-//! * An error is text: media that came with it follow the results.
-//! * Thoughts go back only if they are this provider's and signed or encrypted, in their places,
-//!   and never as the end of the assistant's turn. A prefill ends without white space.
-//! * Images are JPEG, PNG, GIF or WebP in Base64, at an address or in a file; documents are PDF,
+//! * Consecutive results, and the user's content right after them, become one message, results
+//!   first. Other neighbours of one role stay separate. System messages in front become part of the
+//!   system prompt.
+//! * No text is blank, not even within results. Content of the user or the assistant is always
+//!   written in blocks, so that moving a cache mark does not change it.
+//! * A failed result is text only: media that came with it follow the results.
+//! * Thoughts are sent back only if they are this provider's and signed or encrypted, in their
+//!   places, and never at the end of the assistant's turn. A prefill ends without white space.
+//! * Images are JPEG, PNG, GIF or WebP in Base64, at an address or in a file. Documents are PDF,
 //!   text, at an address or in a file. Audio is left out.
-//! * Blocks of server tools go back in pairs. A use without result waits only at the end of an
-//!   answer that was paused, or while the application answers calls that the tool made.
-//! * [Cache marks](context_core::model::CacheMarks) are at most [`MAX_CACHE_MARKS`], those of
-//!   tools, of the system prompt, of the whole body and those that parts [carry](CACHE_KEY)
-//!   included; the wanted ones count more than the carried ones, the last ones more than the first.
-//!   `Auto` marks the system prompt (or the last tool) and the last two messages of the user. Where
-//!   a block cannot carry one, the nearest before it does. Marks of an hour stand in front of those
-//!   of five minutes.
+//! * Blocks of server tools are sent back in pairs. A use without a result is allowed only at the
+//!   end of an answer that was paused, or while the application answers calls that the tool made.
+//! * [Cache marks](context_core::model::CacheMarks) are at most [`MAX_CACHE_MARKS`], including
+//!   those of tools, of the system prompt, of the whole body and those that parts
+//!   [carry](CACHE_KEY). Requested marks take precedence over carried ones, later ones over earlier
+//!   ones. `Auto` marks the system prompt (or the last tool) and the last two messages of the user.
+//!   If a block cannot carry a mark, the nearest block before it does. One-hour marks stand in
+//!   front of five-minute marks.
 //!
-//! What is left out or changed is told in diagnostics.
+//! Diagnostics report everything that is left out or changed.
 //!
-//! # The way back
+//! # Exact restoration
 //!
-//! [`lower_source`](context_core::MessageCodec::lower_source) writes what was read: whatever a
-//! message or a request cannot hold (nulls, unknown keys, how a number was written) is kept as a
-//! [difference](SOURCE_KEY) to the plain form. If it was edited since, so that the difference no
-//! longer fits, the plain form is what counts and a diagnostic says so.
+//! [`lower_source`](context_core::MessageCodec::lower_source) writes the value that was read:
+//! everything that a message or a request cannot hold (nulls, unknown keys, the spelling of a
+//! number) is kept as a [difference](SOURCE_KEY) to the plain form. If the message was edited since
+//! and the difference no longer fits, the plain form is written and a diagnostic says so.
 //!
-//! A body that is read and [sent](context_core::MessageCodec::lower) is equal to what was read, or
-//! differs in these ways. The counts are of 70 recorded bodies, 64 of which are equal:
+//! A body that is lifted and [lowered](context_core::MessageCodec::lower) is equal to its source,
+//! or differs in these ways. The counts are of 70 recorded bodies, 64 of which are equal:
 //!
 //! | difference | count |
 //! | --- | --- |
-//! | a system message between others is said by the user, within `<system>` | 6 |
+//! | a system message between others becomes a user message, within `<system>` | 6 |
 //! | a change of tools (`tool_addition`) between messages is left out | 1 |
-//! | what the user says behind results is one message with them | 1 |
+//! | the user's content after results becomes one message with them | 1 |
 //! | `max_tokens` is sent where there was none: the body was for counting tokens | 1 |
 //! | blank texts, nulls and `is_error` that is not a boolean are left out | 0 |
-//! | a text that was no block is written as one | 0 |
+//! | a text that was not a block is written as one | 0 |
 //! | `output_format` is written as `output_config.format` | 0 |
 //!
 //! # Answers
 //!
-//! A stream gives the same message as the whole answer. What a broken stream leaves can be sent:
+//! A stream gives the same message as the whole answer. The message of a broken stream can be sent:
 //! calls whose input is cut off, thoughts without signature and server tools without result are
 //! dropped.
 
@@ -103,39 +105,37 @@ use serde_json::value::RawValue;
 use self::form::Mode;
 use self::read::Place;
 
-/// The metadata key under which the difference to a source is kept, as a [`JsonPatch`]: of a
-/// message object for a message, of a body without its messages for a request.
+/// The metadata key for the difference to a source, a [`JsonPatch`]: of a message object for a
+/// message, of a body without its messages for a request.
 pub const SOURCE_KEY: &str = "anthropic.source";
 
-/// The metadata key of an assistant's message under which the facts about the response are kept: an
-/// object of `id`, `type`, `model`, `stop_reason`, `stop_sequence` and `usage`, as far as they were
-/// there. A message of an [`Answer`](context_core::Answer) has there whatever else was said beside
+/// The metadata key of an assistant message for the facts about the response: an object of `id`,
+/// `type`, `model`, `stop_reason`, `stop_sequence` and `usage`, as far as they were present. A
+/// message of an [`Answer`](context_core::Answer) has all other keys of the response there, except
 /// its content.
 pub const RESPONSE_KEY: &str = "anthropic.response";
 
-/// The metadata key of a request under which the other keys of its body are, such as `thinking` or
-/// `metadata`.
+/// The metadata key of a request for the other keys of its body, such as `thinking` or `metadata`.
 pub const BODY_KEY: &str = "anthropic.body";
 
-/// The metadata key of a request that says whether calls may come in parallel:
-/// `disable_parallel_tool_use` of the body's choice of tools.
+/// The metadata key of a request for `disable_parallel_tool_use` of the body's tool choice: whether
+/// parallel calls are disabled.
 pub const PARALLEL_KEY: &str = "anthropic.disable_parallel_tool_use";
 
-/// The metadata key of a part or a tool under which its own cache mark is kept.
+/// The metadata key of a part or a tool for its own cache mark.
 pub const CACHE_KEY: &str = "anthropic.cache_control";
 
-/// The metadata key of a text under which its citations are kept, and of a document under which it
-/// is said whether it may be cited.
+/// The metadata key of a text for its citations, and of a document for whether it may be cited.
 pub const CITATIONS_KEY: &str = "anthropic.citations";
 
-/// How many tokens of answer are asked for if a request does not say: the provider demands a
-/// number. Whoever keeps a budget reserves as much.
+/// The `max_tokens` of a request that does not set them: the provider requires a number. A caller
+/// that keeps a budget reserves as much.
 pub const DEFAULT_MAX_TOKENS: u64 = 4_096;
 
-/// How many cache marks the provider takes.
+/// Maximum number of cache marks that the provider accepts.
 pub const MAX_CACHE_MARKS: usize = 4;
 
-/// What the provider demands of a history.
+/// The provider's rules for a history.
 pub const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.system_anywhere = false;
@@ -148,14 +148,14 @@ pub const RULES: HistoryRules = {
     rules
 };
 
-/// Whose opaque blocks and thoughts these are.
+/// The provider of opaque blocks and thoughts of this form.
 const PROVIDER: &str = "anthropic";
-/// Message, result or system text: whether its one text is written as a list of blocks.
+/// Message, result or system text: whether its only text is written as a list of blocks.
 const AS_BLOCKS: &str = "anthropic.blocks";
 /// The keys of a message object that are facts about the response.
 const RESPONSE: [&str; 6] = ["id", "type", "model", "stop_reason", "stop_sequence", "usage"];
 
-/// Result: that it was said not to be an error.
+/// Result: the source says explicitly that it is not an error.
 const IS_ERROR: &str = "anthropic.is_error";
 
 /// A key of a block that is kept in the metadata of its part and sent again.
@@ -174,7 +174,7 @@ const EXTRAS: [Extra; 7] = [
     Extra { key: "citations", metadata: CITATIONS_KEY, kinds: &["text", "document"] },
     Extra { key: "context", metadata: "anthropic.context", kinds: &["document"] },
     Extra { key: "transformations", metadata: "anthropic.transformations", kinds: &["image"] },
-    // Only where it says false, which is not written otherwise.
+    // Kept only for an explicit `false`, which is not written otherwise.
     Extra { key: "is_error", metadata: IS_ERROR, kinds: &["tool_result"] },
     Extra { key: "caller", metadata: "anthropic.caller", kinds: &["tool_use"] },
     Extra {
@@ -184,13 +184,13 @@ const EXTRAS: [Extra; 7] = [
     },
 ];
 
-/// Reads one message object. What has no place in a [`Message`] is kept beside it, so that
-/// [`lower_source`] gives back an equal value.
+/// Lifts one message object. Values that have no place in a [`Message`] are kept in its metadata,
+/// so that [`lower_source`] returns an equal value.
 pub fn lift(original: &Json) -> Result<Lifted, WireError> {
     lift_at(original.as_raw(), &Place::Root)
 }
 
-/// Reads the message object that stands at `place`.
+/// Lifts the message object at `place`.
 fn lift_at(raw: &RawValue, place: &Place<'_>) -> Result<Lifted, WireError> {
     if let Some(message) = plain::message(raw.get()) {
         return Ok(Lifted::new(message, Vec::new()));
@@ -205,13 +205,13 @@ fn lift_at(raw: &RawValue, place: &Place<'_>) -> Result<Lifted, WireError> {
     Ok(Lifted::new(message, diagnostics))
 }
 
-/// Writes a message for sending.
+/// Lowers a message for sending.
 pub fn lower(message: &Message) -> Lowered {
     lower::message(message, Mode::Send)
 }
 
-/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message
-/// that was not lifted is written in full, with what is otherwise not sent.
+/// Writes a message in the form of its source: equal, as a JSON value, to the value that [`lift`]
+/// read. A message that was not lifted is written in full, including the fields that are not sent.
 pub fn lower_source(message: &Message) -> Lowered {
     let Some(patch) = message.metadata.get(SOURCE_KEY) else {
         return lower::message(message, Mode::Source);
@@ -227,12 +227,12 @@ pub fn lower_source(message: &Message) -> Lowered {
     lowered
 }
 
-/// The plain form of a lifted message, which the difference is to.
+/// Returns the plain form of a lifted message, to which the difference applies.
 fn written(message: &Message) -> Json {
     lower::message(message, Mode::Source).messages.pop().unwrap_or_else(wire::null)
 }
 
-/// The JSON of a wire form.
+/// Returns the JSON of a wire form.
 fn json(value: &(impl Serialize + ?Sized)) -> Json {
     Json::from_serialize(value).expect("text keys and JSON values")
 }

@@ -1,18 +1,20 @@
-//! generateContent: bodies to requests and back, contents to messages and back, answers to
-//! messages.
+//! The codec of generateContent: whole bodies, single contents, answers and streams.
+//!
+//! To *lower* is to translate from the canonical form ([`ModelRequest`], [`Message`]) to the
+//! provider's wire form; to *lift* is the reverse.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
 //! | `user`, or no role | [`Role::User`], with function responses in their places |
 //! | `user` that holds `functionResponse` parts and nothing else; `function` | [`Role::Tool`] |
 //! | `model` | [`Role::Assistant`] |
-//! | `text` | a text part; its `thoughtSignature` is kept [beside it](SIGNATURE_KEY) |
+//! | `text` | a text part; its `thoughtSignature` is kept in its [metadata](SIGNATURE_KEY) |
 //! | `text` of a `thought`; a `thoughtSignature` without text | a reasoning part of provider `gemini` |
-//! | `inlineData`, `fileData` of images, sound and documents | image, audio and document parts; what lies with the provider is a reference |
-//! | `functionCall` | a tool call; its `thoughtSignature` is kept beside it and sent with it again |
+//! | `inlineData`, `fileData` of images, sound and documents | image, audio and document parts; files stored by the provider are references |
+//! | `functionCall` | a tool call; its `thoughtSignature` is kept in its metadata and sent with it again |
 //! | `functionResponse` | a tool result: the text of `output` or `error`, else of the only other key, else the JSON of all of it ([remembered](RESPONSE_KEY)); its `parts` are media |
-//! | `mediaResolution`, `videoMetadata`, `partMetadata` beside one of these | [beside the part](PART_KEY), sent again |
-//! | `executableCode`, `codeExecutionResult`, `toolCall`, `toolResponse`, moving pictures, and any other | an opaque part, which goes back to this provider as it is |
+//! | `mediaResolution`, `videoMetadata`, `partMetadata` besides one of these | [metadata of the part](PART_KEY), sent again |
+//! | `executableCode`, `codeExecutionResult`, `toolCall`, `toolResponse`, video, and any other | an opaque part, which is sent back to this provider unchanged |
 //!
 //! | in a body | in a request |
 //! | --- | --- |
@@ -23,46 +25,46 @@
 //! | `generationConfig`: `maxOutputTokens`, `temperature`; `responseMimeType` with `responseJsonSchema` or `responseSchema` | the fields of those names; the form of the answer |
 //! | everything else | under [`BODY_KEY`], sent again |
 //!
-//! Keys are read in camel case and in snake case and written in camel case. The model and whether
-//! the answer comes in events are parts of the address, not of the body.
+//! Keys are read in camel case and in snake case and written in camel case. The model, and whether
+//! the answer is streamed, are parts of the address and not of the body.
 //!
 //! # Calls without ids
 //!
-//! The interface tells calls apart by their names and their order, ids are optional. A call without
-//! one gets an id that is derived from its place in the body, from the id of the answer, or, in a
-//! content alone, from the function's name; a response without one gets that of the first call of
-//! this name in the turn before that is still open. Both are [marked](NO_ID), and written without
-//! id again.
+//! The interface distinguishes calls by their names and their order; ids are optional. A call
+//! without an id gets one derived from its place in the body, from the id of the answer, or, in a
+//! single content, from the function's name. A response without an id gets that of the first call
+//! of this name in the previous turn that is still open. Both are [marked](NO_ID), and written
+//! without an id again.
 //!
 //! # What is sent
 //!
 //! [`GenerateCodec::lower`](MessageCodec::lower) repairs the history, then writes what the provider
-//! takes: a user first, roles in turn, all responses of a turn in one content and before everything
-//! else, no empty parts, inputs that are objects (others become the `value` of one). System
-//! messages in front go to the system instruction. Thoughts of this provider are sent again, signed
-//! or not; those of others are dropped.
+//! accepts: a user first, alternating roles, all responses of a turn in one content and before
+//! everything else, no empty parts, inputs that are objects (others become the `value` of one).
+//! System messages in front become part of the system instruction. Thoughts of this provider are
+//! sent again, signed or not; those of others are dropped.
 //!
-//! Media in results stand within the response if they were read there, or if the model is known to
-//! be of generation 3 or later; else they follow behind all responses of the turn, and the text of
-//! the result says so.
+//! Media in results are written within the response if they were read there, or if the model is
+//! known to be of generation 3 or later. Otherwise they follow after all responses of the turn, and
+//! the text of the result says so.
 //!
 //! Models from generation 3 on refuse the first call of a step if it has no signature, as in a
-//! history that another provider's model wrote. For such models ([`ModelRequest::model`] says so,
-//! or [`UNSIGNED_KEY`]) such a call is written with [`SKIP_SIGNATURE`], the value Google documents
-//! for this case.
+//! history that another provider's model wrote. For such models ([`ModelRequest::model`] or
+//! [`UNSIGNED_KEY`] says so) such a call is written with [`SKIP_SIGNATURE`], the value Google
+//! documents for this case.
 //!
 //! # Spoken answers
 //!
 //! Events of the Live API are read too: `serverContent` and `toolCall`. The words of
-//! `outputTranscription` are one text, pieces of sound are joined where their base64 can be, and
-//! the turn ends with `turnComplete`, `interrupted` or calls. The sum of all counts is what such an
-//! answer cost.
+//! `outputTranscription` become one text, pieces of sound are joined where their Base64 allows it,
+//! and the turn ends with `turnComplete`, `interrupted` or calls. The usage of such an answer is
+//! the sum of all counts.
 //!
-//! # What comes back
+//! # Differences between what was read and what is sent
 //!
 //! [`GenerateCodec::lower_source`](MessageCodec::lower_source) of a lifted body is that body as a
-//! JSON value. What is sent for a lifted body differs from it in these ways, counted over 74
-//! recorded bodies of another client:
+//! JSON value. The body that is sent for a lifted body differs from it in these ways, counted over
+//! 74 recorded bodies of another client:
 //!
 //! | difference | bodies |
 //! | --- | --- |
@@ -99,63 +101,60 @@ use context_core::{Answer, Diagnostic, Json, Message, MessageCodec, ModelRequest
 use self::lower::{Mode, Writer};
 use self::out::Order;
 
-/// Whose opaque blocks and thoughts these are.
+/// The provider of opaque blocks and thoughts of this form.
 const PROVIDER: &str = "gemini";
 
-/// The metadata key under which the difference to the source is kept as a [`JsonPatch`]: of a
-/// message to its content, of a request to its body without the contents.
+/// The metadata key for the difference to the source, a [`JsonPatch`]: of a message to its content,
+/// of a request to its body without the contents.
 pub const SOURCE_KEY: &str = "gemini.source";
 
-/// The metadata key of a request under which other keys of its body are kept, in camel case where
-/// the codec knows them. Within `toolConfig` and `generationConfig` stands what no field of the
-/// request holds.
+/// The metadata key of a request for the other keys of its body, in camel case where the codec
+/// knows them. `toolConfig` and `generationConfig` hold the keys that no field of the request
+/// holds.
 pub const BODY_KEY: &str = "gemini.body";
 
-/// The metadata key of a text, a tool call or media under which their `thoughtSignature` is kept, a
-/// string.
+/// The metadata key of a text, a tool call or media for its `thoughtSignature`, a string.
 pub const SIGNATURE_KEY: &str = "gemini.thought_signature";
 
-/// The metadata key of a part under which an object of the other keys of its wire form is kept.
+/// The metadata key of a part for an object of the other keys of its wire form.
 pub const PART_KEY: &str = "gemini.part";
 
 /// The metadata key of a tool call or result whose source has no id: `true`.
 pub const NO_ID: &str = "gemini.no_id";
 
-/// The metadata key of a tool result under which is kept how its text stood in the response:
-/// `{"key": …}` if under another key than `output` or `error`, `{"json": true}` if as JSON and no
-/// string.
+/// The metadata key of a tool result for the form of its text in the response: `{"key": …}` if
+/// under another key than `output` or `error`, `{"json": true}` if as JSON and not as a string.
 pub const RESPONSE_KEY: &str = "gemini.response";
 
 /// The metadata key of media in a tool result that stood within the response: `true`.
 pub const NESTED: &str = "gemini.nested";
 
-/// The metadata key of a function under which is kept where its schema stood: `"parameters"`, or
-/// `"none"` if it had none.
+/// The metadata key of a function for the place of its schema: `"parameters"`, or `"none"` if it
+/// had none.
 pub const SCHEMA_KEY: &str = "gemini.schema";
 
-/// The metadata key of a function under which an object of the other keys of its declaration is
-/// kept.
+/// The metadata key of a function for an object of the other keys of its declaration.
 pub const DECLARATION_KEY: &str = "gemini.declaration";
 
-/// The metadata key of a request whose output schema stood under `responseSchema`: `true`. It is no
-/// JSON Schema then, but a schema of OpenAPI.
+/// The metadata key of a request whose output schema stood under `responseSchema`: `true`. The
+/// schema is then not a JSON Schema, but a schema of OpenAPI.
 pub const OPENAPI_KEY: &str = "gemini.openapi_output";
 
-/// The metadata key of a request that says whether calls without signature are sent with
-/// [`SKIP_SIGNATURE`]: a boolean. If it is not there, they are for models that are known to demand
+/// The metadata key of a request for whether calls without a signature are sent with
+/// [`SKIP_SIGNATURE`]: a boolean. Without the key, they are for models that are known to require
 /// signatures.
 pub const UNSIGNED_KEY: &str = "gemini.skip_signatures";
 
-/// The signature of calls that no Gemini model made, as Google documents it for histories of other
+/// The signature of calls that no Gemini model made, which Google documents for histories of other
 /// models.
 pub const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The metadata key of an answer's message under which facts about the answer are kept: an object
-/// of `responseId`, `modelVersion`, `promptFeedback` and the keys of the candidate but its content,
-/// such as `groundingMetadata`.
+/// The metadata key of an answer's message for facts about the answer: an object of `responseId`,
+/// `modelVersion`, `promptFeedback` and the keys of the candidate except its content, such as
+/// `groundingMetadata`.
 pub const ANSWER_KEY: &str = "gemini.answer";
 
-/// What the provider demands of a history.
+/// The provider's rules for a history.
 pub const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.system_anywhere = false;
@@ -206,15 +205,15 @@ impl ModelCodec for GenerateCodec {
     }
 }
 
-/// Reads one content. What has no place in a [`Message`] is kept beside it, so that
-/// [`lower_source`] gives back an equal value.
+/// Lifts one content. Values that have no place in a [`Message`] are kept in its metadata, so that
+/// [`lower_source`] returns an equal value.
 pub fn lift(original: &Json) -> Result<Lifted, WireError> {
     let mut reader = lift::Reader::default();
     let message = content(&mut reader, original.as_str(), &String::new)?;
     Ok(Lifted::new(message, reader.diagnostics))
 }
 
-/// Reads a content and remembers the difference to it.
+/// Lifts a content and keeps the difference to it.
 fn content(
     reader: &mut lift::Reader,
     original: &str,
@@ -227,7 +226,7 @@ fn content(
     Ok(message)
 }
 
-/// The difference between the plain form of a message and its source.
+/// Returns the difference between the plain form of a message and its source.
 fn difference(message: &Message, original: &str, plain: &mut Vec<u8>) -> Option<JsonPatch> {
     if is_one_text(original) {
         return None;
@@ -247,8 +246,8 @@ fn difference(message: &Message, original: &str, plain: &mut Vec<u8>) -> Option<
     JsonPatch::between(&json(&content), &Json::from_text(original).ok()?)
 }
 
-/// Whether a content is one text as it would be written: most are, and need not be written to find
-/// out.
+/// Returns whether a content is one text exactly as it would be written. Most are, and need not be
+/// written to find out.
 fn is_one_text(content: &str) -> bool {
     let parts = content
         .strip_prefix(r#"{"role":"user""#)
@@ -258,8 +257,8 @@ fn is_one_text(content: &str) -> bool {
     text.is_some_and(wire::is_plain_string)
 }
 
-/// Writes a message for sending. Results are named by the call they answer only if they say so
-/// themselves; whole requests are written by the [codec](GenerateCodec).
+/// Lowers a message for sending. A result names the called function only if the result itself holds
+/// the name; whole requests are lowered by the [codec](GenerateCodec).
 pub fn lower(message: &Message) -> Lowered {
     let mut writer = Writer::new(Mode::Send);
     if message.role == Role::System {
@@ -273,15 +272,15 @@ pub fn lower(message: &Message) -> Lowered {
     Lowered::new(contents, writer.diagnostics)
 }
 
-/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message
-/// that was not lifted is written in full, with what is otherwise not sent.
+/// Writes a message in the form of its source: equal, as a JSON value, to the value that [`lift`]
+/// read. A message that was not lifted is written in full, including the fields that are not sent.
 pub fn lower_source(message: &Message) -> Lowered {
     let mut diagnostics = Vec::new();
     let source = source(message, &mut diagnostics);
     Lowered::new(vec![source], diagnostics)
 }
 
-/// The source of a message; its plain form if it no longer fits what is kept of its source.
+/// Returns the source of a message, or its plain form if it no longer fits the kept difference.
 fn source(message: &Message, diagnostics: &mut Vec<Diagnostic>) -> Json {
     let plain = written(message);
     let Some(patch) = message.metadata.get(SOURCE_KEY) else { return plain };
@@ -297,7 +296,8 @@ fn source(message: &Message, diagnostics: &mut Vec<Diagnostic>) -> Json {
     plain
 }
 
-/// Derived ids hang on what stands around a message: they say nothing about whether it changed.
+/// Copies derived ids before a comparison. They depend on the surroundings of a message and do not
+/// say whether it changed.
 fn adopt_ids(again: &mut Message, message: &Message) {
     for pair in again.parts.iter_mut().zip(&message.parts) {
         match pair {
@@ -314,7 +314,7 @@ fn adopt_ids(again: &mut Message, message: &Message) {
     }
 }
 
-/// The plain form of a message, which the difference to its source is to.
+/// Returns the plain form of a message, to which the difference applies.
 fn written(message: &Message) -> Json {
     json(&Writer::new(Mode::Source).content(message))
 }

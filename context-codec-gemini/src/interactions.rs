@@ -1,4 +1,6 @@
-//! The Interactions API: answers to messages. Its requests are not written here.
+//! Lifting of answers of the Interactions API. Its requests are not written here.
+//!
+//! To *lift* is to translate from the provider's wire form to the canonical form.
 //!
 //! | on the wire | in the message |
 //! | --- | --- |
@@ -7,8 +9,8 @@
 //! | a `function_call` step | a tool call |
 //! | any other step, such as `google_search_call`, and other content | an opaque part of provider `gemini-interactions` |
 //!
-//! Texts, media and calls of such a message can be sent to any provider; thoughts and opaque parts
-//! are of no use outside this interface, and generateContent does not take them either.
+//! Texts, media and calls of such a message can be sent to any provider. Thoughts and opaque parts
+//! are of no use outside this interface; generateContent does not accept them either.
 
 mod steps;
 mod stream;
@@ -17,13 +19,13 @@ use context_core::model::AnswerStream;
 use context_core::model::WireError;
 use context_core::{Answer, Json};
 
-/// Whose opaque blocks and thoughts these are.
+/// The provider of opaque blocks and thoughts of this form.
 pub const PROVIDER: &str = "gemini-interactions";
 
-/// The metadata key of a text under which the list of its annotations is kept.
+/// The metadata key of a text for the list of its annotations.
 pub const ANNOTATIONS_KEY: &str = "gemini.annotations";
 
-/// Reads the body of an answer, or of an error.
+/// Lifts the body of an answer, or of an error.
 ///
 /// ```
 /// use context_codec_gemini::interactions;

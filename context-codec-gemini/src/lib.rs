@@ -1,9 +1,10 @@
-//! Messages in Gemini's wire form, both directions.
+//! Codecs for Gemini's wire forms: `generateContent` and the answers of the Interactions API.
 //!
 //! [`generate`] is the form of `generateContent`: whole request bodies, single contents, answers
-//! and streams of answers. [`interactions`] reads the answers of the Interactions API. Everything
-//! here is pure and synchronous: the same request gives the same bytes. No request is sent from
-//! here.
+//! and streams of answers. [`interactions`] reads the answers of the Interactions API. To *lower*
+//! is to translate a [`ModelRequest`](context_core::ModelRequest) into the body that the provider
+//! takes; to *lift* is the reverse, from the provider's body to a `ModelRequest`. Everything here
+//! is pure and synchronous: the same request gives the same bytes, and no request is sent.
 //!
 //! ```
 //! use context_codec_gemini::generate::GenerateCodec;

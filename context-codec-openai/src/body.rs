@@ -1,4 +1,4 @@
-//! Bodies, read: their list of messages and what is beside it.
+//! Reading of bodies: their list of messages, and all other keys.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use context_codec_kit::wire::{Entries, Key};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A body. Most of it is its list.
+/// A body that was read. Most of it is its list.
 #[derive(Debug)]
 pub(crate) struct BodyIn<'a> {
     pub(crate) entries: Entries<'a>,
     pub(crate) list: Vec<&'a RawValue>,
 }
 
-/// Reads an object with a list under this key, in one go; nothing if it is something else.
+/// Reads an object with a list under `key`, in one pass; returns `None` for anything else.
 pub(crate) fn read<'a>(text: &'a str, key: &'static str) -> Option<BodyIn<'a>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let body = Keys(key).deserialize(&mut reader).ok()??;
@@ -21,8 +21,8 @@ pub(crate) fn read<'a>(text: &'a str, key: &'static str) -> Option<BodyIn<'a>> {
     Some(body)
 }
 
-/// Whether an object of these keys and values has no other key: told by its length, in which none
-/// has room.
+/// Returns whether an object with these keys and values has no other key. The object's length
+/// decides: it is too short for another key.
 pub(crate) fn has_only<const N: usize>(object: &RawValue, entries: [(&str, &RawValue); N]) -> bool {
     const SHORTEST: usize = r#","":0"#.len();
     let of_one = |(key, value): (&str, &RawValue)| r#","":"#.len() + key.len() + value.get().len();

@@ -1,4 +1,7 @@
-//! Chat Completions: whole requests and answers, and single messages, both directions.
+//! The codec of Chat Completions: whole requests, answers and streams, and single messages.
+//!
+//! To *lower* is to translate from the canonical form ([`ModelRequest`], [`Message`]) to the
+//! provider's wire form; to *lift* is the reverse.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
@@ -6,61 +9,60 @@
 //! | `content` text or parts | text, image, audio, document parts; a part of an unknown type stays opaque |
 //! | `refusal` | a text part marked as refusal |
 //! | `reasoning_content`, `reasoning` | a reasoning part; never sent back |
-//! | `audio` of the assistant | an audio part; sent back by the name under which the provider keeps it |
+//! | `audio` of the assistant | an audio part; sent back by the provider's id for it |
 //! | `tool_calls`, `function_call` | tool calls; the arguments keep their exact text; custom tools are remembered |
 //! | `tool`, `function` | [`Role::Tool`](context_core::Role::Tool) with one result |
-//! | `prompt_cache_breakpoint` | rides along on its part, and is sent again |
+//! | `prompt_cache_breakpoint` | metadata of its part, and sent again |
 //!
 //! | of a body | of a request |
 //! | --- | --- |
 //! | the first message, if it is a system prompt and nothing else, and others follow | `system` |
 //! | `messages` | `messages`; other system messages stay where they stand |
-//! | `tools`, the older `functions` | `tools`; tools that are no functions stay opaque |
+//! | `tools`, the older `functions` | `tools`; tools that are not functions stay opaque |
 //! | `tool_choice`, the older `function_call` | `tool_choice` |
 //! | `response_format` of a JSON Schema | `output` |
 //! | `max_completion_tokens`, `max_tokens` | `max_output_tokens`; the old key is remembered |
 //! | `model`, `temperature`, `stream` | the same |
-//! | everything else, such as `stream_options` | rides along under [`BODY_KEY`], and is sent again |
+//! | everything else, such as `stream_options` | metadata under [`BODY_KEY`], and sent again |
 //!
 //! # What is sent
 //!
 //! Histories are [normalised](context_core::normalize) first. Ids of calls have at most 40
-//! characters, names of tools 64. Beside that:
+//! characters, names of tools 64. In addition:
 //!
-//! * A message that only calls has no `content`. No arguments are `{}`.
-//! * A tool answers in text. Its media come in one message of the user behind all results of the
-//!   turn, each with a line that says whose they are, and the result says that they follow. Data
-//!   are sent as their JSON.
-//! * That a call failed is said in front of the result, as `Error: `, unless its first line says
-//!   so.
-//! * Images are sent if they are png, jpeg, gif or webp with their bytes, or at an address of the
-//!   web. A result says that media of it are not sent.
-//! * Sound is sent as `wav` or `mp3`, documents with their bytes or the provider's name of the
-//!   file.
+//! * A message that only calls tools has no `content`. Missing arguments are sent as `{}`.
+//! * A tool result is text. Its media are sent in one user message after all results of the turn,
+//!   each with a line that names the result, and the result says that they follow. Data are sent as
+//!   their JSON.
+//! * A failed call is marked by `Error: ` in front of the result, unless the result's first line
+//!   already says that the call failed.
+//! * Images are sent if they are png, jpeg, gif or webp with their bytes, or given by a web
+//!   address. A result states which of its media are not sent.
+//! * Sound is sent as `wav` or `mp3`, documents with their bytes or the provider's id of the file.
 //! * The older form of calls and results is sent as `tool_calls` and `tool`; the `name` of a result
 //!   is not sent.
-//! * Tools have legal names, each there once; calls and the choice have the same. System texts
-//!   without words are left out.
+//! * Tools have legal names, each once; calls and the choice use the same names. Blank system texts
+//!   are left out.
 //! * A choice of tools is not sent without its tool, `stream_options` not without a stream.
 //!
-//! # The way back
+//! # Exact restoration
 //!
-//! [`lower`] writes what the provider should see. [`lower_source`] writes what was read: whatever a
-//! message cannot hold (unknown keys, nulls, a key that was left out, spaces around arguments) is
-//! kept as a [difference](SOURCE_KEY) to the plain form. If the message was edited since, so that
-//! the difference no longer fits, the plain form is what counts and a diagnostic says so. The same
-//! holds for the rest of a body.
+//! [`lower`] writes the form for the provider. [`lower_source`] writes the value that was read:
+//! everything that a message cannot hold (unknown keys, nulls, a key that was left out, spaces
+//! around arguments) is kept as a [difference](SOURCE_KEY) to the plain form. If the message was
+//! edited since and the difference no longer fits, the plain form is written and a diagnostic says
+//! so. The same holds for the other keys of a body.
 //!
-//! Message by message, conversations are not looked at as a whole: calls without answers and ids
-//! that repeat are kept. A legacy function call has no id, so it and its answer get one that is
-//! derived from the function's name.
+//! The functions for single messages do not look at the conversation as a whole: calls without
+//! answers and repeated ids are kept. A legacy function call has no id, so the call and its answer
+//! get an id derived from the function's name.
 //!
-//! What is sent of a body that was read differs from it in these ways only. Counts: 18 recorded
-//! bodies of one client, and 74 conversations of three collections as bodies.
+//! A lifted body that is lowered differs from its source only in the ways below. Counts: 18
+//! recorded bodies of one client, and 74 conversations of three collections as bodies.
 //!
 //! | way | recorded bodies | conversations |
 //! | --- | --- | --- |
-//! | `content` null beside calls is left out | 1 | 319 |
+//! | `content` null besides calls is left out | 1 | 319 |
 //! | a key of no message is left out | 0 | 364 |
 //! | the `name` of a tool message is left out | 0 | 313 |
 //! | an id that repeats gets a number | 0 | 48 |
@@ -69,9 +71,9 @@
 //! | a list of one call id is the id | 0 | 22 |
 //! | a call without a result gets one | 0 | 17 |
 //!
-//! By the same rules, though nowhere recorded: a list of one text is sent as the text, nulls and
-//! blank texts are left out, a whole temperature is written with a point, a file without a name
-//! gets one, and keys that no field of a tool or of an output schema holds are left out.
+//! By the same rules, though in none of the recordings: a list of one text is sent as the text,
+//! nulls and blank texts are left out, a whole temperature is written with a point, a file without
+//! a name gets one, and keys that no field of a tool or of an output schema holds are left out.
 mod answer;
 mod chunk;
 mod envelope;
@@ -141,57 +143,56 @@ impl ModelCodec for ChatCodec {
     }
 }
 
-/// The metadata key of a message under which the difference to its source is kept:
-/// `{"parts": true, "patch": …}`, both optional. `parts` says that a single text was written as a
-/// list of parts. A patch is a [`JsonPatch`](context_codec_kit::JsonPatch).
+/// The metadata key of a message for the difference to its source: `{"parts": true, "patch": …}`,
+/// both optional. `parts` says that a single text was written as a list of parts. A patch is a
+/// [`JsonPatch`](context_codec_kit::JsonPatch).
 pub const SOURCE_KEY: &str = "openai.source";
 
-/// The metadata key of a request under which other keys of its body are kept, as an object. They
-/// are sent.
+/// The metadata key of a request for the other keys of its body, as an object. They are sent.
 pub const BODY_KEY: &str = "openai.body";
-/// The metadata key of a request whose most tokens are written under the older key `max_tokens`,
-/// whatever its value.
+/// The metadata key of a request whose `max_output_tokens` is written under the older key
+/// `max_tokens`, whatever the metadata's value.
 pub const MAX_TOKENS_KEY: &str = "openai.max_tokens";
-/// Whose opaque blocks these are.
+/// The provider of opaque blocks of this form.
 const PROVIDER: &str = "openai";
-/// Message: the role as written, where it is not the one of the message.
+/// Message: the role as written, if it differs from the message's role.
 const ROLE: &str = "openai.role";
 /// Message: the name of a participant.
 const NAME: &str = "openai.name";
-/// Message: where the model found what it says.
+/// Message: the sources of the model's statements.
 const ANNOTATIONS: &str = "openai.annotations";
 /// Call or result: written in the form before `tool_calls`.
 const LEGACY: &str = "openai.legacy";
-/// Call: its type, where it is not a function.
+/// Call: its type, if it is not a function.
 const TYPE: &str = "openai.type";
 /// Text: the model refuses.
 const REFUSAL: &str = "openai.refusal";
-/// Thought: the key under which it was written, where that is not `reasoning_content`.
+/// Thought: the key under which it was written, if not `reasoning_content`.
 const REASONING: &str = "openai.reasoning";
 /// Text or media: an entry of the prompt cache ends here.
 const BREAKPOINT: &str = "openai.prompt_cache_breakpoint";
-/// Image: how closely to look.
+/// Image: the level of detail.
 const DETAIL: &str = "openai.detail";
-/// Media kept by the provider: the name is one it gave.
+/// Media stored by the provider: the id is one that the provider assigned.
 const REFERENCE: &str = "openai.reference";
-/// Sound of the model, with its bytes: the name under which the provider keeps it.
+/// Sound of the model, with its bytes: the provider's id for it.
 const AUDIO: &str = "openai.audio";
-/// Sound of the model: its words.
+/// Sound of the model: its transcript.
 const TRANSCRIPT: &str = "openai.transcript";
 
-/// Reads one message object. What has no place in a [`Message`] is kept beside it, so that
-/// [`lower_source`] gives back an equal value.
+/// Lifts one message object. Values that have no place in a [`Message`] are kept in its metadata,
+/// so that [`lower_source`] returns an equal value.
 pub fn lift(original: &Json) -> Result<Lifted, WireError> {
     residual::lifted(original.as_raw())
 }
 
-/// Writes a message for sending.
+/// Lowers a message for sending.
 pub fn lower(message: &Message) -> Lowered {
     residual::written_by(lower::Writer::new(lower::Mode::Send), message)
 }
 
-/// Writes a message as its source had it: equal, as a JSON value, to what [`lift`] read. A message
-/// that was not lifted is written in full, with what is otherwise not sent.
+/// Writes a message in the form of its source: equal, as a JSON value, to the value that [`lift`]
+/// read. A message that was not lifted is written in full, including the fields that are not sent.
 pub fn lower_source(message: &Message) -> Lowered {
     residual::restore(message)
 }

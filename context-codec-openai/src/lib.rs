@@ -1,9 +1,12 @@
-//! Messages in OpenAI's wire forms, both directions.
+//! Codecs for OpenAI's wire forms: Chat Completions and the Responses API.
 //!
-//! [`chat`] is the form of Chat Completions, [`responses`] that of the Responses API. Everything
-//! here is pure and synchronous: the same request gives the same bytes. Nothing is sent from here.
-//! The codecs translate whole requests and answers, and repair a conversation before they write it;
-//! single messages are translated as they are.
+//! [`chat`] is the form of Chat Completions, [`responses`] that of the Responses API. To *lower* is
+//! to translate a [`ModelRequest`](context_core::ModelRequest) into the body that the provider
+//! takes; to *lift* is the reverse, from the provider's body to a `ModelRequest`.
+//!
+//! The codecs lower and lift whole requests, and lift answers. They repair a conversation before
+//! they lower it. The functions for single messages translate a message as it is. Everything here
+//! is pure and synchronous: the same request gives the same bytes, and nothing is sent.
 //!
 //! ```
 //! use context_codec_openai::chat;

@@ -1,4 +1,7 @@
-//! The Responses API: whole bodies, answers and events, over a list of items.
+//! The codec of the Responses API: whole bodies, answers and events, over a list of items.
+//!
+//! To *lower* is to translate from the canonical form ([`ModelRequest`]) to the provider's wire
+//! form; to *lift* is the reverse.
 //!
 //! | on the wire | as a message |
 //! | --- | --- |
@@ -14,37 +17,37 @@
 //! | any other part of a content | an opaque part of [`CONTENT_PROVIDER`], which goes back where it stood |
 //! | outputs only a client writes, such as `local_shell_call_output` | opaque parts of a [synthetic](context_core::Message::SYNTHETIC) user message |
 //!
-//! What an item says besides, and what should be sent again, is metadata of its part: [`ID`],
-//! [`STATUS`], [`PHASE`], [`NAMESPACE`], [`CALLER`], [`ANNOTATIONS`], [`SUMMARY`], [`CONTENT`],
-//! [`BREAKPOINT`]. Other keys of a body are kept under [`BODY_KEY`].
+//! Other keys of an item that should be sent again are metadata of its part: [`ID`], [`STATUS`],
+//! [`PHASE`], [`NAMESPACE`], [`CALLER`], [`ANNOTATIONS`], [`SUMMARY`], [`CONTENT`], [`BREAKPOINT`].
+//! Other keys of a body are kept under [`BODY_KEY`].
 //!
 //! # What is sent
 //!
 //! The history is [normalised](context_core::normalize) first. Then:
 //!
-//! * A text of the assistant with an id is a `message` item with `output_text`; without one, a
-//!   message whose content is a text, which is the form the provider has for what it does not know.
-//! * A thought is sent in front of what followed it, or not at all. It needs an id and what it
-//!   says: encrypted, in words, or kept by the provider, which it does unless the body says
+//! * A text of the assistant with an id is a `message` item with `output_text`. Without an id it is
+//!   a message whose content is a text, which is the provider's form for messages it does not know.
+//! * A thought is sent in front of the item that followed it, or not at all. It needs an id and its
+//!   content: encrypted, as text, or stored by the provider, which stores it unless the body says
 //!   `"store": false`. Thoughts of other providers are left out.
 //! * Calls of server tools that want an output, and those outputs, are sent in pairs. No item is
 //!   sent twice.
-//! * Images are sent if they are png, jpeg, gif or webp with their bytes, or at an address of the
-//!   web. An address that holds bytes is sent as bytes. Sound has no form.
-//! * A result with images or documents is a list of parts; data are sent as their JSON. That a call
-//!   failed, and that media of its result are not sent, is said in its text.
-//! * Tools have legal names, each there once; calls and the choice have the same. A choice is not
-//!   sent without its tool. System texts without words are left out.
-//! * If the body names a `previous_response_id` or a `conversation`, calls may be at the provider
-//!   and not here: results in front of the first message of the assistant are sent as they are,
-//!   before everything else. An empty input is then no error. What the provider already has must
-//!   not be in the messages; that is the caller's to see to.
+//! * Images are sent if they are png, jpeg, gif or webp with their bytes, or given by a web
+//!   address. An address that holds bytes is sent as bytes. Sound has no form.
+//! * A result with images or documents is a list of parts; data are sent as their JSON. The
+//!   result's text says that a call failed, and that media of the result are not sent.
+//! * Tools have legal names, each once; calls and the choice use the same names. A choice is not
+//!   sent without its tool. Blank system texts are left out.
+//! * If the body names a `previous_response_id` or a `conversation`, the provider may have calls
+//!   that are not in the messages. Results in front of the first assistant message are then sent as
+//!   they are, before everything else, and an empty input is not an error. The caller must make
+//!   sure that the messages do not repeat what the provider already has.
 //!
-//! # What is sent otherwise than it was read
+//! # Differences between what was read and what is sent
 //!
-//! [`lower_source`](MessageCodec::lower_source) gives back an equal value for every body.
+//! [`lower_source`](MessageCodec::lower_source) returns an equal value for every body.
 //! [`lower`](MessageCodec::lower) repairs, and writes one form where there are several. Of 57
-//! recorded bodies 39 are sent as they were, the others differ in two ways:
+//! recorded bodies 39 are sent as they were; the others differ in two ways:
 //!
 //! | difference | recorded |
 //! | --- | --- |
@@ -53,16 +56,16 @@
 //!
 //! Not recorded, but possible: a tool that does not say whether it is `strict` says null; `input`
 //! that is a text becomes a list; a list of one `input_text` becomes a text; `"type": "message"` of
-//! what is no item of the provider's is left out; an `output_text` without an id becomes a text;
-//! `detail` of an image is `auto` if nothing is said; bytes of a document without a name get one;
-//! the name and status of results of custom tools, `logprobs`, a choice of tools without tools, and
-//! null for optional keys of items are left out.
+//! a message that is not an item of the provider is left out; an `output_text` without an id
+//! becomes a text; a missing `detail` of an image becomes `auto`; bytes of a document without a
+//! name get one; the name and status of results of custom tools, `logprobs`, a choice of tools
+//! without tools, and null for optional keys of items are left out.
 //!
 //! # Answers
 //!
-//! An answer is one message of the assistant. Of a stream, the items of its last event count; if it
-//! breaks off, the items that were done, and texts as far as they came. Those have no id, since the
-//! provider has no such item.
+//! An answer is one message of the assistant. For a stream, the items of its last event count. If
+//! the stream breaks off, the finished items count, and texts as far as they were received. Such
+//! texts have no id, because the provider has no such item.
 //!
 //! ```
 //! use context_codec_openai::responses::ResponsesCodec;
@@ -105,15 +108,15 @@ pub use keys::{
     PROVIDER, STATUS, SUMMARY,
 };
 
-/// The metadata key of a request under which an object of the keys stands that no field of it
-/// holds, such as `reasoning`, `include`, `store` or `previous_response_id`. They are sent.
+/// The metadata key of a request for an object of the keys that no field of the request holds, such
+/// as `reasoning`, `include`, `store` or `previous_response_id`. They are sent.
 pub const BODY_KEY: &str = "openai-responses.body";
 
-/// The metadata key under which differences to the source are kept, for
-/// [`lower_source`](MessageCodec::lower_source) alone. Of a message: a
+/// The metadata key for differences to the source, used only by
+/// [`lower_source`](MessageCodec::lower_source). Of a message: a
 /// [`JsonPatch`](context_codec_kit::JsonPatch) of the list of its items. Of a request:
 /// `{"input": …, "patch": …}`, both optional. `input` says that the input was a `text`, `null` or
-/// `absent`; the patch is one of everything else.
+/// `absent`; the patch covers everything else.
 pub const SOURCE_KEY: &str = "openai-responses.source";
 
 /// The codec of the Responses API.

@@ -1,4 +1,4 @@
-//! What both forms share: what is said in words because no field holds it, and where bytes are.
+//! Shared by both forms: notes in text for what no field holds, and the addresses of bytes.
 
 use context_core::message::is_blank;
 use std::borrow::Cow;
@@ -10,24 +10,24 @@ use context_core::model::Unanswered;
 use context_core::{Metadata, Part};
 use serde::{Serialize, Serializer};
 
-/// What the result of a call that failed says if it says nothing.
+/// The text of a failed call's result that has no text of its own.
 const FAILED: &str = "Error: the call failed.";
-/// What a result says that has something, and nothing that has a form.
+/// The text of a result whose parts have no form.
 const NOTHING_SHOWN: &str = "(nothing that can be shown here)";
 
-/// A part of a content as it is written.
+/// A part of a content that is written.
 pub(crate) trait PartOut<'a>: Sized {
-    /// A text.
+    /// Creates a part from a text.
     fn of_text(text: Cow<'a, str>) -> Self;
 
-    /// The text, if it is one.
+    /// Returns the part's text, if it is a text.
     fn text(&mut self) -> Option<&mut Cow<'a, str>>;
 
-    /// Whether nothing but the text would be lost if more were said in it.
+    /// Returns whether the part has only its text, so that text can be appended to it.
     fn is_plain(&self) -> bool;
 }
 
-/// Says in a result that the call failed, unless its first line does: there is no flag for it.
+/// Marks a result as failed, unless its first line says so: the form has no flag for it.
 pub(crate) fn say_error<'a, P: PartOut<'a>>(parts: &mut Vec<P>) {
     match parts.iter_mut().find_map(P::text) {
         Some(text) if says_it_failed(text) => {}
@@ -45,8 +45,8 @@ fn says_it_failed(text: &str) -> bool {
     ["error", "fail", "exception", "traceback"].iter().any(|word| first.contains(word))
 }
 
-/// Says in a result that some of its media are not sent, or that nothing of it is. `lost` are the
-/// parts that have no form.
+/// Adds a note to a result that some of its media are not sent, or that none of it is. `lost` are
+/// the parts that have no form.
 pub(crate) fn say_lost<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part]) {
     let media: Vec<_> = lost.iter().filter_map(|part| media_kind(part)).collect();
     if let Some(note) = lost_media(&media) {
@@ -56,7 +56,7 @@ pub(crate) fn say_lost<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part]) {
     }
 }
 
-/// Adds a line. One text stays one: not every server takes a list in a result.
+/// Adds a line. A single text stays single, because not every server accepts a list in a result.
 pub(crate) fn say_more<'a, P: PartOut<'a>>(parts: &mut Vec<P>, note: String) {
     if let [only] = parts.as_mut_slice()
         && only.is_plain()
@@ -72,34 +72,36 @@ pub(crate) fn say_more<'a, P: PartOut<'a>>(parts: &mut Vec<P>, note: String) {
     parts.push(P::of_text(note.into()));
 }
 
-/// Media that say nothing but where they are.
+/// Creates media from a source alone.
 pub(crate) fn media(source: MediaSource) -> Media {
     Media { source, media_type: None, name: None, metadata: Metadata::default() }
 }
 
-/// The media of an address, which may hold the bytes itself.
+/// Creates media from an address, which may hold the bytes itself.
 pub(crate) fn at_address(url: Cow<'_, str>) -> Media {
     inline(&url).unwrap_or_else(|| media(MediaSource::Url(url.into_owned())))
 }
 
-/// The media of an address that holds the bytes; or of bare Base64, which does not say what it is.
+/// Creates media from an address that holds the bytes, or from bare Base64, which does not state
+/// its type.
 pub(crate) fn bytes(data: Cow<'_, str>) -> Media {
     inline(&data).unwrap_or_else(|| media(MediaSource::Base64(data.into_owned())))
 }
 
-/// As they are written, so that the same address comes back: parameters of the type stay with it.
+/// Splits a data address without changing its parts, so that the same address can be written again:
+/// parameters of the type stay with it.
 fn inline(url: &str) -> Option<Media> {
     let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     let media_type = Some(media_type.to_owned()).filter(|media_type| !media_type.is_empty())?;
     Some(Media { media_type: Some(media_type), ..media(MediaSource::Base64(data.to_owned())) })
 }
 
-/// Where the bytes of media are, as it is written. Nothing is copied until then.
+/// The address of media as it is written. Nothing is copied before that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Address<'a> {
-    /// On the web, or just the bytes.
+    /// A web address, or only the bytes.
     Plain(&'a str),
-    /// In the address itself.
+    /// A data address.
     Data { media_type: &'a str, data: &'a str },
 }
 
@@ -114,7 +116,7 @@ impl Serialize for Address<'_> {
     }
 }
 
-/// The address of an image. What is sent is checked.
+/// Returns the address of an image. Addresses that are sent are checked.
 pub(crate) fn image(image: &Media, for_source: bool) -> Result<Address<'_>, MediaFault> {
     match &image.source {
         MediaSource::Url(url) if for_source => Ok(Address::Plain(url)),
@@ -131,7 +133,7 @@ pub(crate) fn image(image: &Media, for_source: bool) -> Result<Address<'_>, Medi
     }
 }
 
-/// The bytes of a document that has them with it. What is sent is checked.
+/// Returns the bytes of a document that contains them. Bytes that are sent are checked.
 pub(crate) fn document(file: &Media, for_source: bool) -> Result<Address<'_>, MediaFault> {
     match &file.source {
         MediaSource::Base64(data) if for_source => Ok(match file.media_type.as_deref() {
@@ -151,7 +153,7 @@ fn checked(kind: MediaKind, media: &Media) -> Result<Address<'_>, MediaFault> {
     })
 }
 
-/// The name of bytes without one: those are refused.
+/// Returns a name for bytes without one: the provider refuses those.
 pub(crate) fn file_name(address: Address<'_>) -> &'static str {
     match address {
         Address::Plain(_) | Address::Data { media_type: "application/pdf", .. } => "document.pdf",

@@ -1,9 +1,11 @@
-//! Messages in the AI SDK's UIMessage form, both directions.
+//! A codec for the AI SDK's UIMessage form.
 //!
-//! [`ui`] is the form in which the AI SDK keeps and shows a conversation (versions 5 and 6; what
-//! version 4 wrote is read too). Everything here is pure and synchronous: the same messages give
-//! the same bytes. It is no provider's form: nothing is sent to a model from here, and no
-//! conversation is repaired.
+//! [`ui`] is the form in which the AI SDK stores and shows a conversation. Versions 5 and 6 are
+//! read and written; messages that version 4 wrote are read too. To *lower* is to translate a
+//! [`ModelRequest`](context_core::ModelRequest) into the body, a list of UI messages; to *lift* is
+//! the reverse, from the body to a `ModelRequest`. Everything here is pure and synchronous: the
+//! same messages give the same bytes. UIMessage is not the form of a model provider: nothing is
+//! sent to a model, and no conversation is repaired.
 //!
 //! ```
 //! use context_codec_uimessage::UiMessageCodec;

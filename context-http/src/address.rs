@@ -1,4 +1,4 @@
-//! Where a service is.
+//! The address of a service.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,12 +7,13 @@ use reqwest::Url;
 
 use crate::{HttpError, Request};
 
-/// The address below which everything is asked. Shows neither credentials nor query.
+/// The base address of all requests. It shows neither credentials nor query.
 #[derive(Clone)]
 pub(crate) struct Address(Url);
 
 impl Address {
-    /// Reads an address. Credentials in it are refused: they would be shown wherever addresses are.
+    /// Parses an address. An address with credentials is refused: they would be shown wherever
+    /// addresses are.
     pub(crate) fn read(text: &str, allow_plain_http: bool) -> Result<Self, HttpError> {
         let bad = |why| Err(HttpError::BadAddress { why });
         let Ok(url) = Url::parse(text.trim()) else { return bad("it cannot be read") };
@@ -33,7 +34,7 @@ impl Address {
         self.0.scheme() == "http"
     }
 
-    /// Whether it is on this machine, whatever a resolver says.
+    /// Returns whether the address is on this machine, whatever a resolver says.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let ip: Result<IpAddr, _> = host.trim_start_matches('[').trim_end_matches(']').parse();
@@ -46,18 +47,18 @@ impl Address {
         }
     }
 
-    /// The address of a request below this one: its segments are put behind the path, its query
-    /// behind the query.
+    /// Returns the address of a request below this one: its segments are appended to the path, its
+    /// query to the query.
     pub(crate) fn of(&self, request: &Request) -> Result<Url, HttpError> {
         let mut url = self.0.clone();
         {
-            // An address of HTTP always has a path.
+            // An HTTP address always has a path.
             let Ok(mut path) = url.path_segments_mut() else {
                 return Err(HttpError::BadAddress { why: "it has no path" });
             };
             path.pop_if_empty();
             for segment in request.segments() {
-                // These would climb out of the path, or vanish.
+                // These segments would leave the path, or vanish.
                 if matches!(segment, "" | "." | "..") {
                     return Err(HttpError::BadPath);
                 }
@@ -71,12 +72,12 @@ impl Address {
     }
 }
 
-/// The address as it may be shown.
+/// Returns the address in the form that may be shown.
 pub(crate) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // Fails only where there are none.
+    // Fails only for addresses that cannot have them.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.to_string()

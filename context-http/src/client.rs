@@ -17,14 +17,14 @@ use crate::redact::Redactor;
 use crate::until::{Deadline, until};
 use crate::{ClientOptions, HttpError, Incoming, Phase, Refused, Reply, Request, retry_after};
 
-/// How long what comes with a refusal is waited for. It is only words: the status has said all that
-/// counts.
+/// The timeout for the body of a refusal. The body is only a message; the status has
+/// said all that counts.
 const REFUSAL: Duration = Duration::from_secs(5);
-/// How long a name of a request may be, in characters.
+/// Maximum length of a request id, in characters.
 const LONGEST_REQUEST_ID: usize = 100;
 
-/// Asks one service. A clone is the same client, with the same connections. `Debug` shows where it
-/// asks, and no key.
+/// A client for one service. A clone is the same client, with the same connections. `Debug` shows
+/// the address and no key.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -38,7 +38,7 @@ struct Inner {
     options: ClientOptions,
 }
 
-/// What holds while a reply comes.
+/// The limits while a reply arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) idle: Duration,
@@ -47,14 +47,15 @@ pub(crate) struct Limits {
 }
 
 impl Client {
-    /// A client of the service at this address, such as `https://api.example.com/v1`: paths of
-    /// requests are put behind it, and a query in it is sent with each. Connects nowhere.
+    /// Creates a client for the service at this address, such as `https://api.example.com/v1`.
+    /// Paths of requests are appended to it, and its query is sent with each request. No connection
+    /// is made.
     ///
     /// # Errors
     ///
-    /// If the address, a header or the proxy is none of HTTP, if the address holds credentials, if
-    /// it is [plain HTTP](HttpError::PlainHttp) on another machine, and if there are no
-    /// certificates to trust.
+    /// Fails if the address, a header or the proxy is not valid for HTTP, if the address holds
+    /// credentials, if it is [plain HTTP](HttpError::PlainHttp) on another machine, and if there
+    /// are no trusted certificates.
     pub fn new(address: &str, options: ClientOptions) -> Result<Self, HttpError> {
         let address = Address::read(address, options.plain_http)?;
         let pairs = options.headers.iter().map(|(name, value)| match value {
@@ -99,8 +100,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Those of [`open`](Self::open), and what goes wrong while the reply comes; that is tried
-    /// again as well, where it does no harm.
+    /// The errors of [`open`](Self::open), and errors while the reply arrives, which are retried as
+    /// well if that does no harm.
     pub async fn send(&self, request: &Request, cancel: &CancelSignal) -> Result<Reply, HttpError> {
         let mut tries = Tries::new(self, request, cancel);
         loop {
@@ -115,13 +116,13 @@ impl Client {
         }
     }
 
-    /// Sends a request and waits until the reply begins. What goes wrong from then on is not tried
-    /// again.
+    /// Sends a request and waits until the reply begins. Errors after that are not retried.
     ///
     /// # Errors
     ///
-    /// If the request cannot be made, if there is no reply in time, or one that says no or sends
-    /// elsewhere, and [`Cancelled`](HttpError::Cancelled) soon after the signal is raised.
+    /// Fails if the request cannot be built, if there is no reply in time, if the reply is a
+    /// refusal or a redirect, and with [`Cancelled`](HttpError::Cancelled) soon after the signal is
+    /// raised.
     pub async fn open(
         &self,
         request: &Request,
@@ -136,14 +137,14 @@ impl Client {
         }
     }
 
-    /// The text without this client's secrets and without what looks like a key, for what a service
-    /// says and somebody will see. Secrets of fewer than six bytes stay: they are words, such as
-    /// the `none` that local servers are given.
+    /// Removes this client's secrets, and everything that looks like a key, from a service's text
+    /// that will be shown. Secrets shorter than six bytes are kept: they are words, such as the
+    /// `none` that local servers are given.
     pub fn redact(&self, text: &str) -> String {
         self.inner.redactor.redact(text)
     }
 
-    /// Where it asks, without a query.
+    /// Returns the address, without its query.
     pub fn address(&self) -> String {
         self.inner.address.to_string()
     }
@@ -185,7 +186,7 @@ impl Client {
         Incoming::new(response, address, *deadline, *limits)
     }
 
-    /// What a status says that is none of success, with as much of its body as may be read.
+    /// Returns the error for a status other than success, with as much of the body as may be read.
     async fn refused(
         &self,
         incoming: Incoming,
@@ -201,8 +202,8 @@ impl Client {
         let retry_after = retry_after::read(incoming.headers());
         let status = incoming.status();
         let encoded = is_encoded(incoming.headers());
-        // Secrets are taken out before anything is cut: half of one would not be found. What may be
-        // half of one at the end of what was read is left out.
+        // Secrets are removed before anything is cut, because half a secret would not be found. The
+        // end of the text that was read is dropped, because it may be half a secret.
         let more = redactor.longest() + char::MAX_LEN_UTF8;
         let most = options.error_bytes;
         let (body, is_cut) = incoming.beginning(most.saturating_add(more), cancel).await?;
@@ -216,8 +217,8 @@ impl Client {
         Ok(HttpError::Refused(Box::new(refused)))
     }
 
-    /// What is wrong where there is no reply. Addresses go from what the client says: they may hold
-    /// keys.
+    /// Returns the error of a request without a reply. Addresses are removed from the client's
+    /// message, because they may hold keys.
     fn failed(&self, error: reqwest::Error, url: &Url) -> HttpError {
         let address = shown(url);
         let (connect, timeout, untrusted) =
@@ -242,13 +243,13 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The tries of one call.
+/// The attempts of one call.
 struct Tries<'c> {
     client: &'c Client,
     cancel: &'c CancelSignal,
     repeatable: bool,
     deadline: Deadline,
-    /// Further tries there were.
+    /// The number of retries so far.
     tried: u32,
     waited: Duration,
 }
@@ -260,7 +261,7 @@ impl<'c> Tries<'c> {
         Self { client, cancel, repeatable, deadline, tried: 0, waited: Duration::ZERO }
     }
 
-    /// Waits before the next try; the error again if there is none.
+    /// Waits before the next attempt; returns the error if there is none.
     async fn after(&mut self, error: HttpError) -> Result<(), HttpError> {
         let options = &self.client.inner.options;
         let wait = options.retries.wait(self.tried, self.waited, &error, self.repeatable);
@@ -274,7 +275,7 @@ impl<'c> Tries<'c> {
     }
 }
 
-/// Headers by their names, and whether each is secret.
+/// Creates headers from names and values, and whether each is secret.
 fn header_map<'h>(
     pairs: impl Iterator<Item = (&'h str, String, bool)>,
 ) -> Result<HeaderMap, HttpError> {
@@ -289,20 +290,19 @@ fn header_map<'h>(
     Ok(headers)
 }
 
-/// Whether a certificate is the cause.
+/// Returns whether the cause is a certificate.
 fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
     if let Some(error) = error.downcast_ref::<rustls::Error>() {
         return matches!(error, rustls::Error::InvalidCertificate(_));
     }
-    // An error of IO that wraps another one names the causes of that one as its own, and not the
-    // wrapped one itself.
+    // The sources of an IO error that wraps another error skip the wrapped error itself.
     match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         Some(wrapped) => is_untrusted(wrapped),
         None => error.source().is_some_and(is_untrusted),
     }
 }
 
-/// Whether the body is not what it is: nothing unpacks it here.
+/// Returns whether the body has a content encoding. This client decodes none.
 fn is_encoded(headers: &HeaderMap) -> bool {
     let plain =
         |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");

@@ -1,19 +1,19 @@
-//! What goes wrong between a client and a service.
+//! Errors between a client and a service.
 
 use std::fmt;
 use std::time::Duration;
 
 use context_core::{BoxError, Retry};
 
-/// Why there is no reply, or no reply that may be used. Addresses in it hold neither credentials
-/// nor queries; no header and no body is shown.
+/// The reason why there is no usable reply. Addresses in it hold neither credentials nor queries;
+/// no header and no body is shown.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
     /// The address of the service cannot be used.
     #[error("the address cannot be used: {why}")]
     BadAddress {
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
     /// The address of the proxy cannot be used.
@@ -28,80 +28,79 @@ pub enum HttpError {
     /// A segment of the path is empty, or `.` or `..`.
     #[error("a segment of the path is empty, or one that leads out of it")]
     BadPath,
-    /// The address is one of plain HTTP on another machine, and that was not allowed.
+    /// The address is plain HTTP on another machine, and that was not allowed.
     #[error(
         "{address} is plain HTTP on another machine: keys and contents could be read on the way"
     )]
     PlainHttp {
-        /// Where it would have gone.
+        /// The address of the service.
         address: String,
     },
     /// The HTTP client cannot be created, for example because there are no trusted certificates.
     #[error("the client of HTTP cannot be made")]
     Client {
-        /// What the client says.
+        /// The error of the underlying client.
         source: BoxError,
     },
     /// The body cannot be written as JSON.
     #[error("the body of the request cannot be written as JSON")]
     Write {
-        /// What serde says.
+        /// The error of serde.
         source: BoxError,
     },
-    /// No connection: the name, the route, TLS or the proxy. The request was not sent.
+    /// No connection: name resolution, routing, TLS or the proxy failed. The request was not sent.
     #[error("{address} cannot be reached")]
     Unreachable {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// What the client says.
+        /// The error of the underlying client.
         source: BoxError,
     },
-    /// Who is there is not who was asked for, or not trusted: the certificate is not taken. The
+    /// The certificate of the server is not accepted: it is for another name, or not trusted. The
     /// request was not sent.
     #[error("{address} cannot be trusted")]
     Untrusted {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// What the client says.
+        /// The error of the underlying client.
         source: BoxError,
     },
-    /// It took too long.
+    /// A timeout.
     #[error("{address}: {phase} took longer than {longest:?}")]
     Timeout {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// What took too long.
+        /// The phase that took too long.
         phase: Phase,
         /// The limit.
         longest: Duration,
     },
-    /// The connection broke before everything had come, or what came is not HTTP. The service may
-    /// have done its work.
+    /// The connection broke before the whole reply was received, or the reply is not HTTP. The
+    /// service may have processed the request.
     #[error("{address}: the connection broke before the reply was whole")]
     Broken {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// What the client says.
+        /// The error of the underlying client.
         source: BoxError,
     },
-    /// The service said no.
+    /// The service refused the request.
     #[error(transparent)]
     Refused(Box<Refused>),
-    /// The service sends elsewhere. Redirections are not followed: keys do not travel to another
-    /// host.
+    /// The service redirects. Redirects are not followed, so keys are not sent to another host.
     #[error("{address} answered with a redirection ({status}), which is not followed")]
     Redirected {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// The status.
+        /// The HTTP status.
         status: u16,
     },
-    /// There is more than may be read.
+    /// The reply is longer than may be read.
     #[error("{address}: {what} is longer than {limit} bytes")]
     TooLong {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// What of it is too long.
+        /// The part that is too long.
         what: TooLong,
         /// The limit, in bytes.
         limit: usize,
@@ -109,7 +108,7 @@ pub enum HttpError {
     /// The reply is compressed, which was not asked for.
     #[error("{address}: the reply is compressed, which was not asked for")]
     Compressed {
-        /// What was asked.
+        /// The address of the request.
         address: String,
     },
     /// The reply is not the JSON that was expected.
@@ -117,11 +116,11 @@ pub enum HttpError {
         "{address}: the reply is not the JSON that was expected, at line {line}, column {column}"
     )]
     NotJson {
-        /// What was asked.
+        /// The address of the request.
         address: String,
-        /// Where reading stopped, from 1.
+        /// The line where parsing stopped, from 1.
         line: usize,
-        /// Where reading stopped.
+        /// The column where parsing stopped.
         column: usize,
     },
     /// The caller cancelled.
@@ -131,13 +130,13 @@ pub enum HttpError {
 
 context_core::readable_debug!(HttpError);
 
-/// What takes too long.
+/// A phase of a call that has a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Making a connection.
+    /// Establishing the connection.
     Connect,
-    /// Until the reply begins.
+    /// The wait until the reply begins.
     Head,
     /// The wait for the next piece of a reply.
     Idle,
@@ -156,7 +155,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What is too long.
+/// The part of a reply that is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TooLong {
@@ -175,24 +174,24 @@ impl fmt::Display for TooLong {
     }
 }
 
-/// A reply whose status says no. `Debug` and the message show no body.
+/// A reply with a status of refusal. `Debug` and the message show no body.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{address} answered with status {status}")]
 #[non_exhaustive]
 pub struct Refused {
-    /// What was asked.
+    /// The address of the request.
     pub address: String,
     /// The HTTP status.
     pub status: u16,
-    /// How long the service asks to wait.
+    /// The wait that the service asks for.
     pub retry_after: Option<Duration>,
-    /// Under which name the service knows the request, if it says so.
+    /// The service's id of the request, if it reports one.
     pub request_id: Option<String>,
-    /// What came with it, as text, [redacted](crate::Client::redact).
+    /// The body as text, [redacted](crate::Client::redact).
     pub body: String,
-    /// Whether more came than was read, or less than was announced.
+    /// Whether the body is incomplete: more arrived than was read, or less than was announced.
     pub is_cut: bool,
-    /// What the service says itself about a second try.
+    /// The service's own advice about a retry.
     pub(crate) advice: Option<bool>,
 }
 
@@ -210,7 +209,7 @@ impl fmt::Debug for Refused {
 }
 
 impl HttpError {
-    /// The status of a refusal.
+    /// Returns the status of a refusal.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused(refused) => Some(refused.status),
@@ -219,7 +218,7 @@ impl HttpError {
         }
     }
 
-    /// How long the service asks to wait.
+    /// Returns the wait that the service asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refused) => refused.retry_after,
@@ -227,8 +226,8 @@ impl HttpError {
         }
     }
 
-    /// Whether the same request may be sent again and may succeed then. `repeatable` says whether a
-    /// second time does no harm, should the service have done its work already.
+    /// Returns whether the same request may be sent again and may then succeed. `repeatable` says
+    /// whether sending it twice does no harm if the service has already processed it.
     ///
     /// | | any request | a repeatable one |
     /// |---|---|---|
@@ -236,10 +235,10 @@ impl HttpError {
     /// | 408, 425, 429, 529, 503 with a wait | yes | yes |
     /// | 500, 502, 503, 504 | no | yes |
     /// | the connection broke, a reply or a piece of it took too long | no | yes |
-    /// | any other status, a redirection, a certificate, a limit, the whole time is over | no | no |
+    /// | any other status, a redirect, a certificate, a limit, the total timeout | no | no |
     ///
-    /// Where the service says itself whether to try again, with `x-should-retry`, a no counts
-    /// always, and a yes for what is repeatable. A conflict (409) is the caller's business.
+    /// If the service itself says whether to retry, with `x-should-retry`, its no always counts,
+    /// and its yes counts for repeatable requests. A conflict (409) is left to the caller.
     pub fn retry(&self, repeatable: bool) -> Retry {
         let safe = match self {
             Self::Unreachable { .. } | Self::Timeout { phase: Phase::Connect, .. } => true,

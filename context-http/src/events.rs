@@ -8,9 +8,9 @@ use crate::TooLong;
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// Its name, if it has one.
+    /// The event's name, if it has one.
     pub name: Option<String>,
-    /// Its data, lines joined by line feeds.
+    /// The event's data, with lines joined by line feeds.
     pub data: String,
 }
 
@@ -20,10 +20,10 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Reads server-sent events from bytes that come in any pieces, by the rules of the HTML standard:
-/// lines end with CR, LF or both, comments are passed over, data of several lines are joined, what
-/// is not UTF-8 is replaced. Ids and times to reconnect are not kept: nothing is connected again
-/// here.
+/// A parser of server-sent events from bytes in chunks of any size, by the rules of the HTML
+/// standard: lines end with CR, LF or both, comments are skipped, data of several lines are joined,
+/// invalid UTF-8 is replaced. Ids and reconnection times are not kept, because this crate does not
+/// reconnect.
 ///
 /// ```
 /// use context_http::EventParser;
@@ -39,13 +39,13 @@ impl fmt::Debug for Event {
 /// ```
 pub struct EventParser {
     longest: usize,
-    /// The line that is not over yet.
+    /// The incomplete line.
     line: Vec<u8>,
     name: String,
     data: String,
-    /// The last byte was a CR, which a LF may belong to.
+    /// Whether the last byte was a CR, to which a LF may belong.
     after_cr: bool,
-    /// A byte order mark may stand at the beginning.
+    /// Whether a byte order mark may follow.
     at_start: bool,
 }
 
@@ -56,14 +56,14 @@ impl fmt::Debug for EventParser {
 }
 
 impl EventParser {
-    /// A parser of events of at most so many bytes, one line or many.
+    /// Creates a parser of events of at most `longest` bytes, in one line or several.
     pub fn new(longest: usize) -> Self {
         let (name, data) = (String::new(), String::new());
         Self { longest, line: Vec::new(), name, data, after_cr: false, at_start: true }
     }
 
-    /// Takes more bytes and adds the events that are whole now. An error if an event is too long;
-    /// those before it are added, and the parser cannot go on.
+    /// Parses more bytes and adds the events that are now complete. Returns an error if an event is
+    /// too long; the events before it are added, and the parser cannot continue.
     pub fn push(
         &mut self,
         mut bytes: &[u8],
@@ -88,8 +88,8 @@ impl EventParser {
         Ok(())
     }
 
-    /// The event that was not ended by an empty line, where the stream was: some servers leave it
-    /// out. A line that is not over is not part of it, since it may be cut off.
+    /// Returns the last event if the stream ended without an empty line, which some servers leave
+    /// out. An incomplete line is ignored, because it may be cut off.
     pub fn finish(&mut self) -> Option<Event> {
         self.line.clear();
         self.dispatch()
@@ -123,7 +123,7 @@ impl EventParser {
         None
     }
 
-    /// The event as it stands, if it has data.
+    /// Returns the current event, if it has data.
     fn dispatch(&mut self) -> Option<Event> {
         let name = Some(std::mem::take(&mut self.name)).filter(|name| !name.is_empty());
         let mut data = std::mem::take(&mut self.data);

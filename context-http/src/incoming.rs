@@ -13,7 +13,7 @@ use crate::error::TooLong;
 use crate::until::{Deadline, until};
 use crate::{Event, EventParser, HttpError, Phase};
 
-/// A reply that has begun well: its status is one of success. Dropping it closes the connection.
+/// A reply that has begun with a status of success. Dropping it closes the connection.
 pub struct Incoming {
     response: reqwest::Response,
     address: String,
@@ -22,13 +22,13 @@ pub struct Incoming {
     read: usize,
 }
 
-/// A reply as a whole. `Debug` shows no content.
+/// A whole reply. `Debug` shows no content.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The status, one of success.
+    /// Returns the status, one of success.
     pub status: u16,
-    /// What the body is, as the service says.
+    /// The content type that the service declares.
     pub content_type: Option<String>,
     /// The body.
     pub body: Bytes,
@@ -36,7 +36,7 @@ pub struct Reply {
 }
 
 impl Incoming {
-    /// A reply whose head has come. An error if it says that it is too long.
+    /// Creates a reply whose head has arrived. Fails if its declared length is too large.
     pub(crate) fn new(
         response: reqwest::Response,
         address: String,
@@ -51,23 +51,23 @@ impl Incoming {
         Ok(incoming)
     }
 
-    /// The status, one of success.
+    /// Returns the status, one of success.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
-    /// What the body is, as the service says.
+    /// Returns the content type that the service declares.
     pub fn content_type(&self) -> Option<&str> {
         self.response.headers().get(CONTENT_TYPE)?.to_str().ok()
     }
 
-    /// Whether the service says that it sends events.
+    /// Returns whether the service declares server-sent events.
     pub fn is_events(&self) -> bool {
         let kind = self.content_type().and_then(|kind| kind.split(';').next());
         kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/event-stream"))
     }
 
-    /// The next piece of the body; nothing at its end.
+    /// Returns the next chunk of the body, or `None` at its end.
     pub async fn chunk(&mut self, cancel: &CancelSignal) -> Result<Option<Bytes>, HttpError> {
         let idle = (Phase::Idle, self.limits.idle);
         let chunk =
@@ -83,7 +83,7 @@ impl Incoming {
         Ok(chunk)
     }
 
-    /// Waits for all of it.
+    /// Waits for the whole body.
     pub async fn whole(mut self, cancel: &CancelSignal) -> Result<Reply, HttpError> {
         let mut body = Vec::new();
         while let Some(chunk) = self.chunk(cancel).await? {
@@ -93,14 +93,14 @@ impl Incoming {
         Ok(Reply { status: self.status(), content_type, body: body.into(), address: self.address })
     }
 
-    /// Reads it as server-sent events, whatever the service says that it is.
+    /// Reads the body as server-sent events, whatever its declared content type.
     pub fn events(self) -> Events {
         let parser = EventParser::new(self.limits.event_bytes);
         Events { incoming: self, parser, ready: VecDeque::new(), failed: None, is_over: false }
     }
 
-    /// As much of it as `most` bytes, and whether that is not all. What breaks off or takes too
-    /// long ends it.
+    /// Returns at most `most` bytes of the body, and whether it is incomplete. A broken connection
+    /// or a timeout ends the body.
     pub(crate) async fn beginning(
         mut self,
         most: usize,
@@ -142,7 +142,7 @@ impl fmt::Debug for Incoming {
 }
 
 impl Reply {
-    /// Reads the body as JSON, whatever the service says that it is.
+    /// Parses the body as JSON, whatever its declared content type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
         serde_json::from_slice(&self.body).map_err(|error| HttpError::NotJson {
             address: self.address.clone(),
@@ -151,7 +151,7 @@ impl Reply {
         })
     }
 
-    /// The body as text; what is not UTF-8 is replaced.
+    /// Returns the body as text; invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -165,20 +165,20 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// A reply that comes in events. Dropping it closes the connection.
+/// A reply that arrives as server-sent events. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Events {
     incoming: Incoming,
     parser: EventParser,
     ready: VecDeque<Event>,
-    /// What is to be told once all is handed out that came before it.
+    /// The error to return once all events before it have been returned.
     failed: Option<HttpError>,
     is_over: bool,
 }
 
 impl Events {
-    /// The next event; nothing at the end of the stream. An error ends it too: behind one there is
-    /// nothing.
+    /// Returns the next event, or `None` at the end of the stream. An error also ends the stream:
+    /// after it there are no events.
     pub async fn next(&mut self, cancel: &CancelSignal) -> Result<Option<Event>, HttpError> {
         loop {
             if cancel.is_cancelled() {

@@ -1,25 +1,26 @@
-//! JSON and server-sent events over HTTP, for crates of the context layer that speak to services.
+//! An HTTP client for JSON and server-sent events, for crates of the context layer that call
+//! services.
 //!
-//! A [`Client`] is made of the address of a service and of [`ClientOptions`]; it sends a
-//! [`Request`] and gives the whole [`Reply`], or the [`Incoming`] reply while it comes, as bytes or
-//! as [`Events`].
+//! A [`Client`] is built from the address of a service and [`ClientOptions`]. It sends a
+//! [`Request`] and returns either the whole [`Reply`] or the [`Incoming`] reply while it arrives,
+//! as bytes or as [`Events`].
 //!
-//! # What it holds to
+//! # What it guarantees
 //!
-//! * **Bounded.** Every wait has a timeout and every reply a limit; nothing is buffered past it.
-//!   Compression is not asked for, and a reply that comes compressed all the same is refused: its
-//!   size says nothing.
-//! * **Patient.** What is refused for now is asked again ([`Retries`]), behind the wait that the
-//!   service asks for, and only where a second time does no harm.
-//! * **Discreet.** A [`Secret`] is never shown, and neither are queries, headers and bodies; what a
-//!   service says of an error is [redacted](Client::redact) before anybody sees it. Redirections
-//!   are not followed, and plain HTTP goes to this machine alone, unless it is
+//! * **Bounded.** Every wait has a timeout and every reply a size limit; nothing is buffered past
+//!   the limit. Compression is not asked for. A reply that is compressed all the same is refused,
+//!   because its size says nothing about the size of its content.
+//! * **Retries.** A request that is refused for now is sent again ([`Retries`]), after the wait
+//!   that the service asks for, and only where sending it twice does no harm.
+//! * **Discreet.** A [`Secret`] is never shown, and neither are queries, headers and bodies. The
+//!   text of a service's error is [redacted](Client::redact) before it is returned. Redirects are
+//!   not followed, and plain HTTP goes to this machine only, unless it is
 //!   [allowed](ClientOptions::allow_plain_http).
 //! * **Cancelled at once.** Every wait ends when the [signal](context_core::CancelSignal) is
 //!   raised.
 //!
-//! It reads no clock but that of tokio's timers, and needs a tokio runtime with IO and time. It
-//! knows no provider: which path takes which body is said by who uses it.
+//! The client reads no clock but that of tokio's timers, and needs a tokio runtime with IO and
+//! time. It knows no provider: the caller says which path takes which body.
 //!
 //! ```
 //! use context_core::CancelSignal;

@@ -1,4 +1,4 @@
-//! How a client asks.
+//! Options of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::pauses::TokioPauses;
 use crate::{Pauses, Proxy, Retries, Secret};
 
-/// How a [`Client`](crate::Client) asks: how long it waits, how much it reads, who it is. `Debug`
+/// Options of a [`Client`](crate::Client): timeouts, size limits, headers and credentials. `Debug`
 /// shows names of headers, and no value.
 #[derive(Clone)]
 #[must_use]
@@ -31,7 +31,7 @@ pub struct ClientOptions {
 #[derive(Clone)]
 pub(crate) enum Value {
     Open(String),
-    /// Something in front of a secret, such as `Bearer `.
+    /// A prefix and a secret, such as `Bearer ` and a token.
     Secret(&'static str, Secret),
 }
 
@@ -56,63 +56,63 @@ impl Default for ClientOptions {
 }
 
 impl ClientOptions {
-    /// Waits so long for a connection, TLS included. Default: 10 seconds.
+    /// Limits the wait for a connection, TLS included. Default: 10 seconds.
     pub fn connect_timeout(mut self, longest: Duration) -> Self {
         self.connect = longest;
         self
     }
 
-    /// Waits so long, from the beginning of a try, until a reply begins. Default: 60 seconds.
+    /// Limits the wait from the beginning of an attempt until a reply begins. Default: 60 seconds.
     pub fn head_timeout(mut self, longest: Duration) -> Self {
         self.head = longest;
         self
     }
 
-    /// Waits so long for the next piece of a reply that has begun. Default: 60 seconds.
+    /// Limits the wait for the next chunk of a reply that has begun. Default: 60 seconds.
     pub fn idle_timeout(mut self, longest: Duration) -> Self {
         self.idle = longest;
         self
     }
 
-    /// Gives a call so long in all: its tries, the waits between them and the reply, also one that
-    /// comes in events. Default: 120 seconds.
+    /// Limits the total time of a call: its attempts, the waits between them and the reply,
+    /// including one that arrives as events. Default: 120 seconds.
     pub fn total_timeout(mut self, longest: Duration) -> Self {
         self.total = longest;
         self
     }
 
-    /// Tries again like this.
+    /// Sets the retry policy.
     pub fn retries(mut self, retries: Retries) -> Self {
         self.retries = retries;
         self
     }
 
-    /// Reads at most so many bytes of a reply, or of all its events. Default: 64 MiB.
+    /// Limits the bytes of a reply, or of all its events together. Default: 64 MiB.
     pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
         self.reply_bytes = bytes;
         self
     }
 
-    /// Takes events of at most so many bytes, one line or many. Default: 16 MiB.
+    /// Limits the bytes of one event, in one line or several. Default: 16 MiB.
     pub fn max_event_bytes(mut self, bytes: usize) -> Self {
         self.event_bytes = bytes;
         self
     }
 
-    /// Reads at most so many bytes of what comes with a status that says no, for at most five
-    /// seconds; the rest is left. Default: 64 KiB.
+    /// Limits the bytes that are read of the body of a refusal. The body is read for at most five
+    /// seconds; the rest is dropped. Default: 64 KiB.
     pub fn max_error_bytes(mut self, bytes: usize) -> Self {
         self.error_bytes = bytes;
         self
     }
 
-    /// Sends one more header with every request.
+    /// Adds a header to every request.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), Value::Open(value.into())));
         self
     }
 
-    /// Sends one more header with every request, whose value is never shown.
+    /// Adds a header to every request whose value is never shown.
     pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.headers.push((name.into(), Value::Secret("", value.into())));
         self
@@ -124,32 +124,32 @@ impl ClientOptions {
         self
     }
 
-    /// Calls itself this. Default: `context/` and a version.
+    /// Sets the user agent. Default: `context/` and a version.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = name.into();
         self
     }
 
-    /// Goes through this proxy, or through none. Default: the one that the environment names.
+    /// Sets the proxy, or none. Default: the proxy that the environment names.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.proxy = proxy;
         self
     }
 
-    /// Whether `http://` may leave this machine, where everybody on the way reads keys and
-    /// contents. Default: it may not. Say yes for a server in a network that is trusted.
+    /// Sets whether `http://` may be used beyond this machine, where keys and contents can be read
+    /// on the way. Default: no. Allow it for a server in a trusted network.
     pub fn allow_plain_http(mut self, allowed: bool) -> Self {
         self.plain_http = allowed;
         self
     }
 
-    /// Spends the waits between tries like this. Default: on tokio's clock.
+    /// Sets how the waits between attempts are spent. Default: on tokio's clock.
     pub fn pauses(mut self, pauses: Arc<dyn Pauses>) -> Self {
         self.pauses = pauses;
         self
     }
 
-    /// All that is secret in it.
+    /// Returns all secrets in the options.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let headers = self.headers.iter().filter_map(|(_, value)| match value {
             Value::Open(_) => None,

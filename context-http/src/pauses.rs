@@ -1,20 +1,20 @@
-//! How the wait between two tries is spent.
+//! The waits between attempts.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Waits between two tries. The one there is waits on tokio's clock; a test may write down what it
-/// is asked for instead.
+/// Waits between two attempts. The default implementation waits on tokio's clock. A test may record
+/// the waits instead.
 ///
-/// Implementors: a pause that is dropped is over.
+/// Implementors: dropping the future must end the wait.
 pub trait Pauses: fmt::Debug + Send + Sync + 'static {
-    /// Waits so long.
+    /// Waits for `length`.
     fn pause(&self, length: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// Pauses on tokio's clock.
+/// Waits on tokio's clock.
 #[derive(Debug)]
 pub(crate) struct TokioPauses;
 

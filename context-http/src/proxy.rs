@@ -1,10 +1,11 @@
-//! Whether a proxy stands between.
+//! The choice of a proxy.
 
 use std::fmt;
 
 use crate::{HttpError, Secret};
 
-/// Whether requests go through a proxy. `Debug` shows no address of one, which may hold a password.
+/// Whether requests go through a proxy, and which. `Debug` does not show a proxy's address, which
+/// may hold a password.
 #[derive(Clone, Default)]
 pub struct Proxy(pub(crate) Choice);
 
@@ -17,24 +18,24 @@ pub(crate) enum Choice {
 }
 
 impl Proxy {
-    /// The one that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, but for what
-    /// is in `NO_PROXY`. The default. A service on this machine is asked directly.
+    /// Uses the proxy that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, except
+    /// for hosts in `NO_PROXY`. The default. A service on this machine is called directly.
     pub fn environment() -> Self {
         Self(Choice::Environment)
     }
 
-    /// None, whatever the environment says.
+    /// Uses no proxy, whatever the environment says.
     pub fn none() -> Self {
         Self(Choice::None)
     }
 
-    /// The one at this address, such as `http://user:password@proxy.example.com:3128`, for every
-    /// request.
+    /// Uses the proxy at this address, such as `http://user:password@proxy.example.com:3128`, for
+    /// every request.
     pub fn at(address: impl Into<Secret>) -> Self {
         Self(Choice::At(address.into()))
     }
 
-    /// What of its address is secret.
+    /// Returns the secret part of the address.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         let Choice::At(address) = &self.0 else { return Vec::new() };
         let Ok(url) = reqwest::Url::parse(address.expose()) else { return Vec::new() };

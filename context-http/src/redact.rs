@@ -1,20 +1,21 @@
-//! Taking a client's own secrets out of what a service says.
+//! Removal of a client's own secrets from the texts of a service.
 
 use context_core::base::secrets;
 use zeroize::Zeroizing;
 
 use crate::Secret;
 
-/// Secrets shorter than this many bytes are not looked for: they are words, such as the `none` that
-/// local servers are given.
+/// Shorter secrets, in bytes, are not looked for: they are words, such as the `none` that local
+/// servers are given.
 const SHORTEST: usize = 6;
 
-/// The texts to take out, the longest first.
+/// The texts to remove, longest first.
 #[derive(Clone, Default)]
 pub(crate) struct Redactor(Vec<Zeroizing<String>>);
 
 impl Redactor {
-    /// Of these secrets, in every form in which a text of JSON or an address holds them.
+    /// Creates a redactor of these secrets, in every form in which JSON text or an address may hold
+    /// them.
     pub(crate) fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
         let mut found: Vec<Zeroizing<String>> = Vec::new();
         let secrets = secrets.into_iter().map(Secret::expose).filter(|text| text.len() >= SHORTEST);
@@ -29,12 +30,12 @@ impl Redactor {
         Self(found)
     }
 
-    /// The length of the longest of them, in bytes.
+    /// Returns the length of the longest text to remove, in bytes.
     pub(crate) fn longest(&self) -> usize {
         self.0.first().map_or(0, |text| text.len())
     }
 
-    /// The text without them, and without what looks like a key.
+    /// Returns the text without the secrets, and without everything that looks like a key.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.0 {
@@ -46,13 +47,13 @@ impl Redactor {
     }
 }
 
-/// The text between the quotes of a string of JSON.
+/// Returns the text between the quotes of a JSON string.
 fn in_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned()
 }
 
-/// The text with everything escaped that is no letter, digit or one of `-_.~`.
+/// Percent-encodes all bytes but letters, digits and `-_.~`.
 fn in_address(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! What is asked.
+//! Requests.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use serde::Serialize;
 
 use crate::HttpError;
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Method {
-    /// Reads.
+    /// Reads a resource.
     Get,
-    /// Does something; what, the service knows.
+    /// Performs an action that the service defines.
     Post,
-    /// Puts something in place of what is there.
+    /// Replaces a resource.
     Put,
-    /// Changes a part.
+    /// Changes a part of a resource.
     Patch,
-    /// Takes away.
+    /// Removes a resource.
     Delete,
 }
 
 impl Method {
-    /// Whether a second time changes nothing, by the rules of HTTP.
+    /// Returns whether the method is idempotent by the rules of HTTP.
     pub fn is_repeatable(self) -> bool {
         matches!(self, Self::Get | Self::Put | Self::Delete)
     }
@@ -41,8 +41,8 @@ impl Method {
     }
 }
 
-/// A request below the address of a [`Client`](crate::Client). `Debug` shows neither query, headers
-/// nor body.
+/// A request to a path below the address of a [`Client`](crate::Client). `Debug` shows neither
+/// query, headers nor body.
 #[derive(Clone)]
 #[must_use]
 pub struct Request {
@@ -56,8 +56,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of this method at this path below the client's address, such as
-    /// `chat/completions`: segments between slashes, as they are, not escaped.
+    /// Creates a request with this method and path below the client's address, such as
+    /// `chat/completions`: segments between slashes, unescaped.
     pub fn new(method: Method, path: &str) -> Self {
         Self {
             method,
@@ -74,46 +74,46 @@ impl Request {
         }
     }
 
-    /// Reads what is there.
+    /// Creates a GET request.
     pub fn get(path: &str) -> Self {
         Self::new(Method::Get, path)
     }
 
-    /// Does something there.
+    /// Creates a POST request.
     pub fn post(path: &str) -> Self {
         Self::new(Method::Post, path)
     }
 
-    /// Puts something there.
+    /// Creates a PUT request.
     pub fn put(path: &str) -> Self {
         Self::new(Method::Put, path)
     }
 
-    /// Takes away what is there.
+    /// Creates a DELETE request.
     pub fn delete(path: &str) -> Self {
         Self::new(Method::Delete, path)
     }
 
-    /// With one more segment of the path, such as an id: whatever is in it, it stays one segment.
+    /// Appends a segment to the path, such as an id. Whatever it contains, it stays one segment.
     pub fn segment(mut self, segment: impl Into<String>) -> Self {
         self.segments.push(segment.into());
         self
     }
 
-    /// With one more pair in the query.
+    /// Appends a pair to the query.
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.queries.push((name.into(), value.into()));
         self
     }
 
-    /// With one more header. It is not looked for in what the service says: a key belongs to the
+    /// Adds a header. Its value is not redacted from the service's texts: a key belongs to the
     /// client, as a [secret](crate::ClientOptions::secret_header).
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// With this body, written as JSON. An error if it cannot be written.
+    /// Sets the body, serialised as JSON. Fails if it cannot be serialised.
     pub fn json(mut self, body: &impl Serialize) -> Result<Self, HttpError> {
         let body =
             serde_json::to_vec(body).map_err(|error| HttpError::Write { source: error.into() })?;
@@ -121,20 +121,20 @@ impl Request {
         Ok(self)
     }
 
-    /// With this body.
+    /// Sets the body.
     pub fn body(mut self, body: &Json) -> Self {
         self.body = Some(Bytes::copy_from_slice(body.as_str().as_bytes()));
         self
     }
 
-    /// Asks for server-sent events in place of JSON.
+    /// Asks for server-sent events instead of JSON.
     pub fn for_events(mut self) -> Self {
         self.accept = "text/event-stream";
         self
     }
 
-    /// Says whether a second time does no harm, so that the request may be sent again when its
-    /// reply was lost. Where nothing is said, the [method](Method::is_repeatable) says it.
+    /// Sets whether sending the request twice does no harm, so that it may be sent again if its
+    /// reply was lost. The default depends on the [method](Method::is_repeatable).
     pub fn repeatable(mut self, repeatable: bool) -> Self {
         self.repeatable = repeatable;
         self

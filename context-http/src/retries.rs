@@ -1,4 +1,4 @@
-//! How often and how patiently a request is tried again.
+//! The retry policy of requests.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use context_core::Retry;
 
 use crate::HttpError;
 
-/// How often a request is tried again, and how long it waits for that. What is tried again is said
-/// at [`HttpError::retry`].
+/// The number of retries and the waits before them. [`HttpError::retry`] says which errors are
+/// retried.
 ///
-/// A wait that the service asks for is kept to the millisecond, without chance in it; where it asks
-/// for none, each wait is twice the one before. A service that asks for more than the longest wait
-/// is not asked again: sooner than it wants would only make it worse, and whoever calls is told how
-/// long.
+/// A wait that the service asks for is kept to the millisecond, without jitter. If the service asks
+/// for none, each wait is twice the previous one. A service that asks for more than the longest
+/// wait is not called again: an earlier retry would make matters worse, and the error tells the
+/// caller how long to wait.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,7 +32,8 @@ pub struct Retries {
 }
 
 impl Default for Retries {
-    /// Two, behind half a second and a second; at most 30 seconds at a time and 60 in all.
+    /// Returns two retries, after half a second and a second; at most 30 seconds at a time and 60
+    /// in total.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -45,36 +46,36 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Every request is sent once. For callers that try again themselves.
+    /// Sends every request once, for callers that retry themselves.
     pub fn none() -> Self {
         Self::at_most(0)
     }
 
-    /// So many further tries.
+    /// Allows `most` retries.
     pub fn at_most(most: u32) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// Waits so long before the first further try, where the service asks for no wait.
+    /// Sets the wait before the first retry, if the service asks for no wait.
     pub fn first_wait(mut self, wait: Duration) -> Self {
         self.first = wait;
         self
     }
 
-    /// Waits at most so long at a time.
+    /// Limits a single wait.
     pub fn longest_wait(mut self, wait: Duration) -> Self {
         self.longest = wait;
         self
     }
 
-    /// Waits at most so long in all.
+    /// Limits the sum of the waits.
     pub fn total_wait(mut self, wait: Duration) -> Self {
         self.total = wait;
         self
     }
 
-    /// How long to wait before the next try, if there is one. `tried` counts the further tries
-    /// there were, `waited` what they waited.
+    /// Returns the wait before the next attempt, if there is one. `tried` is the number of retries
+    /// so far, `waited` the time they waited.
     pub(crate) fn wait(
         &self,
         tried: u32,

@@ -1,12 +1,12 @@
-//! How long a service asks to wait.
+//! The wait that a service asks for.
 
 use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
 /// Reads `retry-after-ms`, and `retry-after` in seconds or as a date. A date counts from the
-/// reply's own `date`: no clock is read, and clocks that disagree do no harm. Of a date without
-/// one, nothing is known.
+/// reply's own `date`: no clock is read, and clocks that differ do no harm. If the reply has no
+/// `date`, a `retry-after` date is ignored.
 pub(crate) fn read(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(wait) = text("retry-after-ms").and_then(|number| read_number(number, 1_000.0)) {
@@ -20,7 +20,8 @@ pub(crate) fn read(headers: &HeaderMap) -> Option<Duration> {
     })
 }
 
-/// A number of which so many make a second. What is beyond all measure is the longest there is.
+/// Reads a number in units of `1 / per_second` seconds. A number beyond the range becomes the
+/// longest duration.
 fn read_number(text: &str, per_second: f64) -> Option<Duration> {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_digit() || c == '.');

@@ -4,9 +4,9 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A key or a password: never shown, and wiped from memory when it goes; what a client was given to
-/// send is its own copy. Spaces around it are not part of it, as a line feed behind a key that was
-/// read from a file is not.
+/// A key or a password. It is never shown, and its memory is wiped when it is dropped; a client
+/// keeps a copy of its own in the headers it sends. White space around it is removed, such as a
+/// line feed after a key that was read from a file.
 ///
 /// ```
 /// use context_http::Secret;
@@ -17,18 +17,18 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// A secret of this text.
+    /// Creates a secret from a text.
     pub fn new(text: impl Into<String>) -> Self {
         let text = Zeroizing::new(text.into());
         Self(Zeroizing::new(text.trim().to_owned()))
     }
 
-    /// Whether it holds nothing.
+    /// Returns whether the secret is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Waiting no longer than is allowed, and not at all once the caller cancels.
+//! Waits with a timeout, a deadline and cancellation.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{HttpError, Phase};
 
-/// When a call has to be over.
+/// The time at which a call must end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
-    /// Nothing if that is beyond all time.
+    /// `None` if the time is beyond the range of the clock.
     at: Option<Instant>,
     total: Duration,
 }
 
 impl Deadline {
-    /// So long from now.
+    /// Creates a deadline `total` from now.
     pub(crate) fn within(total: Duration) -> Self {
         Self { at: Instant::now().checked_add(total), total }
     }
 
-    /// The same, or sooner: so long from now.
+    /// Returns this deadline, or `total` from now if that is earlier.
     pub(crate) fn or_within(&self, total: Duration) -> Self {
         let sooner = Self::within(total);
         match (self.at, sooner.at) {
@@ -32,14 +32,14 @@ impl Deadline {
         }
     }
 
-    /// Whether there is so much time left.
+    /// Returns whether more than `wait` is left.
     pub(crate) fn leaves(&self, wait: Duration) -> bool {
         self.at.is_none_or(|at| at.saturating_duration_since(Instant::now()) > wait)
     }
 }
 
-/// What the work gives, unless it takes longer than `longest`, the deadline passes, or the signal
-/// is raised; then it is dropped where it stands.
+/// Returns the output of `work`, unless it takes longer than `longest`, the deadline passes, or the
+/// signal is raised. Then `work` is dropped.
 pub(crate) async fn until<T>(
     work: impl Future<Output = T>,
     (phase, longest): (Phase, Duration),

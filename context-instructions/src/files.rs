@@ -1,10 +1,10 @@
-//! Reading small files again only when they changed.
+//! A cache of small files that reads a file again only when it changed.
 //!
-//! What was made of a file is kept with the file's stamp: length, time of modification and, where
-//! the platform has them, inode and time of change. A stamp is believed only if the file was last
+//! The parsed value of a file is kept with the file's stamp: length, modification time and, where
+//! the platform has them, inode and change time. A stamp is trusted only if the file was last
 //! touched clearly before it was read, because file systems count time in steps: two writes within
-//! one step leave the same stamp, and the second would never be noticed. The time of reading is the
-//! caller's, so nothing here asks a clock.
+//! one step leave the same stamp, and the second would never be noticed. The caller passes the time
+//! of reading, so nothing here reads a clock.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -15,17 +15,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use context_core::Timestamp;
 
-/// The coarsest step of a file system in use (FAT), in microseconds.
+/// The coarsest timestamp step of a file system in use (FAT), in microseconds.
 const STEP_MICROS: i64 = 2_000_000;
 
-/// The beginning of a file, and how long the whole is.
+/// The beginning of a file, and the length of the whole file.
 pub(crate) struct FileHead {
     pub(crate) bytes: Vec<u8>,
     pub(crate) len: u64,
 }
 
 impl FileHead {
-    /// Reads at most `limit` bytes. Only regular files: opening a pipe would wait for its writer.
+    /// Reads at most `limit` bytes of a regular file. Other files are refused: opening a pipe would
+    /// wait for its writer.
     pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Self> {
         regular(path)?;
         Self::read_from(&mut File::open(path)?, limit)
@@ -39,7 +40,7 @@ impl FileHead {
     }
 }
 
-/// What identifies a state of a file.
+/// Identifies a state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -61,21 +62,21 @@ impl Stamp {
         }
     }
 
-    /// When the file was last touched, in microseconds. Nobody can set the time of change, so it is
-    /// preferred.
+    /// Returns the time of the last touch, in microseconds. The change time is preferred, because
+    /// no program can set it.
     #[cfg(unix)]
     fn touched(&self) -> Option<i64> {
         let (_, _, seconds, nanos) = self.inode;
         seconds.checked_mul(1_000_000)?.checked_add(nanos / 1000)
     }
 
-    /// When the file was last touched, in microseconds.
+    /// Returns the time of the last touch, in microseconds.
     #[cfg(not(unix))]
     fn touched(&self) -> Option<i64> {
         self.modified.and_then(micros)
     }
 
-    /// Whether a later write cannot leave this stamp.
+    /// Returns whether a later write cannot leave the same stamp.
     fn is_settled(&self, now: Timestamp) -> bool {
         let touched = self.touched().or_else(|| self.modified.and_then(micros));
         touched
@@ -96,7 +97,7 @@ struct Entry<T> {
     value: Arc<T>,
 }
 
-/// What was made of files, by path.
+/// Parsed values of files, by path.
 pub(crate) struct FileCache<T> {
     entries: HashMap<PathBuf, Entry<T>>,
     read: usize,
@@ -109,8 +110,9 @@ impl<T> Default for FileCache<T> {
 }
 
 impl<T: PartialEq> FileCache<T> {
-    /// What `parse` makes of the first `limit` bytes of a file; from memory if the file is as it
-    /// was. The same content gives the same `Arc`, also when it had to be read again.
+    /// Returns the value that `parse` makes of the first `limit` bytes of a file, from memory if
+    /// the file is unchanged. The same content gives the same `Arc`, even if it had to be read
+    /// again.
     pub(crate) fn get(
         &mut self,
         path: &Path,
@@ -143,14 +145,15 @@ impl<T: PartialEq> FileCache<T> {
         Ok(value)
     }
 
-    /// Ends a round: forgets what it did not ask for, and says how many files it read.
+    /// Ends a scan: removes the files that were not asked for during it, and returns how many files
+    /// were read.
     pub(crate) fn finish(&mut self) -> usize {
         self.entries.retain(|_, entry| std::mem::take(&mut entry.wanted));
         std::mem::take(&mut self.read)
     }
 }
 
-/// The metadata of a regular file, behind links.
+/// Returns the metadata of a regular file, following links.
 fn regular(path: &Path) -> io::Result<Metadata> {
     let metadata = path.metadata()?;
     if metadata.is_file() {
@@ -159,7 +162,8 @@ fn regular(path: &Path) -> io::Result<Metadata> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
-/// Whether there is no such file: nothing of this name, or a part of the path is no folder.
+/// Returns whether the file does not exist: nothing has this name, or a part of the path is not a
+/// folder.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,15 +1,15 @@
-//! What tells a model how to work, beside the prompt itself: reminders, skills and instruction
-//! files.
+//! Instructions to the model besides the prompt itself: reminders, skills and instruction files.
 //!
-//! * [`reminder`](fn@reminder): short texts folded into messages when a predicate over the
-//!   conversation says so.
+//! * [`reminder`](fn@reminder): short texts that are folded into a message when a predicate over
+//!   the conversation holds.
 //! * Skills: folders with a `SKILL.md`, offered to the model by name and description
 //!   ([`discover_skills`], [`available_skills`]).
-//! * Instruction files: `AGENTS.md` and its kind, from the root of a project to the working folder
-//!   ([`InstructionFiles`]).
+//! * Instruction files: `AGENTS.md` and similar files, from the root of a project down to the
+//!   working folder ([`InstructionFiles`]).
 //!
-//! Skills and files become fragments; an engine renders them with the rest of the prompt and folds
-//! reminders when it saves. This crate reads files where it says so, and no clock, no network, no
+//! Skills and instruction files become fragments. An engine renders them with the rest of the
+//! prompt, and folds reminders into a message when it saves that message. The functions that scan
+//! folders and files read the file system. Nothing in this crate uses a clock, the network or a
 //! store.
 //!
 //! ```no_run

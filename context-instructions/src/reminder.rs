@@ -1,24 +1,24 @@
-//! Short texts that are folded into messages when a predicate over the conversation says so.
+//! Short texts that are folded into messages when a predicate over the conversation holds.
 //!
-//! A model forgets what it was told long ago. A [`Reminder`] says it again where it counts: behind
-//! what the user wrote, inside what a tool answered, or between two steps of the model. It becomes
-//! an element `<system-reminder>TEXT</system-reminder>` of a stored message, so that the stored
-//! chain is what the model saw and a prompt cache stays valid, and the message's metadata says
-//! where it stands, so that [`strip_reminders`] can take it out again for a reader.
+//! A model forgets instructions of long ago. A [`Reminder`] repeats one where it counts: after the
+//! user's text, inside a tool result, or between two steps of the model. It becomes an element
+//! `<system-reminder>TEXT</system-reminder>` of a stored message, so that the stored chain is what
+//! the model saw and a prompt cache stays valid. The message's metadata records where the element
+//! stands, so that [`strip_reminders`] can remove it again for a reader.
 //!
-//! # Who does what
+//! # Parts
 //!
-//! * [`reminder`] and [`ReminderBuilder`] make reminders; whatever could not work is an error of
-//!   [`ReminderBuilder::build`].
-//! * A [`Predicate`] says when. It looks at a [`Situation`]: a [`ConversationSummary`] of all
-//!   messages, the time and the usage.
-//! * [`fold_reminders`] puts what fires into messages that are about to be saved.
+//! * [`reminder`] and [`ReminderBuilder`] make reminders. A reminder that cannot work is an error
+//!   of [`ReminderBuilder::build`].
+//! * A [`Predicate`] decides when a reminder fires. It looks at a [`Situation`]: a
+//!   [`ConversationSummary`] of all messages, the time and the token usage.
+//! * [`fold_reminders`] folds the reminders that fire into messages that are about to be saved.
 //!
 //! # What it does not do
 //!
-//! It reads no clock, makes no ids, stores nothing and renders no fragments; all of that is handed
-//! in. It does not look for reminders by their text: a user may quote one. And it leaves alone what
-//! the model has answered.
+//! This module reads no clock, makes no ids, stores nothing and renders no fragments; the caller
+//! passes times and ids in. It does not search for reminders by their text, because a user may
+//! quote one. It does not change messages of the model.
 
 mod element;
 mod error;

@@ -1,22 +1,24 @@
 //! Skills: folders with a `SKILL.md`, offered to the model by name and description.
 //!
-//! A skill is a folder whose file `SKILL.md` begins with front matter in YAML between two lines
-//! `---`. The keys `name` and `description` are needed, every other key is kept as metadata. The
-//! model is shown only these and the path ([`available_skills`]); it reads the rest with the tools
-//! it has, or the application hands it over ([`Skill::instructions`]).
+//! A skill is a folder whose file `SKILL.md` begins with YAML front matter between two lines `---`.
+//! The keys `name` and `description` are required; every other key is kept as metadata. The model
+//! sees only these and the path ([`available_skills`]). It reads the rest with the tools it has, or
+//! the application passes it on ([`Skill::instructions`]).
 //!
-//! [`discover_skills`] looks once; [`SkillFolders`] remembers, and reads again only what changed.
-//! One bad skill hides no other: it becomes a [`Diagnostic`](context_core::Diagnostic).
+//! [`discover_skills`] scans once. [`SkillFolders`] keeps a cache and reads only changed files
+//! again. A bad skill does not hide others: it becomes a [`Diagnostic`](context_core::Diagnostic).
 //!
-//! What a skill says is *trusted*: somebody installed it in a folder the application was told of,
-//! and the model is meant to follow it. Renderers escape it as they escape everything, so it cannot
-//! look like another part of the prompt. Whoever works in folders of strangers asks the user before
-//! they become roots, or marks the fragment ([`untrusted`](context_core::Fragment::untrusted)).
+//! The content of a skill is *trusted*: somebody installed it in a folder that the application
+//! names, and the model is meant to follow it. Renderers escape it like everything else, so it
+//! cannot look like another part of the prompt. An application that works in folders of strangers
+//! asks the user before they become roots, or marks the fragment
+//! ([`untrusted`](context_core::Fragment::untrusted)).
 //!
-//! Not here: running what a skill brings along, and enforcing keys such as `allowed-tools`. Names
-//! need not be those of their folders, nor of any special form.
+//! Not supported: running programs that a skill contains, and enforcing keys such as
+//! `allowed-tools`. Names need not be those of their folders, nor of any special form.
 //!
-//! Reading blocks. It is a few small files; use a thread for blocking work if the disk is slow.
+//! Reading blocks the thread. The files are few and small; use a thread for blocking work if the
+//! disk is slow.
 
 mod discover;
 mod fragment;

@@ -14,24 +14,25 @@ use crate::endpoint::Manners;
 use crate::vectors::{self, Misfit};
 use crate::{Endpoint, SetupError, fault};
 
-/// Who says what goes wrong.
+/// The provider in errors.
 const PROVIDER: &str = "openai";
 
-/// How vectors come over the wire. Servers that know one form alone send that one, and it is read.
+/// The encoding of vectors on the wire. A server that supports only one encoding sends that one,
+/// and it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VectorForm {
-    /// Nothing is asked for: lists of numbers, as a rule.
+    /// No encoding is requested; servers usually send lists of numbers.
     #[default]
     Unsaid,
     /// Lists of numbers.
     Float,
-    /// The bytes of little-endian numbers of 32 bits in Base64: a third of the size, and exact.
+    /// The bytes of little-endian 32-bit numbers in Base64: a third of the size, and exact.
     Base64,
 }
 
-/// An embedder at an [`Endpoint`] that is OpenAI's or like it. Texts are sent in batches, one after
-/// another; what comes back is checked: as many vectors as texts, in their order, of one length, of
+/// An embedder at an [`Endpoint`] that is OpenAI's or compatible. Texts are sent in batches, one
+/// after another. The reply is checked: as many vectors as texts, in their order, of one length, of
 /// finite numbers. `Debug` shows no key.
 ///
 /// ```
@@ -53,7 +54,7 @@ pub struct HttpEmbedder {
     most_texts: usize,
     most_bytes: usize,
     prefixes: (String, String),
-    /// The length of the first vectors there were: all others have it too.
+    /// The length of the first vectors received; all others must have it too.
     length: OnceLock<usize>,
 }
 
@@ -68,7 +69,7 @@ struct Body<'a> {
 }
 
 impl HttpEmbedder {
-    /// The embedder of this name.
+    /// Creates an embedder for the model of this name.
     pub fn new(model: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
         let model = model.into();
         Ok(Self {
@@ -84,36 +85,36 @@ impl HttpEmbedder {
         })
     }
 
-    /// Asks for vectors of this length, where the model can give shorter ones. The
-    /// [name](Embedder::name) says so, since vectors of different lengths are not compared.
+    /// Asks for vectors of this length, if the model supports shorter ones. The
+    /// [name](Embedder::name) states the length, because vectors of different lengths are not
+    /// compared.
     pub fn dimensions(mut self, length: usize) -> Self {
         self.dimensions = Some(length);
         self.name = format!("{}@{length}", self.model);
         self
     }
 
-    /// Goes by this name, which is kept beside every vector. Default: the model's, with the
-    /// dimensions if some are asked for.
+    /// Sets the embedder's name, which is stored with every vector. Default: the model's name, with
+    /// the dimensions if some are asked for.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Asks for this form.
+    /// Sets the requested encoding.
     pub fn form(mut self, form: VectorForm) -> Self {
         self.form = form;
         self
     }
 
-    /// Sends at most so many texts and so many bytes of them at a time, and one at least. Default:
-    /// 128 texts, 256 KiB.
+    /// Limits a batch to this many texts and bytes, with at least one text. Default: 128 texts, 256
+    /// KiB.
     pub fn batches(mut self, texts: usize, bytes: usize) -> Self {
         (self.most_texts, self.most_bytes) = (texts.max(1), bytes);
         self
     }
 
-    /// Puts this in front of texts that are looked for, and this in front of those that are kept,
-    /// for models that were taught so.
+    /// Sets the prefixes of queries and of passages, for models that were trained with prefixes.
     pub fn prefixes(mut self, query: impl Into<String>, passage: impl Into<String>) -> Self {
         self.prefixes = (query.into(), passage.into());
         self
@@ -127,7 +128,7 @@ impl HttpEmbedder {
         }
     }
 
-    /// The texts of each batch.
+    /// Returns the range of texts of each batch.
     fn batches_of(&self, texts: &[String]) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut start, mut bytes) = (0, 0_usize);
@@ -168,7 +169,7 @@ impl HttpEmbedder {
         let read =
             vectors::read(&reply.body, texts.len()).and_then(|vectors| self.same_length(vectors));
         read.map_err(|misfit| {
-            // A service that fails may say so with a status of success.
+            // A service may report a failure with a status of success.
             let text = reply.text();
             let mut error = match misfit {
                 Misfit::Error => context_codec_kit::classify(PROVIDER, Some(reply.status), &text),
@@ -179,7 +180,7 @@ impl HttpEmbedder {
         })
     }
 
-    /// The vectors, if they have the length that all of this embedder have.
+    /// Returns the vectors, if they have the length of all vectors of this embedder.
     fn same_length(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, Misfit> {
         for vector in &vectors {
             let found = vector.len();
@@ -201,7 +202,7 @@ impl Embedder for HttpEmbedder {
         &self.name
     }
 
-    /// Asks for batch after batch. What goes wrong with one goes wrong with all.
+    /// Sends one batch after another. An error of one batch is the error of the whole call.
     async fn embed(
         &self,
         texts: &[String],

@@ -1,4 +1,4 @@
-//! Where a service is, and who one is to it.
+//! The address of a service, and the credentials for it.
 
 use std::env;
 use std::fmt;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use context_http::{Client, ClientOptions, HttpError, Secret};
 
-/// Where OpenAI is.
+/// The address of OpenAI.
 const OPENAI: &str = "https://api.openai.com/v1";
-/// Where Anthropic is.
+/// The address of Anthropic.
 const ANTHROPIC: &str = "https://api.anthropic.com/v1";
-/// The version of Anthropic's forms that the codec speaks.
+/// The version of Anthropic's API that the codec supports.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A service: its address with everything in front of `chat/completions` and the like, a key if it
-/// wants one, and [how it is asked](ClientOptions). `Debug` shows no key.
+/// A service: its address with everything in front of `chat/completions` and similar paths, a key
+/// if it wants one, and its [client options](ClientOptions). `Debug` shows no key.
 ///
-/// The options are those of a client but for the times: models think long. It waits ten minutes for
-/// the beginning of an answer, five for each further piece, half an hour for all.
+/// The options are a client's defaults except for the timeouts, because models think long: ten
+/// minutes for the beginning of an answer, five for each further chunk, half an hour in total.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,30 +37,30 @@ pub struct Endpoint {
     options: ClientOptions,
 }
 
-/// How a key is presented.
+/// A key and the way it is sent.
 #[derive(Clone)]
 enum Key {
-    /// As the wire form has it.
+    /// Sent as the wire form defines.
     Own(Secret),
-    /// As `authorization: Bearer`, whatever the form.
+    /// Sent as `authorization: Bearer`, whatever the wire form.
     Bearer(Secret),
 }
 
-/// How a wire form presents a key if nothing else is said.
+/// The default way in which a wire form sends a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manners {
     OpenAi,
     Anthropic,
 }
 
-/// Why there is no model or embedder.
+/// An error of creating a model or an embedder.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The environment does not say what is needed.
+    /// A required environment variable is not set.
     #[error("{variable} is not set")]
     MissingVariable {
-        /// What should hold it.
+        /// The name of the variable.
         variable: &'static str,
     },
     /// A name is empty.
@@ -69,15 +69,15 @@ pub enum SetupError {
         /// `model` or `embedder`.
         kind: &'static str,
     },
-    /// The address ends in what is put behind it.
+    /// The address ends in the path that is appended to it.
     #[error(
         "the address ends in `{path}`, which is put behind it: leave that out, as in `https://api.openai.com/v1`"
     )]
     FullPath {
-        /// What is to be left out.
+        /// The path to leave out.
         path: &'static str,
     },
-    /// The endpoint cannot be used as it is.
+    /// The endpoint is not valid.
     #[error(transparent)]
     Http(#[from] HttpError),
 }
@@ -85,7 +85,7 @@ pub enum SetupError {
 context_core::readable_debug!(SetupError);
 
 impl Endpoint {
-    /// A service at this address, such as `http://localhost:11434/v1`, without a key.
+    /// Creates an endpoint at this address, such as `http://localhost:11434/v1`, without a key.
     pub fn at(address: impl Into<String>) -> Self {
         let seconds = Duration::from_secs;
         let options = ClientOptions::default()
@@ -95,23 +95,25 @@ impl Endpoint {
         Self { address: address.into(), key: None, options }
     }
 
-    /// OpenAI.
+    /// Creates an endpoint for OpenAI.
     pub fn openai(key: impl Into<Secret>) -> Self {
         Self::at(OPENAI).key(key)
     }
 
-    /// Anthropic.
+    /// Creates an endpoint for Anthropic.
     pub fn anthropic(key: impl Into<Secret>) -> Self {
         Self::at(ANTHROPIC).key(key)
     }
 
-    /// OpenAI, or what the environment names in its place: `OPENAI_API_KEY`, which only OpenAI
-    /// itself needs, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID`.
+    /// Creates an endpoint for OpenAI, or for the service that the environment names instead:
+    /// `OPENAI_API_KEY`, which only OpenAI itself needs, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`,
+    /// `OPENAI_PROJECT_ID`.
     pub fn openai_from_env() -> Result<Self, SetupError> {
         Self::openai_from(|variable| env::var(variable).ok())
     }
 
-    /// The same, with variables looked up like this.
+    /// Creates the endpoint of [`openai_from_env`](Self::openai_from_env) from variables that
+    /// `variables` looks up.
     pub fn openai_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
         let get =
             |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
@@ -131,13 +133,15 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Anthropic, or what the environment names in its place: `ANTHROPIC_API_KEY` or else
-    /// `ANTHROPIC_AUTH_TOKEN`, and `ANTHROPIC_BASE_URL`, which by custom ends in front of `/v1`.
+    /// Creates an endpoint for Anthropic, or for the service that the environment names instead:
+    /// `ANTHROPIC_API_KEY` or else `ANTHROPIC_AUTH_TOKEN`, and `ANTHROPIC_BASE_URL`, which by
+    /// convention ends before `/v1`.
     pub fn anthropic_from_env() -> Result<Self, SetupError> {
         Self::anthropic_from(|variable| env::var(variable).ok())
     }
 
-    /// The same, with variables looked up like this.
+    /// Creates the endpoint of [`anthropic_from_env`](Self::anthropic_from_env) from variables that
+    /// `variables` looks up.
     pub fn anthropic_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
         let get =
             |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
@@ -160,39 +164,38 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// With this key, presented as the service of the wire form wants it: `authorization: Bearer`
-    /// to OpenAI and those like it, `x-api-key` to Anthropic.
+    /// Sets the key, sent in the way of the wire form: `authorization: Bearer` to OpenAI and
+    /// compatible services, `x-api-key` to Anthropic.
     pub fn key(mut self, key: impl Into<Secret>) -> Self {
         self.key = Some(Key::Own(key.into()));
         self
     }
 
-    /// With this key, presented as `authorization: Bearer` whatever the wire form, as gateways want
-    /// it.
+    /// Sets the key, sent as `authorization: Bearer` whatever the wire form, as gateways want it.
     pub fn bearer(mut self, token: impl Into<Secret>) -> Self {
         self.key = Some(Key::Bearer(token.into()));
         self
     }
 
-    /// With one more header, such as `openai-organization` or `anthropic-beta`.
+    /// Adds a header, such as `openai-organization` or `anthropic-beta`.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.options = self.options.header(name, value);
         self
     }
 
-    /// With one more header that is never shown.
+    /// Adds a header whose value is never shown.
     pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<Secret>) -> Self {
         self.options = self.options.secret_header(name, value);
         self
     }
 
-    /// Asked otherwise: with other times, retries, limits, another proxy.
+    /// Changes the client options: timeouts, retries, limits, proxy.
     pub fn with(mut self, change: impl FnOnce(ClientOptions) -> ClientOptions) -> Self {
         self.options = change(self.options);
         self
     }
 
-    /// A client of it, for a model or an embedder of this name.
+    /// Creates a client for a model or an embedder of this name.
     pub(crate) fn client(
         self,
         manners: Manners,
@@ -218,12 +221,11 @@ impl Endpoint {
     }
 }
 
-/// What services have behind their address, of which an address is taken for one that was copied
-/// whole.
+/// Paths of services. An address that ends in one was probably copied as a whole.
 const PATHS: [&str; 5] =
     ["chat/completions", "completions", "responses", "v1/messages", "embeddings"];
 
-/// Which of them an address ends in.
+/// Returns the path that an address ends in.
 fn full_path(address: &str) -> Option<&'static str> {
     let address = address.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let ends = |path: &str| {
@@ -236,7 +238,7 @@ fn full_path(address: &str) -> Option<&'static str> {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What is behind a question mark may be a key, and so may what is in front of an @.
+        // The query may be a key, and so may the part before an `@`.
         let shown = self.address.split(['?', '#']).next().unwrap_or_default();
         let shown = match shown.rsplit_once('@') {
             Some((_, host)) => format!("…@{host}"),

@@ -1,4 +1,4 @@
-//! What goes wrong on the way, as errors of models.
+//! Conversion of HTTP errors to model errors.
 
 use std::error::Error;
 
@@ -6,8 +6,8 @@ use context_core::ModelError;
 use context_core::model::{ModelCodec, ModelErrorCode as Code};
 use context_http::{Client, HttpError};
 
-/// The error of a model that an error of HTTP is. What a service says is read by `classify`;
-/// nothing in it shows a secret of the client.
+/// Converts an HTTP error to a model error. `classify` reads the body of a refusal. The result
+/// shows no secret of the client.
 pub(crate) fn of(
     error: &HttpError,
     client: &Client,
@@ -24,14 +24,14 @@ pub(crate) fn of(
         HttpError::Unreachable { .. } | HttpError::Broken { .. } => {
             ModelError::new(provider, Code::Network, causes(error))
         }
-        // Who is not trusted is not trusted later either.
+        // A certificate that is not trusted now is not trusted later either.
         HttpError::Untrusted { .. } => {
             let mut found = ModelError::new(provider, Code::Network, causes(error));
             found.retryable = false;
             found
         }
         HttpError::Timeout { .. } => plain(Code::Timeout),
-        // Whoever sends elsewhere does so later too.
+        // A service that redirects now does so later too.
         HttpError::Redirected { status, .. } => {
             let mut found = plain(Code::Network);
             (found.status, found.retryable) = (Some(*status), false);
@@ -47,18 +47,18 @@ pub(crate) fn of(
     found
 }
 
-/// The same, read by a codec.
+/// Converts an HTTP error, with the refusal read by a codec.
 pub(crate) fn of_model(error: &HttpError, client: &Client, codec: &dyn ModelCodec) -> ModelError {
     of(error, client, codec.name(), |status, body| codec.lift_error(status, body))
 }
 
-/// Takes the client's secrets out of what the service said.
+/// Removes the client's secrets from the service's message.
 pub(crate) fn redact(error: &mut ModelError, client: &Client) {
     error.message = client.redact(&error.message);
     error.provider_code = error.provider_code.take().map(|code| client.redact(&code));
 }
 
-/// An error and what it came of.
+/// Returns an error and its causes as one text.
 fn causes(error: &HttpError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

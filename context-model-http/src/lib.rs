@@ -1,10 +1,10 @@
-//! Language models and embedders over HTTP: OpenAI-compatible endpoints, of which local servers are
-//! some, and Anthropic's.
+//! Language models and embedders over HTTP: OpenAI-compatible endpoints, local servers among them,
+//! and Anthropic's.
 //!
-//! An [`Endpoint`] says where a service is and who one is to it. An [`HttpModel`] is a
-//! [`LanguageModel`](context_core::model::LanguageModel) there, an [`HttpEmbedder`] an
-//! [`Embedder`](context_core::model::Embedder). What is said on the wire is the business of the
-//! codecs, how it gets there that of [`context_http`].
+//! An [`Endpoint`] holds the address of a service and the credentials for it. An [`HttpModel`] is a
+//! [`LanguageModel`](context_core::model::LanguageModel) at an endpoint, an [`HttpEmbedder`] an
+//! [`Embedder`](context_core::model::Embedder). The codecs define the bodies on the wire,
+//! [`context_http`] sends them.
 //!
 //! | | path | service |
 //! |---|---|---|
@@ -34,17 +34,18 @@
 //! # Ok::<_, context_model_http::SetupError>(())
 //! ```
 //!
-//! # What is tried again
+//! # What is retried
 //!
-//! A request is sent again where the service was not reached, was busy, failed or did not answer,
-//! at most [so often](context_http::Retries), and never once a piece of an answer was handed out.
-//! An agent loop with a policy of its own, such as a `ModelCall` of the facade, says
-//! [`Retries::none`](context_http::Retries::none): it sees every refusal then.
+//! A request is sent again if the service was not reached, was busy, failed or did not answer: at
+//! most [as often as configured](context_http::Retries), and never once a piece of an answer was
+//! handed out. An agent loop with a retry policy of its own, such as a `ModelCall` of the facade,
+//! sets [`Retries::none`](context_http::Retries::none); then it sees every refusal.
 //!
 //! # What it does not do
 //!
-//! It keeps no conversation, counts no tokens and chooses no model; it reads no configuration but
-//! what [`Endpoint`] names. Keys are shown nowhere, not even where a service repeats them.
+//! It keeps no conversation, counts no tokens and chooses no model. It reads no configuration but
+//! the variables that [`Endpoint`] names. Keys are never shown, not even where a service repeats
+//! them.
 
 mod embedder;
 mod endpoint;

@@ -15,7 +15,7 @@ use context_http::{Client, Reply, Request};
 use crate::endpoint::Manners;
 use crate::{Endpoint, SetupError, fault};
 
-/// The key of a body of Chat Completions that asks for usage in events.
+/// The key of a body of Chat Completions that asks for usage in a stream.
 const STREAM_OPTIONS: &str = "stream_options";
 
 /// A language model at an [`Endpoint`]. A clone is the same model, with the same connections.
@@ -30,22 +30,22 @@ pub struct HttpModel {
     in_events: bool,
     usage_in_events: bool,
     older_max_tokens: bool,
-    /// Keys of every body that does not name them.
+    /// Keys added to every body that does not have them.
     keys: JsonMap,
 }
 
 impl HttpModel {
-    /// A model of this name that speaks Chat Completions.
+    /// Creates a model of this name over Chat Completions.
     pub fn chat(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
         Self::new(name, endpoint, Manners::OpenAi, Arc::new(ChatCodec), "chat/completions")
     }
 
-    /// A model of this name that speaks Responses.
+    /// Creates a model of this name over the Responses API.
     pub fn responses(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
         Self::new(name, endpoint, Manners::OpenAi, Arc::new(ResponsesCodec), "responses")
     }
 
-    /// A model of this name that speaks Anthropic's Messages.
+    /// Creates a model of this name over Anthropic's Messages API.
     pub fn messages(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
         Self::new(name, endpoint, Manners::Anthropic, Arc::new(MessagesCodec), "messages")
     }
@@ -71,42 +71,41 @@ impl HttpModel {
         })
     }
 
-    /// Whether [`complete`](LanguageModel::complete) has the answer come in events as well. Some
-    /// services end connections on which nothing comes for long; a request that says `stream`
-    /// itself is asked as it says. Default: no.
+    /// Sets whether [`complete`](LanguageModel::complete) streams as well. Some services close
+    /// connections without traffic. A request that sets `stream` itself overrides this. Default:
+    /// no.
     pub fn in_events(mut self, in_events: bool) -> Self {
         self.in_events = in_events;
         self
     }
 
-    /// Whether Chat Completions are asked to tell usage where the answer comes in events, which a
-    /// few servers refuse. Default: yes.
+    /// Sets whether Chat Completions are asked to report usage in a stream, which a few servers
+    /// refuse. Default: yes.
     pub fn usage_in_events(mut self, wanted: bool) -> Self {
         self.usage_in_events = wanted;
         self
     }
 
-    /// Whether Chat Completions are told the most tokens under the older key `max_tokens`, which is
-    /// the only one that some local servers know. Default: no.
+    /// Sets whether Chat Completions get the output limit under the older key `max_tokens`, the
+    /// only one that some local servers know. Default: no.
     pub fn older_max_tokens(mut self, older: bool) -> Self {
         self.older_max_tokens = older;
         self
     }
 
-    /// Sends this key with every body that does not name it, such as `thinking` or
-    /// `reasoning_effort`. A request names keys of its own in its
-    /// [metadata](ModelRequest::metadata).
+    /// Adds this key to every body that does not have it, such as `thinking` or `reasoning_effort`.
+    /// A request sets keys of its own in its [metadata](ModelRequest::metadata).
     pub fn body_key(mut self, key: impl Into<String>, value: impl Into<Json>) -> Self {
         self.keys.insert(key.into(), value.into());
         self
     }
 
-    /// The codec whose forms it speaks.
+    /// Returns the codec.
     pub fn codec(&self) -> Arc<dyn ModelCodec> {
         Arc::clone(&self.codec)
     }
 
-    /// The request as it goes over the wire.
+    /// Returns the HTTP request for a model request.
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub(crate) fn lowered(
         &self,
@@ -129,12 +128,13 @@ impl HttpModel {
         let lowered = self.codec.lower(&request);
         let lowered = lowered
             .map_err(|error| self.error(ModelErrorCode::InvalidRequest, &error.to_string()))?;
-        // The service keeps nothing that a second time would change; all it costs is its price.
+        // The service stores nothing that a second request would change; a repetition only costs
+        // its price.
         let sent = Request::post(self.path).body(&lowered.body).repeatable(true);
         Ok(if in_events { sent.for_events() } else { sent })
     }
 
-    /// The answer in a whole reply.
+    /// Returns the answer in a whole reply.
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub(crate) fn read(&self, reply: &Reply) -> Result<Answer, ModelError> {
         let Ok(body) = Json::from_text(reply.text()) else {
@@ -148,8 +148,8 @@ impl HttpModel {
         )
     }
 
-    /// The answer, or the error in its place. An answer that broke off keeps what was whole, beside
-    /// the error.
+    /// Returns the answer, or the error that the service sent instead. An answer that broke off
+    /// keeps its whole parts besides the error.
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub(crate) fn settled(&self, mut answer: Answer) -> Result<Answer, ModelError> {
         if let Some(error) = &mut answer.error {
@@ -164,7 +164,7 @@ impl HttpModel {
         }
     }
 
-    /// An error that is not the service's.
+    /// Returns an error that does not come from the service.
     pub(crate) fn error(&self, code: ModelErrorCode, said: &str) -> ModelError {
         ModelError::new(self.codec.name(), code, self.client.redact(said))
     }
@@ -176,9 +176,9 @@ impl LanguageModel for HttpModel {
         &self.name
     }
 
-    /// Sends the request and waits. A network that fails is [`Network`](ModelErrorCode::Network),
-    /// one that is slow [`Timeout`](ModelErrorCode::Timeout); what cannot be read and a call that
-    /// is cancelled are [`Unknown`](ModelErrorCode::Unknown).
+    /// Sends the request and waits for the answer. A network failure is
+    /// [`Network`](ModelErrorCode::Network), a timeout [`Timeout`](ModelErrorCode::Timeout); a
+    /// reply that cannot be read and a cancelled call are [`Unknown`](ModelErrorCode::Unknown).
     async fn complete(
         &self,
         request: &ModelRequest,
@@ -192,10 +192,9 @@ impl LanguageModel for HttpModel {
         self.read(&reply.map_err(|error| fault::of_model(&error, &self.client, &*self.codec))?)
     }
 
-    /// Sends the request and hands out what comes. A stream that breaks off after something came
-    /// gives an answer that is not [complete](Answer::complete) and says in its
-    /// [error](Answer::error) why; it is not asked for again. A cancelled one is an error, whatever
-    /// came.
+    /// Sends the request and passes on the deltas. If a stream breaks off after its first delta,
+    /// the answer is not [complete](Answer::complete) and its [error](Answer::error) says why; the
+    /// request is not sent again. A cancelled call is an error, whatever was received.
     async fn stream(
         &self,
         request: &ModelRequest,
@@ -217,7 +216,7 @@ impl fmt::Debug for HttpModel {
     }
 }
 
-/// Adds keys to the body, but for those that the request names itself.
+/// Adds keys to the body, except those that the request has itself.
 fn add_keys(request: &mut ModelRequest, place: &str, keys: JsonMap) {
     if keys.is_empty() {
         return;

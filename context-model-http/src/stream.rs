@@ -1,4 +1,4 @@
-//! Answers that come in events.
+//! Streamed answers.
 
 use context_core::model::{AnswerDelta, ModelErrorCode};
 use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
@@ -6,7 +6,7 @@ use context_http::{Event, HttpError};
 
 use crate::{HttpModel, fault};
 
-/// The names of events behind which nothing comes. Not every service closes the connection then.
+/// The names of events after which no event follows. Not every service closes the connection then.
 const LAST: [&str; 4] =
     ["message_stop", "response.completed", "response.incomplete", "response.failed"];
 
@@ -21,7 +21,7 @@ impl HttpModel {
         let sent = self.lowered(request, true)?;
         let incoming = self.client.open(&sent, cancel).await.map_err(fault)?;
         let kind = incoming.content_type().unwrap_or_default().to_ascii_lowercase();
-        // Some servers know no events, and send the whole answer.
+        // Some servers do not stream, and send the whole answer.
         if kind.contains("json") {
             let answer = self.read(&incoming.whole(cancel).await.map_err(fault)?)?;
             answer.deltas().for_each(show);
@@ -35,7 +35,7 @@ impl HttpModel {
             let event = match events.next(cancel).await {
                 Ok(Some(event)) => event,
                 Ok(None) => break None,
-                // What was handed out is the caller's; the call is over.
+                // The deltas so far were passed on; the call is over.
                 Err(HttpError::Cancelled) => return Err(fault(HttpError::Cancelled)),
                 Err(error) => break Some(fault(error)),
             };

@@ -1,4 +1,4 @@
-//! Vectors as services write them.
+//! Parsing of a service's vectors.
 
 use std::fmt;
 
@@ -8,28 +8,28 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Why a reply is not the vectors that were asked for.
+/// Why a reply does not hold the requested vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misfit {
-    /// It holds an error.
+    /// The reply is an error.
     #[error("the service reports an error")]
     Error,
-    /// It cannot be read.
+    /// The reply cannot be read.
     #[error("the reply is no list of vectors")]
     Unreadable,
-    /// There are more or fewer than texts.
+    /// The number of vectors is not the number of texts.
     #[error("there are {found} vectors for {expected} texts")]
     Count { expected: usize, found: usize },
-    /// Two are of the same text, or one of none.
+    /// Two vectors are for the same text, or one is for no text.
     #[error("no text has the index {index}, or two vectors have")]
     Index { index: usize },
-    /// One has another length.
+    /// A vector has another length.
     #[error("a vector has {found} numbers where others have {expected}")]
     Length { expected: usize, found: usize },
-    /// One has no number at all.
+    /// A vector is empty.
     #[error("the vector at index {index} is empty")]
     Empty { index: usize },
-    /// A number is none.
+    /// A number is not finite.
     #[error("the vector at index {index} has a number that is not finite")]
     NotFinite { index: usize },
 }
@@ -47,10 +47,10 @@ struct Item {
     embedding: Vector,
 }
 
-/// A vector in either form.
+/// A vector in either encoding.
 struct Vector(Vec<f32>);
 
-/// Reads the vectors of so many texts, in the order of the texts.
+/// Reads the vectors of `expected` texts, in the order of the texts.
 pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, Misfit> {
     let reply: Reply<'_> = serde_json::from_slice(body).map_err(|_| Misfit::Unreadable)?;
     let Some(items) = reply.data else {

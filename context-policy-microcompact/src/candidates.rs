@@ -1,4 +1,4 @@
-//! Which results are old.
+//! Selection of the old results.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::options::Keep;
 /// The position of a part: its message, and its index in the message.
 pub(crate) type Place = (usize, usize);
 
-/// The results that may be shortened, and the first that stays.
+/// The results that may be shortened, and the first message that stays.
 #[derive(Debug, Default)]
 pub(crate) struct Old {
     pub(crate) places: Vec<Place>,
@@ -18,7 +18,7 @@ pub(crate) struct Old {
     pub(crate) end: usize,
 }
 
-/// The calls of one id that one message made.
+/// The calls with one id in one message.
 #[derive(Debug, Default)]
 struct Calls<'a> {
     message: usize,
@@ -26,9 +26,9 @@ struct Calls<'a> {
     answered: usize,
 }
 
-/// The results of tools that are asked for, but the newest, and those the model has not answered
-/// to. A result belongs to the newest calls of its id that stand before it, to the first of them
-/// without one.
+/// Returns the results of the requested tools, except the newest and those that the model has not
+/// answered yet. A result belongs to the newest message before it that calls with its id, and there
+/// to the first call without a result.
 pub(crate) fn old(
     messages: &[Arc<Message>],
     keep: Keep,
@@ -46,7 +46,7 @@ pub(crate) fn old(
     Old { places, end }
 }
 
-/// How many places come before those in the newest messages, so many of them.
+/// Returns how many places precede those in the newest `count` messages.
 fn first_of_newest(places: &[Place], count: usize) -> usize {
     let (mut messages, mut last) = (0, None);
     for (at, (message, _)) in places.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! What a result consists of.
+//! The content of a result.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,17 @@ use context_core::base::BlobId;
 use context_core::message::{Media, MediaSource};
 use context_core::{Part, ToolResult};
 
-/// A piece of what a result says.
+/// A piece of a result's content.
 #[derive(Debug)]
 pub(crate) enum Piece<'a> {
     Text(Cow<'a, str>),
-    /// What no text stands for: data of the application, and blocks that only a provider knows.
+    /// A part without a text form: data of the application, and blocks that only a provider
+    /// understands.
     Other(&'a Part),
 }
 
-/// The pieces of a result in order, media as notes of them, and whether there were some.
+/// Returns the pieces of a result in order, with a note for each of its media, and whether there
+/// were media.
 pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
     let (mut pieces, mut media) = (Vec::with_capacity(result.output.len()), false);
     let mut left: Vec<&Part> = result.output.iter().rev().collect();
@@ -34,8 +36,8 @@ pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
     (pieces, media)
 }
 
-/// What stands for media; nothing for any other part. One that is kept elsewhere can still be
-/// found.
+/// Returns the note for media, or `None` for any other part. The note of media that are stored
+/// elsewhere says where they are.
 pub(crate) fn cleared(part: &Part) -> Option<String> {
     let (kind, media) = match part {
         Part::Image(media) => ("image", media),
@@ -56,7 +58,7 @@ fn blob(media: &Media) -> Option<BlobId> {
     }
 }
 
-/// All texts, a line feed between them.
+/// Returns all texts, joined by line feeds.
 pub(crate) fn joined<'a>(pieces: &'a [Piece<'_>]) -> Cow<'a, str> {
     let mut texts = pieces.iter().filter_map(|piece| match piece {
         Piece::Text(text) => Some(&**text),

@@ -1,8 +1,9 @@
-//! A compaction policy that shortens old results of tools: [`Microcompact`].
+//! A compaction policy that shortens old tool results: [`Microcompact`].
 //!
-//! What a tool answered twenty calls ago is rarely read again, and is most of a long conversation.
-//! This policy leaves the beginning and the end of each old result, a note of how long it was, and
-//! the call it belongs to. No message comes or goes, no model is asked.
+//! A tool result of twenty calls ago is rarely read again, and such results are most of a long
+//! conversation. This policy keeps the beginning and the end of each old result, adds a note of how
+//! long the result was, and keeps the call it belongs to. No message is added or removed, and no
+//! model is asked.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,13 +33,13 @@
 //! assert!(plan.saved() > 9_000);
 //! ```
 //!
-//! What it does not do: decide when (whoever calls does, with
-//! [`Plan::price`](context_core::history::Plan::price)), keep the whole result somewhere (results
-//! too large at once are spilled before they enter a conversation), touch what the model has not
-//! read yet.
+//! The policy does not decide when to compact: the caller does, with
+//! [`Plan::price`](context_core::history::Plan::price). It does not keep the whole result anywhere
+//! (results that are too large when they arrive are spilled before they enter a conversation), and
+//! it does not touch messages that the model has not read yet.
 //!
-//! All old results are shortened in one plan, whatever the goal asks: each change of an old message
-//! makes the provider read again all that follows it, so one large change is cheaper than many
+//! All old results are shortened in one plan, whatever the goal asks. Each change of an old message
+//! makes the provider read everything after it again, so one large change is cheaper than many
 //! small ones.
 
 mod candidates;

@@ -1,22 +1,22 @@
-//! What may be shortened, and by how much.
+//! Options: which results are shortened, and by how much.
 
 use context_core::history::ToolNames;
 
-/// Whose results are shortened.
+/// The tools whose results are shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tools {
-    /// Those of every tool, protected ones apart. What an application's own tools answer fills a
-    /// window as well as what a shell prints.
+    /// All tools, except protected ones. Results of an application's own tools fill a window as
+    /// well as the output of a shell.
     #[default]
     All,
-    /// Those of these tools.
+    /// Only these tools.
     Only(ToolNames),
 }
 
 impl Tools {
-    /// The tools of common coding agents whose answers can be had again: reading, running,
-    /// searching, fetching, editing, writing.
+    /// Returns the tools of common coding agents whose results can be obtained again: reading,
+    /// running, searching, fetching, editing, writing.
     pub fn repeatable() -> Self {
         Self::Only(ToolNames::new([
             "read",
@@ -42,18 +42,18 @@ impl Tools {
     }
 }
 
-/// How many of the newest stay as they are.
+/// The number of the newest results, or messages, that stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     Results(usize),
     Messages(usize),
 }
 
-/// What becomes of a result, and from which size on.
+/// The size limit of a result, and the form of a longer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// Its ends are left: so many tokens of them.
+    /// Both ends are kept, `tokens` tokens of them.
     Preview { tokens: u64 },
-    /// A note is left, if it has more UTF-16 code units.
+    /// Only a note is kept of a result with more UTF-16 code units.
     Clear { units: usize },
 }

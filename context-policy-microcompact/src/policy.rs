@@ -14,18 +14,18 @@ use crate::content::cleared;
 use crate::options::{Bound, Keep, Tools};
 use crate::shorten::shorten;
 
-/// Shortens old results of tools to their beginning and end.
+/// Shortens old tool results to their beginning and end.
 ///
-/// | | unless told otherwise |
+/// | | default |
 /// |---|---|
-/// | bound | 768 tokens of each result are shown, 70 percent of them its beginning; with the note it has at most 32 more |
-/// | kept whole | the four newest results, and all the model has not answered to yet |
-/// | whose | those of every tool but the [stateful](ToolNames::stateful) ones |
-/// | media | in old results they give way to a note; what the user attached stays |
+/// | bound | 768 tokens of each result are shown, 70 percent of them from its beginning; with the note it has at most 32 more |
+/// | kept whole | the four newest results, and all results that the model has not answered yet |
+/// | tools | all but the [stateful](ToolNames::stateful) ones |
+/// | media | in old results they are replaced by a note; media that the user attached stay |
 ///
-/// A result that was shortened is marked in its metadata (`shortened`: its tokens, the bound) and
-/// not touched again, unless by a policy with a smaller bound. One that was spilled (metadata
-/// `spilled`) keeps the line that says where all of it is.
+/// A shortened result is marked in its metadata (`shortened`: its tokens, the bound) and not
+/// changed again, unless by a policy with a smaller bound. A spilled result (metadata `spilled`)
+/// keeps the line that says where its whole text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Microcompact {
     bound: Bound,
@@ -43,12 +43,12 @@ impl Default for Microcompact {
 }
 
 impl Microcompact {
-    /// How many tokens of a result are shown unless told otherwise.
+    /// Default number of tokens shown of a result.
     pub const BOUND: u64 = 768;
-    /// How many of the newest results stay unless told otherwise.
+    /// Default number of the newest results that stay.
     pub const KEEP: usize = 4;
 
-    /// As the table says.
+    /// Creates a policy with the defaults of the table.
     pub fn new() -> Self {
         Self {
             bound: Bound::Preview { tokens: Self::BOUND },
@@ -60,67 +60,69 @@ impl Microcompact {
         }
     }
 
-    /// Leaves nothing of old results of [repeatable](Tools::repeatable) tools but a note, if they
-    /// have more than 1,536 UTF-16 code units; the newest message with results stays.
+    /// Creates a policy that leaves only a note of old results of [repeatable](Tools::repeatable)
+    /// tools, if they have more than 1,536 UTF-16 code units. The newest message with results
+    /// stays.
     pub fn clearing() -> Self {
         const UNITS: usize = 1_536;
         Self { keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }
             .clear_above(UNITS)
     }
 
-    /// Shows so many tokens of each result.
+    /// Sets how many tokens of each result are shown.
     #[must_use]
     pub fn bound(mut self, tokens: u64) -> Self {
         self.bound = Bound::Preview { tokens };
         self
     }
 
-    /// Shows nothing of results that have more UTF-16 code units, but a note in their place.
+    /// Replaces results that have more UTF-16 code units by a note.
     #[must_use]
     pub fn clear_above(mut self, units: usize) -> Self {
         self.bound = Bound::Clear { units };
         self
     }
 
-    /// So many of the newest results stay.
+    /// Sets how many of the newest results stay.
     #[must_use]
     pub fn keep_results(mut self, count: usize) -> Self {
         self.keep = Keep::Results(count);
         self
     }
 
-    /// So many of the newest messages with results stay, however many results they hold.
+    /// Sets how many of the newest messages with results stay, however many results they hold.
     #[must_use]
     pub fn keep_messages(mut self, count: usize) -> Self {
         self.keep = Keep::Messages(count);
         self
     }
 
-    /// Shortens the results of these tools.
+    /// Sets the tools whose results are shortened.
     #[must_use]
     pub fn tools(mut self, tools: Tools) -> Self {
         self.tools = tools;
         self
     }
 
-    /// Never touches the results of these tools, in place of the [stateful](ToolNames::stateful)
-    /// ones.
+    /// Sets the tools whose results are never changed, instead of the
+    /// [stateful](ToolNames::stateful) ones.
     #[must_use]
     pub fn protect(mut self, tools: ToolNames) -> Self {
         self.protected = tools;
         self
     }
 
-    /// Clears media that the user attached too, if the goal is not met without it. The newest
-    /// request's stay.
+    /// Also clears media that the user attached, if the goal is not met without it. Media of the
+    /// newest request stay.
     #[must_use]
     pub fn clear_attached(mut self) -> Self {
         self.clears_attached = true;
         self
     }
 
-    /// Acts only when the provider's cache is cold, as after a pause: old messages then change for
-    /// free. Time is not the policy's: the goal's [cache](Goal::cache) says it.
+    /// Acts only when the provider's cache is cold, as after a pause: then changing old messages
+    /// costs nothing. The policy does not measure time; the goal's [cache](Goal::cache) says
+    /// whether the cache is cold.
     #[must_use]
     pub fn when_cold(mut self) -> Self {
         self.when_cold = true;
@@ -158,7 +160,7 @@ impl CompactionPolicy for Microcompact {
     }
 }
 
-/// What is changed.
+/// The changes collected during one run.
 struct Pass<'a, 'v> {
     view: &'a HistoryView<'v>,
     bound: Bound,
@@ -181,7 +183,8 @@ impl Pass<'_, '_> {
         let message = &self.view.messages()[position];
         let framing = self.view.counter().framing();
         let around = framing.message.tokens().saturating_add(framing.call.tokens());
-        // Of a message with one result all is known; of any other that none is larger than all.
+        // For a message with a single result the result's size is known; for any other the
+        // message's size is an upper limit.
         let all = self.view.tokens(position).saturating_sub(around);
         let alone = message.parts.len() == 1;
         let mut shorter: Vec<(usize, Part)> = Vec::new();
@@ -203,7 +206,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Puts these parts in the place of others, if that saves something.
+    /// Replaces these parts, if that saves tokens.
     fn replace(&mut self, position: usize, shorter: Vec<(usize, Part)>) -> bool {
         if shorter.is_empty() {
             return false;
@@ -226,7 +229,7 @@ impl Pass<'_, '_> {
         saves
     }
 
-    /// Clears what the user attached before `end`, if the goal is not met yet.
+    /// Clears media that the user attached before `end`, if the goal is not met yet.
     fn attached(&mut self, end: usize, goal: &Goal) {
         let saved = self.edits.iter().map(|(at, message)| {
             self.view.tokens(*at).saturating_sub(self.view.count_shared(message))

@@ -1,40 +1,40 @@
-//! The beginning and the end of a text, within a number of tokens.
+//! Shortens a text to its beginning and end, within a number of tokens.
 
 use context_core::history::HistoryView;
 use context_core::history::shorten::ends;
 
-/// How a text begins that was shortened.
+/// The beginning of a shortened text.
 pub(crate) const SHORTENED: &str = "[Result shortened: ";
-/// How a text begins of which nothing is left.
+/// The beginning of a note that replaces a whole text.
 pub(crate) const CLEARED: &str = "[Result cleared: ";
-/// How many percent of what is shown are its beginning.
+/// The beginning's share of the shown text, in percent.
 const HEAD_PERCENT: usize = 70;
-/// Stands for what is not shown.
+/// The separator in place of the hidden middle.
 const ELLIPSIS: &str = "\n[…]\n";
-/// How often the length is tried.
+/// Maximum number of lengths that are tried.
 const ATTEMPTS: usize = 8;
 
 /// A text to shorten.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Long<'a> {
     pub(crate) text: &'a str,
-    /// How many tokens the text is, about.
+    /// The approximate number of tokens of the text.
     pub(crate) tokens: u64,
-    /// How many it once was.
+    /// The number of tokens before any shortening.
     pub(crate) original: u64,
     /// A line that must stay.
     pub(crate) reference: Option<&'a str>,
 }
 
 impl Long<'_> {
-    /// Note, reference and as much of both ends as has about `bound` tokens, and at most `limit`
-    /// tokens in all, unless note and reference alone have more. The whole text is not counted
-    /// again, only what is short: the length comes from the bytes a token has on average, and is
-    /// corrected where that was wrong.
+    /// Returns the note, the reference, and as much of both ends as has about `bound` tokens: at
+    /// most `limit` tokens in total, unless note and reference alone have more. The whole text is
+    /// not counted again, only the shortened one: the length is estimated from the average bytes
+    /// per token, and corrected if the estimate was wrong.
     pub(crate) fn within(&self, bound: u64, limit: u64, view: &HistoryView<'_>) -> String {
         let reference = self.reference.map_or(0, |line| view.count_text(line));
-        // Not aimed a little lower, though fewer tries would be needed then: shorter previews were
-        // tried, and a long conversation was cut more often.
+        // The estimate does not aim lower, although that would need fewer tries: with shorter
+        // previews, long conversations were compacted more often.
         let share = u128::from(bound.saturating_sub(reference)) * self.text.len() as u128;
         let guess = usize::try_from(share / u128::from(self.tokens.max(1))).unwrap_or(usize::MAX);
         let (mut low, mut high) = (0, self.text.len());
@@ -53,7 +53,7 @@ impl Long<'_> {
             if high - low < 8 {
                 break;
             }
-            // Aimed at the middle of the tenth that is good enough.
+            // Aims at the middle of the accepted range, which is the upper tenth of the limit.
             let aim = bytes as u128 * u128::from(limit) * 95 / 100 / u128::from(tokens.max(1));
             let aim = usize::try_from(aim).unwrap_or(usize::MAX);
             bytes = if low < aim && aim < high { aim } else { low + (high - low) / 2 };
@@ -61,7 +61,7 @@ impl Long<'_> {
         best.unwrap_or_else(|| self.note(SHORTENED, "nothing of it is shown"))
     }
 
-    /// Note and reference alone.
+    /// Returns the note and the reference alone.
     pub(crate) fn cleared(&self) -> String {
         self.note(CLEARED, "call the tool again if it is needed")
     }
@@ -84,7 +84,8 @@ impl Long<'_> {
     }
 }
 
-/// The text behind the note that an earlier pass put in front; the whole text, if there is none.
+/// Returns the text after the note that an earlier run put in front, or the whole text if there is
+/// none.
 pub(crate) fn behind_note<'a>(text: &'a str, reference: Option<&str>) -> &'a str {
     let noted = text.starts_with(SHORTENED).then(|| text.split_once('\n')).flatten();
     let Some((_, rest)) = noted else { return text };
@@ -93,7 +94,7 @@ pub(crate) fn behind_note<'a>(text: &'a str, reference: Option<&str>) -> &'a str
     behind.unwrap_or(rest)
 }
 
-/// A number with commas.
+/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

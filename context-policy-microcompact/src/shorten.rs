@@ -9,24 +9,24 @@ use crate::content::{Piece, joined, pieces};
 use crate::options::Bound;
 use crate::preview::{CLEARED, Long, SHORTENED, behind_note};
 
-/// The metadata key of a result that was shortened: how many tokens it had, and the bound.
+/// The metadata key of a shortened result: how many tokens it had, and the bound.
 const KEY: &str = "shortened";
-/// How many tokens note and separators may have beyond the bound.
+/// The number of tokens that note and separators may add to the bound.
 const TOLERANCE: u64 = 32;
 
-/// How long a note with its reference may be, in bytes.
+/// Maximum length of a note with its reference, in bytes.
 const MAX_NOTE: usize = 1_000;
 
-/// What became of a result.
+/// A changed result.
 #[derive(Debug)]
 pub(crate) struct Shorter {
     pub(crate) result: ToolResult,
-    /// Whether its text was shortened, and not media cleared alone.
+    /// Whether its text was shortened, and not only media cleared.
     pub(crate) is_cut: bool,
 }
 
-/// The result within the bound and without media; nothing, if it is already. `known` is how many
-/// tokens it has, if that was found out.
+/// Returns the result within the bound and without media, or `None` if it is so already. `known` is
+/// its number of tokens, if that was computed before.
 pub(crate) fn shorten(
     result: &ToolResult,
     known: Option<u64>,
@@ -44,7 +44,8 @@ pub(crate) fn shorten(
         return None;
     }
     let text = joined(&pieces);
-    // What an earlier pass left without a record of it, as another program may have sent it here.
+    // Recognises a result that was shortened without a record in its metadata, as another program
+    // may have sent it here.
     let is_note = text.starts_with(CLEARED) || (limit == 0 && text.starts_with(SHORTENED));
     let measured = match known {
         Some(known) if !media => known,
@@ -81,7 +82,7 @@ fn tokens(pieces: &[Piece<'_>], view: &HistoryView<'_>) -> u64 {
     tokens.fold(0, u64::saturating_add)
 }
 
-/// The pieces as parts, or this text and what is never sent.
+/// Returns the pieces as parts, or the text `short` and the data, which is never sent.
 fn output(pieces: &[Piece<'_>], short: Option<String>) -> Vec<Part> {
     let all = short.is_none();
     let parts = pieces.iter().filter_map(|piece| match piece {
@@ -101,7 +102,7 @@ fn without_output(result: &ToolResult) -> ToolResult {
     }
 }
 
-/// What an earlier pass did.
+/// The record of an earlier run.
 #[derive(Clone, Copy, Debug)]
 struct Former {
     tokens: u64,

@@ -1,4 +1,4 @@
-//! What says that messages were left out.
+//! The message that says that messages were left out.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use context_core::{Json, Message};
 /// [`Message::GAP`] says.
 const TURNS: &str = "gap_turns";
 
-/// How much was left out.
+/// The numbers of turns and messages that were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     pub(crate) turns: u64,
@@ -16,7 +16,7 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// With these too. A gap among them counts as what it stands for.
+    /// Counts messages. A gap among them counts as the messages it stands for.
     pub(crate) fn of(messages: &[Arc<Message>]) -> Self {
         messages.iter().fold(Self::default(), |sum, message| sum.and(Self::one(message)))
     }
@@ -40,7 +40,7 @@ impl LeftOut {
         }
     }
 
-    /// The message that says so.
+    /// Returns the message of the gap.
     pub(crate) fn to_message(self) -> Message {
         let json = |number: u64| Json::from(i64::try_from(number).unwrap_or(i64::MAX));
         let mut message = Message::from(format!("[{self} in the middle were left out]"));
@@ -55,7 +55,7 @@ impl LeftOut {
 }
 
 impl std::fmt::Display for LeftOut {
-    /// `12 turns (34 messages)`, or the messages alone where no turn begins among them.
+    /// Writes `12 turns (34 messages)`, or only the messages if no turn begins among them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         let Self { turns, messages } = *self;

@@ -1,8 +1,8 @@
 //! A compaction policy that leaves out the middle of a conversation: [`Snip`].
 //!
-//! What the user asked first and what was said last say most about what is to be done now. This
-//! policy leaves out what stands between, in whole steps, and puts a message in its place that says
-//! how much that was.
+//! The user's first request and the newest messages say most about what is to be done now. This
+//! policy leaves out the messages between them, in whole steps, and puts one message in their place
+//! that says how many were left out.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,8 +29,8 @@
 //! assert_eq!(left[1].plain_text(), "[8 turns (17 messages) in the middle were left out]");
 //! ```
 //!
-//! What it does not do: decide when, summarise what it leaves out, shorten what it keeps. What must
-//! stay may be more than the goal.
+//! The policy does not decide when to compact, does not summarise the messages it leaves out, and
+//! does not shorten the messages it keeps. The messages that must stay may be larger than the goal.
 
 mod gap;
 mod linked;

@@ -1,22 +1,23 @@
-//! Which groups stay or go together because a call is in one and its result in another.
+//! Groups that stay or go together because a call is in one and its result in another.
 
 use std::sync::Arc;
 
 use context_core::Message;
 use context_core::history::{Structure, pairs};
 
-/// Groups, and for each the first of those it goes with.
+/// For each group, the groups it is linked with. A set of linked groups is identified by its first
+/// group.
 #[derive(Debug)]
 pub(crate) struct Linked {
-    /// The groups of each first one; empty for the others.
+    /// The groups of each set, under its first group; empty for all others.
     pub(crate) members: Vec<Vec<usize>>,
-    /// The first one of each group.
+    /// The first group of each group's set.
     pub(crate) first: Vec<usize>,
 }
 
 impl Linked {
-    /// Of these groups. In most histories nobody speaks between a call and its result, and each
-    /// group is alone.
+    /// Links these groups. In most histories no other message stands between a call and its result,
+    /// and each group is a set of its own.
     pub(crate) fn of(messages: &[Arc<Message>], structure: &Structure) -> Self {
         let mut parents: Vec<usize> = (0..structure.groups.len()).collect();
         for (call, result) in pairs(messages) {
@@ -35,7 +36,7 @@ impl Linked {
         Self { members, first }
     }
 
-    /// What goes with a group, itself included.
+    /// Returns the groups linked with a group, itself included.
     pub(crate) fn with(&self, group: usize) -> &[usize] {
         &self.members[self.first[group]]
     }

@@ -36,35 +36,35 @@ impl Default for Snip {
 }
 
 impl Snip {
-    /// How many turns stay at the beginning, if it goes by turns, unless told otherwise.
+    /// Default number of turns kept at the beginning, when selecting by turns.
     pub const HEAD: usize = 2;
-    /// How many turns stay at the end.
+    /// Default number of turns kept at the end, when selecting by turns.
     pub const TAIL: usize = 4;
 
-    /// Leaves out as much as the goal asks: first come the steps with
-    /// [stateful](ToolNames::stateful) tools and their requests, then the newest steps, while they
-    /// fit. Nothing, if the goal is met.
+    /// Creates a policy that leaves out as much as the goal asks. Steps with
+    /// [stateful](ToolNames::stateful) tools and their requests are kept first, then the newest
+    /// steps, as long as they fit. If the goal is met, nothing is left out.
     pub fn new() -> Self {
         Self { keep: Keep::Fitting, protected: ToolNames::stateful() }
     }
 
-    /// Leaves out all turns but the two first and the four last, whatever the goal is. Nothing is
-    /// protected.
+    /// Creates a policy that leaves out all turns but the first two and the last four, whatever the
+    /// goal. No tool is protected.
     pub fn by_turns() -> Self {
         let keep = Keep::Turns { head: Self::HEAD, tail: Self::TAIL };
         Self { keep, protected: ToolNames::default() }
     }
 
-    /// Goes by turns and keeps so many at both ends. The last one stays in any case, and so does
-    /// the first request.
+    /// Selects by turns and sets how many are kept at both ends. The last turn and the first
+    /// request always stay.
     #[must_use]
     pub fn turns(mut self, head: usize, tail: usize) -> Self {
         self.keep = Keep::Turns { head, tail: tail.max(1) };
         self
     }
 
-    /// Keeps steps with these tools and their requests before others. What is protected does not
-    /// exceed the goal.
+    /// Keeps steps with these tools and their requests before others. Protected steps do not exceed
+    /// the goal.
     #[must_use]
     pub fn protect(mut self, tools: ToolNames) -> Self {
         self.protected = tools;
@@ -102,8 +102,8 @@ impl CompactionPolicy for Snip {
         for run in selection.runs() {
             let left_out = LeftOut::of(&view.messages()[run.clone()]);
             all = all.and(left_out);
-            // Put in front of what goes, as a message in the place of one would be taken for a
-            // shorter form of it.
+            // Inserted in front of the removed messages: a message that replaces exactly one other
+            // would be taken for a shorter form of it.
             edits.push(Edit::new(run.start..run.start, vec![left_out.to_message().into()]));
             edits.push(Edit::remove(run));
         }

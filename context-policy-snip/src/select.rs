@@ -1,4 +1,4 @@
-//! Which groups stay.
+//! Selection of the groups that stay.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ pub(crate) struct Selection<'a, 'v> {
     structure: &'a Structure,
     linked: Linked,
     keeps: Vec<bool>,
-    /// How many tokens stay.
+    /// The number of tokens that stay.
     tokens: u64,
-    /// How many tokens a gap has at most.
+    /// The largest number of tokens of a gap.
     gap: u64,
 }
 
 impl<'a, 'v> Selection<'a, 'v> {
-    /// Nothing but what must stay: checkpoints and system messages in front, the first and the
+    /// Selects only what must stay: checkpoints and system messages in front, the first and the
     /// newest request.
     pub(crate) fn new(view: &'a HistoryView<'v>) -> Self {
         let structure = view.structure();
@@ -64,7 +64,7 @@ impl<'a, 'v> Selection<'a, 'v> {
         let mut at = range.start;
         while at < range.end {
             let Some(group) = self.structure.group_of(at) else { return };
-            // A gap at the end of a turn may grow; where nothing is added to it, it stays anyway.
+            // A gap at the end of a turn may grow. If nothing is added to it, it stays anyway.
             if !self.is_gap(group) {
                 self.keep(group);
             }
@@ -72,7 +72,7 @@ impl<'a, 'v> Selection<'a, 'v> {
         }
     }
 
-    /// Keeps these groups and what goes with them, if all is then at most so much.
+    /// Keeps these groups and those linked with them, if the total is then at most `target`.
     fn keep_within(&mut self, groups: &[usize], target: u64) -> bool {
         let mut new: Vec<usize> = groups
             .iter()
@@ -96,7 +96,7 @@ impl<'a, 'v> Selection<'a, 'v> {
         newest.into_iter().for_each(|group| self.keep(group));
     }
 
-    /// Keeps the newest groups, one after another, while all fits.
+    /// Keeps the newest groups, one after another, as long as all fit.
     pub(crate) fn keep_newest(&mut self, target: u64) {
         let target = target.saturating_sub(self.gaps().saturating_mul(self.gap));
         for group in (0..self.keeps.len()).rev() {
@@ -106,14 +106,14 @@ impl<'a, 'v> Selection<'a, 'v> {
         }
     }
 
-    /// How many gaps there are at most, whatever else stays at the end.
+    /// Returns the largest possible number of gaps, whatever else stays at the end.
     fn gaps(&self) -> u64 {
         self.keeps.windows(2).filter(|pair| pair[0] && !pair[1]).count() as u64
             + u64::from(self.keeps.first() == Some(&false))
     }
 
     /// Keeps groups with results of these tools, and the requests they belong to, the newest first,
-    /// while all fits.
+    /// as long as all fit.
     pub(crate) fn keep_protected(&mut self, tools: &ToolNames, target: u64) {
         let mut gaps = self.gaps();
         for group in (0..self.keeps.len()).rev() {
@@ -135,7 +135,7 @@ impl<'a, 'v> Selection<'a, 'v> {
             if both.iter().all(|group| self.keeps[*group]) {
                 continue;
             }
-            // A group apart from others may need a gap on each side, and so may its request.
+            // A group separate from others may need a gap on each side, and so may its request.
             let needed = gaps.saturating_add(2);
             if self.keep_within(&both, target.saturating_sub(needed.saturating_mul(self.gap))) {
                 gaps = needed;
@@ -143,7 +143,7 @@ impl<'a, 'v> Selection<'a, 'v> {
         }
     }
 
-    /// The runs of messages that go, each worth a gap.
+    /// Returns the runs of messages that are left out. Each is larger than its gap.
     pub(crate) fn runs(&self) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for (group, range) in self.structure.groups.iter().enumerate() {
@@ -163,8 +163,7 @@ impl<'a, 'v> Selection<'a, 'v> {
         self.closed(go, stay)
     }
 
-    /// Runs that go without parting what goes together: what is linked to something that stays,
-    /// stays.
+    /// Drops runs whose removal would separate linked groups from each other.
     fn closed(&self, go: Vec<Range<usize>>, stay: Vec<Range<usize>>) -> Vec<Range<usize>> {
         let is_linked = |group: usize| self.linked.with(group).len() > 1;
         let groups = |run: &Range<usize>| {
@@ -174,8 +173,8 @@ impl<'a, 'v> Selection<'a, 'v> {
         };
         let parts = stay.iter().flat_map(groups).any(is_linked);
         match parts {
-            // A run too small to be worth a gap holds half of a pair: rare, and then only runs
-            // without halves go.
+            // A run too small to be worth a gap holds half of a pair. This is rare; then only runs
+            // without linked groups are left out.
             true => go.into_iter().filter(|run| !groups(run).any(is_linked)).collect(),
             false => go,
         }

@@ -1,4 +1,4 @@
-//! Where media are, and putting something else in their place.
+//! Finds media, and replaces them.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use context_core::{Message, Part, Role};
 pub(crate) struct Found<'a> {
     message: usize,
     part: usize,
-    /// Which part of a result, if it is in one.
+    /// The index within the result, if the media are in one.
     inner: Option<usize>,
     whole: &'a Part,
     pub(crate) kind: MediaKind,
     pub(crate) media: &'a Media,
-    /// Whether a user attached it, and no tool or model made it.
+    /// Whether a user attached it, rather than a tool or the model producing it.
     pub(crate) attached: bool,
 }
 
-/// What becomes of media.
+/// The decision about media.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Fate {
     Stays,
@@ -29,8 +29,8 @@ pub(crate) enum Fate {
     Rescaled(Media),
 }
 
-/// All media of a history, oldest first. Media of results within results are none of a history's
-/// that a model is sent.
+/// Returns all media of a history, oldest first. Media in results within results are skipped,
+/// because they are not sent to a model.
 pub(crate) fn media<'a>(view: &HistoryView<'a>) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     for (message, said) in view.messages().iter().enumerate() {
@@ -68,14 +68,13 @@ fn of_part(part: &Part) -> Option<(MediaKind, &Media)> {
 }
 
 impl Found<'_> {
-    /// How many tokens it is.
+    /// Returns its number of tokens.
     pub(crate) fn tokens(&self, view: &HistoryView<'_>) -> u64 {
         view.counter().count_part(self.whole).tokens()
     }
 }
 
-/// The edits that give each of these its fate; `note` writes what stands in the place of a removed
-/// one.
+/// Returns the edits that apply the decisions. `note` writes the text that replaces removed media.
 pub(crate) fn edits(
     view: &HistoryView<'_>,
     found: &[Found<'_>],

@@ -1,15 +1,15 @@
-//! A compaction policy that takes media out of a conversation, oldest first, and leaves a note in
+//! A compaction policy that removes media from a conversation, oldest first, and leaves a note in
 //! the place of each.
 //!
-//! Images, documents and sound, wherever they stand: in messages of any role, in results of tools,
-//! as data, at an address or with a provider. Ids, error flags, texts and thoughts stay as they
-//! are. What tools produced goes before what a user attached.
+//! Media are images, documents and sound, in messages of any role and in tool results, given as
+//! data, by address or by a provider's file id. Ids, error flags, texts and thoughts stay as they
+//! are. Media that tools produced are removed before media that a user attached.
 //!
 //! [`StripImages`] is a [`CompactionPolicy`](context_core::CompactionPolicy), which makes room, and
 //! a [`RecoveryPolicy`](context_core::history::RecoveryPolicy), which answers a provider that
-//! refuses images or a request of too many bytes. Where a provider names limits, only what is
-//! beyond them goes; an image that is too large is scaled down instead if the application gives a
-//! [`Rescale`]. Nothing here decodes an image: sizes are read from the first bytes.
+//! refuses images or a request of too many bytes. Where a provider names limits, only the media
+//! beyond them are removed. An image that is too large is scaled down instead if the application
+//! supplies a [`Rescale`]. Nothing here decodes an image: sizes are read from its first bytes.
 //!
 //! ```
 //! use std::sync::Arc;

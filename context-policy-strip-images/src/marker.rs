@@ -1,25 +1,25 @@
-//! What stands in the place of removed media.
+//! The notes that replace removed media.
 
 use context_core::message::Media;
 use context_core::model::MediaKind;
 
-/// How long a name in a note may be, in characters.
+/// Maximum length of a name in a note, in characters.
 const LONGEST_NAME: usize = 80;
 
-/// What a note says.
+/// The wording of a note.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Marker {
-    /// That something was here and is gone: `[image removed: chart.png]`, with the name or else the
+    /// Says that something was removed: `[image removed: chart.png]`, with the name or else the
     /// type.
     #[default]
     Removed,
-    /// What it was, for a reader who only has to know that there was one: `[image]`.
+    /// Says only the kind, for a reader who only has to know that there was one: `[image]`.
     Kind,
 }
 
 impl Marker {
-    /// The note for this.
+    /// Returns the note for these media.
     pub fn text(self, kind: MediaKind, media: &Media) -> String {
         let kind = match kind {
             MediaKind::Image => "image",
@@ -36,7 +36,7 @@ impl Marker {
     }
 }
 
-/// A name that cannot end the note it stands in.
+/// Returns a name without characters that could end the note.
 fn plain(name: &str) -> String {
     let told = name.chars().map(|c| if c.is_control() || matches!(c, '[' | ']') { ' ' } else { c });
     let told: String = told.take(LONGEST_NAME).collect();

@@ -12,7 +12,7 @@ use crate::find::{Fate, Found, edits, media};
 use crate::size::{Standing, rescaled, standing};
 use crate::{Marker, Rescale};
 
-/// Takes media out of a history. See the [crate](crate) for which.
+/// Removes media from a history. See the [crate](crate) for which.
 #[derive(Clone, Debug, Default)]
 pub struct StripImages {
     marker: Marker,
@@ -23,19 +23,19 @@ impl StripImages {
     /// The name of the policy.
     pub const NAME: &'static str = "strip-images";
 
-    /// With notes that say that something was removed.
+    /// Creates a policy whose notes say that something was removed.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With notes of this kind.
+    /// Sets the wording of the notes.
     #[must_use]
     pub fn marker(mut self, marker: Marker) -> Self {
         self.marker = marker;
         self
     }
 
-    /// Scales images down by this before it removes them.
+    /// Scales images down with `rescale` before it removes them.
     #[must_use]
     pub fn rescale(mut self, rescale: impl Rescale) -> Self {
         self.rescale = Some(Arc::new(rescale));
@@ -49,10 +49,10 @@ impl StripImages {
         self.propose(view, &found, &fates)
     }
 
-    /// Brings images within limits: scales down or removes those that are too large, and removes
-    /// the oldest of those that are too many. If the limits name none that is here, those of
-    /// unknown size go, and if there is no such image, all media: a provider that refused images
-    /// has a reason.
+    /// Brings images within limits: scales down or removes images that are too large, and removes
+    /// the oldest if there are too many. If the limits do not concern any image here, images of
+    /// unknown size are removed. If there is none, all media are removed, because a provider that
+    /// refused images has a reason.
     pub fn within(&self, view: &HistoryView<'_>, limits: &ImageLimits) -> Proposal {
         let found = media(view);
         let mut fates: Vec<Fate> = found.iter().map(|found| self.fate(found, limits)).collect();
@@ -82,7 +82,8 @@ impl StripImages {
         }
     }
 
-    /// What an error asks for: images within the limits it names, or no media.
+    /// Does what an error asks for: brings images within the limits that it names, or removes all
+    /// media.
     pub fn for_error(&self, view: &HistoryView<'_>, error: &ModelError) -> Proposal {
         match error.code == ModelErrorCode::Image && error.images != ImageLimits::default() {
             true => self.within(view, &error.images),
@@ -90,8 +91,8 @@ impl StripImages {
         }
     }
 
-    /// Removes the oldest media until so many tokens of history are left, those that a user
-    /// attached last.
+    /// Removes the oldest media until `tokens` tokens of history are left. Media that a user
+    /// attached are removed last.
     pub fn keep_tokens(&self, view: &HistoryView<'_>, tokens: u64) -> Proposal {
         let mut excess = view.total().saturating_sub(tokens);
         if excess == 0 {
@@ -155,8 +156,8 @@ impl RecoveryPolicy for StripImages {
         Self::NAME
     }
 
-    /// Strips once for a call, if images are refused, or if a request of too many bytes has media.
-    /// An overflow is not its business, whatever else its words mention.
+    /// Strips once per call, if images are refused, or if a request of too many bytes has media. A
+    /// context overflow is left to other policies, whatever else its message mentions.
     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
         let error = failure.error;
         let wanted = match error.code {

@@ -1,16 +1,16 @@
-//! The seam of scaling images down.
+//! The trait for scaling images down.
 
 use std::fmt;
 
 use context_core::model::ImageLimits;
 
-/// Makes images smaller. An application that has a decoder gives one; without it, images that are
-/// too large are removed.
+/// Makes images smaller. An application that has a decoder supplies an implementation; without one,
+/// images that are too large are removed.
 ///
-/// Implementors: the same image and limits give the same bytes.
+/// Implementors: the same image and limits must give the same bytes.
 pub trait Rescale: fmt::Debug + Send + Sync + 'static {
-    /// The image within these limits; nothing if that cannot be done. `image` is the file as it is,
-    /// `media_type` what it is said to be.
+    /// Returns the image within these limits, or `None` if that cannot be done. `image` is the
+    /// content of the file, `media_type` its declared type.
     fn rescale(
         &self,
         image: &[u8],
@@ -23,14 +23,14 @@ pub trait Rescale: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rescaled {
-    /// The file.
+    /// The content of the file.
     pub bytes: Vec<u8>,
-    /// What it is, such as `image/jpeg`.
+    /// The media type, such as `image/jpeg`.
     pub media_type: String,
 }
 
 impl Rescaled {
-    /// This file of this type.
+    /// Creates a rescaled image from a file and its media type.
     pub fn new(bytes: impl Into<Vec<u8>>, media_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), media_type: media_type.into() }
     }

@@ -1,4 +1,4 @@
-//! How large an image is, and making it smaller.
+//! The size of images, and scaling them down.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use context_core::model::ImageLimits;
 
 use crate::Rescale;
 
-/// How much of an image is read to find its size, in characters of Base64. What cameras write in
-/// front of it may be long.
+/// The part of an image that is read to find its size, in characters of Base64. Metadata that
+/// cameras write in front of it may be long.
 const HEAD: usize = 96 * 1024;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -19,16 +19,16 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// How an image stands to limits.
+/// An image's relation to limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Within,
     Beyond,
-    /// It is not here, or of an unknown form.
+    /// The image is not inline, or of an unknown format.
     Unknown,
 }
 
-/// How an image stands to limits of bytes and pixels. Bytes are counted as providers do: as they
+/// Compares an image with limits of bytes and pixels. Bytes are counted as providers do: as they
 /// are sent, in Base64.
 pub(crate) fn standing(image: &Media, limits: &ImageLimits) -> Standing {
     let Some(data) = base64(image) else {
@@ -49,7 +49,7 @@ pub(crate) fn standing(image: &Media, limits: &ImageLimits) -> Standing {
     }
 }
 
-/// The image made smaller, if that can be done and suffices.
+/// Returns the image scaled down, if that is possible and brings it within the limits.
 pub(crate) fn rescaled(
     image: &Media,
     limits: &ImageLimits,

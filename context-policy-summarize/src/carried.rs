@@ -1,5 +1,5 @@
-//! What is carried from checkpoint to checkpoint as it is, not in the words of a model: to-do list,
-//! questions, skills.
+//! Facts that are carried from checkpoint to checkpoint unchanged, independently of the model's
+//! wording: to-do list, questions, skills.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ const TODO: Ends = Ends::new(2_000, 1_500, 500);
 const ASKED: Ends = Ends::new(400, 300, 100);
 const ANSWERED: Ends = Ends::new(600, 450, 150);
 const SKILL: Ends = Ends::new(200, 150, 50);
-/// The most questions; the newest stay.
+/// Maximum number of questions; the newest stay.
 const MOST_QUESTIONS: usize = 10;
-/// The most skills; the newest stay.
+/// Maximum number of skills; the newest stay.
 const MOST_SKILLS: usize = 20;
 
-/// The names of tools whose calls leave [`Facts`]. Names are compared without case and separators:
+/// The names of tools whose calls become [`Facts`]. Names are compared without case and separators:
 /// `todo_write` is `TodoWrite`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub struct CarriedTools {
 }
 
 impl CarriedTools {
-    /// These tools; a list may be empty.
+    /// Creates the lists of tools; a list may be empty.
     pub fn new<S: Into<String>>(
         todo: impl IntoIterator<Item = S>,
         questions: impl IntoIterator<Item = S>,
@@ -60,7 +60,7 @@ impl CarriedTools {
 }
 
 impl Default for CarriedTools {
-    /// The names that common agents have.
+    /// Returns the names that common agents use.
     fn default() -> Self {
         Self::new(
             vec!["todo", "todo_write", "todo_read", "write_todos", "update_todos", "update_plan"],
@@ -87,17 +87,17 @@ enum Family {
     Skill,
 }
 
-/// What is carried, shortened and with secrets [masked](secrets::mask).
+/// Facts that are carried over, shortened and with secrets [masked](secrets::mask).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Facts {
-    /// The to-do list as it was last written; nothing if the messages that stay have a newer one.
+    /// The to-do list as it was last written; `None` if the messages that stay have a newer one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo: Option<String>,
-    /// What the user was asked and answered, the oldest first: the newest ten.
+    /// The questions that the user was asked, with the answers, oldest first: the newest ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<Question>,
-    /// What skills were read with, the oldest first: the newest twenty.
+    /// The inputs of the calls that read skills, oldest first: the newest twenty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
 }
@@ -106,9 +106,9 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
-    /// What the tool was called with.
+    /// The input of the call.
     pub asked: String,
-    /// What it returned.
+    /// The result of the call.
     pub answered: String,
 }
 
@@ -118,7 +118,7 @@ impl Facts {
         *self == Self::default()
     }
 
-    /// Adds those of later ones.
+    /// Adds later facts.
     pub(crate) fn extend(&mut self, later: Self) {
         self.todo = later.todo.or(self.todo.take());
         self.questions.extend(later.questions);
@@ -129,7 +129,7 @@ impl Facts {
         keep_newest(&mut self.skills, MOST_SKILLS);
     }
 
-    /// Adds what these messages have. What a call without a result meant to do is no fact.
+    /// Adds the facts of these messages. A call without a result is not a fact.
     pub(crate) fn gather(&mut self, messages: &[Arc<Message>], tools: &CarriedTools) {
         let mut waiting: HashMap<&str, VecDeque<(Family, &ToolCall)>> = HashMap::new();
         for part in messages.iter().flat_map(|message| &message.parts) {
@@ -176,7 +176,7 @@ impl Facts {
         self.skills.push(skill);
     }
 
-    /// The lines of a checkpoint.
+    /// Returns the lines for a checkpoint.
     pub(crate) fn lines(&self) -> String {
         let todo = self.todo.iter().map(|todo| format!("To-do list, as last written: {todo}\n"));
         let asked = self.questions.iter().map(|question| {
@@ -192,7 +192,7 @@ impl Facts {
     }
 }
 
-/// Whether these messages call a tool of the to-do list.
+/// Returns whether these messages call a to-do list tool.
 pub(crate) fn has_todo(messages: &[Arc<Message>], tools: &CarriedTools) -> bool {
     let assistant = messages.iter().filter(|message| message.role == Role::Assistant);
     assistant.flat_map(|message| &message.parts).any(|part| {
@@ -201,7 +201,7 @@ pub(crate) fn has_todo(messages: &[Arc<Message>], tools: &CarriedTools) -> bool 
     })
 }
 
-/// The texts of a result.
+/// Returns the texts of a result, joined by line feeds.
 fn texts(result: &ToolResult) -> String {
     let texts = result.output.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),

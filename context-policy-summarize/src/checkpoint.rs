@@ -1,4 +1,4 @@
-//! The message that stands for earlier ones.
+//! The message that replaces earlier ones.
 
 use context_core::base::secrets;
 use context_core::{Json, Message};
@@ -15,20 +15,19 @@ const CLOSE: &str = "\n</checkpoint>";
 /// The version of [`Record`].
 const VERSION: u32 = 1;
 
-/// What a message with a checkpoint says: a summary of earlier messages, and what is known about
-/// it.
+/// The content of a checkpoint message: a summary of earlier messages, and facts about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpoint {
-    /// The summary, without what is around it.
+    /// The summary, without the surrounding tags.
     pub summary: String,
-    /// What was carried as it is.
+    /// The facts that were carried over.
     pub facts: Facts,
-    /// How many messages it stands for, those of the checkpoints before it included.
+    /// The number of messages it stands for, including those of earlier checkpoints.
     pub messages: u64,
-    /// How many tokens those had.
+    /// The number of tokens of those messages.
     pub tokens: u64,
-    /// Which of the [core headings](crate::CORE_HEADINGS) the summary does not have.
+    /// The [core headings](crate::CORE_HEADINGS) that the summary does not have.
     pub missing: Vec<String>,
 }
 
@@ -46,8 +45,8 @@ struct Record {
 }
 
 impl Checkpoint {
-    /// Reads a message; nothing if it is no checkpoint. Of one that another policy wrote, all of
-    /// the text is the summary.
+    /// Reads a message; returns `None` if it is not a checkpoint. For a checkpoint of another
+    /// policy, the whole text is the summary.
     pub fn read(message: &Message) -> Option<Self> {
         let record = message.metadata.get(Message::CHECKPOINT)?;
         let text = message.plain_text();
@@ -67,13 +66,13 @@ impl Checkpoint {
         })
     }
 
-    /// Whether core headings are missing: the summary was taken, but what the assistant needs may
-    /// not be in it.
+    /// Returns whether core headings are missing: the summary was accepted, but may lack what the
+    /// assistant needs.
     pub fn is_weak(&self) -> bool {
         !self.missing.is_empty()
     }
 
-    /// The message. Its text cannot end the place it stands in.
+    /// Returns the message. Its text cannot end the tags around it.
     pub(crate) fn to_message(&self, policy: &str) -> Message {
         let mut text = format!("{OPEN}{}", quoted(&secrets::mask(&self.summary)));
         if !self.facts.is_empty() {

@@ -1,26 +1,28 @@
-//! Where a history is cut: what is covered, and what of it stays.
+//! Decides where a history is cut: which messages are covered, and which of them stay.
 
 use std::ops::Range;
 
 use context_core::Role;
 use context_core::history::{Goal, HistoryView, clean_cuts};
 
-/// A history in three: what stays in front, what may be covered, the newest steps.
+/// A history in three parts: messages that stay in front, messages that may be covered, and the
+/// newest steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// The checkpoints in front; they are covered in any case.
+    /// The checkpoints in front; they are always covered.
     pub(crate) checkpoints: Range<usize>,
-    /// The first message behind them and behind what the system says in front of the conversation.
+    /// The first message after the checkpoints and the system messages in front of the
+    /// conversation.
     pub(crate) start: usize,
-    /// Where what is covered may end, ascending, each covering something new. Never none.
+    /// The possible ends of the covered part, ascending, each covering something new. Never empty.
     pub(crate) ends: Vec<usize>,
     /// The first and the newest request.
     anchors: Vec<usize>,
 }
 
 impl Cut {
-    /// Of this history for this goal, if a summary has at most `summary` tokens and at least
-    /// `least` messages stay at the end as far as they fit the window. Nothing if there is nothing
+    /// Cuts a history for a goal. A summary has at most `summary` tokens, and at least `least`
+    /// messages stay at the end as far as they fit the window. Returns `None` if there is nothing
     /// new to cover.
     pub(crate) fn find(
         view: &HistoryView<'_>,
@@ -38,7 +40,8 @@ impl Cut {
         let mut taken =
             summary.saturating_add(view.tokens_of(0..start) - view.tokens_of(checkpoints.clone()));
         for (i, anchor) in anchors.iter().enumerate() {
-            // The first one is shortened to what a summary may have, unless it is the newest too.
+            // The first request is shortened to the size of a summary, unless it is also the
+            // newest.
             let shortened = i == 0 && anchors.len() > 1;
             let tokens = view.tokens(*anchor);
             taken = taken.saturating_add(if shortened { tokens.min(summary) } else { tokens });
@@ -52,7 +55,7 @@ impl Cut {
             let own =
                 view.tokens_of(group.clone()) - anchored.map(|at| view.tokens(*at)).sum::<u64>();
             let with = tokens.saturating_add(own);
-            // The model goes on from the newest group: it stays however large it is.
+            // The model continues from the newest group, which stays however large it is.
             let newest = tail == messages.len();
             if !newest && with > room && (kept >= least || with > limit) {
                 break;
@@ -68,23 +71,23 @@ impl Cut {
         (!ends.is_empty()).then_some(Self { checkpoints, start, ends, anchors })
     }
 
-    /// Where what is covered ends at the latest.
+    /// Returns the latest possible end of the covered part.
     pub(crate) fn end(&self) -> usize {
         self.ends.last().copied().unwrap_or(self.start)
     }
 
-    /// What stays of the covered messages up to here, in order.
+    /// Returns the covered messages before `end` that stay, in order.
     pub(crate) fn keeps(&self, end: usize) -> Vec<usize> {
         let anchors = self.anchors.iter().copied().filter(|at| *at < end);
         (0..self.checkpoints.start).chain(self.checkpoints.end..self.start).chain(anchors).collect()
     }
 
-    /// Whether a message is one of the requests that stay.
+    /// Returns whether a message is one of the requests that stay.
     pub(crate) fn is_anchor(&self, at: usize) -> bool {
         self.anchors.contains(&at)
     }
 
-    /// How many tokens in a range go.
+    /// Returns how many tokens of a range are removed.
     pub(crate) fn going(&self, view: &HistoryView<'_>, range: Range<usize>) -> u64 {
         let anchored = self
             .anchors

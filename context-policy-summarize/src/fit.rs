@@ -1,4 +1,4 @@
-//! The request for a summary, small enough for the model that is to write it.
+//! The request for a summary, shortened to fit the model that writes it.
 
 use std::cell::LazyCell;
 use std::ops::Deref;
@@ -12,26 +12,28 @@ use crate::prompt::TASK;
 use crate::quote::{Ends, quoted};
 use crate::transcript::{Detail, transcript};
 
-/// What a request consists of beside the conversation.
+/// The parts of a request besides the conversation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
     /// The parts of the system prompt.
     pub(crate) system: [&'a str; 2],
-    /// What else the model should heed.
+    /// Further instructions that the model should heed.
     pub(crate) focus: Option<&'a str>,
-    /// The summaries before, in order.
+    /// The previous summaries, in order.
     pub(crate) so_far: &'a str,
-    /// How many tokens the summary may have.
+    /// The largest number of tokens of the summary.
     pub(crate) summary: u64,
-    /// How many tokens the request may have.
+    /// The largest number of tokens of the request.
     pub(crate) window: u64,
 }
 
-/// How often the conversation is made smaller if the whole request counts more than its parts did.
+/// Maximum number of attempts to shrink the conversation if the whole request counts more than its
+/// parts did.
 const TRIES: usize = 4;
 
-/// The request, and where what it covers ends; nothing if not even the shortest fits. Shows less of
-/// each message rather than covering fewer of them; if that does not help, covers the oldest.
+/// Returns the request, and the end of the part it covers; `None` if not even the shortest fits. It
+/// shows less of each message rather than covering fewer messages. If that is not enough, it covers
+/// the oldest.
 pub(crate) fn fit(
     view: &HistoryView<'_>,
     cut: &Cut,
@@ -58,7 +60,8 @@ pub(crate) fn fit(
 /// The messages as text at one level of detail.
 struct Shown {
     texts: Vec<String>,
-    /// How many tokens those before each are at most, and at the end all.
+    /// For each message, an upper limit of the tokens of all messages before it, and at the end of
+    /// all messages.
     sums: Vec<u64>,
 }
 
@@ -75,7 +78,7 @@ impl Shown {
     }
 }
 
-/// The conversation within so many tokens, and where what it shows ends.
+/// Returns the conversation within `room` tokens, and the end of the part it shows.
 fn conversation<S: Deref<Target = Shown>>(
     counter: &dyn TokenCounter,
     shown: &[S],
@@ -91,14 +94,14 @@ fn conversation<S: Deref<Target = Shown>>(
     if let Some(end) = cut.ends.iter().rev().find(|end| tokens(least, **end) <= room) {
         return Some((least.texts[..end - cut.start].concat(), *end));
     }
-    // Not even the shortest step fits: its middle is left out.
+    // Not even the shortest step fits, so its middle is left out.
     let end = cut.ends.first().copied()?;
     let text = shrunk(counter, &least.texts[..end - cut.start].concat(), room)?;
     Some((text, end))
 }
 
-/// The text, its middle left out as far as it has more tokens than this; nothing if hardly anything
-/// would be left.
+/// Returns the text with as much of its middle left out as `room` tokens require, or `None` if
+/// hardly anything would be left.
 fn shrunk(counter: &dyn TokenCounter, text: &str, room: u64) -> Option<String> {
     let mut short = text.to_owned();
     let mut bytes = text.len();
@@ -117,9 +120,8 @@ fn shrunk(counter: &dyn TokenCounter, text: &str, room: u64) -> Option<String> {
 }
 
 impl Frame<'_> {
-    /// One message of the user that quotes everything: every provider takes it, whatever calls and
-    /// media the conversation has. Nothing of it goes to a cache, since nothing of it is sent
-    /// again.
+    /// Builds one user message that quotes everything. Every provider takes it, whatever calls and
+    /// media the conversation has. Nothing is cached, because nothing of the request is sent again.
     fn request(&self, so_far: &str, conversation: &str) -> ModelRequest {
         let mut text = String::with_capacity(so_far.len() + conversation.len() + 512);
         if !so_far.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether an answer is a summary.
+//! Decides whether an answer is a summary.
 
 use context_core::history::SummaryError;
 use context_core::model::StopReason;
@@ -6,14 +6,14 @@ use context_core::{Answer, Part};
 
 use crate::prompt::{CORE_HEADINGS, missing};
 
-/// A summary, and which core headings it does not have.
+/// A summary, and the core headings that it does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
     pub(crate) text: String,
     pub(crate) missing: Vec<String>,
 }
 
-/// The summary in an answer, or why there is none.
+/// Returns the summary in an answer, or the reason why there is none.
 pub(crate) fn judge(answer: &Answer) -> Result<Judged, SummaryError> {
     if let Some(error) = &answer.error {
         return Err(SummaryError::Failed(error.to_string()));

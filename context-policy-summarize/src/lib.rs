@@ -1,44 +1,46 @@
-//! A compaction policy that lets a checkpoint stand for earlier messages.
+//! A compaction policy that replaces earlier messages with a checkpoint.
 //!
 //! [`Summarize`] asks a model for a summary of the older part of a conversation
-//! ([`SummaryTask`](context_core::history::SummaryTask)) and makes of the answer a plan:
+//! ([`SummaryTask`](context_core::history::SummaryTask)) and turns the answer into a plan:
 //!
 //! ```text
 //! before   [checkpoint]  first request  …………………………………………………………  newest steps
 //! after    checkpoint    first request  newest request, if it is not among  newest steps
 //! ```
 //!
-//! * There is one checkpoint, in front. The one before goes to the model as the summary so far and
-//!   is replaced as a whole.
-//! * The first request of the user and the newest stay. The first is shortened inside if it is
+//! * There is one checkpoint, at the front. The previous checkpoint goes to the model as the
+//!   summary so far and is replaced as a whole.
+//! * The first and the newest request of the user stay. The first is shortened inside if it is
 //!   larger than a summary may be.
-//! * Messages of the system in front of the conversation stay where they are: they are no
+//! * System messages in front of the conversation stay where they are: they are not part of the
 //!   conversation.
-//! * The newest steps stay, as many as fit the goal beside all this; see [`Summarize::keep_latest`]
-//!   for the least.
-//! * What must not depend on the model's memory is carried as [`Facts`]: the last state of the
-//!   to-do list, what the user was asked and answered, which skills were read. So an early call of
-//!   such a tool holds nothing up.
+//! * The newest steps stay, as many as fit the goal besides all this. [`Summarize::keep_latest`]
+//!   sets the least number.
+//! * Facts that must not depend on the model's memory are carried over as [`Facts`]: the last state
+//!   of the to-do list, the questions that the user was asked with their answers, and the skills
+//!   that were read. So the call that holds such a fact may be summarised away.
 //!
-//! Nothing is sent here, and an answer that is refused changes nothing:
-//! [`accept`](context_core::CompactionPolicy::accept) gives a plan or says why not. The request is
-//! one message of the user with the conversation quoted in it, without tools, thoughts, media and
-//! cache marks, so every provider takes it; its input never exceeds [`Summarize::window`]. What
-//! does not fit even shortened waits for the next compaction: the oldest part is summarised first.
+//! The policy sends nothing, and an answer that is refused changes nothing:
+//! [`accept`](context_core::CompactionPolicy::accept) returns a plan or the reason for refusing.
+//! The request is one user message with the conversation quoted in it, without tools, thoughts,
+//! media and cache marks, so every provider takes it. Its input never exceeds
+//! [`Summarize::window`]. Messages that do not fit even shortened wait for the next compaction: the
+//! oldest part is summarised first.
 //!
 //! # Thoughts
 //!
-//! A provider that signs thoughts checks them, and what stands before them has changed. Thoughts of
-//! turns that are over are left out of what stays if one of them is signed; those of the turn that
-//! runs stay, since a step of tools must be sent back with them. Both is as Anthropic's
-//! documentation of extended thinking has it under "Preserving thinking blocks": thoughts may be
-//! left out of earlier turns, and while tools are used they have to be there, unchanged. Encrypted
-//! thoughts without a signature stay: items of OpenAI's Responses refer to them.
+//! A provider that signs thoughts checks them, and compaction changes what stands before them. So
+//! if a provider signed a thought of a finished turn, that provider's thoughts of the turn are left
+//! out of the messages that stay. The thoughts of the running turn stay, because a tool step must
+//! be sent back with them. Both rules follow Anthropic's documentation of extended thinking,
+//! "Preserving thinking blocks": thoughts of earlier turns may be left out, and while tools are
+//! used thoughts must be present and unchanged. Encrypted thoughts of a provider that signed none
+//! in the turn stay, because items of OpenAI's Responses refer to them.
 //!
 //! # Sending the request
 //!
-//! A model that thinks spends thoughts from `max_output_tokens`. Whoever sends the request switches
-//! them off, or raises the number.
+//! A model that thinks spends part of `max_output_tokens` on thoughts. The caller that sends the
+//! request switches thinking off, or raises the number.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -17,7 +17,7 @@ use crate::stays;
 
 const NAME: &str = "summarize";
 
-/// Lets a checkpoint stand for the older part of a conversation. See the [crate](crate) for what
+/// Replaces the older part of a conversation with a checkpoint. See the [crate](crate) for what
 /// stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summarize {
@@ -43,60 +43,60 @@ impl Default for Summarize {
 }
 
 impl Summarize {
-    /// A summary of at most 4,000 tokens, for a model with the window of the conversation's; at
-    /// least three messages stay.
+    /// Creates a policy with summaries of at most 4,000 tokens, written by a model with the same
+    /// window as the conversation's. At least three messages stay.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The most tokens of a summary. Never more than a quarter of what the history should have; at
-    /// least 256.
+    /// Sets the largest number of tokens of a summary. It is never more than a quarter of the
+    /// goal's history size, and at least 256.
     #[must_use]
     pub fn summary_tokens(mut self, tokens: u64) -> Self {
         self.summary = tokens;
         self
     }
 
-    /// How many tokens of input the request for the summary may have. Unless said, what the goal's
-    /// window leaves beside the summary or the reserve, whichever is larger.
+    /// Sets the largest number of input tokens of the request for the summary. The default is the
+    /// goal's window minus the summary or the reserve, whichever is larger.
     #[must_use]
     pub fn window(mut self, tokens: u64) -> Self {
         self.window = Some(tokens);
         self
     }
 
-    /// How many messages at the end stay even if they are more than the goal allows, as long as
-    /// they fit the window; whole groups. The newest group stays in any case.
+    /// Sets how many messages at the end stay even if they are larger than the goal allows, as long
+    /// as they fit the window; whole groups only. The newest group always stays.
     #[must_use]
     pub fn keep_latest(mut self, messages: usize) -> Self {
         self.keep_latest = messages;
         self
     }
 
-    /// Who the model is told to be. How a summary is written is said behind it, whatever stands
-    /// here; a blank text says nothing.
+    /// Sets the role that the model is given in the prompt. The rules for writing a summary follow
+    /// it, whatever the text. A blank text is left out.
     #[must_use]
     pub fn role(mut self, text: impl Into<String>) -> Self {
         self.role = Some(text.into());
         self
     }
 
-    /// What the model should heed above all, such as what the user asked for when they had the
-    /// conversation compacted.
+    /// Sets instructions that the model should heed above all, such as what the user asked for when
+    /// they had the conversation compacted.
     #[must_use]
     pub fn focus(mut self, text: impl Into<String>) -> Self {
         self.focus = Some(text.into());
         self
     }
 
-    /// The tools whose calls leave [`Facts`].
+    /// Sets the tools whose calls become [`Facts`].
     #[must_use]
     pub fn carry(mut self, tools: CarriedTools) -> Self {
         self.tools = tools;
         self
     }
 
-    /// How many tokens a summary may have for this goal.
+    /// Returns the largest number of tokens of a summary for this goal.
     fn summary_for(&self, goal: &Goal) -> u64 {
         self.summary.min(goal.history() / 4).max(256)
     }
@@ -110,7 +110,7 @@ impl Summarize {
         self.role.as_deref().filter(|role| !role.trim().is_empty()).unwrap_or(ROLE)
     }
 
-    /// The checkpoint that an answer makes for what a task covers.
+    /// Returns the checkpoint that an answer makes of the messages that a task covers.
     fn checkpoint(&self, view: &HistoryView<'_>, task: &SummaryTask, text: String) -> Checkpoint {
         let (covered, stays) = view.messages().split_at(task.covers.end);
         let before = view.structure().start().min(task.covers.end);
@@ -171,8 +171,8 @@ impl CompactionPolicy for Summarize {
         let going = cut.going(view, cut.checkpoints.clone()) + cut.going(view, cut.start..end);
         let task =
             SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
-        // Whether a plan may be applied does not depend on what the model says: better not to ask
-        // than to throw its answer away.
+        // Whether a plan can be applied does not depend on the model's answer, so it is checked
+        // before the model is asked.
         let nothing_said = Checkpoint::default().to_message(NAME);
         match Plan::new(NAME, BoundaryKind::Compact, view, edits(view, &task, nothing_said), "") {
             Ok(_) => Proposal::Summary(Box::new(task)),
@@ -207,17 +207,17 @@ impl CompactionPolicy for Summarize {
     }
 }
 
-/// How many tokens of what a task covers go.
+/// Returns how many of the tokens that a task covers are removed.
 fn going(view: &HistoryView<'_>, task: &SummaryTask) -> u64 {
     let kept = task.keeps.iter().filter(|at| task.covers.contains(at)).map(|at| view.tokens(*at));
     view.tokens_of(task.covers.clone()).saturating_sub(kept.sum())
 }
 
-/// The checkpoint in front, what is covered gone but for what stays, and what changes in what
-/// stays.
+/// Returns the edits: the checkpoint in front, the covered messages removed except those that stay,
+/// and the changes of messages that stay.
 fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec<Edit> {
-    // Put in beside the old one and not in its place: one message for one would be taken for the
-    // same.
+    // Inserted next to the old checkpoint rather than replacing it: a message that replaces exactly
+    // one other would be taken for the same message.
     let front = view.structure().system;
     let mut edits = vec![Edit::new(front..front, vec![Arc::new(checkpoint)])];
     let mut anchors = view.structure().anchors();

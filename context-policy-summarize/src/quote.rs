@@ -1,14 +1,15 @@
-//! Quoting: text that stands within tags of ours and cannot end them, and shortened forms of it.
+//! Quoting of text within tags so that it cannot end them, and shortened forms of text.
 
 use std::fmt::Write;
 
 use context_core::history::shorten;
 
-/// The tags that mean something in what is written here.
+/// The tags that this crate writes.
 const TAGS: [&str; 8] =
     ["checkpoint", "facts", "summary-so-far", "conversation", "message", "call", "result", "task"];
 
-/// How much of a text is shown: up to `whole` bytes all of it, else this much of its head and tail.
+/// The shown part of a text: the whole text up to `whole` bytes, otherwise `head` and `tail`
+/// bytes of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends {
     pub(crate) whole: usize,
@@ -21,13 +22,13 @@ impl Ends {
         Self { whole, head, tail }
     }
 
-    /// Of this many bytes, three quarters of them from the head.
+    /// Splits `bytes` between the ends, three quarters for the head.
     pub(crate) fn of(bytes: usize) -> Self {
         let head = bytes - bytes / 4;
         Self::new(bytes, head, bytes - head)
     }
 
-    /// The text, with a note in place of what is left out.
+    /// Returns the text, with a note in place of the part that is left out.
     pub(crate) fn of_text(self, text: &str) -> String {
         if text.len() <= self.whole {
             return text.to_owned();
@@ -42,7 +43,8 @@ impl Ends {
     }
 }
 
-/// The text with a backslash behind `<` wherever a tag of ours would begin or end. Twice is once.
+/// Returns the text with a backslash after `<` wherever a tag of this crate would begin or end.
+/// Idempotent.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -59,7 +61,7 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether a tag of ours goes on like this behind its `<`.
+/// Returns whether the text after a `<` begins a tag of this crate.
 fn is_ours(behind: &str) -> bool {
     let name = behind.strip_prefix('/').unwrap_or(behind);
     let starts =
@@ -67,7 +69,7 @@ fn is_ours(behind: &str) -> bool {
     TAGS.iter().any(|tag| starts(tag))
 }
 
-/// A short text as the value of an attribute, in quotes.
+/// Returns a short text as the value of an attribute, in quotes.
 pub(crate) fn attribute(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars().take(100) {

@@ -1,5 +1,5 @@
-//! What is changed in messages that stay: a first request that is too large, thoughts whose
-//! signatures no longer fit.
+//! Changes in messages that stay: shortening a first request that is too large, and removing
+//! thoughts whose signatures no longer fit.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use context_core::{Message, Part, Role};
 
 use crate::quote::Ends;
 
-/// The least that is left of a text, in bytes.
+/// The shortest length of a shortened text, in bytes.
 const SHORTEST: usize = 200;
 
-/// The message with the middle of its texts left out, so that it has at most so many tokens as far
-/// as its texts can give them; nothing if it has no more, or has no text to give.
+/// Returns the message with the middle of its texts left out, so that it has at most `tokens`
+/// tokens as far as its texts allow. Returns `None` if it is not larger, or has no text to shorten.
 pub(crate) fn shortened(view: &HistoryView<'_>, message: &Message, tokens: u64) -> Option<Message> {
     let mut has = view.count(message);
     let texts = message.parts.iter().filter_map(|part| match part {
@@ -38,12 +38,12 @@ pub(crate) fn shortened(view: &HistoryView<'_>, message: &Message, tokens: u64) 
     short.filter(|short| view.count(short) < view.count(message))
 }
 
-/// Edits that take the thoughts out of turns that are over, where a provider signed one of the
-/// turn's.
+/// Returns edits that remove, in each finished turn, the thoughts of providers that signed one of
+/// the turn's thoughts.
 pub(crate) fn without_signed_thoughts(view: &HistoryView<'_>, range: Range<usize>) -> Vec<Edit> {
     let messages = view.messages();
     let mut turns = view.structure().turns(messages.len());
-    // The last one may run: its steps are sent back as they came.
+    // The last turn may be running: its steps are sent back unchanged.
     turns.pop();
     let mut edits = Vec::new();
     for turn in turns {
@@ -73,7 +73,7 @@ pub(crate) fn without_signed_thoughts(view: &HistoryView<'_>, range: Range<usize
     edits
 }
 
-/// Whether a thought is signed, and whose it is; nothing for any other part.
+/// Returns whether a thought is signed, and its provider; `None` for any other part.
 fn thought(part: &Part) -> Option<(bool, Option<&str>)> {
     match part {
         Part::Reasoning(thought) => {

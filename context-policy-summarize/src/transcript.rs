@@ -1,5 +1,5 @@
-//! A conversation as text, for a model that is to summarise it. Thoughts, data of the application
-//! and media are not shown.
+//! A conversation as text, for a model that summarises it. Thoughts, data of the application and
+//! media are not shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use context_core::{Message, Part, Role, ToolResult};
 
 use crate::quote::{Ends, attribute, quoted};
 
-/// How much is shown of what a message consists of.
+/// The shown part of each kind of content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
     text: Ends,
@@ -18,7 +18,7 @@ pub(crate) struct Detail {
 }
 
 impl Detail {
-    /// From much to little.
+    /// The levels, from much to little detail.
     pub(crate) const LEVELS: [Self; 3] = [
         Self::new(
             Ends::new(16_000, 12_000, 3_000),
@@ -34,8 +34,9 @@ impl Detail {
     }
 }
 
-/// Each message as text, in order; nothing for one that says nothing. `stays` says of a position,
-/// counted from `first`, that the message stays in the conversation.
+/// Returns each message as text, in order; an empty text for a message without visible content.
+/// `stays` tells for a position, counted from `first`, whether the message stays in the
+/// conversation.
 pub(crate) fn transcript(
     messages: &[Arc<Message>],
     first: usize,
@@ -71,7 +72,7 @@ pub(crate) fn transcript(
     shown
 }
 
-/// Who speaks. What no person wrote is the application's, whatever its role.
+/// Returns the speaker. Synthetic messages are the application's, whatever their role.
 fn speaker(message: &Message) -> &'static str {
     match message.role {
         _ if message.is_synthetic() => "application",
@@ -103,8 +104,8 @@ fn show(part: &Part, calls: &Calls<'_>, detail: Detail) -> Option<String> {
     })
 }
 
-/// What a result says. Results within results are taken for their content, in order and at any
-/// depth.
+/// Returns the text of a result. Results within results are replaced by their content, in order and
+/// at any depth.
 fn output(result: &ToolResult) -> String {
     let mut said = Vec::new();
     let mut left: Vec<&Part> = result.output.iter().rev().collect();
@@ -117,8 +118,8 @@ fn output(result: &ToolResult) -> String {
     said.join("\n")
 }
 
-/// A part that is neither a call nor a result. Blank texts, thoughts and data of the application
-/// say nothing here.
+/// Returns the text of a part that is neither a call nor a result. Blank texts, thoughts and data
+/// of the application are not shown.
 fn plain(part: &Part) -> Option<String> {
     match part {
         Part::Text(text) => {

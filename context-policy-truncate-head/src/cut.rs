@@ -1,4 +1,4 @@
-//! From what stays to a plan.
+//! Turns a selection of messages into a plan.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use crate::gap;
 use crate::select::{Limit, Selector};
 use crate::shorten::{Kept, fit};
 
-/// A history that is to be cut.
+/// A history to be cut, and the options.
 #[derive(Debug)]
 pub(crate) struct Cut<'v, 'm> {
     pub(crate) view: &'v HistoryView<'m>,
     pub(crate) policy: &'static str,
-    /// Whether messages say what was left out.
+    /// Whether messages state how much was left out.
     pub(crate) gaps: bool,
 }
 
 impl Cut<'_, '_> {
-    /// Keeps so many tokens, shortening what has to stay where there is no other way.
+    /// Keeps `tokens` tokens. Messages that must stay are shortened if there is no other way.
     pub(crate) fn to_tokens(&self, tokens: u64) -> Result<Plan, PlanError> {
         let selector = Selector::new(self.view);
         let mut stays = selector.within(Limit::Tokens(tokens));
         let mut gaps = self.gaps;
         if gaps {
             let cost = self.cost_of_gaps(&stays);
-            // Where every token counts, nothing is said.
+            // Gap messages are left out if they would take a large share of few tokens.
             gaps = cost.saturating_mul(8) <= tokens;
             if gaps && cost > 0 {
                 stays = selector.within(Limit::Tokens(tokens.saturating_sub(cost)));
@@ -37,17 +37,17 @@ impl Cut<'_, '_> {
         self.plan(kept, gaps)
     }
 
-    /// Keeps so many messages, besides those that always stay, as they are.
+    /// Keeps `count` messages unchanged, besides those that always stay.
     pub(crate) fn to_messages(&self, count: usize) -> Result<Plan, PlanError> {
         let selector = Selector::new(self.view);
         let stays = selector.within(Limit::Messages(count));
         self.plan(self.kept(&selector, &stays), self.gaps)
     }
 
-    /// What stays, without results whose calls go.
+    /// Returns the messages that stay, without results whose calls are removed.
     fn kept(&self, selector: &Selector<'_, '_>, stays: &[bool]) -> Vec<Kept> {
         let messages = self.view.messages();
-        // Behind its last gap the history is whole, and before it only single messages stay.
+        // After its last gap the history is whole; before it only single messages stay.
         let whole = stays.iter().rposition(|stays| !stays).map_or(0, |last| last + 1);
         let kept = (0..messages.len()).filter(|at| stays[*at]);
         kept.map(|position| {
@@ -67,7 +67,7 @@ impl Cut<'_, '_> {
 
     fn plan(&self, kept: Vec<Kept>, gaps: bool) -> Result<Plan, PlanError> {
         let plan = self.edited(&kept, gaps);
-        // A note may be all that a cut would have saved.
+        // A note may be as large as the messages that a cut would remove.
         if gaps && matches!(plan, Err(PlanError::Grows { .. })) {
             self.edited(&kept, false)
         } else {

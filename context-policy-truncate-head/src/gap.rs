@@ -1,10 +1,11 @@
-//! What says that messages were left out.
+//! The message that says that messages were left out.
 
 use std::sync::Arc;
 
 use context_core::{Json, Message};
 
-/// Stands in the place of these messages. A gap among them counts as what it stands for.
+/// Returns the message that replaces these messages. A gap among them counts as the messages it
+/// stands for.
 pub(crate) fn message(left_out: &[Arc<Message>]) -> Message {
     let count: u64 =
         left_out.iter().map(|message| stands_for(message)).fold(0, u64::saturating_add);

@@ -1,15 +1,15 @@
-//! A compaction policy that keeps the newest part of a conversation that is too long: the last
-//! resort, which needs no model and always gets there.
+//! A compaction policy that keeps only the newest part of a conversation that is too long. It is
+//! the last resort: it needs no model, and comes as close to the goal as shortened texts allow.
 //!
-//! What stays, whatever is cut: a checkpoint and system messages in front, the first and the newest
+//! Some messages always stay: a checkpoint and system messages in front, the first and the newest
 //! request of the user, calls with their results, and the request that began the turn in which the
-//! kept part begins. If that alone is too much, the longest texts of it are shortened inside,
-//! results of tools before what the user wrote; so a single message that is larger than the window
-//! is no dead end.
+//! kept part begins. If these alone are too large, their longest texts are shortened inside, tool
+//! results before the user's texts. So even a single message that is larger than the window can be
+//! compacted.
 //!
 //! [`TruncateHead`] is a [`CompactionPolicy`](context_core::CompactionPolicy) and a
 //! [`RecoveryPolicy`](context_core::history::RecoveryPolicy). It neither summarises nor chooses by
-//! content, and it does not say when to cut.
+//! content, and it does not decide when to cut.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -8,20 +8,20 @@ use context_core::history::{
 use crate::cut::Cut;
 use crate::select::{clamp, newest};
 
-/// Of what a ratio is a share.
+/// The quantity that a ratio applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Measure {
-    /// Of the tokens: what is kept is no more than that, and texts are shortened where messages
-    /// alone are too much.
+    /// The number of tokens. At most that share is kept, as far as texts can be shortened; texts
+    /// are shortened if whole messages are too large.
     #[default]
     Tokens,
-    /// Of the number of messages behind checkpoints, rounded down, and at least one. What always
-    /// stays comes on top, nothing is shortened.
+    /// The number of messages after checkpoints, rounded down, at least one. Messages that always
+    /// stay are added, and nothing is shortened.
     Messages,
 }
 
-/// Keeps the newest part of a history. See the [crate](crate) for what stays in any case.
+/// Keeps the newest part of a history. See the [crate](crate) for the messages that always stay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TruncateHead {
     ratios: Vec<f64>,
@@ -39,42 +39,43 @@ impl TruncateHead {
     /// The name of the policy.
     pub const NAME: &'static str = "truncate-head";
 
-    /// Half of the tokens at the first refusal, a quarter at the second, then no more.
+    /// Creates a policy that keeps half of the tokens after the first refusal and a quarter after
+    /// the second, and then gives up.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With these shares to keep, one after the other: how often a refused call is cut, and how
-    /// deep.
+    /// Sets the shares to keep, one after the other. Their number limits how often a refused call
+    /// is cut.
     #[must_use]
     pub fn ratios(mut self, ratios: impl IntoIterator<Item = f64>) -> Self {
         self.ratios = ratios.into_iter().collect();
         self
     }
 
-    /// With ratios that are shares of this.
+    /// Sets the quantity that ratios apply to.
     #[must_use]
     pub fn measure(mut self, measure: Measure) -> Self {
         self.measure = measure;
         self
     }
 
-    /// Whether a message in the place of those that were left out says so; it does, unless that
-    /// would take an eighth of what is kept.
+    /// Sets whether a message states that messages were left out in its place. Default: yes, unless
+    /// such messages would take an eighth of the kept tokens.
     #[must_use]
     pub fn gaps(mut self, gaps: bool) -> Self {
         self.gaps = gaps;
         self
     }
 
-    /// Which share of the history to keep when so many cuts did not suffice; nothing if it has been
-    /// cut often enough.
+    /// Returns the share of the history to keep after `cuts` earlier cuts, or `None` if there were
+    /// enough cuts.
     pub fn ratio(&self, cuts: usize) -> Option<f64> {
         self.ratios.get(cuts).copied().map(clamp)
     }
 
-    /// The next cut for a call that was refused, whatever the error; nothing if it has been cut
-    /// often enough.
+    /// Returns the next cut for a call that was refused, whatever the error, or `None` if there
+    /// were enough cuts.
     pub fn deeper(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
         let tried = failure.tried("truncate_head_and_retry") + failure.tried("compact_and_retry");
         let cuts = tried.max(usize::from(failure.has_attempted_compact));
@@ -83,7 +84,7 @@ impl TruncateHead {
         Some(RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason })
     }
 
-    /// Keeps a share of the history, from 0.05 to 1; what is no number counts as 0.05.
+    /// Keeps a share of the history, from 0.05 to 1; NaN counts as 0.05.
     pub fn keep(&self, view: &HistoryView<'_>, keep_ratio: f64) -> Proposal {
         let ratio = clamp(keep_ratio);
         if ratio >= 1.0 {
@@ -98,7 +99,7 @@ impl TruncateHead {
         }
     }
 
-    /// Keeps so many tokens of the history.
+    /// Keeps at most `tokens` tokens of the history, as far as texts can be shortened.
     pub fn keep_tokens(&self, view: &HistoryView<'_>, tokens: u64) -> Proposal {
         if view.total() <= tokens {
             return Proposal::nothing("it fits");
@@ -119,7 +120,7 @@ fn proposal(plan: Result<Plan, PlanError>) -> Proposal {
     }
 }
 
-/// Keeps a share of a history's tokens, as [`TruncateHead`] does without options.
+/// Keeps a share of a history's tokens, as [`TruncateHead`] does with its defaults.
 pub fn truncate_head(view: &HistoryView<'_>, keep_ratio: f64) -> Proposal {
     TruncateHead::new().keep(view, keep_ratio)
 }
@@ -139,8 +140,8 @@ impl RecoveryPolicy for TruncateHead {
         Self::NAME
     }
 
-    /// Cuts where a shorter history would help: deeper each time, and only as often as there are
-    /// [`ratios`](Self::ratios). A compaction that was tried counts as a cut.
+    /// Cuts if a shorter history would help: deeper each time, and only as often as there are
+    /// [`ratios`](Self::ratios). An attempted compaction counts as a cut.
     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
         failure.error.helped_by_compaction.then(|| self.deeper(failure)).flatten()
     }

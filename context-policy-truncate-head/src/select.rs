@@ -1,42 +1,44 @@
-//! Which messages stay.
+//! Selection of the messages that stay.
 
 use std::sync::Arc;
 
 use context_core::history::{HistoryView, clean_cuts};
 use context_core::{Message, Role};
 
-/// The newest of these messages: `keep_ratio` of their number, rounded down, and at least one. The
-/// ratio lies between 0.05 and 1; what is no number counts as 0.05.
+/// Returns the newest of these messages: the share `keep_ratio` of their number, rounded down, at
+/// least one. The ratio is clamped to 0.05 to 1; NaN counts as 0.05.
 ///
-/// That and nothing else: whoever sends them without what they belong to has them repaired first.
+/// Nothing else is checked: a caller that sends the messages repairs them first, because calls or
+/// results may be missing.
 pub fn newest(messages: &[Arc<Message>], keep_ratio: f64) -> &[Arc<Message>] {
     let keep = (messages.len() as f64 * clamp(keep_ratio)).floor() as usize;
     &messages[messages.len().saturating_sub(keep.max(1))..]
 }
 
-/// A ratio that makes sense.
+/// Clamps a ratio to its range.
 pub(crate) fn clamp(keep_ratio: f64) -> f64 {
     if keep_ratio.is_nan() { 0.05 } else { keep_ratio.clamp(0.05, 1.0) }
 }
 
-/// How much may stay.
+/// The limit of the part that stays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Limit {
-    /// So many tokens.
+    /// A number of tokens.
     Tokens(u64),
-    /// So many messages, besides those that always stay.
+    /// A number of messages, besides those that always stay.
     Messages(usize),
 }
 
-/// What always stays of a history, and where it may be cut.
+/// The messages of a history that always stay, and the places where it may be cut.
 #[derive(Debug)]
 pub(crate) struct Selector<'v, 'm> {
     view: &'v HistoryView<'m>,
-    /// Checkpoints, system messages in front, the first and the newest request.
+    /// For each message, whether it always stays: checkpoints, system messages in front, the first
+    /// and the newest request.
     always: Vec<bool>,
-    /// Where a cut parts no call from its result.
+    /// For each position, whether a cut there separates no call from its result.
     clean: Vec<bool>,
-    /// Where the newest step begins that belongs to the newest request: what is going on right now.
+    /// The beginning of the newest step of the newest request, which is the current one.
     current: usize,
 }
 
@@ -59,12 +61,13 @@ impl<'v, 'm> Selector<'v, 'm> {
         Self { view, always, clean: clean_cuts(messages), current }
     }
 
-    /// Whether a message always stays.
+    /// Returns whether a message always stays.
     pub(crate) fn is_anchor(&self, position: usize) -> bool {
         self.always[position]
     }
 
-    /// Which messages stay within a limit. What always stays may be more than that.
+    /// Returns for each message whether it stays within a limit. The messages that always stay may
+    /// exceed the limit.
     pub(crate) fn within(&self, limit: Limit) -> Vec<bool> {
         let messages = self.view.messages();
         let start = match limit {
@@ -87,8 +90,8 @@ impl<'v, 'm> Selector<'v, 'm> {
         kept
     }
 
-    /// The groups from the newest on, for as long as they fit together with what always stays and
-    /// the request they belong to.
+    /// Returns the start of the newest groups that fit together with the messages that always stay
+    /// and the request they belong to.
     fn start_by_tokens(&self, tokens: u64) -> usize {
         let tokens_of = |at: usize| self.view.tokens(at);
         let mut taken: u64 =
@@ -113,7 +116,7 @@ impl<'v, 'm> Selector<'v, 'm> {
         groups.take_while(fits).last().unwrap_or(self.always.len())
     }
 
-    /// The request of the turn that a message is in.
+    /// Returns the request of the turn that a message is in.
     fn request_of(&self, position: usize) -> Option<usize> {
         let requests = &self.view.structure().requests;
         let behind = requests.partition_point(|request| *request <= position);

@@ -1,9 +1,9 @@
-//! Making messages smaller that have to stay.
+//! Shortens messages that must stay.
 //!
-//! Texts are shortened from the longest down to one common length, so that no more than necessary
-//! is lost and short ones stay as they are. How far it goes is a matter of steps: results and
-//! answers first, then what always stays, then media, thoughts and inputs of calls, at last every
-//! text to next to nothing. The first step that is enough is taken.
+//! The longest texts are shortened to one common length, so that no more than necessary is lost and
+//! short texts stay as they are. There are several steps: first results and answers, then the
+//! messages that always stay, then removing media and thoughts and shortening inputs of calls, and
+//! finally shortening every text to almost nothing. The first step that is enough is used.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use context_core::history::shorten::{ends, kept_at};
 use context_core::message::ToolInput;
 use context_core::{Json, Message, Part};
 
-/// Stands between the beginning and the end of a shortened text.
+/// The text between the beginning and the end of a shortened text.
 const CUT: &str = "\n[… the middle was left out …]\n";
-/// All that is left of a text that may have no room.
+/// The replacement of a text that gets no room.
 const LEFT_OUT: &str = "[left out]";
-/// Under which key a shortened input of a call stands.
+/// The key under which a shortened input of a call is written.
 const SHORTENED: &str = "shortened";
-/// Below how many tokens a text is not shortened, but for the last step.
+/// Texts of fewer tokens are not shortened, except in the last step.
 const SHORTEST: u64 = 32;
 
-/// How far shortening may go.
+/// The steps of shortening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Step {
-    /// Texts of messages that stay for being new.
+    /// Texts of messages that stay because they are new.
     New,
     /// Texts of all messages.
     All,
-    /// Media and thoughts go, inputs of calls are shortened.
+    /// Media and thoughts are removed, inputs of calls are shortened.
     Inputs,
-    /// Texts may become nothing but a note.
+    /// Texts may become only a note.
     Nothing,
 }
 
-/// A message that stays, and whether it would stay whatever is cut.
+/// A message that stays, and whether it always stays.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     pub(crate) position: usize,
@@ -42,10 +42,10 @@ pub(crate) struct Kept {
     pub(crate) is_anchor: bool,
 }
 
-/// Makes these messages fit so many tokens, or as close to it as makes sense.
+/// Shortens these messages to `tokens` tokens, or as close to that as makes sense.
 pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> Vec<Kept> {
-    // What a counter adds for a whole may differ from what it adds for its parts, so the result is
-    // counted and the aim corrected.
+    // A counter may add other amounts for a whole than for its parts, so the result is counted and
+    // the aim corrected.
     let mut aim = tokens;
     for _ in 0..4 {
         let total = total(view, &kept);
@@ -62,7 +62,8 @@ pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> V
     kept
 }
 
-/// What is as it was has been counted; only what was shortened is counted again.
+/// Returns the total tokens. Unchanged messages have been counted before; only shortened ones are
+/// counted again.
 fn total(view: &HistoryView<'_>, kept: &[Kept]) -> u64 {
     let tokens = |one: &Kept| match Arc::ptr_eq(&one.message, &view.messages()[one.position]) {
         true => view.tokens(one.position),
@@ -91,7 +92,8 @@ fn once(view: &HistoryView<'_>, kept: &mut [Kept], aim: u64, total: u64) {
         let room = aim.saturating_sub(fixed);
         let least = if step == Step::Nothing { 0 } else { SHORTEST };
         let level = level(lengths, room);
-        // Without a limit there is nothing to shorten, and it is too much all the same.
+        // `u64::MAX` means that no text needs shortening; the total is too large for another
+        // reason.
         if level != u64::MAX && level >= least && room > 0 {
             return shorten(view, kept, step, level);
         }
@@ -99,13 +101,13 @@ fn once(view: &HistoryView<'_>, kept: &mut [Kept], aim: u64, total: u64) {
             Step::New => Step::All,
             Step::All => Step::Inputs,
             Step::Inputs => Step::Nothing,
-            // Nothing is enough: then not everything is thrown away for it.
+            // No step is enough. Then the texts keep a minimum instead of being removed altogether.
             Step::Nothing => return shorten(view, kept, Step::Inputs, SHORTEST),
         };
     }
 }
 
-/// How long the longest text may be so that all together are at most `room`.
+/// Returns how long the longest text may be so that the total is at most `room`.
 fn level(mut lengths: Vec<u64>, room: u64) -> u64 {
     lengths.sort_unstable();
     let (mut left, mut longer) = (room, lengths.len() as u64);
@@ -140,8 +142,8 @@ fn shorten(view: &HistoryView<'_>, kept: &mut [Kept], step: Step, level: u64) {
     }
 }
 
-/// The beginning and the end of a text, at most so many tokens, and between them where all of it
-/// is, if there is room for that; nothing if the text has no more.
+/// Returns the beginning and the end of a text, at most `level` tokens, and between them the place
+/// where the whole text is kept, if there is room. Returns `None` if the text is not longer.
 fn shortened(
     view: &HistoryView<'_>,
     text: &str,
@@ -158,8 +160,8 @@ fn shortened(
     short.or_else(|| (view.count_text(LEFT_OUT) < tokens).then(|| LEFT_OUT.to_owned()))
 }
 
-/// As much of a text's beginning and end around a note as has so many tokens; nothing if the note
-/// alone has more.
+/// Returns as much of a text's beginning and end around a note as fits into `tokens`; `None` if the
+/// note alone is larger.
 fn around(
     view: &HistoryView<'_>,
     text: &str,
@@ -188,8 +190,8 @@ fn around(
     None
 }
 
-/// The message with what `rewrite` makes of its texts, and of where all of a text is kept; nothing
-/// if that is the same.
+/// Returns the message with its texts replaced by `rewrite`, which also gets the place where the
+/// whole text is kept. Returns `None` if nothing changes.
 fn rewritten(
     message: &Message,
     step: Step,
@@ -220,7 +222,7 @@ fn rewritten(
             Part::ToolCall(call) if step >= Step::Inputs => {
                 rewrite(call.input.as_written(), None).and_then(|short| {
                     let input = match &call.input {
-                        // It was shortened before, and its text is the value.
+                        // The input was shortened before, and its text is the value.
                         ToolInput::Json(json) if is_shortened(json) => return None,
                         ToolInput::Json(_) => {
                             ToolInput::Json(serde_json::json!({ SHORTENED: short }).into())
@@ -245,7 +247,7 @@ fn is_shortened(input: &Json) -> bool {
     input.as_str().strip_prefix("{\"").is_some_and(|rest| rest.starts_with(SHORTENED))
 }
 
-/// The message without media and thoughts; nothing if it has none.
+/// Returns the message without media and thoughts; `None` if it has none.
 fn without_media_and_thoughts(message: &Message) -> Option<Message> {
     let is_media =
         |part: &Part| matches!(part, Part::Image(_) | Part::Document(_) | Part::Audio(_));

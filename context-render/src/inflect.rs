@@ -1,9 +1,9 @@
-//! Singular and plural of names: what the items of a list and the groups of fragments are called.
+//! Singular and plural of names, for the items of a list and for groups of fragments.
 //!
-//! English rules, because names in prompts are English. It does not try to be right about every
-//! word: it never fails, never gives an empty name, and gives the same answer every time. The rules
-//! come from the `pluralizer` crate, whose tables an application can extend for its whole process;
-//! that changes names here too.
+//! The rules are English, because names in prompts are English. They are not right about every
+//! word, but they never fail, never give an empty name, and are deterministic. They come from the
+//! `pluralizer` crate. An application can extend its tables for the whole process; that changes
+//! names here too.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,13 +12,13 @@ use std::rc::Rc;
 
 use pluralizer::pluralize;
 
-/// Longer names are not words. Their items are called [`ITEM`], or a list of many items with one
-/// long name would write that name again and again.
+/// Maximum length of a word. Longer names are not inflected: their items are called [`ITEM`],
+/// because otherwise a list of many items would repeat the long name for each item.
 const MAX_WORD_BYTES: usize = 128;
 
 const ITEM: &str = "item";
 
-/// A name that stands in the tree, or one made from it.
+/// A name from the tree, or one derived from such a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Name<'a> {
     Given(&'a str),
@@ -36,24 +36,24 @@ impl Deref for Name<'_> {
     }
 }
 
-/// Inflects names and remembers them for as long as one rendering takes: the rules are regular
-/// expressions, and a prompt says few different words many times.
+/// Inflects names and caches the results for the duration of one rendering. The rules are regular
+/// expressions, and a prompt repeats few different words many times.
 #[derive(Debug, Default)]
 pub(crate) struct Inflector {
     singular: Memory,
     plural: Memory,
 }
 
-/// What became of a word; nothing if it stays as it is.
+/// The inflected form of each word seen; `None` if the word does not change.
 type Memory = HashMap<Box<str>, Option<Rc<str>>>;
 
 impl Inflector {
-    /// What an item of the list `name` is called.
+    /// Returns the name of the items of the list `name`.
     pub(crate) fn item<'a>(&mut self, name: &Name<'a>) -> Name<'a> {
         remember(&mut self.singular, name, singular)
     }
 
-    /// What a group of fragments called `name` is called.
+    /// Returns the name of a group of fragments called `name`.
     pub(crate) fn group<'a>(&mut self, name: &Name<'a>) -> Name<'a> {
         remember(&mut self.plural, name, plural)
     }
@@ -69,7 +69,7 @@ fn remember<'a>(
         None => {
             let made = inflect(name);
             let made = (*made != **name).then(|| Rc::from(made.as_ref()));
-            // Long names are not kept: finding out what becomes of them is cheap.
+            // Long names are not cached: computing their result is cheap.
             if name.len() <= MAX_WORD_BYTES {
                 memory.insert(Box::from(&**name), made.clone());
             }
@@ -79,17 +79,20 @@ fn remember<'a>(
     made.map_or_else(|| name.clone(), Name::Made)
 }
 
-/// What an item of a list called `name` is called: the singular, or `item` if that is no word.
+/// Returns the name for the items of a list called `name`: the singular, or `item` if the name is
+/// longer than 128 bytes.
 pub fn singular(name: &str) -> Cow<'_, str> {
     if name.len() > MAX_WORD_BYTES { Cow::Borrowed(ITEM) } else { inflected(name, 1) }
 }
 
-/// What a group of fragments called `name` is called: the plural.
+/// Returns the name for a group of fragments called `name`: the plural, or the name itself if it is
+/// longer than 128 bytes.
 pub fn plural(name: &str) -> Cow<'_, str> {
     if name.len() > MAX_WORD_BYTES { Cow::Borrowed(name) } else { inflected(name, 2) }
 }
 
-/// Only ASCII is asked for: the rules are English, and this keeps odd input away from them.
+/// Inflects ASCII names only. The rules are English, and other input does not reach the crate that
+/// applies them.
 fn inflected(name: &str, count: isize) -> Cow<'_, str> {
     if !name.is_ascii() {
         return Cow::Borrowed(name);

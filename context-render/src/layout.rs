@@ -1,11 +1,11 @@
-//! Indentation, for the formats that show depth by it.
+//! Indentation, for the formats that show depth by indentation.
 
-/// How many levels are indented, by two spaces each. What is deeper stands as far to the right as
-/// the last of them, or the indentation of a deep tree would grow with the square of its depth.
+/// The number of indented levels, two spaces each. Deeper levels are indented like the last of
+/// them; otherwise the indentation of a deep tree would grow with the square of its depth.
 pub(crate) const MAX_INDENTED_LEVELS: usize = 64;
 
-/// One level more than the deepest, for the lines inside it, and what little a line may want beyond
-/// that.
+/// The deepest indentation: one level more than [`MAX_INDENTED_LEVELS`], for the lines inside the
+/// deepest level, and three spaces more that a line may need.
 const MAX_SPACES: usize = 2 * (MAX_INDENTED_LEVELS + 1) + 3;
 
 /// A line break and the deepest indentation.
@@ -21,13 +21,13 @@ const NEW_LINE: &str = {
     }
 };
 
-/// A line break and this many spaces, as far as there are so many.
+/// Returns a line break and `spaces` spaces, at most [`MAX_SPACES`].
 #[inline]
 pub(crate) fn new_line(spaces: usize) -> &'static str {
     NEW_LINE.get(..1 + spaces).unwrap_or(NEW_LINE)
 }
 
-/// This many spaces, as far as there are so many.
+/// Returns `spaces` spaces, at most [`MAX_SPACES`].
 #[inline]
 pub(crate) fn indentation(spaces: usize) -> &'static str {
     new_line(spaces).get(1..).unwrap_or_default()

@@ -1,7 +1,8 @@
 //! Renderers that turn context fragments into prompt text.
 //!
-//! One module and one feature per format; all implement [`Renderer`](context_core::Renderer) and
-//! share one walk over the tree, so that they agree on what is rendered and in which order.
+//! Each format has one module and one feature. All renderers implement
+//! [`Renderer`](context_core::Renderer) and share one walk over the tree, so they agree on which
+//! nodes are rendered and in which order.
 //!
 //! | feature | type | for |
 //! |---|---|---|
@@ -10,8 +11,8 @@
 //! | `toml` (default) | [`TomlRenderer`] | TOML 1.0: settings and facts, read back exactly |
 //! | `toon` (default) | [`ToonRenderer`] | TOON 4.4: short for rows of like objects |
 //!
-//! Every renderer is pure (the same fragments give the same bytes), needs no stack however deep the
-//! tree is, and takes time linear in what it writes.
+//! Every renderer is pure (the same fragments give the same bytes), uses no recursion however deep
+//! the tree is, and takes time linear in the size of its output.
 //!
 //! ```
 //! use context_core::{FragmentData, Renderer, fragment, hint, role};
@@ -35,7 +36,7 @@
 //! # Ok::<_, context_core::fragment::RenderError>(())
 //! ```
 
-// What only a format uses that is left out is no mistake.
+// Some items are used by one format only. They are dead code when that format is not compiled in.
 #[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]
 mod inflect;
 #[cfg_attr(not(all(feature = "xml", feature = "markdown")), allow(dead_code))]

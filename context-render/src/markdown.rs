@@ -1,8 +1,8 @@
-//! Markdown: a section per fragment, lists inside it.
+//! Markdown: one section per fragment, with lists inside.
 //!
-//! Only the layout and the writing are here; what is rendered is decided by the shared walk. It is
-//! for reading: a parser finds the structure again, but not every boundary, for text that is
-//! trusted is Markdown itself.
+//! This module does only the layout and the writing; the shared walk decides which nodes are
+//! rendered. The output is for reading: a parser finds the structure again, but not every boundary,
+//! because trusted text is itself Markdown.
 
 mod escape;
 mod text;
@@ -21,43 +21,46 @@ use crate::inflect::{Inflector, Name};
 use crate::layout::{MAX_INDENTED_LEVELS, new_line};
 use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 
-/// Behind the name of a fragment that somebody else wrote.
+/// Follows the name of an untrusted fragment.
 const MARK: &str = " (untrusted)";
 
 /// Renders fragments as Markdown sections.
 ///
-/// # What is written
+/// # Layout
 ///
 /// * A fragment of the top level is a section: `## ` and its name in [title case](title_case), then
-///   what it holds. An empty line stands between sections.
-/// * Inside it everything is a list: `- item`, and `- **name**: value` for fragments and map
-///   entries. What holds more than a value is `- **name**:` with its children two spaces deeper. An
-///   entry whose value is a fragment of another name holds that fragment.
-/// * A list in a list, and a map of several entries in a list, is a list of its own, which begins
-///   in the line of its item: `- - 1`. A map of one entry is its entry.
-/// * Null, empty containers and containers of nothing else are left out. Empty text leaves its name
-///   alone; as an item it is `""`.
-/// * Sixty-four levels are indented. What is deeper stands as far to the right as those and says
-///   its level: `- (level 65) **name**: value`.
+///   its content. An empty line stands between sections.
+/// * Inside a section everything is a list: `- item`, and `- **name**: value` for fragments and map
+///   entries. A node with more than a single value is `- **name**:`, with its children two spaces
+///   deeper. An entry whose value is a fragment of another name contains that fragment.
+/// * A list in a list, and a map of several entries in a list, is a list of its own that begins in
+///   the line of its item: `- - 1`. A map of one entry is written as that entry.
+/// * Null, empty containers and containers of only such values are left out. For empty text only
+///   the name is written; an item of empty text is `""`.
+/// * Sixty-four levels are indented. A deeper node is indented like level 64 and states its level:
+///   `- (level 65) **name**: value`.
 ///
 /// # Text
 ///
-/// Text is Markdown, as its author wrote it. Directly in a section it is not touched: whatever its
-/// author leaves open (a fence, a comment) reaches into what follows. In a list item its lines are
-/// indented so that they stay in the item, and where it begins with empty lines or with nothing but
-/// hyphens, the item is kept apart from it (`&#32;`, a backslash).
+/// Text is Markdown, as its author wrote it. Directly in a section it is not changed: a construct
+/// that its author leaves open (a fence, a comment) extends into the following text. In a list item
+/// the lines of a text are indented so that they stay in the item. A text that begins with empty
+/// lines, or with nothing but hyphens, is separated from the item's marker (with `&#32;` or a
+/// backslash).
 ///
-/// Names are never Markdown: what could be read as such is given a backslash, control characters
-/// and line ends become spaces, and a name of nothing visible is written `(unnamed)`.
+/// Names are never Markdown. Characters that could be read as Markdown are escaped with a
+/// backslash, control characters and line ends become spaces, and a name without visible characters
+/// is written `(unnamed)`.
 ///
 /// # Untrusted text
 ///
-/// A fragment that is [untrusted](Fragment::untrusted) says so behind its name, and nothing in it
-/// can be read as structure, by CommonMark, by GFM or by their usual extensions. A text of one line
-/// is given backslashes. A text of several lines, with white space around it or with an address in
-/// it (which GFM makes a link whatever stands before it) is a fenced block of `text`, its fence
-/// longer than any run of backticks in the text; the block's text is the given one with line feeds
-/// for its line ends and one more at its end. U+0000, which Markdown cannot say, becomes U+FFFD.
+/// The name of an [untrusted](Fragment::untrusted) fragment is followed by ` (untrusted)`. Nothing
+/// in the fragment can be read as structure, by CommonMark, by GFM or by their usual extensions. A
+/// text of one line is escaped with backslashes. A text of several lines, with white space around
+/// it or with an address in it (which GFM makes a link whatever stands before it) becomes a fenced
+/// block of `text`, whose fence is longer than any run of backticks in the text. The block's text
+/// is the given text with line feeds for its line ends and one more at its end. U+0000, which
+/// Markdown cannot express, becomes U+FFFD.
 ///
 /// # Options
 ///
@@ -91,13 +94,13 @@ pub struct MarkdownRenderer {
 }
 
 impl MarkdownRenderer {
-    /// A renderer that does not group and trusts what is not marked.
+    /// Creates a renderer that does not group, and trusts fragments that are not marked.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether the fragments in the list of a section are gathered by name, under the plural in
-    /// title case: `- **Hints**:`, also a single one.
+    /// Sets whether the fragments in the list of a section are gathered by name, under the plural
+    /// in title case: `- **Hints**:`, even for a single one.
     ///
     /// Each group stands where its first member stood. Only the children of a fragment at the top
     /// level are grouped: not the top level itself, and nothing deeper.
@@ -107,8 +110,8 @@ impl MarkdownRenderer {
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: each section says so, not
-    /// only those that are [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then every section says so, not only those that are
+    /// [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
@@ -152,14 +155,15 @@ impl Renderer for MarkdownRenderer {
 
 struct Writer<'o> {
     out: &'o mut Pieces,
-    /// Nothing is trusted.
+    /// Whether all content is untrusted.
     untrusted: bool,
     inflector: Inflector,
-    /// For each container that has not ended, the level of its children in the section's list.
+    /// For each open container, the level of its children in the section's list.
     levels: Vec<usize>,
-    /// The depth of the outermost fragment that is not trusted, while it lasts.
+    /// The depth of the outermost open fragment that is untrusted.
     untrusted_from: Option<usize>,
-    /// The next item begins in the line of the list around it, of which it is the first.
+    /// Whether the next item begins in the line of the list around it, because it is the first item
+    /// of that list.
     in_line: bool,
 }
 
@@ -179,7 +183,7 @@ impl<'a> Visitor<'a> for Writer<'_> {
         } else if level < MAX_INDENTED_LEVELS {
             self.in_line = true;
         } else {
-            // In the place of the space behind the level.
+            // Replaces the space after the level.
             let out = self.out.text();
             out.pop();
             out.push(':');
@@ -187,7 +191,7 @@ impl<'a> Visitor<'a> for Writer<'_> {
         self.levels.push(level + 1);
     }
 
-    /// It stands for itself: its entry is the item.
+    /// The pair itself is not written: its entry is the item.
     fn enter_pair(&mut self, _depth: usize) {
         let level = self.levels.last().copied().unwrap_or_default();
         self.levels.push(level);
@@ -218,7 +222,7 @@ impl<'a> Visitor<'a> for Writer<'_> {
     }
 }
 
-/// What a value stands behind.
+/// The element that precedes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// A heading.
@@ -227,13 +231,13 @@ enum Place {
     Label,
     /// The mark of a list item.
     Item,
-    /// The number of its level.
+    /// The number of the item's level.
     Level,
 }
 
 impl Writer<'_> {
-    /// Whether a fragment says that somebody else wrote it. Asked to take everything for such, the
-    /// top level says it.
+    /// Returns whether a fragment is marked as untrusted. If all content is untrusted, only the
+    /// fragments of the top level are marked.
     fn is_marked(&self, label: Label<'_>, depth: usize) -> bool {
         match label {
             Label::Fragment { untrusted, .. } => untrusted || (self.untrusted && depth == 0),
@@ -266,7 +270,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the name, if there is one.
+    /// Writes the name, if there is one, and returns whether there is.
     fn label(&mut self, label: Label<'_>, untrusted: bool) -> bool {
         match label {
             Label::Fragment { name, .. } | Label::Key(name) => push_label(self.out.text(), name),
@@ -282,7 +286,7 @@ impl Writer<'_> {
         true
     }
 
-    /// Writes a value. `column` is where the lines of the item stand.
+    /// Writes a value. `column` is the column at which the lines of the item begin.
     fn value(&mut self, value: Scalar<'_>, untrusted: bool, place: Place, column: usize) {
         let out = self.out.text();
         let text = match value {
@@ -336,7 +340,8 @@ impl Writer<'_> {
 }
 
 impl Place {
-    /// What stands between it and a value in the same line, or the next one.
+    /// Returns the text between this element and its value: a space in the same line, or a line
+    /// break.
     fn lead(self) -> &'static str {
         match self {
             Self::Section => "\n",
@@ -346,7 +351,7 @@ impl Place {
     }
 }
 
-/// The column at which the items of a level begin.
+/// Returns the column at which the items of a level begin.
 fn column(level: usize) -> usize {
     2 * level.min(MAX_INDENTED_LEVELS)
 }

@@ -1,44 +1,44 @@
-//! What can be asked of every renderer, and renderers by name.
+//! Options common to all renderers, and renderers by name.
 
 use std::sync::Arc;
 
 use context_core::Renderer;
 
-/// What can be asked of every renderer. What a format has no use for it ignores.
+/// Options common to all renderers. A format ignores the options that it has no use for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RenderOptions {
-    /// Gather the fragments of a fragment's list by name, under the plural.
+    /// Whether the fragments of a fragment's list are gathered by name, under the plural.
     pub group: bool,
-    /// Lay out text of several lines for reading, where the format would otherwise keep its white
-    /// space exact.
+    /// Whether text of several lines is laid out for reading, in formats that would otherwise keep
+    /// its white space exact.
     pub indent_text: bool,
-    /// Take everything for data that somebody else wrote, not only what is
-    /// [marked](context_core::Fragment::untrusted) as such.
+    /// Whether all content is untrusted, not only the fragments that are
+    /// [marked](context_core::Fragment::untrusted).
     pub untrusted: bool,
 }
 
 impl RenderOptions {
-    /// Nothing special.
+    /// Creates options with everything off.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gather the fragments of a fragment's list by name.
+    /// Sets whether the fragments of a fragment's list are gathered by name.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Lay out text of several lines for reading.
+    /// Sets whether text of several lines is laid out for reading.
     #[must_use]
     pub fn indent_text(mut self, on: bool) -> Self {
         self.indent_text = on;
         self
     }
 
-    /// Take everything for data that somebody else wrote.
+    /// Sets whether all content is untrusted.
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
@@ -46,7 +46,7 @@ impl RenderOptions {
     }
 }
 
-/// The names of the renderers this build has, for `--help` and messages.
+/// The names of the renderers in this build, for `--help` and messages.
 pub const FORMATS: &[&str] = &[
     #[cfg(feature = "xml")]
     "xml",
@@ -58,7 +58,8 @@ pub const FORMATS: &[&str] = &[
     "toon",
 ];
 
-/// The renderer of a format by its [name](Renderer::name), if this build has it.
+/// Returns the renderer of a format by its [name](Renderer::name), or `None` if this build does not
+/// have it.
 ///
 /// ```
 /// use context_core::{Renderer, hint};

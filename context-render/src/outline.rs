@@ -1,18 +1,18 @@
-//! What the formats of plain data write: a fragment as tables, arrays and scalars.
+//! A fragment as tables, arrays and scalars, for the formats of plain data.
 //!
 //! TOML and TOON have no fragments, only keys and values, so both write the same plain tree:
 //!
-//! * Null is left out. A map is a table, and so is a value that is a fragment: a table of one
-//!   entry.
-//! * A list of fragments alone, all of different names, is a table of them. Every other list is an
-//!   array, and the fragments in it are tables of one entry. So order is kept and no name is lost.
-//! * Asked to group, a list of fragments alone becomes a table of arrays, one for each name, under
-//!   the plural. If two plurals are the same word, or something loose stands among the fragments,
-//!   the list is not grouped.
-//! * A fragment that somebody else wrote says so in its name: [`MARK`].
+//! * Null is left out. A map is a table. A value that is a fragment is a table of one entry.
+//! * A list that holds only fragments, all of different names, is a table of them. Every other list
+//!   is an array, and the fragments in it are tables of one entry. So order is kept and no name is
+//!   lost.
+//! * With grouping, a list that holds only fragments becomes a table of arrays, one for each name,
+//!   under the plural. If two plurals are the same word, or something other than a fragment stands
+//!   in the list, the list is not grouped.
+//! * The key of an untrusted fragment ends with [`MARK`].
 //!
-//! The nodes lie in one arena and know their first child and their next sibling, so neither reading
-//! nor writing nor dropping needs a stack. It knows nothing of how a format looks.
+//! The nodes are stored in one arena and know their first child and their next sibling, so reading,
+//! writing and dropping need no recursion. The outline does not depend on how a format looks.
 
 mod key;
 mod lists;
@@ -32,23 +32,23 @@ use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 pub(crate) struct NodeId(NonZeroUsize);
 
 impl NodeId {
-    /// That of the node that is added when there are so many.
+    /// Returns the id of the next node that is added to `nodes` nodes.
     fn new(nodes: usize) -> Self {
         Self(NonZeroUsize::MIN.saturating_add(nodes))
     }
 
-    /// Its place among the nodes.
+    /// Returns the node's index in the arena.
     pub(crate) fn index(self) -> usize {
         self.0.get() - 1
     }
 }
 
-/// A value and the key under which it stands; an item of an array has an empty one.
+/// A value and its key; an item of an array has an empty key.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     pub(crate) key: Key<'a>,
     pub(crate) value: Value<'a>,
-    /// Whether a fragment stands here under its own name.
+    /// Whether the node is a fragment under its own name.
     is_fragment: bool,
     next: Option<NodeId>,
 }
@@ -60,14 +60,14 @@ pub(crate) enum Value<'a> {
     Table(Children),
 }
 
-/// Nodes in order.
+/// Sibling nodes in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Children {
     first: Option<NodeId>,
     len: usize,
 }
 
-/// Nodes in order, of which there will be more.
+/// Sibling nodes in order, to which more are appended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Growing {
     children: Children,
@@ -93,28 +93,28 @@ impl Children {
 pub(crate) struct Outline<'a> {
     nodes: Vec<Node<'a>>,
     open: Vec<Open>,
-    /// What has been read at the top level.
+    /// The last node that was read at the top level.
     read: Option<NodeId>,
     group: bool,
     untrusted: bool,
     inflector: Inflector,
 }
 
-/// A container that has not ended.
+/// An open container.
 #[derive(Debug)]
 struct Open {
     node: NodeId,
     shape: Shape,
     children: Growing,
-    /// How many of the children are fragments.
+    /// The number of children that are fragments.
     fragments: usize,
-    /// Whether one of the children says that somebody else wrote it.
+    /// Whether one of the children is marked as untrusted.
     marked: bool,
 }
 
 impl<'a> Outline<'a> {
-    /// Whether lists are grouped, and whether everything at the top level is taken for what
-    /// somebody else wrote.
+    /// Creates an empty outline. `group`: lists are grouped. `untrusted`: all fragments at the top
+    /// level are marked.
     pub(crate) fn new(group: bool, untrusted: bool) -> Self {
         Self {
             nodes: Vec::new(),
@@ -126,22 +126,22 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// Reads a fragment; nothing if its data is null.
+    /// Reads a fragment; returns `None` if its data is null.
     pub(crate) fn read(&mut self, fragment: &'a Fragment) -> Result<Option<NodeId>, RenderError> {
         self.open.clear();
         self.read = None;
-        // Grouping needs the order as it was, for the lists that cannot be grouped. So it is done
-        // here.
+        // Lists that cannot be grouped need the original order, so grouping is done here and not by
+        // the walk.
         Walker::new(Rules { grouping: Grouping::Off, empties: true }).fragment(fragment, self)?;
         Ok(self.read)
     }
 
-    /// Forgets every node.
+    /// Removes every node.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[cfg(feature = "toon")]
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
@@ -160,7 +160,8 @@ impl<'a> Outline<'a> {
         ids.take(children.len).map(|id| (id, self.node(id)))
     }
 
-    /// Puts a node of a key into a table of one entry, which takes its place. The table has no key.
+    /// Replaces a node that has a key by a table whose only entry is that node. The table has no
+    /// key.
     pub(crate) fn wrap(&mut self, id: NodeId) {
         let next = self.nodes[id.index()].next;
         let inner = NodeId::new(self.nodes.len());
@@ -171,7 +172,7 @@ impl<'a> Outline<'a> {
         self.nodes.push(moved);
     }
 
-    /// A node around others.
+    /// Adds a node that contains other nodes.
     #[cfg(feature = "toon")]
     pub(crate) fn gather(&mut self, ids: &[NodeId], value: fn(Children) -> Value<'a>) -> NodeId {
         let mut growing = Growing::default();
@@ -185,7 +186,7 @@ impl<'a> Outline<'a> {
         id
     }
 
-    /// A node in the container around it.
+    /// Adds a node to the innermost open container.
     fn place(&mut self, label: Label<'a>, value: Value<'a>) -> NodeId {
         let top = self.open.is_empty();
         let (key, is_fragment) = match label {

@@ -1,7 +1,7 @@
 //! TOML 1.0: keys, tables and arrays.
 //!
-//! What is written where is decided by the outline of plain data that it shares with TOON; the
-//! layout is decided here and in the modules below. It writes documents and does not read any.
+//! The outline of plain data, shared with TOON, decides where each value is written; this module
+//! and its submodules do the layout. Documents are written, never read.
 
 mod text;
 mod write;
@@ -16,33 +16,33 @@ use crate::outline::{Key, Outline, all_different, is_shown, is_table};
 
 /// Renders fragments as a TOML document.
 ///
-/// What it writes is TOML 1.0, for every input, and reads back as the same tree.
+/// The output is TOML 1.0 for every input, and reads back as the same tree.
 ///
-/// # What is written
+/// # Content
 ///
 /// * A fragment is a key of its name. Text, numbers and booleans are its value, a map is a table, a
 ///   list an array. A value that is a fragment is a table of one entry. Null is left out; empty
 ///   tables and arrays are written.
-/// * A list of fragments alone, all of different names, is a table of them. In any other list each
-///   fragment is a table of one entry. Order is kept.
-/// * So it is at the top level: if two fragments there have the same name, all of them become items
-///   of one array of tables, `[[fragments]]`.
-/// * The name of a fragment that somebody else wrote ends with ` (untrusted)`.
+/// * A list that holds only fragments, all of different names, is a table of them. In any other
+///   list each fragment is a table of one entry. Order is kept.
+/// * The same holds at the top level: if two fragments there have the same name, all of them become
+///   items of one array of tables, `[[fragments]]`.
+/// * The name of an untrusted fragment ends with ` (untrusted)`.
 /// * u64 numbers above `i64::MAX` are written as text, because TOML has no such integer. Floats
 ///   read back as floats: `2.0`, `1e+21`, `nan`, `-inf`.
 ///
-/// # How it is laid out
+/// # Layout
 ///
-/// * A table has a header, `[name]`, if nothing follows that would then be read as part of it, else
-///   its entries have dotted keys, `name.key = "…"`. Headers and dotted keys are at most eight
-///   names long, and names that would be repeated at most 256 bytes; deeper tables are inline, so
-///   that the output cannot grow with the square of the depth.
+/// * A table has a header, `[name]`, if nothing follows that would then be read as part of it.
+///   Otherwise its entries have dotted keys, `name.key = "…"`. Headers and dotted keys have at most
+///   eight names, and repeated paths at most 256 bytes. Deeper tables are inline, so the output
+///   cannot grow with the square of the depth.
 /// * Text of several lines is a multi-line string. Inside arrays and inline tables its line breaks
 ///   are escaped.
 /// * An array that holds tables or arrays has an item per line.
-/// * Keys are bare where TOML allows it, else quoted.
+/// * Keys are bare where TOML allows it, otherwise quoted.
 ///
-/// A value that stands in several places is written in each of them.
+/// A value that occurs in several places is written in each of them.
 ///
 /// ```
 /// use context_core::{FragmentData, Renderer, Fragment, fragment, hint, role};
@@ -76,24 +76,24 @@ pub struct TomlRenderer {
 }
 
 impl TomlRenderer {
-    /// A renderer that does not group.
+    /// Creates a renderer that does not group, and trusts fragments that are not marked.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a list of fragments that is a fragment's data becomes a table of arrays, one for
-    /// each name, under the plural: `hints = ["Be kind.", "Be brief."]`.
+    /// Sets whether a list of fragments that is a fragment's data becomes a table of arrays, one
+    /// for each name, under the plural: `hints = ["Be kind.", "Be brief."]`.
     ///
-    /// Each group stands where its first member stood. A list that also holds something else than
-    /// fragments, or names with the same plural, is not grouped; neither is the top level.
+    /// Each group stands where its first member stood. A list is not grouped if it also holds
+    /// anything but fragments, or names with the same plural. The top level is never grouped.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: the name of each fragment of
-    /// the top level says so, not only of those that are [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then the name of each fragment of the top level says
+    /// so, not only of those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
@@ -131,8 +131,8 @@ impl Renderer for TomlRenderer {
         let tables: Vec<_> = fragments.iter().map(|fragment| is_table(fragment)).collect();
         let is_plain = |place: &usize| !tables[*place] && is_shown(fragments[*place]);
         let last_plain = (0..tables.len()).rev().find(is_plain).unwrap_or(0);
-        // What is no table looks alike in both forms. It keeps one, or it would be written anew for
-        // nothing.
+        // A piece that is not a table looks the same in both forms. Keeping one form for it avoids
+        // writing it again.
         let form = |(place, table): (usize, &bool)| {
             if *table && place < last_plain { DOTTED } else { HEADED }
         };

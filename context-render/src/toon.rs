@@ -1,7 +1,7 @@
-//! TOON: fields, and rows under one header for what is alike.
+//! TOON: fields, and rows under one header for objects with the same keys.
 //!
-//! What is written where is decided by the outline of plain data that it shares with TOML; the
-//! layout is decided in the modules below. It writes documents and does not read any.
+//! The outline of plain data, shared with TOML, decides where each value is written; the submodules
+//! do the layout. Documents are written, never read.
 
 mod shape;
 mod text;
@@ -16,30 +16,30 @@ use crate::RenderOptions;
 use crate::inflect::Inflector;
 use crate::outline::{Key, Outline, Value, all_different, is_shown, is_table};
 
-/// Renders fragments as TOON, as its specification 4.4 writes it: two spaces per level, the comma
-/// as delimiter.
+/// Renders fragments as TOON, specification 4.4: two spaces per level, the comma as delimiter.
 ///
-/// It is short where many objects are alike: their keys are written once.
+/// The format is short for many objects of the same shape, because their keys are written once.
 ///
-/// # What is written
+/// # Content
 ///
 /// * A fragment is a field of its name. Text, numbers and booleans are its value, a map is an
 ///   object, a list an array. A value that is a fragment is an object of one field. Null is left
 ///   out; empty objects and arrays are written.
-/// * A list of fragments alone, all of different names, is an object of them. In any other list
-///   each fragment is an object of one field. Order is kept.
-/// * So it is at the top level: if two fragments there have the same name, the whole prompt is an
-///   array.
-/// * Objects in an array are rows under one header if they have the same keys and hold nothing but
-///   scalars and objects that are alike as well; so are two or more objects that are all there is
-///   in an object. Rows have the columns in the order of the first one.
-/// * The name of a fragment that somebody else wrote ends with ` (untrusted)`.
-/// * Numbers have no exponent and no needless fraction, so `2.0` is `2`. Infinity and what is no
-///   number are `null`: TOON cannot say them.
-/// * Text and keys are quoted only where they must be; then their line breaks are escaped.
+/// * A list that holds only fragments, all of different names, is an object of them. In any other
+///   list each fragment is an object of one field. Order is kept.
+/// * The same holds at the top level: if two fragments there have the same name, the whole prompt
+///   is an array.
+/// * Objects in an array are rows under one header if they have the same keys and hold only scalars
+///   and objects for which the same is true. So are two or more objects that are the only content
+///   of an object. Rows have the columns in the order of the first row.
+/// * The name of an untrusted fragment ends with ` (untrusted)`.
+/// * Numbers have no exponent and no needless fraction, so `2.0` is `2`. Infinities and NaN are
+///   `null`, because TOON has no form for them.
+/// * Text and keys are quoted only where they must be; line breaks in them are then escaped.
 ///
-/// TOON says depth by indentation, so the output grows with the square of the depth; decoders may
-/// refuse more than 256 levels. A value that stands in several places is written in each of them.
+/// TOON shows depth by indentation, so the output grows with the square of the depth, and decoders
+/// may refuse more than 256 levels. A value that occurs in several places is written in each of
+/// them.
 ///
 /// ```
 /// use context_core::{FragmentData, Renderer, fragment, hint, role};
@@ -68,24 +68,24 @@ pub struct ToonRenderer {
 }
 
 impl ToonRenderer {
-    /// A renderer that does not group.
+    /// Creates a renderer that does not group, and trusts fragments that are not marked.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether a list of fragments that is a fragment's data becomes an object of arrays, one for
-    /// each name, under the plural: `hints[2]: Be kind.,Be brief.`.
+    /// Sets whether a list of fragments that is a fragment's data becomes an object of arrays, one
+    /// for each name, under the plural: `hints[2]: Be kind.,Be brief.`.
     ///
-    /// Each group stands where its first member stood. A list that also holds something else than
-    /// fragments, or names with the same plural, is not grouped; neither is the top level.
+    /// Each group stands where its first member stood. A list is not grouped if it also holds
+    /// anything but fragments, or names with the same plural. The top level is never grouped.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: the name of each fragment of
-    /// the top level says so, not only of those that are [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then the name of each fragment of the top level says
+    /// so, not only of those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
@@ -96,12 +96,12 @@ impl ToonRenderer {
         Outline::new(self.group, self.untrusted)
     }
 
-    /// The prompt as rows under one header, if that is what it must be.
+    /// Arranges the prompt as rows under one header, if the format requires it.
     fn arrange_rows(&self, fragments: &[&Fragment], keyed: bool) -> Option<Arrangement> {
         let mut outline = self.outline();
         let mut nodes = Vec::with_capacity(fragments.len());
         for fragment in fragments {
-            // What cannot be read is refused when it is rendered.
+            // A fragment that cannot be read is refused when it is rendered.
             nodes.extend(outline.read(fragment).ok()?);
         }
         if !keyed {
@@ -120,7 +120,7 @@ impl ToonRenderer {
             writer.header_of_document(root);
             if keyed { KEYED_ROW } else { ROW }
         } else {
-            // The rows are not as their fragments alone would have them.
+            // The columns of these rows differ from those of each fragment alone.
             writer.document(root);
             IN_HEAD
         };
@@ -128,7 +128,7 @@ impl ToonRenderer {
     }
 }
 
-/// All pieces in one form.
+/// Returns an arrangement with all pieces in one form.
 fn arranged(fragments: &[&Fragment], form: Form) -> Arrangement {
     Arrangement::separated_by("\n").with_forms(vec![form; fragments.len()])
 }
@@ -153,7 +153,7 @@ impl Renderer for ToonRenderer {
             shown().all(|fragment| fragment.data().is_some_and(&mut is_table))
         };
         if all_different(keys.iter()) {
-            // Most prompts have a text in them and need no closer look.
+            // Most prompts contain a text, so they need no closer look.
             let rows = if keys.len() > 1 && all_tables() {
                 self.arrange_rows(fragments, true)
             } else {

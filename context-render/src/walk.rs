@@ -1,16 +1,16 @@
-//! The walk every renderer shares: it decides what is rendered and in which order.
+//! The walk that all renderers share: it decides which nodes are rendered, and in which order.
 //!
-//! * An entry whose value is a fragment holds that fragment, unless both have the same name: then
-//!   they are one.
-//! * Null is left out. A container of nothing is left out as well, and so is everything that holds
-//!   only such, unless the format asks for [empties](Rules::empties).
-//! * Asked to group, it gathers the fragments of a list that is a fragment's data by name, each
-//!   group where the first of its members stood. Lists inside maps and lists stay as they are, and
-//!   so does the top level.
+//! * An entry whose value is a fragment contains that fragment, unless both have the same name:
+//!   then they are one node.
+//! * Null is left out. An empty container is left out as well, and so is a container that holds
+//!   only such values, unless the format asks for [empties](Rules::empties).
+//! * With grouping, the fragments of a list that is a fragment's data are gathered by name, each
+//!   group where its first member stood. Lists inside maps and lists stay as they are, and so does
+//!   the top level.
 //!
-//! It knows nothing of formats: how a node looks, and what it is called, is up to the [`Visitor`].
-//! It keeps its own stack, so the depth of the tree is limited by memory only. A value that stands
-//! in several places is visited in each of them.
+//! The walk does not depend on a format: the [`Visitor`] decides how a node looks and how it is
+//! named. The walk keeps its own stack, so only memory limits the depth of the tree. A value that
+//! occurs in several places is visited in each of them.
 
 use std::collections::HashMap;
 use std::slice;
@@ -27,78 +27,78 @@ pub(crate) enum Scalar<'a> {
     Text(&'a str),
 }
 
-/// As what a value stands in its container.
+/// The role of a value in its container.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Label<'a> {
     /// A fragment of this name.
     Fragment {
         name: &'a str,
-        /// Marked as data that somebody else wrote.
+        /// Whether the fragment is marked as untrusted.
         untrusted: bool,
     },
     /// The value of a key.
     Key(&'a str),
     /// An item of a list.
     Item,
-    /// The fragments of this name, gathered.
+    /// A group of the fragments of this name.
     Group(&'a str),
 }
 
-/// What a container holds.
+/// The kind of content of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Items and fragments in order.
     List,
     /// Values by key.
     Map,
-    /// One fragment: a value that is a fragment, under a name of its own.
+    /// One fragment: the data of another fragment, or the value of a key of another name.
     Single,
     /// Fragments of one name.
     Group,
 }
 
-/// What a format does with the nodes of the tree. Depth 0 is the top level.
+/// The operations of a format on the nodes of the tree. Depth 0 is the top level.
 pub(crate) trait Visitor<'a> {
-    /// A container begins.
+    /// Begins a container.
     fn enter(&mut self, label: Label<'a>, shape: Shape, depth: usize);
 
-    /// An item begins that is a map, and no other entry of it than the one that follows can hold
-    /// anything.
+    /// Begins an item that is a map in which only the entry that follows can have content.
     fn enter_pair(&mut self, depth: usize) {
         self.enter(Label::Item, Shape::Map, depth);
     }
 
-    /// A value.
+    /// Writes a value.
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, depth: usize);
 
-    /// The container entered last ends.
+    /// Ends the container entered last.
     fn leave(&mut self, depth: usize);
 }
 
-/// How far fragments are gathered by name.
+/// The extent to which fragments are gathered by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Grouping {
     #[default]
     Off,
-    /// Among the children of a fragment that stands at the top level.
+    /// Among the children of a fragment at the top level.
     Top,
     /// Among the children of every fragment.
     Everywhere,
 }
 
-/// What a format wants to be shown.
+/// The format's requirements on the walk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) grouping: Grouping,
-    /// Show containers of nothing.
+    /// Whether empty containers are visited.
     pub(crate) empties: bool,
 }
 
-/// Walks through fragments. One walker may walk any number of times.
+/// Walks through fragments. A walker can be used any number of times.
 pub(crate) struct Walker<'a> {
     rules: Rules,
     stack: Vec<Frame<'a>>,
-    /// How many frames of the stack the visitor has entered. The others wait for something to hold.
+    /// The number of frames of the stack that the visitor has entered. The visitor enters the
+    /// others once a value in them is found.
     entered: usize,
 }
 
@@ -110,9 +110,9 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Whether it is a map and none of the entries to come can hold anything. Only what shows at
-    /// once counts, or this would look at the same nodes again and again: containers are looked
-    /// into when their turn comes.
+    /// Returns whether the container is a map and none of its remaining entries can have content.
+    /// Only what is visible without a descent counts; otherwise the same nodes would be examined
+    /// again and again. Containers are examined when their turn comes.
     fn is_pair(&self) -> bool {
         let is_nothing = |value: &FragmentData| match value {
             FragmentData::Null => true,
@@ -134,7 +134,7 @@ enum Children<'a> {
     One(Option<&'a Fragment>),
 }
 
-/// A child of a list, or several gathered.
+/// A child of a list, or several grouped children.
 enum Entry<'a> {
     Item(&'a FragmentData),
     Fragment(&'a Fragment),
@@ -276,7 +276,8 @@ impl<'a> Walker<'a> {
             FragmentData::Lazy(_) => {
                 return Err(RenderError::NotLoaded { name: self.name_of(label) });
             }
-            // A kind of data younger than this walk: better refused than lost.
+            // A kind of data that was added after this walk was written is refused rather than
+            // lost.
             _ => return Err(RenderError::NotData { name: self.name_of(label) }),
         }
         Ok(())
@@ -290,7 +291,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The nearest name around a value.
+    /// Returns the nearest name around a value.
     fn name_of(&self, label: Label<'a>) -> String {
         let labels = std::iter::once(label).chain(self.stack.iter().rev().map(|frame| frame.label));
         let mut names = labels.filter_map(|label| match label {
@@ -328,7 +329,7 @@ impl<'a> Walker<'a> {
         visitor.leaf(label, value, self.stack.len());
     }
 
-    /// Lets the visitor into everything around what is visited now.
+    /// Makes the visitor enter every open container that it has not entered yet.
     #[inline]
     fn enter(&mut self, visitor: &mut impl Visitor<'a>) {
         let depth = self.stack.len();

@@ -1,8 +1,8 @@
-//! XML: an element per fragment, map entry and list item.
+//! XML: one element per fragment, map entry and list item.
 //!
-//! Only the layout and the writing are here; what is rendered under which name is decided by the
-//! shared walk. There is no declaration, no root and no namespace: the output is a piece of a
-//! prompt. It is well-formed for every input once it stands inside an element.
+//! This module does only the layout and the writing; the shared walk decides which nodes are
+//! rendered under which name. The output has no declaration, no root and no namespace, because it
+//! is a piece of a prompt. It is well-formed for every input once it stands inside an element.
 
 mod escape;
 mod name;
@@ -22,36 +22,37 @@ use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 
 /// Renders fragments as XML elements.
 ///
-/// # What is written
+/// # Content
 ///
-/// * A fragment is an element of its name. Text, numbers and booleans stand inside it; a map
-///   becomes an element per entry; a list an element per item, named after the list in the singular
-///   (`<tags><tag>`), and fragments among the items keep their own name. Order is kept; a list of
-///   one item stays a list; lists in lists are nested elements. (The items of a list whose name is
-///   longer than 128 bytes are called `item`.)
-/// * An entry whose value is a fragment holds it, `<key><name>…</name></key>`; if both have the
-///   same name, it is one element.
-/// * Null, empty containers and containers of nothing else are left out. Empty text is an empty
+/// * A fragment is an element of its name. Text, numbers and booleans stand inside it. A map
+///   becomes an element per entry, a list an element per item, named after the list in the singular
+///   (`<tags><tag>`). Fragments among the items keep their own names. Order is kept, a list of one
+///   item stays a list, and lists in lists are nested elements. The items of a list whose name is
+///   longer than 128 bytes are called `item`.
+/// * An entry whose value is a fragment contains it, `<key><name>…</name></key>`; if both have the
+///   same name, they are one element.
+/// * Null, empty containers and containers of only such values are left out. Empty text is an empty
 ///   element.
-/// * Children stand on lines of their own, indented by two spaces per level up to 64 levels; deeper
+/// * Children stand on lines of their own, indented by two spaces per level up to 64 levels. Deeper
 ///   ones are not indented further.
 ///
-/// A value that stands in several places is written in each of them, so the output can be far
-/// longer than what it takes in memory.
+/// A value that occurs in several places is written in each of them, so the output can be far
+/// larger than the input in memory.
 ///
 /// # Names
 ///
 /// Any text can be a name. Characters that XML 1.0 (fifth edition, production `Name`) forbids in
-/// names become `_`, and so does `:`, which would mean a namespace; a name that still cannot begin
-/// so is given a leading `_`. Whenever this changes a name, the original is kept:
-/// `<a_b name="a b">`.
+/// names become `_`, and so does `:`, which would mean a namespace. A name that still does not
+/// begin with an allowed character gets a leading `_`. Whenever this changes a name, the original
+/// is kept: `<a_b name="a b">`.
 ///
 /// # Text
 ///
-/// `&`, `<`, `>`, `"` and `'` are escaped, every time. A carriage return is written `&#13;`, since
-/// a parser would take it for a line break; in attributes also line feed and tab. Characters that
-/// XML 1.0 cannot say at all are made visible: control characters become their Unicode control
-/// picture (U+0007 becomes U+2407), and U+FFFE and U+FFFF become the replacement character, U+FFFD.
+/// `&`, `<`, `>`, `"` and `'` are always escaped. A carriage return is written `&#13;`, because a
+/// parser would take it for a line break; in attributes line feed and tab are escaped as well.
+/// Characters that XML 1.0 cannot express are made visible: control characters become their Unicode
+/// control picture (U+0007 becomes U+2407), and U+FFFE and U+FFFF become the replacement character,
+/// U+FFFD.
 ///
 /// # Options
 ///
@@ -82,45 +83,45 @@ pub struct XmlRenderer {
 }
 
 impl XmlRenderer {
-    /// A renderer that neither groups nor changes the layout of text.
+    /// Creates a renderer that neither groups nor changes the layout of text, and trusts fragments
+    /// that are not marked.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether the fragments of a list are gathered by name under an element in the plural: the
-    /// hints of a fragment under `<hints>`, also a single one.
+    /// Sets whether the fragments of a list are gathered by name under an element in the plural:
+    /// the hints of a fragment under `<hints>`, even a single one.
     ///
-    /// Each group stands where its first member stood. Only the children of a fragment are grouped,
-    /// at every level of them; not the top level, and not the items of a list inside a map or a
-    /// list.
+    /// Each group stands where its first member stood. The children of fragments are grouped at
+    /// every level, but not the top level, and not the items of a list inside a map or a list.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Whether text of several lines is laid out for reading: on lines of its own, each indented
-    /// one level deeper than its tag, empty ones too. White space is then no longer exact: it is
-    /// added in front of each line, line breaks stay as they were written, and lines of nothing but
-    /// white space are one empty line. Without it text reads back as it is.
+    /// Sets whether text of several lines is laid out for reading: on lines of its own, each
+    /// indented one level deeper than its tag, empty ones too. White space is then no longer exact:
+    /// it is added in front of each line, line breaks stay as they were written, and lines of only
+    /// white space are one empty line. Without this option text reads back exactly.
     #[must_use]
     pub fn indent_text(mut self, on: bool) -> Self {
         self.indent_text = on;
         self
     }
 
-    /// Whether everything is taken for data that somebody else wrote: each fragment of the top
-    /// level says so, not only those that are [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then each fragment of the top level says so, not only
+    /// those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;
         self
     }
 
-    /// Renders the fragments inside one element, as a fragment of that name and these children
-    /// would be.
+    /// Renders the fragments inside one element, exactly as a fragment of that name with these
+    /// children.
     ///
-    /// Empty if no fragment has content.
+    /// The result is empty if no fragment has content.
     ///
     /// ```
     /// use context_core::hint;
@@ -179,7 +180,7 @@ impl Renderer for XmlRenderer {
 
 struct Writer<'a> {
     out: String,
-    /// Where the piece begins that is being written.
+    /// Start of the piece that is being written.
     start: usize,
     indent_text: bool,
     untrusted: bool,
@@ -187,10 +188,10 @@ struct Writer<'a> {
     open: Vec<Open<'a>>,
 }
 
-/// An element that has not ended.
+/// An open element.
 struct Open<'a> {
     name: Name<'a>,
-    /// What its items are called, once one needs it.
+    /// The name of its items, once an item needs it.
     item: Option<Name<'a>>,
 }
 
@@ -235,7 +236,7 @@ impl<'a> Visitor<'a> for Writer<'a> {
         }
         self.out.push_str("</");
         match tag {
-            // The name need not be made anew.
+            // Copies the changed name instead of computing it again.
             Some(changed) => self.out.extend_from_within(changed),
             None => self.out.push_str(name),
         }
@@ -269,8 +270,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether an element says that somebody else wrote what is in it. Asked to take everything for
-    /// such, the top level says it.
+    /// Returns whether an element is marked as untrusted. If all content is untrusted, only the
+    /// elements of the top level are marked.
     #[inline]
     fn is_marked(&self, label: Label<'_>) -> bool {
         match label {
@@ -289,14 +290,14 @@ impl Writer<'_> {
     }
 }
 
-/// Goes to a new line, unless the piece has only begun.
+/// Begins a new line, unless the piece is still empty.
 #[inline]
 fn push_line_break(out: &mut String, depth: usize, start: usize) {
     let first = usize::from(out.len() == start);
     out.push_str(&new_line(2 * depth.min(MAX_INDENTED_LEVELS))[first..]);
 }
 
-/// Text of several lines, on lines of its own.
+/// Appends a text of several lines, on lines of its own.
 fn push_laid_out(out: &mut String, text: &str, depth: usize, start: usize) {
     let blank = text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     let text = if blank { "" } else { text };
@@ -307,7 +308,8 @@ fn push_laid_out(out: &mut String, text: &str, depth: usize, start: usize) {
     push_line_break(out, depth, start);
 }
 
-/// What stands behind `<`. Gives where the name stands if it is not the one given.
+/// Appends the content of a start tag after `<`. Returns the range of the written name if it
+/// differs from the given one.
 #[inline]
 fn push_tag(out: &mut String, name: &str, untrusted: bool) -> Option<Range<usize>> {
     let start = out.len();

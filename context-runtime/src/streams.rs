@@ -142,7 +142,7 @@ impl Streams {
         }
     }
 
-    /// What is known of a stream.
+    /// The columns of a stream.
     pub async fn get(&self, stream: impl Into<StreamId>) -> Result<Option<StoredStream>> {
         self.open()?.stream(&self.chat, &stream.into()).await
     }

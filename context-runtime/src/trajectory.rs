@@ -32,3 +32,7 @@ pub use context_core::trajectory::*;
 pub use context_core::trajectory::{AgentRef, RoundRef};
 #[cfg(feature = "trajectory")]
 pub use context_trajectory::*;
+#[cfg(feature = "trajectory")]
+pub use context_trajectory_export as export;
+#[cfg(feature = "trajectory")]
+pub use context_trajectory_export::peer;

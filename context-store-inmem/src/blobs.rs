@@ -1,6 +1,6 @@
-//! Blobs in memory: bytes once for each user, a reference for each chat.
+//! In-memory blobs. Bytes are kept once per user, with one reference per chat.
 //!
-//! Whether a chat exists is not asked here.
+//! The caller has checked that the chat exists.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,7 +34,7 @@ struct Reference {
 }
 
 impl Blobs {
-    /// Keeps bytes of this name for a chat.
+    /// Stores the bytes under their id and adds the chat's reference.
     pub(crate) fn put(&mut self, chat: &ChatRef, id: BlobId, new: NewBlob) -> Blob {
         let OfUser { bytes, chats } = self.0.entry(chat.user.clone()).or_default();
         let kept = bytes.entry(id).or_insert(Kept { bytes: new.bytes, references: 0 });
@@ -59,14 +59,14 @@ impl Blobs {
         shown(id, kept, reference)
     }
 
-    /// What is known of a blob.
+    /// Returns the metadata of a blob that the chat refers to.
     pub(crate) fn get(&self, chat: &ChatRef, id: &BlobId) -> Option<Blob> {
         let OfUser { bytes, chats } = self.0.get(&chat.user)?;
         let reference = chats.get(&chat.chat)?.get(id)?;
         Some(shown(*id, bytes.get(id)?, reference))
     }
 
-    /// A range of its bytes, which are shared, not copied.
+    /// Returns a range of the bytes. The buffer is shared, not copied.
     pub(crate) fn read(&self, chat: &ChatRef, id: &BlobId, range: Range<u64>) -> Option<Bytes> {
         let OfUser { bytes, chats } = self.0.get(&chat.user)?;
         chats.get(&chat.chat)?.get(id)?;
@@ -76,7 +76,7 @@ impl Blobs {
         Some(bytes.slice(cut(range.start).min(end)..end))
     }
 
-    /// Notes that a chat has used a blob.
+    /// Updates the time at which the chat last used a blob.
     pub(crate) fn touch(&mut self, chat: &ChatRef, id: &BlobId, at: Timestamp) {
         let chats = self.0.get_mut(&chat.user).map(|of| &mut of.chats);
         if let Some(reference) = chats.and_then(|chats| chats.get_mut(&chat.chat)?.get_mut(id)) {
@@ -84,7 +84,7 @@ impl Blobs {
         }
     }
 
-    /// A page of what a chat refers to.
+    /// Returns one page of the blobs that a chat refers to.
     pub(crate) fn list(
         &self,
         chat: &ChatRef,
@@ -112,29 +112,29 @@ impl Blobs {
         Ok(Page { items, next })
     }
 
-    /// Drops a chat's reference.
+    /// Removes the chat's reference.
     pub(crate) fn remove(&mut self, chat: &ChatRef, id: &BlobId) -> BlobsPruned {
         self.drop_where(&chat.user, Some(&chat.chat), |other, _| other == id)
     }
 
-    /// Drops what was not used for long.
+    /// Removes the references that have not been used since the given time.
     pub(crate) fn prune(&mut self, prune: &BlobPrune) -> BlobsPruned {
         self.drop_where(&prune.user, prune.chat.as_ref(), |_, reference| {
             reference.used_at <= prune.unused_since
         })
     }
 
-    /// Drops all references of a chat.
+    /// Removes all references of a chat.
     pub(crate) fn forget_chat(&mut self, chat: &ChatRef) {
         self.drop_where(&chat.user, Some(&chat.chat), |_, _| true);
     }
 
-    /// How many blobs a user keeps.
+    /// Returns the number of blobs of a user.
     pub(crate) fn count(&self, user: &UserId) -> u64 {
         self.0.get(user).map_or(0, |of| of.bytes.len() as u64)
     }
 
-    /// How many blobs there are, and what is wrong with them.
+    /// Returns the number of all blobs and the findings about them.
     pub(crate) fn check(&self) -> (u64, Vec<Finding>) {
         let mut findings = Vec::new();
         let mut blobs = 0;
@@ -162,8 +162,8 @@ impl Blobs {
         (blobs, findings)
     }
 
-    /// Drops the references of a user, or of one chat, that are picked, and the bytes that have
-    /// none left.
+    /// Removes the references of a user, or of one chat, that the predicate selects. Bytes without
+    /// any remaining reference are freed.
     fn drop_where(
         &mut self,
         user: &UserId,
@@ -198,7 +198,7 @@ impl Blobs {
     }
 }
 
-/// Counts a reference down, and lets the bytes go with the last one.
+/// Decrements the reference count and frees the bytes when it reaches zero.
 fn release(bytes: &mut BTreeMap<BlobId, Kept>, id: &BlobId, pruned: &mut BlobsPruned) {
     let Entry::Occupied(mut entry) = bytes.entry(*id) else { return };
     let kept = entry.get_mut();

@@ -1,10 +1,10 @@
-//! The reference store: everything in memory, gone with the process.
+//! The reference store: everything is kept in memory and is lost when the process ends.
 //!
-//! It is for tests, for short-lived programs, and for authors of other stores: a lock around one
-//! [`ChatState`](context_store_kit::ChatState) per chat, through
-//! [`StateStore`](context_store_kit::StateStore). So it is short and obvious rather than fast: a
-//! chain is walked from its end on every read, a search reads every message. It persists nothing,
-//! evicts nothing and needs no async runtime.
+//! The store is meant for tests, for short-lived programs, and for authors of other stores. It
+//! holds one [`ChatState`](context_store_kit::ChatState) per chat behind a lock and implements the
+//! store traits through [`StateStore`](context_store_kit::StateStore). It favors obvious code over
+//! speed: every read walks the chain from its head, and every search reads every message. It
+//! persists nothing, evicts nothing and needs no async runtime.
 //!
 //! ```
 //! use context_core::Store;

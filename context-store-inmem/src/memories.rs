@@ -1,4 +1,4 @@
-//! Records of memories in memory: every search reads all records of its scopes.
+//! In-memory memory records. Every search reads all records of its scopes.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::store::Shared;
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
     by_scope: BTreeMap<MemoryScope, OfScope>,
-    /// How many records were ever written first.
+    /// The number of records ever created. The next record's place is one higher.
     written: u64,
 }
 
@@ -41,7 +41,8 @@ impl Memories {
         self.by_scope.get(scope)?.records.get(id)
     }
 
-    /// What would become of each write; which of them is in conflict, if one is.
+    /// Decides the result of each write. Returns the index of the first conflicting write as the
+    /// error.
     fn judge(&self, writes: &[MemoryWrite]) -> Result<Vec<MemoryWritten>, usize> {
         let judged = writes.iter().enumerate().map(|(at, write)| {
             let MemoryRecord { scope, id, .. } = &write.record;
@@ -97,9 +98,9 @@ impl Memories {
         MemoryOutcome::Applied(judged)
     }
 
-    /// The records of some scopes, whatever their kind.
+    /// Returns the records of some scopes, of every kind.
     fn of<'a>(&'a self, scopes: &'a [MemoryScope]) -> impl Iterator<Item = &'a Kept> {
-        // A scope that was named twice counts once.
+        // A scope that is listed twice counts once.
         let once = scopes.iter().enumerate().filter(|(at, scope)| !scopes[..*at].contains(scope));
         once.filter_map(|(_, scope)| self.by_scope.get(scope))
             .flat_map(|of_scope| of_scope.records.values())
@@ -228,12 +229,12 @@ impl Memories {
         Page { items, next }
     }
 
-    /// How many records there are of all users.
+    /// Returns the number of records of all users.
     pub(crate) fn all(&self) -> u64 {
         self.by_scope.values().map(|of_scope| of_scope.records.len() as u64).sum()
     }
 
-    /// How many records there are of a user.
+    /// Returns the number of records of a user.
     pub(crate) fn count(&self, user: &UserId) -> u64 {
         let theirs = self.by_scope.iter().filter(|(scope, _)| scope.user == *user);
         theirs.map(|(_, of_scope)| of_scope.records.len() as u64).sum()
@@ -243,7 +244,7 @@ impl Memories {
         self.by_scope.retain(|scope, _| scope.user != *user);
     }
 
-    /// Whoever has a record.
+    /// Returns the user of every scope that has a record. A user may occur more than once.
     pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
         let with_records =
             self.by_scope.iter().filter(|(_, of_scope)| !of_scope.records.is_empty());

@@ -1,4 +1,4 @@
-//! Rounds of trajectories in memory.
+//! In-memory rounds of trajectories.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -53,7 +53,7 @@ impl Rounds {
     }
 
     pub(crate) fn load(&self, agent: &AgentRef, rounds: RangeInclusive<u32>) -> Vec<RoundRecord> {
-        // A range that ends before it begins is empty, not a panic.
+        // `BTreeMap::range` panics for a range whose start is after its end.
         if rounds.is_empty() {
             return Vec::new();
         }
@@ -122,7 +122,7 @@ impl Rounds {
         self.0.keys().map(|agent| &agent.user)
     }
 
-    /// How many rounds a user has.
+    /// Returns the number of rounds of a user.
     pub(crate) fn count(&self, user: &UserId) -> u64 {
         let theirs = self.0.iter().filter(|(agent, _)| agent.user == *user);
         theirs.map(|(_, rounds)| rounds.len() as u64).sum()

@@ -1,4 +1,4 @@
-//! The store: a lock around all chats.
+//! The in-memory store: one lock around all chats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,19 +24,19 @@ use crate::streams::Streams;
 
 /// A store in memory. Clones are handles to the same chats.
 ///
-/// It promises [`Durability::Process`]: nothing survives the last handle.
+/// Its durability is [`Durability::Process`]: the data is freed with the last handle.
 #[derive(Clone, Default)]
 pub struct InMemoryStore(StateBacked<Shared>);
 
-/// Implements the seam apart from [`InMemoryStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The shared state. It implements the store traits in place of [`InMemoryStore`], so that
+/// `store.fragments()` is not ambiguous.
 #[derive(Clone, Default)]
 pub(crate) struct Shared(Arc<RwLock<Chats>>);
 
 #[derive(Default)]
 pub(crate) struct Chats {
     by_ref: BTreeMap<ChatRef, Arc<ChatState>>,
-    /// How many chats were ever created.
+    /// The number of chats ever created.
     created: u64,
     blobs: Blobs,
     streams: Streams,
@@ -45,7 +45,7 @@ pub(crate) struct Chats {
 }
 
 impl Chats {
-    /// Refuses a chat that does not exist.
+    /// Returns a not-found error if the chat does not exist.
     fn check(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         let known = self.by_ref.contains_key(chat);
         if known { Ok(()) } else { Err(Error::not_found(operation, "chat", &chat.chat)) }
@@ -130,8 +130,8 @@ impl StateStore for Shared {
     {
         let mut chats = self.chats_mut("write")?;
         let Chats { by_ref, created, blobs, streams, rounds: _, memories: _ } = &mut *chats;
-        // Taken out, not copied, unless somebody reads it just now. What a `ChatState` refuses it
-        // has not changed, so it goes back in either case.
+        // The state is moved out, and cloned only if a reader holds it at the moment. A `ChatState`
+        // does not change when it returns an error, so the state is put back in either case.
         let mut state = by_ref.remove(chat).map(Arc::unwrap_or_clone);
         let done = change(&mut state, created);
         match state {
@@ -149,7 +149,7 @@ impl StateStore for Shared {
 impl BlobStore for Shared {
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
         blob.check(chat)?;
-        // Before the lock, since it takes its time.
+        // Hashing takes time, so the id is computed before the lock is taken.
         let id = BlobId::of(&blob.bytes);
         let mut chats = self.chats_mut("put_blob")?;
         chats.check("put_blob", chat)?;

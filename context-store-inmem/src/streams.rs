@@ -1,6 +1,6 @@
-//! Streams in memory: what is known of each, and its chunks.
+//! In-memory streams: the metadata and the chunks of each stream.
 //!
-//! Whether a chat exists is not asked here.
+//! The caller has checked that the chat exists.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -105,7 +105,7 @@ impl Streams {
         Some(self.of_chat(chat)?.get(id)?.stream.clone())
     }
 
-    /// A part of the chunks, which are shared, not copied.
+    /// Returns some of the chunks. The buffers are shared, not copied.
     pub(crate) fn read(
         &self,
         chat: &ChatRef,
@@ -126,7 +126,7 @@ impl Streams {
         Some(StreamPart::new(stream.clone(), offset, part))
     }
 
-    /// A page of the streams of a chat.
+    /// Returns one page of the streams of a chat.
     pub(crate) fn list(
         &self,
         chat: &ChatRef,
@@ -148,22 +148,22 @@ impl Streams {
         self.drop_where(&chat.user, Some(&chat.chat), |stream| stream.id == *id).streams > 0
     }
 
-    /// Drops what ended long ago.
+    /// Removes the streams that the prune options select.
     pub(crate) fn prune(&mut self, prune: &StreamPrune) -> StreamsPruned {
         self.drop_where(&prune.user, prune.chat.as_ref(), |stream| prune.takes(stream))
     }
 
-    /// Drops all streams of a chat.
+    /// Removes all streams of a chat.
     pub(crate) fn forget_chat(&mut self, chat: &ChatRef) {
         self.drop_where(&chat.user, Some(&chat.chat), |_| true);
     }
 
-    /// How many streams a user has.
+    /// Returns the number of streams of a user.
     pub(crate) fn count(&self, user: &UserId) -> u64 {
         self.0.get(user).map_or(0, |chats| chats.values().map(|streams| streams.len() as u64).sum())
     }
 
-    /// How many streams there are, and what is wrong with them.
+    /// Returns the number of all streams and the findings about them.
     pub(crate) fn check(&self) -> (u64, Vec<Finding>) {
         let (mut count, mut findings) = (0, Vec::new());
         for (user, chats) in &self.0 {
@@ -185,7 +185,7 @@ impl Streams {
         self.0.get(&chat.user)?.get(&chat.chat)
     }
 
-    /// A stream that must be there.
+    /// Returns a stream, or a not-found error.
     fn kept(
         &mut self,
         operation: &'static str,
@@ -197,7 +197,7 @@ impl Streams {
         kept.ok_or_else(|| Error::not_found(operation, "stream", id))
     }
 
-    /// Drops the streams of a user, or of one chat, that are picked.
+    /// Removes the streams of a user, or of one chat, that the predicate selects.
     fn drop_where(
         &mut self,
         user: &UserId,
@@ -239,7 +239,7 @@ fn outcome(done: bool, stream: &StoredStream) -> StreamOutcome {
     }
 }
 
-/// The chunks from an offset on.
+/// Returns the chunks from an offset on.
 fn from(chunks: &[Bytes], offset: u64) -> &[Bytes] {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     &chunks[offset.min(chunks.len())..]

@@ -1,4 +1,4 @@
-//! The calls of trajectories: each under the lock around everything.
+//! The trajectory calls. Each call holds the lock around all chats.
 
 use std::ops::RangeInclusive;
 

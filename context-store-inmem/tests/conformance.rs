@@ -1,4 +1,4 @@
-//! The reference store passes the suite; a clone is its second handle.
+//! Runs the conformance suite against the reference store. The second handle is a clone.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The optional abilities of the store inside.
+//! The optional abilities of the inner store.
 #![allow(dead_code, reason = "each layer needs other abilities")]
 
 use context_core::store::{
@@ -6,7 +6,7 @@ use context_core::store::{
 };
 use context_core::{Error, ErrorKind, Result, Store};
 
-/// The optional abilities of the store inside, as results.
+/// Access to the optional abilities of the inner store. A missing ability is an error.
 pub(crate) trait Abilities {
     fn searcher(&self) -> Result<&dyn SearchStore>;
     fn shelf(&self) -> Result<&dyn BlobStore>;

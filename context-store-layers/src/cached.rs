@@ -1,4 +1,4 @@
-//! Chains that were read before, kept in memory.
+//! A cache of chains in memory.
 
 mod chains;
 mod kept;
@@ -19,36 +19,38 @@ use self::kept::Kept;
 use self::loads::Loads;
 pub use self::stats::CacheStats;
 
-/// A store that keeps the chains it has read, at most about so many bytes of them.
+/// A store that caches the chains it has read, up to about the given number of bytes.
 ///
-/// # What it promises
+/// # Guarantees
 ///
-/// * **Nothing stale.** Every read of a chain asks the store inside, by one call, what follows the
-///   newest message that is kept and whether the chat is still of the same edition
-///   ([`Window::After`](context_core::store::Window::After)). So writes of other handles and other
-///   processes are seen as they are without the cache. What is saved is the transport and the
-///   reading of messages that were read before, not the question.
-/// * **One load at a time.** Of those who read the same chain when it is not kept, one loads it;
-///   each other asks what came after.
-/// * **Bounded.** What was used least goes when the bytes are full. What does not fit at all is
-///   read each time.
-/// * **All else passes.** Chats, branches, checkpoints, fragments, messages by id, searches, blobs,
-///   streams and trajectories are those of the store inside: to ask whether they are still right
-///   would cost what reading them costs.
+/// * **Nothing stale.** Every read of a chain makes one call to the inner store. The call returns
+///   the messages after the newest cached one and the current generation of the chat
+///   ([`Window::After`](context_core::store::Window::After)). Writes of other handles and other
+///   processes are therefore seen as without the cache. The cache saves the transfer and decoding
+///   of messages that were read before, not the round trip.
+/// * **One load at a time.** If several callers read the same uncached chain, one of them loads it.
+///   Each of the others asks for the messages that followed.
+/// * **Bounded.** The least used chains are evicted when the bytes are exceeded. A chain that is
+///   too large for the cache is read each time.
+/// * **Everything else is passed through.** Chats, branches, checkpoints, fragments, messages by
+///   id, searches, blobs, streams and trajectories are read from the inner store, because
+///   validating a cached copy would cost as much as reading.
 ///
-/// A window that what is kept does not reach is read as it is asked for, and kept. After an
-/// amendment, a redaction or a deletion the next read of a branch of that chat reads all of it.
+/// A window that reaches beyond the cached part is read as requested, and cached. After an
+/// amendment, a redaction or a deletion, the next read of a branch of that chat reads the whole
+/// chain.
 ///
-/// What is redacted or removed through this layer leaves its memory at once. What somebody else
-/// redacts leaves it when the branch is read the next time, when it has to make room, or with
-/// [`clear`](Self::clear).
+/// Content that is redacted or removed through this layer is dropped from memory at once. Content
+/// that is redacted elsewhere is dropped when the branch is read the next time, when the entry is
+/// evicted, or with [`clear`](Self::clear).
 ///
-/// # Beside the cache of engines
+/// # Difference to the cache of engines
 ///
-/// The facade's `ChainCache` keeps views: what engines made of chains, with all that they count and
-/// hide. It serves engines of one process that open and close often. This one keeps what the store
-/// said, for whoever reads through it: a server, a command, an export, engines with or without a
-/// cache of their own. Both ask the store the same question; neither trusts what it has.
+/// The facade's `ChainCache` keeps views, which engines derive from chains, with token counts and
+/// hidden messages. It serves engines of one process that open and close often. This cache keeps
+/// the chains as the store returned them, for any reader: a server, a command, an export, or
+/// engines with or without a cache of their own. Both caches ask the store the same question, and
+/// neither trusts its content without asking.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -80,8 +82,8 @@ pub use self::stats::CacheStats;
 #[derive(Clone)]
 pub struct CachedStore(Arc<Shared>);
 
-/// Implements the seam apart from [`CachedStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The shared state. It implements the store traits in place of [`CachedStore`], so that
+/// `store.fragments()` is not ambiguous.
 struct Shared {
     inner: Arc<dyn Store>,
     kept: Kept,
@@ -89,17 +91,17 @@ struct Shared {
 }
 
 impl CachedStore {
-    /// Keeps at most about `bytes` bytes of the chains of a store.
+    /// Caches the chains of a store, up to about `bytes` bytes.
     pub fn new(store: Arc<dyn Store>, bytes: u64) -> Self {
         Self(Arc::new(Shared { inner: store, kept: Kept::new(bytes), loads: Loads::default() }))
     }
 
-    /// What it did so far and what it holds now.
+    /// Returns the counters and the current size of the cache.
     pub fn stats(&self) -> CacheStats {
         self.0.kept.stats()
     }
 
-    /// Forgets all chains.
+    /// Drops all cached chains.
     pub fn clear(&self) {
         self.0.kept.clear();
     }

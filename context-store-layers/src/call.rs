@@ -1,4 +1,4 @@
-//! What is known of a call of the seam before it is made.
+//! A description of a call before it is made.
 #![cfg_attr(not(feature = "traced"), allow(dead_code, reason = "only traces look at calls"))]
 
 use context_core::store::{
@@ -6,7 +6,7 @@ use context_core::store::{
 };
 use context_core::{ChatId, ChatRef, UserId};
 
-/// Hands every call of the seam, as a variant and as the name of the method, to another macro.
+/// Passes every call of the store, as a variant and as the name of the method, to another macro.
 macro_rules! operations {
     ($then:ident) => {
         $then! {
@@ -40,7 +40,7 @@ pub(crate) use operations;
 
 macro_rules! make_operation {
     ($($variant:ident $name:ident),+ $(,)?) => {
-        /// A call of the seam.
+        /// A call of the store.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Operation {
             $($variant),+
@@ -49,10 +49,10 @@ macro_rules! make_operation {
 }
 operations!(make_operation);
 
-/// What a call sends.
+/// The data that a call sends.
 #[derive(Clone, Copy)]
 pub(crate) enum Sent<'a> {
-    /// Names and numbers alone.
+    /// Only names and numbers.
     Nothing,
     Chat(&'a NewChat),
     Patch(&'a ChatPatch),
@@ -60,17 +60,17 @@ pub(crate) enum Sent<'a> {
     /// This many ids.
     Ids(usize),
     Fragments(&'a [StoredFragment]),
-    /// What is searched for.
+    /// A search text.
     Text(&'a str),
     Blob(&'a NewBlob),
     Chunks(&'a StreamAppend),
     Round(&'a RoundCommit),
     Memories(&'a [MemoryWrite]),
-    /// By which memories are looked for.
+    /// The words of a memory search.
     Words(&'a [String]),
 }
 
-/// A call: what is asked for, of whom, and what is sent along.
+/// A call: its operation, the user and chat it is about, and the data it sends.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) operation: Operation,
@@ -80,17 +80,17 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call about the store as a whole.
+    /// Describes a call about the store as a whole.
     pub(crate) fn new(operation: Operation) -> Self {
         Self { operation, user: None, chat: None, sent: Sent::Nothing }
     }
 
-    /// A call about a chat.
+    /// Describes a call about a chat.
     pub(crate) fn of(operation: Operation, chat: &'a ChatRef) -> Self {
         Self { user: Some(&chat.user), chat: Some(&chat.chat), ..Self::new(operation) }
     }
 
-    /// A call about a user.
+    /// Describes a call about a user.
     pub(crate) fn about(operation: Operation, user: &'a UserId) -> Self {
         Self { user: Some(user), ..Self::new(operation) }
     }

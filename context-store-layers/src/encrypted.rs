@@ -1,47 +1,49 @@
-//! A store over a store that encrypts what people said before it reaches the backend.
+//! A layer that encrypts content before it reaches the backend.
 //!
-//! # What is sealed, and what stays readable
+//! # Encrypted and readable data
 //!
-//! Sealed, each record by itself with XChaCha20-Poly1305: bodies of messages, boundaries and
-//! revisions; fragments and their metadata; titles; values of chat metadata; blobs and their media
-//! types; chunks and errors of streams. Of trajectories: titles of rounds; descriptions, texts and
-//! JSON of nodes, as they are and as they were; params of steps.
+//! These are encrypted, each record separately with XChaCha20-Poly1305: bodies of messages,
+//! boundaries and revisions; fragments and their metadata; titles; values of chat metadata; blobs
+//! and their media types; chunks and errors of streams. Of trajectories: titles of rounds;
+//! descriptions, texts and JSON of nodes and of their earlier versions; params of steps.
 //!
-//! Readable for whoever reads the backend: ids of users, chats, messages, fragments and streams;
-//! names of branches, checkpoints and commit keys; roles, times, counts of tokens, sizes; keys of
-//! metadata; and numbers that are [added](context_core::store::ChatPatch::add) to metadata, with
-//! the names of their fields, since the backend adds them. Of trajectories: labels, kinds, ids and
-//! authors of nodes; names of edges; names of fields; yes or no; links to messages;
-//! [measures](context_core::trajectory::Measures), the names of models and errors among them; names
+//! These are readable for anyone with access to the backend: ids of users, chats, messages,
+//! fragments and streams; names of branches, checkpoints and commit keys; roles, times, token
+//! counts, sizes; keys of metadata; and numbers that are
+//! [added](context_core::store::ChatPatch::add) to metadata, with the names of their fields,
+//! because the backend adds them. Of trajectories: labels, kinds, ids and authors of nodes; names
+//! of edges; names of fields; booleans; links to messages;
+//! [measures](context_core::trajectory::Measures), including the names of models and errors; names
 //! of steps and of their params; states, times and counts.
 //!
-//! # What it protects from
+//! # Threat model
 //!
-//! Someone who reads the backend, its files and its backups learns nothing of the text. Someone who
-//! changes them cannot make a reader see another text: a record opens only where it was written
-//! (user, chat, message and role; a chunk at its offset; round, node, field and version),
-//! unaltered, under its key. Anything else is [`Corrupt`](context_core::ErrorKind::Corrupt), and so
-//! is text stored without encryption, unless [allowed](EncryptedStore::allow_plain).
+//! An attacker who reads the backend, its files and its backups learns nothing of the text. An
+//! attacker who changes them cannot make a reader see another text: a record can only be decrypted
+//! unaltered, at the place it was written to (user, chat, message and role; a chunk at its offset;
+//! round, node, field and version), with its key. Anything else is
+//! [`Corrupt`](context_core::ErrorKind::Corrupt), and so is text stored without encryption, unless
+//! [allowed](EncryptedStore::allow_plain).
 //!
-//! It does not protect from someone who puts back an older state of the same row, removes rows,
-//! reorders messages, or changes what is readable. And sealing is deterministic: that the same row
-//! holds the same text again can be seen, as can that two chats of one user keep the same blob.
-//! Nothing of that holds between rows. This is the price for commits that stay safe to repeat, and
-//! for the lack of any random source.
+//! The layer does not protect from an attacker who restores an older state of the same row, removes
+//! rows, reorders messages, or changes readable data. Encryption is deterministic: an observer can
+//! see that the same row holds the same text again, and that two chats of one user have the same
+//! blob. Nothing else can be compared between rows. This is the price of commits that are safe to
+//! repeat, and of needing no random source.
 //!
-//! # What is different above it
+//! # Differences above this layer
 //!
-//! * There is no search: an index of words would be the text. For the same reason there are no
-//!   memories, which are found by their words: whoever wants them keeps them in a store of their
-//!   own.
-//! * Filters of listings are compared on this side, so a filtered listing reads what it leaves out.
-//! * A blob is found by looking through the names of the chat's blobs, unless it is remembered; a
-//!   listing reads all names.
-//! * Sizes of chats and the 64 MiB of a stream count what the backend keeps. Bytes of several
-//!   pruned blobs are right within 16 bytes each.
-//! * A type added to an untyped blob stores it once more, and it is then no longer shared with
-//!   other chats.
-//! * A fragment without an id has one in the backend, which says nothing.
+//! * There is no search, because an index of words would reveal the text. For the same reason there
+//!   are no memories, which are found by their words. Keep them in a separate store.
+//! * Filters of listings are applied in this layer, so a filtered listing also reads what it leaves
+//!   out.
+//! * A blob is found by reading the names of the chat's blobs, unless its name is cached. A listing
+//!   reads all names.
+//! * Sizes of chats and the limit of 64 MiB of a stream count the encrypted bytes. The number of
+//!   bytes of several pruned blobs is exact within 16 bytes each.
+//! * Adding a media type to an untyped blob stores the blob once more, and it is then no longer
+//!   shared with other chats.
+//! * A fragment without an id has a meaningless id in the backend.
 
 mod amounts;
 mod blob_names;
@@ -79,7 +81,7 @@ use self::record::Sealer;
 pub use self::rotate::{RotateOptions, Rotated};
 pub use self::usage::KeyUsage;
 
-/// A store whose content is sealed before it reaches the store beneath.
+/// A store that encrypts its content before it reaches the inner store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -96,23 +98,23 @@ pub use self::usage::KeyUsage;
 pub struct EncryptedStore(Layer);
 
 impl EncryptedStore {
-    /// Encrypts what goes to `inner` with the current key of the ring.
+    /// Encrypts what is written to `inner` with the current key of the ring.
     pub fn new(inner: Arc<dyn Store>, ring: KeyRing) -> Self {
         Self(Layer::new(inner, Sealer { ring, allow_plain: false }))
     }
 
-    /// Also reads what was stored without encryption, to move an existing store:
-    /// [`rotate_user`](Self::rotate_user) seals it. While this is on, whoever can write to the
-    /// backend can put any text into it; and sizes of streams that were written before are too
-    /// small.
+    /// Sets whether to read data that was stored without encryption, in order to migrate an
+    /// existing store: [`rotate_user`](Self::rotate_user) encrypts it. While this is enabled,
+    /// anyone who can write to the backend can plant any text. The reported sizes of streams that
+    /// were written without encryption are too small.
     #[must_use]
     pub fn allow_plain(mut self, allow: bool) -> Self {
         self.0.sealer.allow_plain = allow;
         self
     }
 
-    /// Seals with the current key what of a chat is sealed with older ones. Asks `cancel` between
-    /// messages and blobs.
+    /// Encrypts with the current key the records of a chat that have older keys. Checks `cancel`
+    /// between messages and blobs.
     pub async fn rotate_chat(
         &self,
         chat: &ChatRef,
@@ -122,9 +124,9 @@ impl EncryptedStore {
         self.0.rotate_chat(chat, options, cancel).await
     }
 
-    /// Does so for all chats of a user, and tells `progress` after each what was done so far.
-    /// Rounds of trajectories are left as they are, and counted: those of old keys go when they are
-    /// pruned.
+    /// Rotates all chats of a user, and calls `progress` after each chat with the totals so far.
+    /// Rounds of trajectories are not changed but counted. Those with old keys disappear when they
+    /// are pruned.
     pub async fn rotate_user(
         &self,
         user: &UserId,
@@ -135,14 +137,14 @@ impl EncryptedStore {
         self.0.rotate_user(user, options, cancel, progress).await
     }
 
-    /// How many records of a user are sealed with which key: one that has none may be forgotten.
-    /// Reads all of them.
+    /// Counts the records of a user by key. A key without records may be discarded. Reads all
+    /// records.
     pub async fn key_usage(&self, user: &UserId, cancel: &CancelSignal) -> Result<KeyUsage> {
         self.0.key_usage(user, cancel).await
     }
 
-    /// Opens every record of a user, and says which cannot be. [`Maintenance::check`] does so for
-    /// all users, if the store beneath can list them.
+    /// Decrypts every record of a user and reports those that cannot be decrypted.
+    /// [`Maintenance::check`] does so for all users, if the inner store can list them.
     pub async fn check_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Vec<Finding>> {
         self.0.check_records(user, cancel).await
     }

@@ -1,13 +1,13 @@
-//! The table of all calls of the seam, so that a layer writes down only those that it makes
-//! otherwise. Those of what is kept beside chats are in a file of their own.
+//! The table of all calls of the store, so that a layer writes only the calls that it changes. The
+//! calls about blobs, streams, trajectories and memories are in a file of their own.
 
 pub(crate) mod beside;
 
-/// Implements a trait of the seam for a layer: the methods that are named are those of the store
-/// inside, the others stand in braces as they are.
+/// Implements a store trait for a layer. Named methods are passed to the inner store. Methods in
+/// braces are used as they are.
 ///
-/// The layer has a method `below`, which gives the store inside, and a method `around`, which is
-/// given what is known of the call and a closure that makes it, as often as that is called.
+/// The layer has a method `below`, which returns the inner store, and a method `around`, which gets
+/// a description of the call and a closure that makes the call each time it is invoked.
 macro_rules! forward {
     ($seam:ident for $layer:ident: $($call:ident)*; { $($own:tt)* }) => {
         $crate::forward::forward!(@ $seam $layer [$($own)*] $($call)*);
@@ -260,7 +260,7 @@ macro_rules! forward {
             }
         ] $($r)*);
     };
-    // Nothing to observe, and nothing to repeat that the caller would not.
+    // Not wrapped: there is nothing to observe, and nothing to repeat that the caller would not.
     (@ $s:ident $l:ident [$($d:tt)*] erase_user $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
@@ -296,7 +296,7 @@ macro_rules! forward {
         ] $($r)*);
     };
 
-    // What is kept beside chats.
+    // Blobs, streams, trajectories and memories.
     (@ $s:ident $l:ident [$($d:tt)*] $next:ident $($r:ident)*) => {
         $crate::forward::beside::beside!(@ $s $l [$($d)*] $next $($r)*);
     };

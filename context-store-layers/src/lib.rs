@@ -1,21 +1,20 @@
-//! Stores over stores: each layer is a [`Store`](context_core::Store) that changes how another one
-//! is used, and nothing of what it promises.
+//! Stores over stores: each layer is a [`Store`](context_core::Store) that wraps another store and
+//! keeps all of its guarantees.
 //!
 //! | feature | layer | what it does |
 //! |---|---|---|
-//! | `cached` | `CachedStore` | keeps chains in memory, bounded by bytes; never shows what is out of date |
-//! | `traced` | `TracedStore` | a span of `tracing` for each call, with stable names |
-//! | `retry` | `RetryStore` | repeats what failed for now, and says what is true after a lost reply |
-//! | `split` | `SplitStore` | history in one backend; blobs, streams and trajectories in others |
-//! | `encrypted` | `EncryptedStore` | encrypts what people said before it reaches the backend |
+//! | `cached` | `CachedStore` | keeps chains in memory, bounded by bytes; never returns stale data |
+//! | `traced` | `TracedStore` | opens a span of `tracing` for each call, with stable names |
+//! | `retry` | `RetryStore` | retries calls that failed temporarily, and returns the correct answer after a lost reply |
+//! | `split` | `SplitStore` | keeps history in one backend; blobs, streams and trajectories in others |
+//! | `encrypted` | `EncryptedStore` | encrypts content before it reaches the backend |
 //!
-//! All are on by default. They may be stacked in any order; from the outside in, *traced, retry,
-//! cached, encrypted, split* is one that makes sense: what is traced is what the program sees, a
-//! repetition asks the cache again, what is kept is kept readable and once, and no backend sees
-//! what was said.
+//! All features are enabled by default. Layers may be stacked in any order. A sensible order, from
+//! the outside in, is *traced, retry, cached, encrypted, split*: traces show what the program sees,
+//! a retry asks the cache again, the cache holds plain text once, and no backend sees plain text.
 //!
-//! A layer offers what the store inside offers: `search` and `memories` (but for an encrypted one),
-//! `blobs`, `streams`, `trajectories` and `maintenance` are there if they are there. It has no
+//! A layer offers the abilities of the inner store: `search` and `memories` (except for an
+//! encrypted store), `blobs`, `streams`, `trajectories` and `maintenance`. A layer has no
 //! connections and no tasks of its own, and takes times, ids and waits from outside.
 
 #[cfg(any(feature = "cached", feature = "retry", feature = "split", feature = "traced"))]

@@ -1,10 +1,10 @@
-//! A layer that offers what the store inside offers.
+//! Implements `Store` for layers.
 
-/// Implements [`Store`] for a layer that offers what the store inside offers, and makes every call
-/// itself.
+/// Implements [`Store`] for a layer that offers the abilities of the inner store and makes every
+/// call itself.
 ///
-/// The layer is a tuple of a value with a method `below`, which gives the store inside, and all
-/// traits of the seam.
+/// The layer is a tuple struct around a value that has a method `below`, which returns the inner
+/// store, and that implements all store traits.
 macro_rules! forward_store {
     ($layer:ident) => {
         #[async_trait::async_trait]

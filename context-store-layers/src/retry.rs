@@ -1,4 +1,4 @@
-//! Calls that failed for now, made again.
+//! A layer that retries calls after temporary failures.
 
 mod blobs;
 mod history;
@@ -18,53 +18,53 @@ use crate::call::Call;
 use crate::forward::forward;
 use crate::offer::forward_store;
 
-/// A store that makes a call again if its error says that this is
-/// [safe](context_core::Retry::Safe), and only then.
+/// A store that retries a call if its error says that this is [safe](context_core::Retry::Safe),
+/// and only then.
 ///
-/// Between two tries it waits, twice as long each time and up to half of that less, so that many
-/// callers do not come back at once. [`RetryPolicy`] says how often and for how long. The error of
-/// the last try is the caller's, with the number of `tries`.
+/// The wait between two tries doubles each time. Up to half of it is randomly left out, so that
+/// many callers do not retry at once. [`RetryPolicy`] sets how often and for how long. If all tries
+/// fail, the caller gets the error of the last one, with the number of `tries`.
 ///
-/// It has no clock and no randomness: it waits by a [`Sleeper`], and takes keys of commits and the
-/// spread of waits from an [`IdGenerator`]. It sets no time limit to a single call: the store
-/// inside has its own.
+/// The layer has no clock and no randomness of its own: it waits with a [`Sleeper`], and takes keys
+/// of commits and the spread of waits from an [`IdGenerator`]. It sets no timeout for a single
+/// call, because the inner store has its own.
 ///
 /// # After a lost reply
 ///
-/// An error may come from a call that was carried out, and whose reply was lost. The caller is told
-/// what is true all the same:
+/// A call may fail although it was carried out, because its reply was lost. The answer to the
+/// caller is correct nevertheless:
 ///
-/// | call | when it is made again |
+/// | call | answer of a retry |
 /// |---|---|
-/// | everything that reads | the same |
-/// | `create_chat` | `New` also if the chat is there exactly as this call would have left it |
-/// | `update_chat` | the same patch again, over what others set in between. With numbers to [add](context_core::store::ChatPatch::add) it is a commit with a key, and then a read of the chat, so nothing is added twice |
-/// | `delete_chat` | looks before: false only if there was no chat, or it was written to; one that was created anew in between is not taken |
-/// | `commit` | a commit that its messages' ids do not make safe to repeat gets a key before the first try; a repetition of such a key is `Applied`. One with a key, or that only adds messages to a branch of a known name, is `Replayed` |
+/// | all reads | the same |
+/// | `create_chat` | `New` also if the chat exists exactly as this call would have left it |
+/// | `update_chat` | the same patch again, over what others set in between. With numbers to [add](context_core::store::ChatPatch::add) it is a commit with a key, followed by a read of the chat, so nothing is added twice |
+/// | `delete_chat` | reads before: false only if there was no chat, or it was written to; a chat that was created in between is not deleted |
+/// | `commit` | a commit that its messages' ids do not make safe to repeat gets a key before the first try; a replay of such a key is `Applied`. One with a key, or that only adds messages to a branch of a known name, is `Replayed` |
 /// | `activate_branch`, `set_checkpoint`, `put_fragments` | the same, over what others did in between |
-/// | `rename_branch` | looks before: done if the branch that was there has the new name |
-/// | `delete_branch` | looks before: `Deleted` if the branch is gone and not renamed; `messages` is by how many the chat has become smaller, which is inexact if others wrote |
-/// | `delete_checkpoint`, `remove_fragment`, `remove_stream` | looks before: true if it was there |
+/// | `rename_branch` | reads before: done if the earlier branch has the new name |
+/// | `delete_branch` | reads before: `Deleted` if the branch is gone and not renamed; `messages` is the decrease of the chat's size, which is inexact if others wrote |
+/// | `delete_checkpoint`, `remove_fragment`, `remove_stream` | reads before: true if it existed |
 /// | `put_blob` | the same |
-/// | `remove_blob` | looks before: what the blob was |
-/// | `prune_blobs`, `prune_streams` | again; counts what the last try removed |
-/// | `create_stream`, `claim_stream`, `append_stream`, `reopen_stream` | `Replayed`, as the seam has it |
+/// | `remove_blob` | reads before: what the blob was |
+/// | `prune_blobs`, `prune_streams` | repeated; counts what the last try removed |
+/// | `create_stream`, `claim_stream`, `append_stream`, `reopen_stream` | `Replayed`, as the store trait defines it |
 /// | `cancel_stream` | the same |
 /// | `record_round` | `Replayed`, by its key and revision |
-/// | `prune_rounds` | again; counts what the last try removed |
-/// | `write_memories` | as the seam has it: of an absent record `Kept`, also if the try before wrote it; of a version `Written`. One that expects anything is written over what others did in between, and its version may count a try that was lost |
-/// | `forget_memories` | again; counts what the last try removed, and what remains |
-/// | `check`, `vacuum` | again |
-/// | `erase_user` | again; counts what the last try erased, and what remains |
-/// | `backup` | is not made again: a file may be there by then |
+/// | `prune_rounds` | repeated; counts what the last try removed |
+/// | `write_memories` | as the store trait defines it: `Kept` for an absent record, also if the try before wrote it; `Written` for a version. A write without an expectation overwrites what others wrote in between, and its version may count a lost try |
+/// | `forget_memories` | repeated; counts what the last try removed, and what remains |
+/// | `check`, `vacuum` | repeated |
+/// | `erase_user` | repeated; counts what the last try erased, and what remains |
+/// | `backup` | not retried: the file may exist by then |
 ///
-/// What *looks before* reads once more before the first try. If all tries fail, a commit whose key
-/// was given here, and an update that adds, fail with
-/// [`AfterRefresh`](context_core::Retry::AfterRefresh): the caller has to see first whether it was
-/// done. All other calls may be made again as they are.
+/// Calls that *read before* make one more read before the first try. If all tries fail, a commit
+/// whose key was added by this layer, and an update that adds, fail with
+/// [`AfterRefresh`](context_core::Retry::AfterRefresh): the caller must first find out whether the
+/// call was carried out. All other calls may be repeated as they are.
 ///
-/// Keys are remembered with the chat, so each commit that gets one makes the chat larger by some
-/// dozens of bytes.
+/// Keys are stored with the chat, so each commit that gets one makes the chat larger by some dozens
+/// of bytes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -81,8 +81,8 @@ use crate::offer::forward_store;
 /// ```
 pub struct RetryStore(Shared);
 
-/// Implements the seam apart from [`RetryStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The shared state. It implements the store traits in place of [`RetryStore`], so that
+/// `store.fragments()` is not ambiguous.
 struct Shared {
     inner: Arc<dyn Store>,
     policy: RetryPolicy,
@@ -91,20 +91,20 @@ struct Shared {
 }
 
 impl RetryStore {
-    /// Repeats calls of a store as the default policy says, with tokio's timer.
+    /// Retries calls of a store with the default policy and tokio's timer.
     pub fn new(store: Arc<dyn Store>, ids: Arc<dyn IdGenerator>) -> Self {
         let sleeper = Arc::new(TokioSleeper::default());
         Self(Shared { inner: store, policy: RetryPolicy::default(), sleeper, ids })
     }
 
-    /// How often, and for how long.
+    /// Sets how often and for how long calls are retried.
     #[must_use]
     pub fn policy(mut self, policy: RetryPolicy) -> Self {
         self.0.policy = policy;
         self
     }
 
-    /// Waits by another timer.
+    /// Sets the timer for waits.
     #[must_use]
     pub fn sleeper(mut self, sleeper: Arc<dyn Sleeper>) -> Self {
         self.0.sleeper = sleeper;
@@ -131,7 +131,7 @@ impl Shared {
         Tries::new(&self.policy, &*self.sleeper, &*self.ids)
     }
 
-    /// Makes a call that may be made again as it is.
+    /// Makes a call that can be repeated as it is.
     async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         W: Future<Output = Result<T>>,
@@ -152,8 +152,8 @@ impl Shared {
         }
     }
 
-    /// Looks at something before a write. Nothing if there is nothing to look at: the write itself
-    /// then says why.
+    /// Reads something before a write. Returns `None` if it does not exist: the write itself then
+    /// returns the error.
     async fn look<T, W>(&self, work: impl Fn() -> W) -> Result<Option<T>>
     where
         W: Future<Output = Result<T>>,
@@ -165,7 +165,7 @@ impl Shared {
         }
     }
 
-    /// Removes something that was there, or was not.
+    /// Removes something, given whether it existed before.
     async fn remove<W>(&self, there: bool, work: impl Fn() -> W) -> Result<bool>
     where
         W: Future<Output = Result<bool>>,

@@ -16,41 +16,41 @@ use context_core::store::{
 };
 use context_core::{Error, ErrorKind, Result, Store};
 
-/// A store whose history, with all that belongs to it, is in one backend, and its blobs, streams or
-/// trajectories in others: messages in PostgreSQL and large files elsewhere, or answers in flight
-/// in Redis.
+/// A store that keeps the history in one backend, and blobs, streams or trajectories in others. For
+/// example, messages are in PostgreSQL and large files elsewhere, or streaming answers are in
+/// Redis.
 ///
-/// # How the others know of chats
+/// # Shadows of chats
 ///
 /// Blobs and streams belong to chats, so the other store has a *shadow* of each chat that has some:
-/// a chat without messages, made before the first blob or stream. It is named after the chat and
-/// when that was created, so what was left of a chat that was deleted is never taken for that of a
-/// new one. A chat of a user of its own, `context.split`, names each user who has shadows, so that
-/// a check finds them all; nobody else may be called so.
+/// a chat without messages, which is created before the first blob or stream. Its name consists of
+/// the name and the creation time of the chat, so the remains of a deleted chat are never taken for
+/// those of a new one. A special user, `context.split`, has a chat for each user who has shadows,
+/// so that a check finds all shadows. No other user may have this name.
 ///
 /// Trajectories belong to users and need no chat, so they have no shadow and are passed on as they
 /// are.
 ///
-/// Whether a chat exists, the store of the history alone says: each call about blobs and streams
-/// asks it first, by one read.
+/// Only the store of the history decides whether a chat exists. Each call about blobs and streams
+/// first makes one read of it.
 ///
-/// # In which order
+/// # Order of writes
 ///
-/// * **A put** writes to the other store, and looks whether the chat is still there if it had to
-///   make the shadow. What refers to the bytes is written by the caller, afterwards.
-/// * **A deletion** goes the other way: the history with all references, then the shadow with the
-///   bytes. So there is never a reference without bytes. If the second half does not come about,
-///   what is left cannot be reached; [`check`](Maintenance::check) finds it, and deleting the chat
-///   again takes it away, as does erasing the user.
-/// * **Erasing** a user erases the history, then all the others; what was erased is counted in all,
-///   and what remains.
+/// * **A put** writes to the other store. If it had to create the shadow, it then checks that the
+///   chat still exists. The caller writes references to the bytes afterwards.
+/// * **A deletion** removes the history with all references first, then the shadow with the bytes.
+///   So there is never a reference without bytes. If the second step fails, the remains cannot be
+///   reached. [`check`](Maintenance::check) finds them, and deleting the chat again or erasing the
+///   user removes them.
+/// * **Erasing** a user erases the history, then all other stores. The counts of what was erased
+///   and of what remains are sums over all stores.
 ///
-/// # What it offers
+/// # Abilities
 ///
 /// Search, fragments and memories are those of the store of the history. [`info`](Store::info)
-/// promises what the weakest promises, under the name of the store of the history. Maintenance is
-/// offered if all offer it; one file cannot hold several stores, so each is [backed
-/// up](Maintenance::backup) by itself: the history first, then the others, so that no reference is
+/// reports the weakest durability under the name of the store of the history. Maintenance is
+/// offered if all stores offer it. A single file cannot hold several stores, so each is [backed
+/// up](Maintenance::backup) separately: first the history, then the others, so that no reference is
 /// without bytes.
 ///
 /// ```
@@ -77,8 +77,8 @@ use context_core::{Error, ErrorKind, Result, Store};
 /// ```
 pub struct SplitStore(Shared);
 
-/// Implements the seam apart from [`SplitStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The shared state. It implements the store traits in place of [`SplitStore`], so that
+/// `store.fragments()` is not ambiguous.
 struct Shared {
     main: Arc<dyn Store>,
     blobs: Option<Arc<dyn Store>>,
@@ -86,12 +86,13 @@ struct Shared {
     trajectories: Option<Arc<dyn Store>>,
 }
 
-/// Which store keeps what.
+/// A builder of a `SplitStore` that assigns stores to abilities.
 #[must_use]
 pub struct SplitStoreBuilder(Shared);
 
 impl SplitStore {
-    /// Begins with the store of the history, which keeps all that no other one is given for.
+    /// Returns a builder with the store of the history, which keeps everything that no other store
+    /// is set for.
     pub fn builder(history: Arc<dyn Store>) -> SplitStoreBuilder {
         SplitStoreBuilder(Shared { main: history, blobs: None, streams: None, trajectories: None })
     }
@@ -116,8 +117,8 @@ impl SplitStoreBuilder {
         self
     }
 
-    /// The store. [`Unsupported`](ErrorKind::Unsupported) if one of them lacks the ability it is
-    /// given for.
+    /// Returns the store. Returns [`Unsupported`](ErrorKind::Unsupported) if a store lacks the
+    /// ability it is set for.
     pub fn build(self) -> Result<SplitStore> {
         let Shared { blobs, streams, trajectories, .. } = &self.0;
         let lacks = |what| {
@@ -157,7 +158,7 @@ impl Shared {
         shown.field("trajectories", trajectories).finish()
     }
 
-    /// The stores beside that of the history, each once.
+    /// Returns the stores other than that of the history, without duplicates.
     fn others(&self) -> Vec<&Arc<dyn Store>> {
         let mut others: Vec<&Arc<dyn Store>> = Vec::new();
         for store in self.blobs.iter().chain(&self.streams).chain(&self.trajectories) {
@@ -223,7 +224,7 @@ impl Store for SplitStore {
         (all && self.0.main.maintenance().is_some()).then_some(&self.0)
     }
 
-    /// Closes all of them, also if one fails, and gives the first error.
+    /// Closes all stores, even if one fails, and returns the first error.
     async fn close(&self) -> Result<()> {
         let mut closed = self.0.main.close().await;
         for other in self.0.others() {

@@ -1,4 +1,4 @@
-//! A span of `tracing` for every call.
+//! A layer that opens a `tracing` span for every call.
 
 mod answer;
 mod span;
@@ -19,27 +19,27 @@ use crate::offer::forward_store;
 /// A store that opens a span for every call, at the level `INFO` and with the target
 /// `context.store`.
 ///
-/// Names of spans and fields are stable: dashboards may rely on them. What people said is in no
-/// field unless [`content`](Self::content) is asked for, who they are in none unless
-/// [`scope`](Self::scope) is. How long a call took, a subscriber tells by the span. To trace each
-/// try of a `RetryStore`, put this layer under it; over it, a span is all tries together.
+/// Names of spans and fields are stable, so dashboards may rely on them. No field has content
+/// unless [`content`](Self::content) is enabled, and no field names users or chats unless
+/// [`scope`](Self::scope) is. Subscribers derive the duration of a call from the span. To trace
+/// each try of a `RetryStore`, put this layer under it. Over it, a span covers all tries together.
 ///
 /// # Fields
 ///
 /// Each span has `operation` (the name without `context.store.`), `store`
-/// ([`StoreInfo::name`](context_core::store::StoreInfo)) and `outcome`; a call whose future is
+/// ([`StoreInfo::name`](context_core::store::StoreInfo)) and `outcome`. A call whose future is
 /// dropped has no outcome. A call that fails has the outcome `error`, `error.kind`
 /// ([`ErrorKind::as_str`](context_core::ErrorKind::as_str)) and `error.retry` (`never`, `safe`,
-/// `after_refresh`), and nothing of what came back.
+/// `after_refresh`), and no fields about an answer.
 ///
-/// | field | type | what |
+/// | field | type | meaning |
 /// |---|---|---|
 /// | `operation`, `store`, `outcome` | text | always |
-/// | `error.kind`, `error.retry` | text | of a call that failed |
+/// | `error.kind`, `error.retry` | text | for a call that failed |
 /// | `user`, `chat` | text | with [`scope`](Self::scope), as far as the call names them |
-/// | `sent.items`, `sent.bytes` | number | how many things the call brings, and bytes of their bodies |
-/// | `found.items`, `found.bytes` | number | how many things came back, and bytes of their bodies |
-/// | `content` | text | with [`content`](Self::content): what was sent if it has words, else what came back |
+/// | `sent.items`, `sent.bytes` | number | the number of items sent, and bytes of their bodies |
+/// | `found.items`, `found.bytes` | number | the number of items returned, and bytes of their bodies |
+/// | `content` | text | with [`content`](Self::content): the text that was sent, if there is any, otherwise the text that was returned |
 ///
 /// | span | fields | outcomes |
 /// |---|---|---|
@@ -99,8 +99,8 @@ use crate::offer::forward_store;
 /// | `context.store.vacuum` | | `ok` |
 /// | `context.store.backup` | | `ok` |
 ///
-/// What is `found` by a removal is what was removed, by a check what is wrong, by erasing the chats
-/// that were erased.
+/// For a removal, `found` counts what was removed; for a check, the findings; for erasing, the
+/// chats that were erased.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -114,30 +114,30 @@ use crate::offer::forward_store;
 /// ```
 pub struct TracedStore(Shared);
 
-/// Implements the seam apart from [`TracedStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The shared state. It implements the store traits in place of [`TracedStore`], so that
+/// `store.fragments()` is not ambiguous.
 struct Shared {
     inner: Arc<dyn Store>,
     shown: Shown,
 }
 
 impl TracedStore {
-    /// Traces the calls of a store: no names of users and chats, no content.
+    /// Traces the calls of a store, without names of users and chats, and without content.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let shown = Shown { store: store.info().name, scope: false, content: false };
         Self(Shared { inner: store, shown })
     }
 
-    /// Whether spans say whose chat it is and which.
+    /// Sets whether spans name the user and the chat.
     #[must_use]
     pub fn scope(mut self, scope: bool) -> Self {
         self.0.shown.scope = scope;
         self
     }
 
-    /// Whether spans have the words of messages, fragments, memories, titles and searches, up to 4
-    /// KiB for each call. Bytes of blobs and of chunks never are, nor what rounds of trajectories
-    /// hold. Who can read the traces can then read the conversations.
+    /// Sets whether spans have the text of messages, fragments, memories, titles and searches, up
+    /// to 4 KiB per call. Bytes of blobs and chunks, and the content of rounds of trajectories, are
+    /// never included. Everybody who can read the traces can then read the conversations.
     #[must_use]
     pub fn content(mut self, content: bool) -> Self {
         self.0.shown.content = content;

@@ -1,4 +1,4 @@
-//! The cache passes the conformance suite over SQLite, each case in a file of its own.
+//! Runs the conformance suite against the cache over SQLite, with one file per case.
 
 mod common;
 

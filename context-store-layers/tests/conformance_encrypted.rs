@@ -1,4 +1,4 @@
-//! An encrypted store over SQLite passes the conformance suite.
+//! Runs the conformance suite against an encrypted store over SQLite.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use context_store_sqlite::{SqliteConfig, SqliteStore};
 
 struct Encrypted {
     folder: tempfile::TempDir,
-    /// How many files there are, and the newest of each namespace.
+    /// The number of files, and the newest file of each namespace.
     files: Mutex<(u32, HashMap<String, PathBuf>)>,
 }
 
@@ -27,7 +27,8 @@ impl Encrypted {
         Self { folder, files: Mutex::default() }
     }
 
-    /// The file of a namespace, or one of its own for a namespace that is opened anew.
+    /// Returns the file of a namespace, or a new one for a namespace that is opened for the first
+    /// time.
     fn file(&self, namespace: &str, anew: bool) -> PathBuf {
         let mut files = self.files.lock().expect("no holder panics");
         match files.1.get(namespace) {

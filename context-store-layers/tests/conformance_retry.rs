@@ -1,4 +1,4 @@
-//! The repeater passes the conformance suite over SQLite, each case in a file of its own.
+//! Runs the conformance suite against the retry layer over SQLite, with one file per case.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! A split store passes the conformance suite over two files of SQLite.
+//! Runs the conformance suite against a split store over two files of SQLite.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! All layers together pass the conformance suite over two files of SQLite.
+//! Runs the conformance suite against all layers together over two files of SQLite.
 
 mod common;
 

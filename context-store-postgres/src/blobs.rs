@@ -1,7 +1,8 @@
-//! Blobs: bytes in pieces, once for each user, and references of chats to them.
+//! Blobs: bytes in pieces, stored once per user, and references from chats to them.
 //!
-//! Whoever adds or drops a reference locks the blob's row first, and looks in a later statement
-//! whether others are left: so two chats that share bytes neither lose them nor leave them behind.
+//! Adding or removing a reference locks the blob's row first. A later statement then checks whether
+//! references are left. Two chats that share bytes therefore neither lose the bytes nor leave them
+//! behind.
 
 pub(crate) mod calls;
 
@@ -22,14 +23,14 @@ use crate::scope::{chat_no, lock_chat};
 use crate::seals;
 use crate::sql::blobs as sql;
 
-/// How many bytes a piece has. Part of the layout: it must never change.
+/// The size of a piece in bytes. It is part of the layout and must never change.
 const PIECE: usize = 256 << 10;
-/// How many pieces are sent at once.
+/// The number of pieces sent at once.
 const BATCH: usize = 16;
 
 const DAMAGED: &str = "a blob is not what its name says";
 
-/// Keeps bytes and a chat's reference to them.
+/// Stores bytes and a chat's reference to them.
 pub(crate) async fn put(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -47,7 +48,7 @@ pub(crate) async fn put(
         .ok_or(Fault::Corrupt("a reference is gone that was just written", None))
 }
 
-/// The number of a blob whose row is locked.
+/// Returns the number of a blob and locks its row. Adds the blob if it does not exist.
 async fn lock_or_add(
     session: &mut Session<'_>,
     user: &UserId,
@@ -65,7 +66,7 @@ async fn lock_or_add(
             .bind(user)
             .bind(&id.as_bytes()[..])
             .bind(signed(bytes.len()));
-        // Nothing if somebody else has added it since.
+        // No row means that another writer has added the blob since.
         let Some(row) = session.first(add).await? else { continue };
         let no: i64 = row.try_get(0)?;
         for (n, batch) in bytes.chunks(PIECE * BATCH).enumerate() {
@@ -80,7 +81,7 @@ async fn lock_or_add(
     }
 }
 
-/// What is known of a blob that the chat refers to.
+/// Returns the metadata of a blob that the chat refers to.
 pub(crate) async fn find(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -90,7 +91,7 @@ pub(crate) async fn find(
     Ok(known(session, chat, id).await?.map(|(_, blob)| blob))
 }
 
-/// The number of a blob that the chat refers to, and what is known of it.
+/// Returns the number and the metadata of a blob that the chat refers to.
 async fn known(session: &mut Session<'_>, chat: i64, id: &BlobId) -> Result<Option<(i64, Blob)>> {
     let query = session.query(sql::BLOB).bind(chat).bind(&id.as_bytes()[..]);
     let row = session.first(query).await?;
@@ -123,7 +124,7 @@ pub(crate) fn check_reference(
     }
 }
 
-/// Refuses a last use that is not what was written.
+/// Rejects a time of last use that differs from its checksum.
 pub(crate) fn check_use(used_at: Timestamp, sum: i64) -> Result<()> {
     match seals::times(used_at.as_micros(), 0) == sum {
         true => Ok(()),
@@ -131,13 +132,13 @@ pub(crate) fn check_use(used_at: Timestamp, sum: i64) -> Result<()> {
     }
 }
 
-/// A name as it is in a row.
+/// Converts the hash in a row to a blob id.
 pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
     let hash = hash.try_into().map_err(|_| Fault::Corrupt("a blob has no name", None))?;
     Ok(BlobId::from_bytes(hash))
 }
 
-/// Notes that a chat has used a blob, if it refers to it.
+/// Updates the time at which the chat last used a blob, if the chat refers to it.
 pub(crate) async fn touch(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -151,8 +152,8 @@ pub(crate) async fn touch(
     Ok(())
 }
 
-/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was
-/// put.
+/// Reads a range of a blob that the chat refers to. If the range is the whole blob, the bytes are
+/// compared with its id.
 pub(crate) async fn read(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -170,7 +171,7 @@ pub(crate) async fn read(
     Ok(Some(bytes))
 }
 
-/// A range of the bytes, which must be there. Bytes of one piece are not copied.
+/// Returns a range of the bytes, which must exist. A range within one piece is not copied.
 pub(crate) async fn bytes(
     session: &mut Session<'_>,
     id: &BlobId,
@@ -209,12 +210,12 @@ pub(crate) async fn bytes(
     Ok(bytes)
 }
 
-/// How many pieces so many bytes are.
+/// Returns the number of pieces for a blob of this many bytes.
 pub(crate) fn pieces(bytes: usize) -> i64 {
     signed(bytes.div_ceil(PIECE))
 }
 
-/// A page of what a chat refers to.
+/// Returns one page of the blobs that a chat refers to.
 pub(crate) async fn list(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -235,7 +236,7 @@ pub(crate) async fn list(
     Ok(Page { items, next })
 }
 
-/// Drops a chat's reference.
+/// Removes a chat's reference.
 pub(crate) async fn remove(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -251,7 +252,7 @@ pub(crate) async fn remove(
     release(session, references, vec![no]).await
 }
 
-/// Drops references that were not used for long.
+/// Removes the references that have not been used since the given time.
 pub(crate) async fn prune(session: &mut Session<'_>, prune: &BlobPrune) -> Result<BlobsPruned> {
     let chat = match &prune.chat {
         None => None,
@@ -263,12 +264,13 @@ pub(crate) async fn prune(session: &mut Session<'_>, prune: &BlobPrune) -> Resul
     forget(session, &prune.user, chat, prune.unused_since).await
 }
 
-/// Drops all references of a chat that nobody else writes to.
+/// Removes all references of a locked chat.
 pub(crate) async fn forget_chat(session: &mut Session<'_>, user: &UserId, chat: i64) -> Result<()> {
     forget(session, user, Some(chat), Timestamp::from_micros(i64::MAX)).await.map(drop)
 }
 
-/// Drops references of a user, and of one chat if there is one, that were last used then or before.
+/// Removes the references of a user, or of one chat, that were last used at the given time or
+/// before.
 async fn forget(
     session: &mut Session<'_>,
     user: &UserId,
@@ -291,7 +293,7 @@ async fn forget(
     release(session, references, locked).await
 }
 
-/// Removes what nobody refers to any more of blobs whose rows are locked.
+/// Removes those of the locked blobs that have no references left.
 async fn release(
     session: &mut Session<'_>,
     references: u64,
@@ -307,7 +309,7 @@ async fn release(
     Ok(pruned)
 }
 
-/// How many blobs a user has.
+/// Returns the number of blobs of a user.
 pub(crate) async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
     let query = session.query(sql::BLOBS_KEPT).bind(user.as_str().as_bytes());
     count(session.only(query).await?.try_get(0)?)

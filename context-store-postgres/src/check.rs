@@ -1,7 +1,8 @@
-//! The check of a whole store: rows that belong to nothing, and of every chat the layout, the index
-//! and the graph.
+//! The check of a whole store: rows that belong to nothing, and the layout, index and graph of
+//! every chat.
 //!
-//! What PostgreSQL's own files look like it leaves to PostgreSQL (`pg_amcheck`, data checksums).
+//! The check does not cover PostgreSQL's own files, for which PostgreSQL has `pg_amcheck` and data
+//! checksums.
 
 pub(crate) mod beside;
 pub(crate) mod memories;
@@ -30,7 +31,7 @@ use crate::{
     sql,
 };
 
-/// Tables whose rows must be of some chat.
+/// Tables whose rows must belong to a chat.
 const STRAYS: [(&str, &str); 4] = [
     ("run", sql::STRAY_RUNS),
     ("boundary", sql::STRAY_BOUNDARIES),
@@ -55,7 +56,7 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "chat");
     loop {
         cancel.check("check")?;
-        // One state per chat: while a store is checked, others may write to it.
+        // Each chat is read in a transaction of its own, because others may write during the check.
         let mut session = pool.begin(Work::Snapshot, None).await?;
         let checked = next_chat(&mut session, after, full_text, &mut report).await;
         match session.end(checked).await? {
@@ -68,7 +69,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Rows that no chat reaches.
+/// Reports rows that no chat reaches.
 async fn strays(
     session: &mut Session<'_>,
     full_text: bool,
@@ -96,7 +97,7 @@ async fn strays(
     Ok(())
 }
 
-/// Checks the chat behind a number and returns its number; nothing if there is none.
+/// Checks the chat after a number and returns its number, or `None` if there is no further chat.
 async fn next_chat(
     session: &mut Session<'_>,
     after: i64,
@@ -117,7 +118,7 @@ async fn next_chat(
     Ok(Some(no))
 }
 
-/// The messages of a chat and where they are.
+/// The messages of a chat and their places.
 #[derive(Default)]
 struct Found {
     nodes: Vec<Placed>,
@@ -178,7 +179,7 @@ async fn check_chat(
     Ok(())
 }
 
-/// Whether ids and revisions are filed under the messages they are of.
+/// Checks that ids and revisions are filed under their messages.
 async fn filed(
     session: &mut Session<'_>,
     no: i64,
@@ -213,7 +214,8 @@ async fn filed(
     Ok(())
 }
 
-/// Whether a chat has beside its messages what it says, and keys of commits are what was written.
+/// Checks that the counted rows of a chat exist, and that the keys of commits match their
+/// checksums.
 async fn beside_messages(
     session: &mut Session<'_>,
     no: i64,
@@ -236,7 +238,7 @@ async fn beside_messages(
     Ok(())
 }
 
-/// Whether branches begin and end where they say, and deleted ones are kept for a reason.
+/// Checks the start and end of branches, and that every deleted branch is still needed.
 async fn ends(
     session: &mut Session<'_>,
     no: i64,
@@ -279,20 +281,20 @@ async fn ends(
     Ok(())
 }
 
-/// The places of boundaries as they are filed.
+/// Returns the places of boundaries in the table of boundaries.
 async fn boundaries_of(session: &mut Session<'_>, piece: &Piece) -> Result<Vec<i64>> {
     let query = session.query(sql::BOUNDARIES).bind(place(piece.no, 1)).bind(piece.end());
     let rows = session.all(query).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// The places of boundaries as the messages have them.
+/// Returns the places of boundaries among the messages.
 fn boundaries_in(piece: &Piece, own: &[Arc<Node>]) -> Vec<i64> {
     let all = own.iter().zip(place(piece.no, 1)..);
     all.filter(|(node, _)| node.kind == NodeKind::Boundary).map(|(_, place)| place).collect()
 }
 
-/// The messages of a branch, as far as its runs follow each other without a gap.
+/// Returns the messages of a branch, as long as its runs follow each other without a gap.
 async fn nodes_of(session: &mut Session<'_>, piece: &Piece) -> Result<Vec<Arc<Node>>> {
     let query = session.query(sql::WEIGHTS).bind(place(piece.no, 1)).bind(piece.end());
     let mut weights = HashMap::new();
@@ -305,7 +307,7 @@ async fn nodes_of(session: &mut Session<'_>, piece: &Piece) -> Result<Vec<Arc<No
         let before = nodes.len();
         for (first, data) in runs_from(session, next, piece.end()).await? {
             if first < next {
-                // The one before again: there is no run for what comes next.
+                // The same run was returned again, so there is no run for the next message.
                 break;
             }
             if first != place(piece.no, signed(nodes.len()) + 1) {

@@ -1,8 +1,7 @@
-//! How a store is opened.
+//! The configuration of the store.
 //!
-//! What a URL leaves out, the driver takes from where every client of PostgreSQL looks: the
-//! variables `PGHOST`, `PGUSER`, `PGPASSWORD` and so on, and `.pgpass`. Nothing else here reads the
-//! environment.
+//! The driver takes parts that a URL omits from where every PostgreSQL client looks: the variables
+//! `PGHOST`, `PGUSER`, `PGPASSWORD` and so on, and `.pgpass`. Nothing else reads the environment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +13,10 @@ use sqlx::postgres::{PgConnectOptions, PgPool};
 
 const OPERATION: &str = "open";
 
-/// The longest name PostgreSQL keeps; it cuts off the rest without a word.
+/// The longest name that PostgreSQL keeps. It silently truncates longer names.
 const MAX_SCHEMA_BYTES: usize = 63;
 
-/// What of a URL is the driver's to read.
+/// The options of a URL that are passed to the driver.
 const OF_THE_DRIVER: [&str; 16] = [
     "sslmode",
     "ssl-mode",
@@ -37,69 +36,69 @@ const OF_THE_DRIVER: [&str; 16] = [
     "options",
 ];
 
-/// Where the store is and how it is used.
+/// The location and the settings of a store.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PostgresConfig {
     pub(crate) server: Server,
-    /// The schema that holds the tables: a store of its own. Any name of up to 63 bytes.
+    /// The schema that holds the tables. Each schema is a store of its own. Any name of up to 63
+    /// bytes.
     pub schema: String,
-    /// Whether the store is only looked at. Nothing is written then: no database, schema, table,
-    /// migration or row. Every piece of work is a transaction that the server itself lets only
-    /// read, and each call that would write is
-    /// [`Unsupported`](context_core::ErrorKind::Unsupported). `create` and `create_database` count
-    /// for nothing.
+    /// Whether to open the store without writing. Nothing is written then: no database, schema,
+    /// table, migration or row. All work runs in transactions that are read-only for the server
+    /// too, and each call that would write returns
+    /// [`Unsupported`](context_core::ErrorKind::Unsupported). `create` and `create_database` have
+    /// no effect.
     pub read_only: bool,
-    /// Whether to make the schema if there is none, and to bring an older one up to date. Without,
-    /// the role needs no more rights than to read and write the tables.
+    /// Whether to create the schema if it does not exist, and to upgrade an older one. If this is
+    /// false, the role needs only the rights to read and write the tables.
     pub create: bool,
-    /// Whether to make the database if there is none, which the role must be allowed to
-    /// (`CREATEDB`). Of no meaning without [`create`](Self::create), or with a pool of the
-    /// caller's.
+    /// Whether to create the database if it does not exist, which requires a role with `CREATEDB`.
+    /// It has no effect without [`create`](Self::create), or with a pool of the caller.
     pub create_database: bool,
-    /// How many connections there are at most, at least one. Of no meaning with a pool of the
-    /// caller's.
+    /// The maximum number of connections, at least one. It has no effect with a pool of the caller.
     pub connections: usize,
-    /// How long to wait for a free connection, and for the server to take a new one.
+    /// The longest wait for a free connection, and for the server to accept a new one.
     pub connect_timeout: Duration,
-    /// How long an operation may take in all, waiting for other writers included. Upkeep may take
-    /// longer.
+    /// The time limit of an operation, including the time it waits for other writers.
+    /// Maintenance may take longer.
     pub operation_timeout: Duration,
-    /// How many prepared statements a connection keeps; 0 for a pooler that gives each transaction
-    /// another connection. Of no meaning with a pool of the caller's.
+    /// The number of prepared statements that a connection keeps. Use 0 for a pooler that may use
+    /// another connection for each transaction. It has no effect with a pool of the caller.
     pub statement_cache: usize,
-    /// Whether the schema has full-text search. This is decided when the schema is made; none means
-    /// yes then, and whatever it is afterwards.
+    /// Whether the schema has full-text search. This is fixed when the schema is created. `None`
+    /// means yes in this case, and accepts an existing schema either way.
     pub full_text: Option<bool>,
-    /// Whether to work under row-level security.
+    /// Whether to use row-level security.
     pub row_security: bool,
-    /// Whether to use the extension pgvector where the server has it, and to make it known to the
-    /// database where the role may. Memories are then ranked by their vectors in the server, else
-    /// in the program, which gives the same answers.
+    /// Whether to use the extension pgvector if the server has it, and to create it in the database
+    /// if the role may. The vectors of memories are then ranked in the server, otherwise in the
+    /// program. The results are the same.
     pub pgvector: bool,
 }
 
-/// Whom to talk to.
+/// The server to connect to.
 #[derive(Clone)]
 pub(crate) enum Server {
-    /// Holds the password.
+    /// Contains the password.
     At(Box<PgConnectOptions>),
     Pool(PgPool),
 }
 
 impl PostgresConfig {
-    /// The store of schema `context` on the server that a URL of PostgreSQL names, such as
-    /// `postgres://role:password@host:5432/database?sslmode=verify-full`. Four connections; ten
-    /// seconds of patience for a connection, thirty for an operation.
+    /// Returns the configuration of a store in the schema `context` on the server of a PostgreSQL
+    /// URL, such as `postgres://role:password@host:5432/database?sslmode=verify-full`. The defaults
+    /// are four connections, a connect timeout of ten seconds, and an operation timeout of thirty
+    /// seconds.
     ///
     /// Options behind the `?` are those of the driver (`sslmode`, `sslrootcert`, `host`,
     /// `application_name`, …) and `schema=NAME`, `connections=N`, `connect_timeout_ms=N`,
     /// `operation_timeout_ms=N`, `statement_cache=N`, `create=true|false`,
     /// `create_database=true|false`, `full_text=on|off`, `row_security=on|off`, `pgvector=on|off`.
     ///
-    /// What the URL leaves out of server, role, password, database and TLS comes from the
-    /// environment (`PGHOST`, `PGPASSWORD`, `PGSSLMODE`, …) and from `.pgpass`, as for every client
-    /// of PostgreSQL.
+    /// If the URL omits the server, role, password, database or TLS mode, they are taken from the
+    /// environment (`PGHOST`, `PGPASSWORD`, `PGSSLMODE`, …) and from `.pgpass`, as in every
+    /// PostgreSQL client.
     ///
     /// ```
     /// use context_store_postgres::PostgresConfig;
@@ -128,7 +127,7 @@ impl PostgresConfig {
         } else {
             format!("{server}?{}", theirs.join("&"))
         };
-        // What the driver says of a bad URL may quote it, and with it the password.
+        // The driver's error for a bad URL may contain the URL, and thereby the password.
         let server = PgConnectOptions::from_str(&server)
             .map_err(|_| Error::invalid(OPERATION, "the url is not one of a PostgreSQL server"))?;
         let mut config = Self::of(Server::At(Box::new(server.disable_statement_logging())));
@@ -141,8 +140,7 @@ impl PostgresConfig {
                         Error::invalid(OPERATION, "bad value in the url").with("option", key)
                     );
                 }
-                // Behind a `?` that nobody escaped, the rest of a password looks like options, up
-                // to the @.
+                // After an unescaped `?`, the rest of a password up to the @ looks like options.
                 None if options.contains('@') => return Err(unknown()),
                 None => return Err(unknown().with("option", key)),
             }
@@ -151,11 +149,13 @@ impl PostgresConfig {
         Ok(config)
     }
 
-    /// The store of schema `context` on connections that the program already has. Nothing is
-    /// assumed of them and nothing is changed on them: every statement names the schema.
+    /// Returns the configuration of a store in the schema `context` that uses a pool of the caller.
+    /// The store assumes nothing about these connections and changes none of their settings,
+    /// because every statement names the schema.
     ///
-    /// The pool should be made with `test_before_acquire(false)` and a connection's options with
-    /// `disable_statement_logging()`: both cost time, and what is logged has ids in it.
+    /// The pool should be created with `test_before_acquire(false)`, and its connection options
+    /// with `disable_statement_logging()`. The test and the logging both cost time, and logged
+    /// statements contain ids.
     pub fn from_pool(pool: PgPool) -> Self {
         Self::of(Server::Pool(pool))
     }
@@ -177,8 +177,8 @@ impl PostgresConfig {
         }
     }
 
-    /// Sets what an option of a URL says. False if the value is none, nothing if the option is
-    /// none.
+    /// Applies an option of a URL. Returns `Some(false)` for an invalid value, and `None` for an
+    /// unknown option.
     fn set(&mut self, key: &str, value: &str) -> Option<bool> {
         let millis = || value.parse().ok().map(Duration::from_millis);
         let known = match key {
@@ -199,93 +199,93 @@ impl PostgresConfig {
         Some(known.is_some())
     }
 
-    /// The schema that holds the tables.
+    /// Sets the schema that holds the tables.
     #[must_use]
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
         self.schema = schema.into();
         self
     }
 
-    /// Whether the store is only looked at: nothing is made, brought up to date or written.
+    /// Sets whether to open the store without writing: nothing is created, upgraded or written.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Whether to make the schema and bring it up to date.
+    /// Sets whether to create the schema and to upgrade it.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Whether to make the database if there is none.
+    /// Sets whether to create the database if it does not exist.
     #[must_use]
     pub fn create_database(mut self, create: bool) -> Self {
         self.create_database = create;
         self
     }
 
-    /// How many connections there are at most.
+    /// Sets the maximum number of connections.
     #[must_use]
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// How long to wait for a connection.
+    /// Sets how long to wait for a connection.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long an operation may take.
+    /// Sets how long an operation may take.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout;
         self
     }
 
-    /// How many prepared statements a connection keeps. 0 behind PgBouncer in transaction mode,
-    /// unless it is of version 1.21 or later and set up to follow prepared statements.
+    /// Sets the number of prepared statements that a connection keeps. Use 0 behind PgBouncer in
+    /// transaction mode, unless its version is 1.21 or later and it is configured to track prepared
+    /// statements.
     #[must_use]
     pub fn statement_cache(mut self, statements: usize) -> Self {
         self.statement_cache = statements;
         self
     }
 
-    /// Whether a new schema has full-text search, which is kept up to date within every commit. A
-    /// schema that exists must be as is said here.
+    /// Sets whether a new schema has full-text search, whose index is updated within every commit.
+    /// An existing schema must match this setting.
     #[must_use]
     pub fn full_text(mut self, full_text: bool) -> Self {
         self.full_text = Some(full_text);
         self
     }
 
-    /// Whether to switch on PostgreSQL's row-level security for the tables of the schema, and to
-    /// tell the server in every transaction whose rows it is about. See the documentation of the
-    /// crate.
+    /// Sets whether to enable PostgreSQL's row-level security for the tables of the schema, and to
+    /// name the user in every transaction. See the documentation of the crate.
     #[must_use]
     pub fn row_security(mut self, row_security: bool) -> Self {
         self.row_security = row_security;
         self
     }
 
-    /// Whether to use the extension pgvector where the server has it.
+    /// Sets whether to use the extension pgvector if the server has it.
     #[must_use]
     pub fn pgvector(mut self, pgvector: bool) -> Self {
         self.pgvector = pgvector;
         self
     }
 
-    /// Whether what is missing may be made.
+    /// Whether missing objects may be created.
     pub(crate) fn may_create(&self) -> bool {
         self.create && !self.read_only
     }
 
-    /// Refuses what cannot be opened.
+    /// Rejects settings that no store can be opened with.
     pub(crate) fn check(&self) -> Result<()> {
         let name = self.schema.as_str();
         if name.is_empty()
@@ -305,7 +305,7 @@ impl PostgresConfig {
 }
 
 impl fmt::Debug for PostgresConfig {
-    /// Without the server, which the password is part of.
+    /// Leaves out the server, because it includes the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresConfig")
             .field("schema", &self.schema)
@@ -331,7 +331,7 @@ fn switch_of(value: &str) -> Option<bool> {
     }
 }
 
-/// A value of a URL without its percent signs.
+/// Decodes the percent-encoded bytes of a URL's value.
 fn decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.bytes();
@@ -393,7 +393,7 @@ mod properties {
 
     use super::*;
 
-    /// Parts of URLs in any order, and what is none; a password among them.
+    /// Generates parts of URLs in any order, and text that is not a URL. Some contain a password.
     fn urls() -> impl Strategy<Value = String> {
         let begin = prop::sample::select(vec![
             "postgres://",

@@ -1,4 +1,4 @@
-//! The database itself, made when a store is opened for the first time.
+//! Creation of the database when a store is opened for the first time.
 
 use context_core::{Error, ErrorKind};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -12,13 +12,13 @@ use crate::pool::quoted;
 /// Databases that every server has, unless somebody dropped them.
 const KNOWN: [&str; 2] = ["postgres", "template1"];
 
-/// The name of the database that a configuration asks for.
+/// Returns the name of the configured database.
 pub(crate) fn name(config: &PostgresConfig) -> Option<String> {
     let Server::At(options) = &config.server else { return None };
     Some(options.get_database().unwrap_or(options.get_username()).to_owned())
 }
 
-/// Makes the database of a configuration, unless somebody else was faster.
+/// Creates the configured database, unless somebody else creates it first.
 pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
     let Server::At(options) = &config.server else { return Ok(()) };
     let Some(name) = name(config) else { return Ok(()) };
@@ -36,8 +36,8 @@ pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
 
 async fn create_at(options: &PgConnectOptions, name: &str) -> Result<()> {
     let mut connection = connection(options).await?;
-    // The template that nobody is connected to: any other cannot be copied while somebody is. An
-    // identifier in quotes is all that is put into it.
+    // `template0` has no connections. Any other template cannot be copied while somebody is
+    // connected to it. Only a quoted identifier is inserted.
     let statement = format!("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'", quoted(name));
     let made = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await;
     connection.close().await?;
@@ -45,7 +45,7 @@ async fn create_at(options: &PgConnectOptions, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A connection to a database that is there.
+/// Returns a connection to a database that exists.
 async fn connection(options: &PgConnectOptions) -> Result<PgConnection> {
     let mut missing = None;
     for known in KNOWN {

@@ -1,22 +1,22 @@
-//! What can go wrong below the seam, and the one place where a driver's error becomes ours.
+//! Internal failures of the store, and their conversion to the store error.
 
 use std::fmt;
 
 use context_core::{Error, ErrorKind, Retry};
 use context_store_kit::pack::UnpackError;
 
-/// A failure inside the store, before it is known which operation of the seam it ends.
+/// A failure inside the store, before the failed operation is known.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Of the driver.
+    /// An error of the driver.
     Driver(sqlx::Error),
-    /// Already as the seam wants it.
+    /// An error that is already in its public form.
     Ours(Error),
-    /// The database holds what this program never wrote.
+    /// The database holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
-    /// No answer within the time the configuration allows.
+    /// There was no answer within the configured time.
     TimedOut,
-    /// A write through a handle that only reads.
+    /// A write through a read-only handle.
     ReadOnly,
 }
 
@@ -41,7 +41,7 @@ impl From<UnpackError> for Fault {
 }
 
 impl Fault {
-    /// The error of this operation.
+    /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
             Self::Ours(error) => error,
@@ -62,28 +62,28 @@ impl Fault {
         }
     }
 
-    /// Whether a unique index said no, or an append that came too late (it divides by zero then).
+    /// Whether a unique index rejected the statement, or an append found another head (such an
+    /// append divides by zero).
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
     }
 
-    /// Whether there is no database of that name.
+    /// Whether the database does not exist.
     pub(crate) fn is_no_database(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error).as_deref() == Some("3D000"))
     }
 
-    /// Whether a table has not the columns that ours of its name has.
+    /// Whether a table of this name has other columns than expected.
     pub(crate) fn is_other_table(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error).is_some_and(|code| code.starts_with("42") && code != "42501"))
     }
 
-    /// Whether somebody else has made the database, maybe at the same moment.
+    /// Whether the database exists already, possibly created at the same moment.
     pub(crate) fn is_made_already(&self) -> bool {
         matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("42P04" | "23505")))
     }
 
-    /// Whether the connection can be used for something else. After an error that the server
-    /// reported it can.
+    /// Whether the connection can be used again. It can after an error that the server reported.
     pub(crate) fn leaves_connection(&self) -> bool {
         match self {
             Self::Driver(sqlx::Error::Database(error)) => {
@@ -140,8 +140,7 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         }
         Some(_) => (Bug, Retry::Never, "a statement failed"),
         None => match &error {
-            // A socket without permission, an address that is none, a certificate that nobody
-            // trusts.
+            // A socket without permission, an invalid address, an untrusted certificate.
             sqlx::Error::Io(io)
                 if matches!(
                     io.kind(),
@@ -175,7 +174,7 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
     Error::new(kind, operation, message).with_retry(retry).with_source(Cause::of(&error))
 }
 
-/// What the driver said, without what it knows of the statement's values.
+/// The driver's error, without the values of the statement.
 struct Cause {
     text: String,
 }
@@ -207,7 +206,7 @@ impl fmt::Display for Cause {
 
 impl std::error::Error for Cause {}
 
-/// A cursor of another listing, or of nobody's making.
+/// Returns the error for a cursor that does not belong to this listing.
 pub(crate) fn bad_cursor(operation: &'static str) -> Error {
     Error::invalid(operation, "the cursor is not one of this listing")
 }
@@ -218,7 +217,7 @@ mod tests {
     use crate::PostgresConfig;
     use crate::pool::{Pool, Work};
 
-    /// What a server says with these codes is what callers are told.
+    /// Error codes of the server are converted to these kinds.
     #[tokio::test]
     async fn codes_of_the_server_are_kinds_of_ours() {
         use ErrorKind::{Bug, Corrupt, Timeout, Unavailable, Unsupported};

@@ -16,7 +16,7 @@ use crate::{seals, sql};
 
 const DAMAGED: &str = "a fragment is not what was written";
 
-/// The fragments in the order they were first put, each with its number.
+/// Returns the fragments in the order in which they were first stored, each with its number.
 pub(crate) async fn list(
     session: &mut Session<'_>,
     chat: i64,
@@ -25,7 +25,7 @@ pub(crate) async fn list(
     session.all(query).await?.into_iter().map(fragment).collect()
 }
 
-/// The fragments of a chat of this user.
+/// Returns the fragments of a chat of this user.
 pub(crate) async fn of(session: &mut Session<'_>, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
     let query = of_chat(session, sql::FRAGMENTS_OF, chat);
     let mut fragments = Vec::new();
@@ -50,7 +50,7 @@ fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
 }
 
-/// Puts each in the place of the one it replaces, or at the end.
+/// Stores each fragment in the place of the one it replaces, or at the end.
 pub(crate) async fn put(
     session: &mut Session<'_>,
     chat: i64,

@@ -1,4 +1,4 @@
-//! The seam of memories, each call handed to where it is done.
+//! The memory calls, each forwarded to its implementation.
 
 pub(crate) mod add;
 pub(crate) mod find;

@@ -1,9 +1,9 @@
-//! The versions of a schema: bringing an old one up to date, refusing one that is too new.
+//! Schema versions: upgrading old schemas and rejecting schemas that are too new.
 //!
-//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL
-//! that never changes once it was released, all that are due go to the server as one script in one
-//! transaction, and a schema that a newer program wrote is not touched. The record of what has run
-//! is a table as sqlx keeps it, so its tools can read it.
+//! Migrations only go forward. A migration is an SQL file that never changes once it is released.
+//! All pending migrations are sent as one script in one transaction. A schema of a newer program is
+//! not changed. The record of applied migrations is a table in sqlx's format, so its tools can read
+//! it.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ use crate::error::Result;
 use crate::pool::quoted;
 use crate::{sql, upgrade};
 
-/// The migrations by version. They are run with the schema as the search path, so they name tables
-/// alone.
+/// The migrations by version. They run with the schema as the search path, so they do not name the
+/// schema.
 const MIGRATIONS: [(i64, &str, &str); 7] = [
     (1, "init", include_str!("../migrations/0001_init.sql")),
     (2, "search", include_str!("../migrations/0002_search.sql")),
@@ -29,17 +29,17 @@ const MIGRATIONS: [(i64, &str, &str); 7] = [
     (CHECKSUMS, "checksums", include_str!("../migrations/0014_checksums.sql")),
 ];
 
-/// The version in which values have checksums, which are not made in SQL.
+/// The version that adds checksums to values, which SQL does not compute.
 const CHECKSUMS: i64 = 14;
 
-/// What row-level security adds, if it is wanted. It names every table there is.
+/// The statements that enable row-level security. They name every table.
 const ROW_SECURITY: &str = include_str!("../migrations/row_security.sql");
 
-/// The newest version this program knows.
+/// The newest schema version that this program knows.
 pub(crate) const KNOWN: i64 = MIGRATIONS[MIGRATIONS.len() - 1].0;
 
-/// Runs what is due. Under one lock for each schema, so of several processes one does it and the
-/// others find it done.
+/// Runs the pending migrations. Each schema has one lock, so of several processes one runs them and
+/// the others find them done.
 pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) -> Result<()> {
     let mut transaction = locked(connection, config).await?;
     let has_run = applied(&mut transaction).await?;
@@ -54,10 +54,10 @@ pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) 
         sqlx::query(sql::POLICIES_HERE).fetch_one(&mut *transaction).await?.try_get(0)?;
     let mut script = script(&known, has_run.len());
     if policies {
-        // The tables that are new have none yet.
+        // The new tables have no policies yet.
         script.push_str(ROW_SECURITY);
     }
-    // Files of this crate are all that is in it.
+    // The script consists of files of this crate only.
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut *transaction).await?;
     if !has_run.is_empty() && has_run.iter().all(|(version, _)| *version < CHECKSUMS) {
         upgrade::seal_all(&mut transaction).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn run(connection: &mut PgConnection, config: &PostgresConfig) 
     Ok(())
 }
 
-/// Gives every table its policy.
+/// Creates the policy of every table.
 pub(crate) async fn switch_on_row_security(
     connection: &mut PgConnection,
     config: &PostgresConfig,
@@ -79,7 +79,7 @@ pub(crate) async fn switch_on_row_security(
     Ok(())
 }
 
-/// Makes a table that not every server can have, with its policy if the others have theirs.
+/// Creates a table that not every server supports, with a policy if the other tables have one.
 pub(crate) async fn add_table(
     connection: &mut PgConnection,
     config: &PostgresConfig,
@@ -94,8 +94,8 @@ pub(crate) async fn add_table(
     Ok(())
 }
 
-/// The newest version of a record. It is ours if it begins with our first migration, as the file
-/// was.
+/// Returns the newest version of a record of migrations. The record belongs to this store if it
+/// begins with the first migration and its checksum.
 pub(crate) fn version(record: &[(i64, Vec<u8>)]) -> Result<i64, Error> {
     let known = known();
     let is = |(has, ours): (&(i64, Vec<u8>), &Migration)| {
@@ -112,7 +112,7 @@ pub(crate) fn version(record: &[(i64, Vec<u8>)]) -> Result<i64, Error> {
     Ok(newest)
 }
 
-/// The refusal of a schema that somebody else uses.
+/// Returns the error for a schema that another program uses.
 pub(crate) fn foreign() -> Error {
     let message = "the schema holds tables of another program, and is left as it is";
     Error::new(ErrorKind::Unsupported, "open", message)
@@ -130,7 +130,7 @@ fn known() -> Vec<Migration> {
     MIGRATIONS.into_iter().map(migration).collect()
 }
 
-/// The migrations but the first few, each with the note that it has run.
+/// Returns the script of all migrations but the first few, each with the statement that records it.
 fn script(known: &[Migration], has_run: usize) -> String {
     let mut script = String::new();
     if has_run == 0 {
@@ -148,7 +148,7 @@ fn script(known: &[Migration], has_run: usize) -> String {
     script
 }
 
-/// The versions that have run, oldest first, with what their files were like.
+/// Returns the applied versions, oldest first, with the checksums of their files.
 async fn applied(transaction: &mut Transaction<'_, Postgres>) -> Result<Vec<(i64, Vec<u8>)>> {
     let there: bool =
         sqlx::query(sql::MIGRATED_HERE).fetch_one(&mut **transaction).await?.try_get(0)?;
@@ -159,7 +159,7 @@ async fn applied(transaction: &mut Transaction<'_, Postgres>) -> Result<Vec<(i64
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// A transaction that nobody else has for the same schema, with the schema as its search path.
+/// Begins a transaction that holds the lock of the schema, with the schema as its search path.
 async fn locked<'a>(
     connection: &'a mut PgConnection,
     config: &PostgresConfig,
@@ -168,7 +168,7 @@ async fn locked<'a>(
     let hash = blake3::hash(config.schema.as_bytes());
     let key = i64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i]));
     let schema = quoted(&config.schema);
-    // A number and an identifier in quotes are all that is put into it.
+    // Only a number and a quoted identifier are inserted.
     let begin = format!(
         "SELECT pg_advisory_xact_lock({key}); SET LOCAL client_min_messages TO warning;
          CREATE SCHEMA IF NOT EXISTS {schema}; SET LOCAL search_path TO {schema}"
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::pool::{Pool, Work};
 
-    /// Every column, index and constraint of a schema, and the migrations it has had.
+    /// Selects every column, index and constraint of a schema, and its applied migrations.
     const LOOKS: &str = "SELECT format('%s.%s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
           concat_ws(' ', a.attnum, a.attnotnull, a.attidentity, a.attstorage, c.reloptions,
             (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum))) AS line
@@ -200,7 +200,7 @@ mod tests {
         sqlx::query_scalar(LOOKS).fetch_all(connection).await.unwrap()
     }
 
-    /// The driver's, with the first few files.
+    /// Returns the driver's migrator with the first few files.
     fn migrator(files: usize) -> Migrator {
         let mut migrator = Migrator::with_migrations(known().into_iter().take(files).collect());
         migrator.dangerous_set_table_name(sql::MIGRATIONS_TABLE);
@@ -208,8 +208,8 @@ mod tests {
         migrator
     }
 
-    /// One script for all that is due makes what the driver's migrator makes file by file, and
-    /// either goes on where the other has stopped.
+    /// One script for all pending migrations has the same result as the driver's migrator, which
+    /// runs file by file, and each can continue where the other stopped.
     #[tokio::test]
     async fn a_script_leaves_what_the_files_leave_one_by_one() {
         let Some(url) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else {

@@ -1,9 +1,9 @@
-//! Connections: a few that are kept, or those of a pool that the program has.
+//! Connections: a few that the store keeps, or those of a pool of the program.
 //!
-//! Not sqlx's pool unless the program brings one: it asks the server for a sign of life at every
-//! release. Here a connection is kept if what was done with it came to its end. One whose user went
-//! away in the middle is closed, which ends its transaction; one that turns out to be dead takes
-//! the idle ones with it, so that the next try finds a new one.
+//! sqlx's own pool is used only if the program provides one, because it pings the server at every
+//! release. Here a connection is kept if its work has ended. A connection whose future was dropped
+//! is closed, which ends its transaction. A broken connection also discards the idle ones, so that
+//! the next try opens a new one.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,12 +20,12 @@ use crate::config::{PostgresConfig, Server};
 use crate::error::{Fault, Result};
 use crate::sql;
 
-/// What a statement's parameters are bound to.
+/// A statement with its bound parameters.
 pub(crate) type Statement = Query<'static, Postgres, PgArguments>;
 
 pub(crate) struct Pool {
     source: Source,
-    /// The schema's name as it stands in front of a table's.
+    /// The quoted name of the schema with a dot, as it precedes the names of tables.
     prefix: String,
     connect_timeout: Duration,
     operation_timeout: Duration,
@@ -38,20 +38,20 @@ enum Source {
     Shared(PgPool),
 }
 
-/// What is going to be done with a connection.
+/// The work that a connection is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// One statement that reads.
     Read,
-    /// Several that read one state.
+    /// Several statements that read one state.
     Snapshot,
-    /// The same with statements of many loops, for which the server must not compile anything.
+    /// Several statements that read one state and have many loops, with JIT compilation disabled.
     Loops,
     /// One statement that writes.
     Append,
     /// A transaction that writes.
     Write,
-    /// Statements that read what belongs to no one user.
+    /// Statements that read data of no particular user.
     Look,
     /// Statements that write and run outside of transactions.
     Upkeep,
@@ -85,22 +85,22 @@ impl Pool {
         }
     }
 
-    /// Whether nothing may be written.
+    /// Whether the handle is read-only.
     pub(crate) fn read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Whether policies hold for what is done with the connections.
+    /// Whether row-level security applies to the connections.
     pub(crate) fn row_security(&self) -> bool {
         self.row_security
     }
 
-    /// Ends work that takes longer than an operation may.
+    /// Runs work, and returns an error if it takes longer than an operation may.
     pub(crate) async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         timeout(self.operation_timeout, work).await.unwrap_or(Err(Fault::TimedOut))
     }
 
-    /// A connection on which the work has begun. [`Session::end`] ends it.
+    /// Returns a connection on which the work has begun. [`Session::end`] ends the work.
     pub(crate) async fn begin(&self, work: Work, user: Option<&UserId>) -> Result<Session<'_>> {
         if self.read_only && work.writes() {
             return Err(Fault::ReadOnly);
@@ -135,8 +135,7 @@ impl Pool {
         })
     }
 
-    /// Closes the connections that are not in use, and gives out no more. A pool of the program's
-    /// stays as it is.
+    /// Closes the idle connections and opens no more. A pool of the program is not changed.
     pub(crate) async fn close(&self) -> Result<()> {
         let Source::Own { permits, .. } = &self.source else { return Ok(()) };
         permits.close();
@@ -153,14 +152,14 @@ impl Pool {
 
     fn idle(&self) -> Option<MutexGuard<'_, Vec<PgConnection>>> {
         match &self.source {
-            // A list of connections is sound in any state.
+            // The list of connections is valid even if a holder of the lock has panicked.
             Source::Own { idle, .. } => Some(idle.lock().unwrap_or_else(PoisonError::into_inner)),
             Source::Shared(_) => None,
         }
     }
 }
 
-/// A name as an identifier of SQL.
+/// Quotes a name as an SQL identifier.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -175,18 +174,18 @@ pub(crate) struct Session<'a> {
     pool: &'a Pool,
     held: Option<Held>,
     transaction: bool,
-    /// Whether all that was asked of the connection has been answered.
+    /// Whether every request on the connection has been answered.
     settled: bool,
     _permit: Option<SemaphorePermit<'a>>,
 }
 
 impl Session<'_> {
-    /// The schema's name as it stands in front of a table's.
+    /// Returns the quoted name of the schema with a dot, as it precedes the names of tables.
     pub(crate) fn prefix(&self) -> &str {
         &self.pool.prefix
     }
 
-    /// Whether policies hold for what is done.
+    /// Whether row-level security applies.
     pub(crate) fn row_security(&self) -> bool {
         self.pool.row_security
     }
@@ -198,9 +197,9 @@ impl Session<'_> {
         }
     }
 
-    /// A statement on the tables of the store's schema.
+    /// Returns a statement on the tables of the store's schema.
     pub(crate) fn query(&self, statement: &'static str) -> Statement {
-        // The only thing put into it is an identifier in quotes.
+        // Only a quoted identifier is inserted.
         sqlx::query(AssertSqlSafe(statement.replace('#', &self.pool.prefix)))
     }
 
@@ -212,7 +211,7 @@ impl Session<'_> {
         Ok(query.fetch_all(self.connection()).await?.into_iter().next())
     }
 
-    /// The only row of a statement that always has one.
+    /// Returns the only row of a statement that always has one.
     pub(crate) async fn only(&mut self, query: Statement) -> Result<PgRow> {
         Ok(query.fetch_one(self.connection()).await?)
     }
@@ -225,7 +224,7 @@ impl Session<'_> {
     async fn start(&mut self, work: Work, user: Option<&UserId>) -> Result<()> {
         let Pool { row_security, read_only, .. } = *self.pool;
         match work {
-            // The server itself then refuses what this program must not have asked for.
+            // The server then also rejects writes that this program must not have made.
             Work::Read | Work::Look if read_only => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Read if row_security => self.begin_with(sql::BEGIN_SNAPSHOT).await?,
             Work::Append if row_security => self.begin_with(sql::BEGIN_WRITE).await?,
@@ -248,10 +247,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Ends the work: commits it, or takes it back if it has failed.
+    /// Ends the work: commits it, or rolls it back if it failed.
     pub(crate) async fn end<T>(mut self, result: Result<T>) -> Result<T> {
         if result.as_ref().is_err_and(|fault| !fault.leaves_connection()) {
-            // What broke this one has most likely broken those that wait.
+            // The failure has most likely broken the idle connections too.
             drop(self.pool.idle().map(|mut idle| std::mem::take(&mut *idle)));
             return result;
         }

@@ -1,9 +1,8 @@
 //! Rounds of trajectories: writing a commit, listing, finding by message, removing.
 //!
-//! The usual commit is one statement, which compares how many commits the round has had and writes.
-//! Every other one locks the round's row before its first decision: what was written before, what
-//! somebody else was faster with, and changes of nodes whose columns cannot show all of them, which
-//! are written anew.
+//! The common commit is one statement, which compares the round's revision and writes. Every other
+//! commit locks the round's row before its first decision: a replay, a conflict with another
+//! writer, and changes of nodes whose columns cannot show the whole node, which are written again.
 
 pub(crate) mod calls;
 pub(crate) mod parts;
@@ -33,16 +32,16 @@ use crate::rounds::write::Draft;
 use crate::rows::text;
 use crate::sql::rounds as sql;
 
-/// How many rounds are removed in one transaction.
+/// The number of rounds removed in one transaction.
 const REMOVED_AT_ONCE: i64 = 100;
 
-/// Writes a commit as one statement. Nothing if that is not possible, or the round has had another
-/// number of commits.
+/// Writes a commit as one statement. Returns `None` if that is not possible, or if the round has
+/// another revision.
 pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Option<RecordOutcome>> {
     let commit = plan.commit;
     let create = commit.expected == 0;
     if create && pool.row_security() {
-        // The policies of other tables do not see a round that the same statement makes.
+        // The policies of other tables do not see a round that the same statement creates.
         return Ok(None);
     }
     let (mut draft, removed) = (Draft::new(), plan.gone());
@@ -66,7 +65,7 @@ pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Optio
     }
 }
 
-/// Edges, versions and messages.
+/// Adds edges, versions and messages.
 fn rest(draft: &mut Draft, plan: &Plan<'_>) -> Result<()> {
     let head = &plan.commit.head;
     draft.edges(head, &plan.edges)?;
@@ -78,7 +77,7 @@ fn rest(draft: &mut Draft, plan: &Plan<'_>) -> Result<()> {
     draft.messages(&head.round, plan.added.iter())
 }
 
-/// Writes a commit, or says why not, with the round locked.
+/// Writes a commit with the round locked, or returns the conflict.
 pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result<RecordOutcome> {
     let RoundCommit { expected, key, head, .. } = plan.commit;
     if *expected == 0 {
@@ -128,8 +127,8 @@ pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result
     }
 }
 
-/// The nodes of these numbers, without the head that they have, which may be that of a round that
-/// was just made.
+/// Returns the nodes of these numbers. The head in the result is not the stored one and may be that
+/// of a new round.
 async fn stored_nodes(
     session: &mut Session<'_>,
     head: &RoundHead,
@@ -180,7 +179,7 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Resul
     Ok(Page { items, next })
 }
 
-/// The head of a row of a listing.
+/// Reads the head from a row of a listing.
 fn listed(user: &UserId, row: &PgRow) -> Result<RoundHead> {
     const PROBLEM: &str = "the head of a round cannot be read";
     let (shown, exact) = (row.try_get(0)?, row.try_get(1)?);
@@ -196,7 +195,7 @@ fn listed(user: &UserId, row: &PgRow) -> Result<RoundHead> {
     head(shown, exact)
 }
 
-/// The nodes that stand for a message.
+/// Returns the nodes that are linked to a message.
 pub(crate) async fn of_message(
     session: &mut Session<'_>,
     user: &UserId,
@@ -216,7 +215,7 @@ pub(crate) async fn of_message(
     Ok(nodes)
 }
 
-/// Removes rounds, all of them in one transaction.
+/// Removes rounds in one transaction.
 pub(crate) async fn prune(session: &mut Session<'_>, prune: &RoundPrune) -> Result<RoundsPruned> {
     removed(session, prune, i64::MAX).await
 }

@@ -1,4 +1,4 @@
-//! Values as they are in rows and runs.
+//! Conversions of values in rows and runs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::error::{Fault, Result};
 
 pub(crate) const MISSING: &str = "messages of the chain are missing";
 
-/// A number of places as a length.
+/// Converts a number of places to a length.
 pub(crate) fn length(places: i64) -> Result<usize> {
     usize::try_from(places).map_err(|_| Fault::Corrupt("runs of messages overlap", None))
 }
 
-/// Bytes of a row, without copying them: the row stays alive as long as the bytes.
+/// Returns the bytes of a row without copying them. The bytes keep the row alive.
 pub(crate) fn blob(row: PgRow, column: usize) -> Result<Bytes> {
     struct Column(PgRow, usize);
 
@@ -32,18 +32,18 @@ pub(crate) fn blob(row: PgRow, column: usize) -> Result<Bytes> {
     Ok(Bytes::from_owner(Column(row, column)))
 }
 
-/// A text that is kept as bytes, since PostgreSQL's texts cannot hold a NUL.
+/// Reads a text that is stored as bytes, because PostgreSQL's text type cannot hold a NUL.
 pub(crate) fn text(row: &PgRow, column: usize) -> Result<&str> {
     utf8(row.try_get(column)?)
 }
 
-/// The same where there may be none.
+/// Reads an optional text that is stored as bytes.
 pub(crate) fn optional_text(row: &PgRow, column: usize) -> Result<Option<&str>> {
     row.try_get::<Option<&[u8]>, _>(column)?.map(utf8).transpose()
 }
 
-/// A text as a finding of the check names it, whether it can be read or not. What cannot is no
-/// longer what the row says.
+/// Reads a text for a finding of the check, even if it is not valid UTF-8. Invalid bytes are
+/// replaced.
 pub(crate) fn shown(row: &PgRow, column: usize) -> Result<Cow<'_, str>> {
     Ok(String::from_utf8_lossy(row.try_get(column)?))
 }
@@ -52,17 +52,17 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| Fault::Corrupt("a text is not UTF-8", None))
 }
 
-/// An id as it is in a row.
+/// Reads an id from a row.
 pub(crate) fn message_id(row: &PgRow, column: usize) -> Result<Option<MessageId>> {
     Ok(optional_text(row, column)?.map(MessageId::from))
 }
 
-/// Ids as an array to bind.
+/// Returns ids as an array to bind.
 pub(crate) fn ids<'a>(ids: impl Iterator<Item = &'a MessageId>) -> Vec<&'a [u8]> {
     ids.map(|id| id.as_str().as_bytes()).collect()
 }
 
-/// The `n`th node of a packed run, from 0.
+/// Returns the `n`th node of a packed run, from 0.
 pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
     let (_, rest) = pack::split_at(run, length(n)?)?;
     let (record, _) = pack::split_at(&rest, 1)?;
@@ -70,7 +70,7 @@ pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
     node.ok_or(Fault::Corrupt(MISSING, None))
 }
 
-/// What nodes weigh together.
+/// Returns the total weight of nodes.
 pub(crate) fn weight<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>) -> i64 {
     nodes.into_iter().fold(0, |sum: i64, node| sum.saturating_add_unsigned(node.weight()))
 }

@@ -1,5 +1,4 @@
-//! Opening a schema: what the server says of itself, which version the schema has, whether policies
-//! hold.
+//! Opening a schema: the version of the server, the version of the schema, and its policies.
 
 use context_core::store::Durability;
 use context_core::{Error, ErrorKind};
@@ -13,10 +12,10 @@ use crate::migrations::{self, KNOWN};
 use crate::pool::{Pool, Session, Work};
 use crate::sql;
 
-/// The oldest server the statements are written for.
+/// The oldest supported version of the server.
 const OLDEST_SERVER: i32 = 130_000;
 
-/// What was found out when the store was opened.
+/// Facts about the store that were read when it was opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) full_text: bool,
@@ -25,7 +24,7 @@ pub(crate) struct Facts {
     pub(crate) warning: Option<&'static str>,
 }
 
-/// Opens a store of this configuration.
+/// Opens a store with this configuration.
 pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts> {
     let work = if config.read_only { Work::Look } else { Work::Upkeep };
     let mut session = pool.begin(work, None).await?;
@@ -33,7 +32,7 @@ pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts>
     session.end(facts).await
 }
 
-/// Brings the schema up to date and says what the store is.
+/// Upgrades the schema and returns the facts about the store.
 pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> Result<Facts> {
     let query =
         session.query(sql::SERVER).bind(format!("{}{}", session.prefix(), sql::MIGRATIONS_TABLE));
@@ -74,8 +73,8 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
     Ok(Facts { full_text, pgvector, durability, warning })
 }
 
-/// The version of the store in the schema; nothing if the schema is empty, or there is none. A
-/// schema that another program uses is refused.
+/// Returns the version of the store in the schema, or `None` if the schema is empty or missing.
+/// Rejects a schema that another program uses.
 async fn version(session: &mut Session<'_>, row: &PgRow) -> Result<Option<i64>> {
     let (has_record, has_tables): (bool, bool) = (row.try_get(5)?, row.try_get(6)?);
     if !has_record {
@@ -87,14 +86,14 @@ async fn version(session: &mut Session<'_>, row: &PgRow) -> Result<Option<i64>> 
         rows => rows?,
     };
     let read = |row: &PgRow| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?));
-    // A record of other types is another program's as well.
+    // A migration table with other types belongs to another program too.
     let record: Vec<(i64, Vec<u8>)> =
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|_| migrations::foreign())?;
     Ok(Some(migrations::version(&record)?))
 }
 
-/// Sees to it that the policies are there if they are wanted, and that they are known of if they
-/// hold.
+/// Creates the policies if they are wanted. Returns an error if policies apply but are not
+/// configured.
 async fn row_security(
     session: &mut Session<'_>,
     config: &PostgresConfig,
@@ -117,7 +116,7 @@ async fn row_security(
     Ok(())
 }
 
-/// Looks at the settings that promises depend on.
+/// Reads the settings that durability depends on, and rejects unsupported servers.
 fn server(row: &PgRow) -> Result<(Durability, Option<&'static str>)> {
     let (version, encoding): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
     if version < OLDEST_SERVER {

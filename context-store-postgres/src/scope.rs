@@ -1,4 +1,4 @@
-//! Who may see what: every operation begins with the number of a chat that is the user's.
+//! Access control: every operation begins with the number of a chat that belongs to the user.
 
 use context_core::{ChatRef, Error};
 use sqlx::Row;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::pool::{Session, Statement};
 use crate::sql;
 
-/// The number of a chat of this user.
+/// Returns the number of a chat of this user.
 pub(crate) async fn chat_no(
     session: &mut Session<'_>,
     operation: &'static str,
@@ -17,7 +17,7 @@ pub(crate) async fn chat_no(
     numbered(session, operation, chat, sql::CHAT_NO).await
 }
 
-/// The same, and nobody else writes to the chat until the transaction ends.
+/// Returns the number of a chat and locks the chat until the transaction ends.
 pub(crate) async fn lock_chat(
     session: &mut Session<'_>,
     operation: &'static str,
@@ -26,8 +26,8 @@ pub(crate) async fn lock_chat(
     numbered(session, operation, chat, sql::LOCK_CHAT).await
 }
 
-/// The rows that a statement about a chat of this user gives; such a statement gives one at least
-/// if there is the chat.
+/// Returns the rows of a statement about a chat of this user. Such a statement returns at least one
+/// row if the chat exists.
 pub(crate) async fn rows_of_chat(
     session: &mut Session<'_>,
     operation: &'static str,
@@ -41,7 +41,7 @@ pub(crate) async fn rows_of_chat(
     Ok(rows)
 }
 
-/// A statement whose first parameters are a user and a chat of theirs.
+/// Returns a statement whose first parameters are a user and one of their chats.
 pub(crate) fn of_chat(session: &Session<'_>, statement: &'static str, chat: &ChatRef) -> Statement {
     let query = session.query(statement).bind(chat.user.as_str().as_bytes());
     query.bind(chat.chat.as_str().as_bytes())

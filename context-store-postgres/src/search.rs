@@ -1,4 +1,4 @@
-//! Full-text search: the index ranks, the messages say the rest.
+//! Full-text search: the index ranks the hits, the messages provide the rest.
 
 pub(crate) mod words;
 
@@ -19,14 +19,14 @@ use crate::{history::branches, sql};
 
 const OPERATION: &str = "search";
 
-/// A hit as the index has it.
+/// A hit of the index.
 struct Found {
     place: i64,
     score: f64,
     chat: ChatRef,
 }
 
-/// Reads one state of the store.
+/// Searches messages. All reads see one state of the store.
 pub(crate) async fn search(
     session: &mut Session<'_>,
     query: &SearchQuery,
@@ -57,7 +57,7 @@ pub(crate) async fn search(
     Ok(Page { items, next })
 }
 
-/// The hits of the page, and one more if there is one.
+/// Returns the hits of the page, and one more if there is one.
 async fn find(
     session: &mut Session<'_>,
     query: &SearchQuery,

@@ -1,16 +1,16 @@
-//! What columns show of texts and JSON that PostgreSQL does not take: something near to it, for
-//! people.
+//! Readable approximations of texts and JSON that PostgreSQL does not accept.
 //!
-//! Its texts hold no NUL. Its JSON may, as an escape, but whoever looks into such a value gets an
-//! error, as with half a surrogate pair; and its parser, which recurses, gives up on what is very
-//! deep. Whatever is shown otherwise is kept as it is elsewhere in the row.
+//! PostgreSQL's text type cannot hold a NUL. Its JSON type can hold an escaped NUL, but accessing
+//! such a value fails, and so does accessing half a surrogate pair. Its recursive JSON parser
+//! rejects very deep values. If the shown form differs from the value, the row stores the exact
+//! value elsewhere.
 
 use std::borrow::Cow;
 
-/// How deep JSON may be to be shown.
+/// The maximum depth of JSON that is shown.
 const MAX_DEPTH: usize = 256;
 
-/// A text as a column shows it.
+/// Returns the shown form of a text.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{2400}"))
@@ -19,7 +19,7 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON as a column shows it.
+/// Returns the shown form of JSON.
 pub(crate) fn json(json: &str) -> Cow<'_, str> {
     if is_deep(json) {
         return Cow::Borrowed("\"(too deep to be shown)\"");
@@ -50,7 +50,7 @@ pub(crate) fn json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The number of the escape that begins here, if it has one.
+/// Returns the UTF-16 code unit of the escape that begins here, if there is one.
 fn unit(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     u16::from_str_radix(digits, 16).ok()

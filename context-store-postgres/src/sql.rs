@@ -1,12 +1,12 @@
-//! Every statement of this store. A test prepares each against the schema.
+//! Every statement of this store. A test prepares each of them against the schema.
 //!
-//! Names stand for what the statement answers or does; who may see what is part of the statement:
-//! it starts from the user and the chat, or from a number that was found that way in the same
-//! transaction. A `#` in front of a table stands for the schema, whose name is only known when the
-//! store is opened.
+//! A statement is named after its answer or its effect. Access control is part of the statement: it
+//! begins with the user and the chat, or with a number that was found that way in the same
+//! transaction. A `#` before a table stands for the schema, whose name is known only when the store
+//! is opened.
 //!
-//! Whoever writes to a chat locks its row first, so writers of one chat come one after another and
-//! never wait for each other in a circle.
+//! Writers lock the row of the chat first, so writers of one chat run one after another and cannot
+//! deadlock.
 
 #[macro_use]
 mod appends;
@@ -17,9 +17,9 @@ mod counts;
 
 pub(crate) const MIGRATIONS_TABLE: &str = "context_migrations";
 
-// Outside of the schema.
+// Statements outside of the schema.
 pub(crate) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-/// The same for statements of which the planner believes that compiling them pays.
+/// For statements whose cost estimate would trigger JIT compilation, which does not pay off.
 pub(crate) const BEGIN_SNAPSHOT_UNCOMPILED: &str =
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit TO off";
 pub(crate) const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -28,13 +28,13 @@ pub(crate) const ROLLBACK: &str = "ROLLBACK";
 /// Followed by a table.
 pub(crate) const VACUUM: &str = "VACUUM";
 pub(crate) const VACUUM_FULL: &str = "VACUUM FULL";
-// With the schema as the search path, while it is brought up to date.
+// Run with the schema as the search path, during an upgrade.
 pub(crate) const MIGRATED_HERE: &str =
     "SELECT to_regclass(quote_ident(current_schema()) || '.context_migrations') IS NOT NULL";
-/// Those that have run; a migration that has not come to its end leaves no row.
+/// The applied versions. A migration that did not complete leaves no row.
 pub(crate) const VERSIONS_HERE: &str =
     "SELECT version, checksum FROM context_migrations ORDER BY version";
-/// Whether row-level security has been switched on, in a schema that may be empty.
+/// Whether row-level security is enabled, in a schema that may be empty.
 pub(crate) const POLICIES_HERE: &str = "SELECT coalesce((SELECT relrowsecurity FROM pg_class
     WHERE oid = to_regclass(quote_ident(current_schema()) || '.chat')), false)";
 pub(crate) const CREATE_MIGRATIONS: &str = "CREATE TABLE context_migrations (version bigint PRIMARY KEY,
@@ -68,7 +68,7 @@ macro_rules! summary {
     };
 }
 
-/// The first user behind one.
+/// The first user after another one.
 macro_rules! next_user {
     ($after:literal) => {
         concat!(
@@ -83,9 +83,10 @@ macro_rules! next_user {
     };
 }
 
-/// The best hits, better or newer than the hit of score $6 at $7. Phrase i has the text $2[i] and
-/// is looked for in the index by $3[i]; $1 is what finds all of them. Ranked by BM25 whose
-/// statistics are the user's: how rare a phrase is among a million messages of a hundred words.
+/// The best hits, after the hit with score $6 at place $7. Phrase i has the text $2[i] and is found
+/// in the index by $3[i], and $1 finds all phrases together. Hits are ranked by BM25 with
+/// statistics of the user: the frequency of a phrase among an assumed million messages of a hundred
+/// words.
 macro_rules! hits {
     ($with:expr, $from:expr) => {
         concat!(
@@ -117,34 +118,35 @@ macro_rules! hits {
 statements! {
     // The store.
     VERSIONS = "SELECT version, checksum FROM #context_migrations ORDER BY version";
-    /// What was decided, whether the tables have policies, and whether they hold for this role.
+    /// The settings fixed at creation, whether the tables have policies, and whether these apply to
+    /// this role.
     STORE = "SELECT s.full_text, c.relrowsecurity, row_security_active(c.oid)
         FROM #store s, pg_class c WHERE c.oid = to_regclass($1)";
-    /// What promises depend on, whether the schema has the table $1 of its versions, and whether
-    /// the schema $2 has any table, those of extensions excepted.
+    /// The settings that durability depends on, whether the schema has the table of migrations $1,
+    /// and whether the schema $2 has any table other than those of extensions.
     SERVER = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'),
         current_setting('synchronous_commit'), current_setting('fsync'), current_setting('full_page_writes'),
         to_regclass($1) IS NOT NULL,
         EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = to_regnamespace($2) AND NOT EXISTS (
           SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'))";
-    /// Whose rows the transaction is about: what the policies of row-level security look at.
+    /// Names the user of the transaction, which the policies of row-level security read.
     SET_USER = "SELECT set_config('context.user_id', encode($1, 'hex'), true)";
 
     // Chats.
     CHAT_NO = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2";
-    /// The same for whoever is going to write. Everything that is read afterwards stays as it is
-    /// until the end.
+    /// Locks a chat for writing. Everything that is read afterwards is unchanged until the
+    /// transaction ends.
     LOCK_CHAT = "SELECT no FROM #chat WHERE user_id = $1 AND id = $2 FOR NO KEY UPDATE";
     CHAT = "SELECT no, id, title, metadata, active, created_at, updated_at, amended, time_sum, active_sum FROM #chat WHERE user_id = $1 AND id = $2";
-    /// The number of the new chat; no row if there is one of that name.
+    /// The number of the new chat, or no row if the name exists.
     CREATE_CHAT = "INSERT INTO #chat (user_id, id, title, metadata, active, created_at, updated_at, minute, active_sum, time_sum, beside)
         VALUES ($1, $2, $3, $4, $5, $6, $6, $6::bigint / 60000000, $7, ~$6::bigint, 0) ON CONFLICT (user_id, id) DO NOTHING RETURNING no";
     LIST = concat!(summary!(), " FROM (
           SELECT * FROM #chat WHERE user_id = $1 AND minute <= $2::bigint / 60000000 AND (updated_at, no) < ($2, $3)
           ORDER BY minute DESC, updated_at DESC, no DESC LIMIT $4) c
         ORDER BY c.updated_at DESC, c.no DESC");
-    /// The next $2 users behind $1 who have a chat, a round of a trajectory or a memory: one look
-    /// into each index for each, however many they have.
+    /// The next $2 users after $1 who have a chat, a round of a trajectory or a memory. Each user
+    /// costs one lookup per index, however many rows they have.
     USERS = concat!("WITH RECURSIVE u (id) AS (SELECT ", next_user!("$1"), "
           UNION ALL SELECT ", next_user!("u.id"), " FROM u WHERE u.id IS NOT NULL)
         SELECT id FROM u WHERE id IS NOT NULL LIMIT $2");
@@ -152,7 +154,7 @@ statements! {
     ACTIVATE = "UPDATE #chat SET active = $2, active_sum = $3 WHERE no = $1";
     CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1,
         time_sum = int8xor(int8xor(time_sum, amended << 32), (amended + 1) << 32) WHERE no = $1";
-    /// Notes a write at $2.
+    /// Records a write at $2.
     TOUCH_CHAT = "UPDATE #chat SET updated_at = greatest(updated_at, $2), minute = greatest(updated_at, $2) / 60000000,
         time_sum = int8xor(int8xor(time_sum, updated_at), greatest(updated_at, $2)) WHERE no = $1";
     CHAT_SIZE = "SELECT
@@ -162,7 +164,7 @@ statements! {
         (SELECT coalesce(sum(octet_length(record)), 0)::bigint FROM #revision WHERE chat = c.no)
         FROM #chat c WHERE c.user_id = $1 AND c.id = $2";
 
-    // What goes with a chat, in this order; the rest goes with its row.
+    // Deletes the rows of a chat, in this order. The other rows are deleted by cascade.
     FORGET_RUNS_OF = "DELETE FROM #run r USING #branch b
         WHERE b.chat = $1 AND r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own";
     FORGET_BOUNDARIES_OF = "DELETE FROM #boundary r USING #branch b
@@ -177,15 +179,15 @@ statements! {
     BRANCH = "SELECT no, own, head FROM #branch WHERE chat = $1 AND name = $2";
     BRANCHES = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch
         WHERE chat = $1 AND name IS NOT NULL ORDER BY no";
-    /// The same, with the chat's active one; no row if there is no chat.
+    /// The branches of a chat with its active branch, or no row if the chat does not exist.
     BRANCHES_OF = "SELECT b.no, b.name, b.head, b.base, b.own, b.parent, b.created_at, b.chat, b.sum, c.active, c.active_sum
         FROM #chat c JOIN #branch b ON b.chat = c.no AND b.name IS NOT NULL
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY b.no";
     RENAME_BRANCH = "UPDATE #branch SET name = $2, sum = $3 || substring(sum FROM 5) WHERE no = $1";
-    /// The active branch of chat $1 is called $3, if it was called $2.
+    /// Renames the active branch of chat $1 from $2 to $3.
     RENAME_ACTIVE = "UPDATE #chat SET active = $3, active_sum = $4 WHERE no = $1 AND active = $2";
     UNNAME_BRANCH = "UPDATE #branch SET name = NULL, head = NULL, sum = $2 || substring(sum FROM 5) WHERE no = $1";
-    /// Gives its number, as the next ones that add something with a number.
+    /// Returns the number of the new row, like all statements that add a numbered row.
     CREATE_BRANCH = counted!("INSERT INTO #branch (chat, name, parent, base, own, head, created_at, sum)
         VALUES ($1, $2, $3, $4, 0, $5, $6, $7) RETURNING chat, no AS n");
     MOVE_BRANCH = "UPDATE #branch SET own = $2, head = $3 WHERE no = $1";
@@ -201,7 +203,7 @@ statements! {
     DELETE_BRANCH = counted!("DELETE FROM #branch WHERE no = $1 RETURNING chat, -no AS n");
     CHECKPOINT = "SELECT n.pos FROM #checkpoint c JOIN #node n ON n.chat = c.chat AND n.id = c.message
         WHERE c.chat = $1 AND c.name = $2";
-    /// A row without a name if a chat has none, as the next ones.
+    /// Returns a row of NULLs if the chat has no checkpoint.
     CHECKPOINTS = "SELECT k.name, k.message, k.created_at, k.sum FROM #chat c LEFT JOIN #checkpoint k ON k.chat = c.no
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.name";
     SET_CHECKPOINT = counted!("INSERT INTO #checkpoint (chat, name, message, created_at, sum) VALUES ($1, $2, $3, $4, $5)
@@ -216,7 +218,8 @@ statements! {
     APPEND_MERGING_WORDS = append!(merged_run!(), words_of_append!());
     ADD_RUNS = "INSERT INTO #run (pos, weight, data)
         SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[])";
-    /// The runs that begin at places from $1 to $2 become one, unless that is large.
+    /// Merges the runs that begin at places from $1 to $2, unless the merged run would be too
+    /// large.
     MERGE = concat!("WITH gone AS (
           DELETE FROM #run WHERE pos BETWEEN $1 AND $2 AND (
             SELECT sum(octet_length(data)) FROM #run WHERE pos BETWEEN $1 AND $2) <= ", merged_bytes!(), "
@@ -232,10 +235,10 @@ statements! {
         JOIN #node n ON n.chat = $1 AND n.id = i.id JOIN #branch b ON b.no = n.pos >> 32";
     /// The run that holds a place.
     RUN_AT = "SELECT pos, data FROM #run WHERE pos <= $1 ORDER BY pos DESC LIMIT 1";
-    /// The runs that hold these places.
+    /// Returns the runs that hold these places.
     RUNS_AT = "SELECT pos, data FROM #run WHERE pos IN (
         SELECT (SELECT max(r.pos) FROM #run r WHERE r.pos <= i.pos) FROM unnest($1::bigint[]) i (pos))";
-    /// A few runs from the one that holds $1 up to place $2.
+    /// A few runs, from the one that holds $1 up to place $2.
     RUNS_FROM = "SELECT pos, data FROM #run
         WHERE pos >= coalesce((SELECT max(pos) FROM #run WHERE pos <= $1), $1) AND pos <= $2 ORDER BY pos LIMIT 16";
     REWRITE_RUN = "UPDATE #run SET data = $2, weight = $3 WHERE pos = $1";
@@ -250,7 +253,7 @@ statements! {
         RETURNING chat, -no AS n");
     REVISIONS = "SELECT r.record, r.replaced_at, r.no FROM #chat c LEFT JOIN #revision r ON r.chat = c.no AND r.id = $3
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY r.no";
-    /// The branches a chain goes through, as places: where each piece begins and ends.
+    /// The pieces of a chain: the first and the last place of each.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
         SELECT no << 32, (no << 32) + own, parent FROM #branch WHERE chat = $1 AND name = $2
         UNION ALL
@@ -271,7 +274,7 @@ statements! {
            SELECT b.no, b.no << 32, p.parent, b.parent FROM piece p JOIN #branch b ON b.no = p.parent >> 32)",
         "#words w JOIN piece p ON p.no = w.pos >> 32 AND w.pos <= p.cut JOIN #branch b ON b.no = p.no AND b.chat = $9"
     );
-    /// How many of the messages at places $1 are found by other words than $2.
+    /// The number of messages at places $1 whose indexed words differ from $2.
     OTHER_LEXEMES = "SELECT count(*) FROM unnest($1::bigint[], $2::text[]) i (pos, lexemes)
         JOIN #words w ON w.pos = i.pos WHERE w.lexemes <> i.lexemes::tsvector";
     WORDS_OF = "SELECT pos, role, length, body FROM #words WHERE pos BETWEEN $1 AND $2";
@@ -304,10 +307,10 @@ statements! {
     REMOVE_FRAGMENT = counted!("DELETE FROM #fragment WHERE chat = $1 AND id = $2 RETURNING chat, -no AS n");
 
     // Maintenance.
-    /// The next chat of a user, with how many messages it has.
+    /// The next chat of a user, with its number of messages.
     CHAT_OF = "SELECT c.id, (SELECT coalesce(sum(own), 0)::bigint FROM #branch WHERE chat = c.no)
         FROM #chat c WHERE c.user_id = $1 ORDER BY c.no LIMIT 1";
-    /// Rows of a user, and rows that belong to nobody.
+    /// Counts the rows of a user and the rows that belong to no user.
     REMAINING = "SELECT (SELECT count(*) FROM #chat WHERE user_id = $1)
         + (SELECT count(*) FROM #node n WHERE NOT EXISTS (SELECT FROM #chat c WHERE c.no = n.chat AND c.user_id <> $1))
         + (SELECT count(*) FROM #run r WHERE NOT EXISTS (SELECT FROM #branch b JOIN #chat c ON c.no = b.chat
@@ -320,15 +323,16 @@ statements! {
     SIZE = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
         WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";
-    /// The decision made with the schema; a row that is lost says nothing.
+    /// The setting fixed when the schema was created. NULL if the row was lost.
     DECIDED = "SELECT bool_or(full_text) FROM #store";
-    /// Rows of chats that are not there: their tables, and the numbers of the chats.
+    /// Rows of chats that do not exist: their tables, and the numbers of the chats.
     STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
         of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ",
             of_no_chat!("fragment"), " UNION ALL ",
         of_no_chat!("blob_ref"), " UNION ALL ", of_no_chat!("stream"));
-    /// The rows that a chat says it has beside its messages and those it has, whether it is listed
-    /// where it was written to last, and how many keys of commits are not what was written.
+    /// The stored and the actual sum of a chat's rows other than messages, whether the chat is
+    /// listed at the time of its last write, and the number of commit keys that disagree with their
+    /// checksum.
     CHAT_BESIDE = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #fragment WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #revision WHERE chat = c.no)
@@ -346,7 +350,7 @@ statements! {
     STRAY_WORDS = "SELECT pos FROM #words r WHERE NOT EXISTS (
         SELECT FROM #branch b WHERE b.no = r.pos >> 32 AND r.pos & 4294967295 BETWEEN 1 AND b.own)";
     STRAY_NODES = "SELECT pos FROM #node n WHERE NOT EXISTS (SELECT FROM #chat c WHERE c.no = n.chat)";
-    /// Revisions of a chat, and whether there is a message they are of.
+    /// The revisions of a chat, and the place of the message of each, if it exists.
     ALL_REVISIONS = "SELECT r.record, r.id, n.pos, r.replaced_at FROM #revision r LEFT JOIN #node n ON n.chat = r.chat AND n.id = r.id
         WHERE r.chat = $1";
 }

@@ -1,4 +1,4 @@
-//! The store: the traits of the seam, each call handed to where it is done.
+//! The store: the store traits, each call forwarded to its implementation.
 
 use std::fmt;
 use std::path::Path;
@@ -30,11 +30,11 @@ use crate::{
     upkeep::erase,
 };
 
-/// A store in one schema of a PostgreSQL database. Keep it behind an `Arc`; every task may use it.
+/// A store in one schema of a PostgreSQL database. Keep it in an `Arc` to share it between tasks.
 pub struct PostgresStore(Shared);
 
-/// Implements the traits apart from [`PostgresStore`], so that `store.fragments()` can only mean
-/// one thing.
+/// The shared state. It implements the store traits in place of [`PostgresStore`], so that
+/// `store.fragments()` is not ambiguous.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     ends: Ends,
@@ -43,15 +43,15 @@ pub(crate) struct Shared {
 }
 
 impl PostgresStore {
-    /// Opens a store, making its database if there is none and bringing its schema up to date.
-    /// Several processes may open the same one at once. With
-    /// [`read_only`](PostgresConfig::read_only) nothing is made or written.
+    /// Opens a store, creates its database if it does not exist, and upgrades its schema. Several
+    /// processes may open the same store at once. With [`read_only`](PostgresConfig::read_only)
+    /// nothing is created or written.
     ///
-    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote
-    /// the schema or another one uses it, if a store of an older version is opened to read, if the
-    /// server is older than version 13 or its database is not encoded in UTF-8;
-    /// [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no store in the
-    /// schema, or no such database, and none may be made;
+    /// Returns [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program
+    /// wrote the schema, if another program uses it, if a store of an older version is opened
+    /// read-only, if the server is older than version 13, or if the database is not encoded in
+    /// UTF-8. Returns [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if the store or
+    /// the database does not exist and must not be created. Returns
     /// [`ErrorKind::Unavailable`](context_core::ErrorKind::Unavailable) if the server cannot be
     /// reached.
     pub async fn open(config: PostgresConfig) -> Result<Self> {
@@ -135,15 +135,15 @@ impl Store for PostgresStore {
         Some(&self.0)
     }
 
-    /// Closes the connections. One that is in use is closed when its operation ends. A pool that
-    /// was given stays open.
+    /// Closes the connections. A connection in use is closed when its operation ends. A pool of the
+    /// caller stays open.
     async fn close(&self) -> Result<()> {
         self.0.pool.close().await.map_err(|fault| fault.during("close"))
     }
 }
 
-/// Runs the body with a connection on which the work has begun, and names the operation in what
-/// goes wrong.
+/// Runs the body with a connection on which the work has begun, and adds the operation to its
+/// errors.
 macro_rules! work {
     ($shared:ident, $operation:literal, $work:expr, $user:expr, |$session:ident| $body:expr) => {{
         let work = async {

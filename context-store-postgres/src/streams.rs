@@ -1,8 +1,8 @@
-//! Streams: a row for what is known of each, and one for each chunk.
+//! Streams: one row for the metadata of each stream, and one row per chunk.
 //!
-//! What a call does to a stream is said by [`StoredStream`], but for an append that is at its
-//! place: that is one statement, which does the same. Whoever writes to a stream locks its row, and
-//! no more than that, so writers of one chat do not wait for each other.
+//! [`StoredStream`] defines the effect of each call. An append at the end of a stream is one
+//! statement with the same effect. A writer locks only the row of its stream, so writers of one
+//! chat do not wait for each other.
 
 pub(crate) mod calls;
 
@@ -27,7 +27,7 @@ use crate::sql::streams as sql;
 
 const MISSING: &str = "chunks of a stream are missing";
 
-/// A count as PostgreSQL counts.
+/// Converts a count to a PostgreSQL integer.
 fn stored(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -69,15 +69,15 @@ pub(crate) async fn claim(
     Ok(StreamOutcome::Applied(stream))
 }
 
-/// An append that is at its place, in one statement; nothing, and nothing is written, if it is
-/// anything else.
+/// Writes an append at the end of a stream in one statement. Returns `None` without writing if the
+/// append does not apply.
 pub(crate) async fn append_next(
     session: &mut Session<'_>,
     chat: &ChatRef,
     id: &StreamId,
     append: &StreamAppend,
 ) -> Result<Option<StreamOutcome>> {
-    // Nothing is at an offset that high, and whoever names one is refused.
+    // No stream reaches an offset that high, so such an append does not apply.
     let at = |n| stored(append.offset).saturating_add(n);
     let numbered = (0..).zip(&append.chunks);
     let chunks: Vec<Vec<u8>> =
@@ -108,7 +108,7 @@ pub(crate) async fn append_next(
     row.map(|row| Ok(StreamOutcome::Applied(stream_of(&row)?))).transpose()
 }
 
-/// What an append is that was not at its place.
+/// Decides the result of an append that does not apply at the end of the stream.
 pub(crate) async fn append(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -117,7 +117,7 @@ pub(crate) async fn append(
 ) -> Result<StreamOutcome> {
     let (no, mut stream) = lock(session, "append_stream", chat, id).await?;
     Ok(match stream.place(append) {
-        // It would become too large, or it is at its place by now.
+        // The stream would become too large, or the append applies by now.
         AppendPlace::Next => {
             stream.append(append)?;
             match append_next(session, chat, id, append).await? {
@@ -132,7 +132,7 @@ pub(crate) async fn append(
     })
 }
 
-/// A chunk in a column of a row.
+/// Reads a chunk from a column of a row.
 pub(crate) fn chunk(id: &StreamId, n: i64, row: PgRow, column: usize) -> Result<Bytes> {
     seals::open(
         seals::chunk(id, n),
@@ -141,7 +141,7 @@ pub(crate) fn chunk(id: &StreamId, n: i64, row: PgRow, column: usize) -> Result<
     )
 }
 
-/// Whether what is appended stands there already.
+/// Whether the appended chunks are stored already.
 async fn are_stored(
     session: &mut Session<'_>,
     id: &StreamId,
@@ -195,7 +195,7 @@ pub(crate) async fn reopen(
     Ok(StreamOutcome::Applied(stream))
 }
 
-/// A statement about a stream, by its chat's user, its chat and its id.
+/// Returns a statement about a stream, with user, chat and id as its first parameters.
 fn scoped(
     session: &Session<'_>,
     statement: &'static str,
@@ -206,7 +206,7 @@ fn scoped(
     query.bind(chat.chat.as_str().as_bytes()).bind(id.as_str().as_bytes())
 }
 
-/// A stream of the chat and its number, if there is one.
+/// Returns a stream of the chat and its number, if the stream exists.
 pub(crate) async fn find(
     session: &mut Session<'_>,
     operation: &'static str,
@@ -220,7 +220,8 @@ pub(crate) async fn find(
     no.map(|no| Ok((no, stream_of(&row)?))).transpose()
 }
 
-/// The same of one that must be there, and that nobody else writes to until the transaction ends.
+/// Returns a stream and its number, and locks it until the transaction ends. Returns a not-found
+/// error if it does not exist.
 async fn lock(
     session: &mut Session<'_>,
     operation: &'static str,
@@ -235,7 +236,7 @@ async fn lock(
     Ok((row.try_get(0)?, stream_of(&row)?))
 }
 
-/// A stream as it is in a row, behind its number.
+/// Reads a stream from a row, after its number.
 pub(crate) fn stream_of(row: &PgRow) -> Result<StoredStream> {
     let stream = unchecked(row, 1)?;
     if seals::stream(&stream) != row.try_get::<&[u8], _>(13)? {
@@ -250,7 +251,7 @@ pub(crate) fn stream_of(row: &PgRow) -> Result<StoredStream> {
     Ok(stream)
 }
 
-/// A stream as it is in a row from a column on, whatever its checksum is.
+/// Reads a stream from a row, beginning at a column, without comparing its checksum.
 pub(crate) fn unchecked(row: &PgRow, from: usize) -> Result<StoredStream> {
     let time = |column| {
         Ok::<_, Fault>(row.try_get::<Option<i64>, _>(from + column)?.map(Timestamp::from_micros))
@@ -271,7 +272,7 @@ pub(crate) fn unchecked(row: &PgRow, from: usize) -> Result<StoredStream> {
     Ok(stream)
 }
 
-/// Writes what a call has changed.
+/// Writes the changes of a call.
 async fn write(session: &mut Session<'_>, no: i64, stream: &StoredStream) -> Result<()> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
     let update = session
@@ -292,7 +293,7 @@ async fn write(session: &mut Session<'_>, no: i64, stream: &StoredStream) -> Res
     Ok(())
 }
 
-/// Reads chunks from an offset on, in the same state as what is said of the stream: one statement.
+/// Reads chunks from an offset on together with the metadata, in one statement.
 pub(crate) async fn read(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -323,7 +324,7 @@ pub(crate) async fn read(
     Ok(Some(StreamPart::new(stream, offset, chunks)))
 }
 
-/// A page of the streams of a chat.
+/// Returns one page of the streams of a chat.
 pub(crate) async fn list(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -352,7 +353,7 @@ pub(crate) async fn remove(
     Ok(remove_locked(session, lock).await?.streams > 0)
 }
 
-/// Removes what ended long ago, and what was left behind.
+/// Removes streams that ended long ago, and abandoned ones.
 pub(crate) async fn prune(session: &mut Session<'_>, prune: &StreamPrune) -> Result<StreamsPruned> {
     let chat = match &prune.chat {
         None => None,
@@ -368,13 +369,13 @@ pub(crate) async fn prune(session: &mut Session<'_>, prune: &StreamPrune) -> Res
     remove_locked(session, lock).await
 }
 
-/// Removes all streams of a chat that nobody else writes to.
+/// Removes all streams of a locked chat.
 pub(crate) async fn forget_chat(session: &mut Session<'_>, chat: i64) -> Result<()> {
     let lock = session.query(sql::LOCK_STREAMS_OF).bind(chat);
     remove_locked(session, lock).await.map(drop)
 }
 
-/// Removes the streams that a statement picks and locks.
+/// Removes the streams that a statement selects and locks.
 async fn remove_locked(session: &mut Session<'_>, lock: Statement) -> Result<StreamsPruned> {
     let mut pruned = StreamsPruned::default();
     let mut picked: Vec<i64> = Vec::new();
@@ -391,7 +392,7 @@ async fn remove_locked(session: &mut Session<'_>, lock: Statement) -> Result<Str
     Ok(pruned)
 }
 
-/// How many streams a user has.
+/// Returns the number of streams of a user.
 pub(crate) async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
     let query = session.query(sql::STREAMS_KEPT).bind(user.as_str().as_bytes());
     count(session.only(query).await?.try_get(0)?)

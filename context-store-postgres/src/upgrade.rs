@@ -1,6 +1,6 @@
-//! What the migration to checksums does that SQL cannot: every value gets its checksum, a few rows
-//! at a time, in the transaction of the migration. Rows that cannot be read stay as they are:
-//! whoever reads them is told.
+//! The part of the migration to checksums that SQL cannot do: every value gets its checksum, a few
+//! rows at a time, in the transaction of the migration. Rows that cannot be read stay as they are,
+//! and reading them later returns an error.
 
 use context_core::base::{BlobId, StreamId};
 use context_core::store::{Checkpoint, KeyOrder};
@@ -18,16 +18,16 @@ use crate::seals;
 use crate::sql::rounds;
 use crate::streams;
 
-/// How many rows are read at once.
+/// The number of rows read at once.
 const BATCH: i64 = 64;
 
-/// A table whose values get a checksum: its rows in the order of two numbers that name them.
+/// A table whose values get a checksum. Its rows are ordered by two numbers that identify them.
 struct Sealed<'a> {
     table: &'a str,
     column: &'static str,
-    /// A column, and an expression, which may always be the same.
+    /// A column, and an expression, which may be constant.
     key: [&'static str; 2],
-    /// What is read behind the key, and from where.
+    /// The columns read after the key, and the tables they come from.
     select: &'a str,
     from: &'a str,
     value: &'a (dyn Fn(&PgRow) -> Result<Vec<u8>> + Sync),
@@ -159,7 +159,7 @@ const TABLES: [Sealed<'static>; 12] = [
     },
 ];
 
-/// Gives all rows of the schema in the search path their checksums.
+/// Adds checksums to all rows of the schema in the search path.
 pub(crate) async fn seal_all(connection: &mut PgConnection) -> Result<()> {
     for table in &TABLES {
         table.seal(connection).await?;
@@ -170,7 +170,7 @@ pub(crate) async fn seal_all(connection: &mut PgConnection) -> Result<()> {
     checkpoints(connection).await
 }
 
-/// Rows of trajectories of one kind.
+/// Adds checksums to the rows of trajectories of one kind.
 async fn trajectories(connection: &mut PgConnection, what: i16, end: &str) -> Result<()> {
     const PROBLEM: &str = "a round cannot be read";
     let key = match what {
@@ -199,7 +199,7 @@ async fn trajectories(connection: &mut PgConnection, what: i16, end: &str) -> Re
 impl Sealed<'_> {
     async fn seal(&self, connection: &mut PgConnection) -> Result<()> {
         let Self { table, column, key: [first, second], select, from, .. } = *self;
-        // Constants of this file are all that is put into the statements.
+        // Only constants of this file are inserted.
         let read = format!(
             "SELECT t.{first}, {second}, {select} FROM {from}
              WHERE t.{first} >= $1 AND (t.{first}, {second}) > ($1, $2) ORDER BY 1, 2 LIMIT {BATCH}"
@@ -233,7 +233,7 @@ impl Sealed<'_> {
     }
 }
 
-/// Checkpoints are few, and have a column.
+/// Adds checksums to checkpoints, which are few and have a column for it.
 async fn checkpoints(connection: &mut PgConnection) -> Result<()> {
     let read = "SELECT chat, name, message, created_at FROM checkpoint";
     let (mut chats, mut names, mut sums) = (Vec::new(), Vec::new(), Vec::new());

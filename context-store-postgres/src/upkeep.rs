@@ -1,4 +1,4 @@
-//! What is done to a store as a whole: erasing a user, pruning.
+//! Operations on a whole store: erasing a user, pruning.
 
 pub(crate) mod erase;
 pub(crate) mod prune;

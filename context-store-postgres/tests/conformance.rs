@@ -1,4 +1,4 @@
-//! The store passes the conformance suite, each case in a schema of its own.
+//! Runs the conformance suite against the store, with one schema per case.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -17,16 +17,16 @@ struct Postgres {
     schemas: Arc<Mutex<Schemas>>,
 }
 
-/// Names of namespaces may be anything, so schemas are numbered.
+/// Numbered schemas for namespaces, whose names may hold any character.
 #[derive(Default)]
 struct Schemas {
-    /// All that this process has made, to be dropped at the end.
+    /// The schemas that this process has created, to be dropped at the end.
     made: Vec<String>,
     newest: HashMap<String, String>,
 }
 
 impl Schemas {
-    /// A schema of its own for a namespace that is opened anew.
+    /// Returns a new schema for a namespace that is opened for the first time.
     fn fresh(&mut self, namespace: &str) -> String {
         let schema = format!("conformance_{}_{}", std::process::id(), self.made.len());
         self.made.push(schema.clone());
@@ -75,7 +75,7 @@ impl Subject for Postgres {
 }
 
 impl Postgres {
-    /// Drops what was made. A child of the suite has made nothing.
+    /// Drops the created schemas. A child process of the suite has created none.
     async fn clean_up(&self) -> sqlx::Result<()> {
         let made = std::mem::take(&mut self.schemas.lock().expect("no holder panics").made);
         if made.is_empty() {

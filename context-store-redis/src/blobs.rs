@@ -1,7 +1,7 @@
-//! Blobs: bytes in pieces, once for each user, and references of chats to them.
+//! Blobs: bytes in pieces, stored once per user, and references from chats to them.
 //!
-//! All of a user's is in one place, that of the list of their chats, so that bytes and references
-//! change in one script and there is never a reference without its bytes:
+//! All blobs of a user are in one slot, together with the list of the user's chats. Bytes and
+//! references therefore change in one script, and there is never a reference without its bytes:
 //!
 //! ```text
 //! {USER}:blobs2       s<id> how many bytes, <n>:<id> the nth piece of them
@@ -9,13 +9,13 @@
 //! {USER}:referred     <holder>:<id>, in order
 //! ```
 //!
-//! A holder is a chat by its name, hashed, and its number, which no other chat ever gets. The chat
-//! itself is elsewhere, and no script reaches both. So a reference is made only while the list of
-//! the user has the chat, and when a chat is gone, its entry is taken from the list together with
-//! the references of all chats of that name. What a chat that expired has left behind goes when its
-//! entry is swept: by a listing, by pruning the blobs of all chats, by erasing the user, and bit by
-//! bit by creating others; until then it is counted in [`Blob::references`]. A chat of the same
-//! name has another number and sees none of it.
+//! A holder is a chat, named by the hash of its name and its number, which no other chat ever gets.
+//! The chat itself is in another slot, and no script reaches both. A reference is therefore added
+//! only while the chat is in the list of the user. When a chat is deleted, its entry is removed
+//! from the list together with the references of all chats of that name. References of an expired
+//! chat are removed together with its entry: by a listing, by pruning the blobs of all chats, by
+//! erasing the user, and a few at a time by creating other chats. Until then they count in
+//! [`Blob::references`]. A new chat of the same name has another number and does not see them.
 
 pub(crate) mod references;
 
@@ -38,10 +38,10 @@ use crate::seals;
 use crate::shared::Shared;
 use crate::upkeep::sweep::sweep_all;
 
-/// How many bytes a piece has; the scripts know it as well. Part of the layout: it must never
-/// change.
+/// The size of a piece in bytes, which the scripts use as well. It is part of the layout and must
+/// never change.
 pub(crate) const PIECE: usize = 256 << 10;
-/// Larger bytes are only sent once it is known that the user does not keep them.
+/// Larger blobs are sent only after the server has said that the user does not have the bytes.
 const SENT_UNASKED: usize = 64 << 10;
 
 const DAMAGED: &str = "a blob is not what its name says";
@@ -99,7 +99,7 @@ impl BlobStore for Shared {
     }
 }
 
-/// A script about the blobs of a chat that is there, with what it needs to know of the chat.
+/// Returns a call of a script about the blobs of an existing chat, with the chat's parameters.
 async fn of_chat<'a>(
     shared: &Shared,
     operation: &'static str,
@@ -112,7 +112,7 @@ async fn of_chat<'a>(
     Ok(call)
 }
 
-/// The number of a chat that is there.
+/// Returns the number of a chat, or a not-found error.
 async fn number(shared: &Shared, operation: &'static str, chat: &ChatRef) -> Result<u64> {
     let edition = cmd("HGET").arg(shared.keys.chat(chat)).arg("o").clone();
     let edition: Option<Vec<u8>> = shared.connection.run(&edition).await?;
@@ -122,7 +122,8 @@ async fn number(shared: &Shared, operation: &'static str, chat: &ChatRef) -> Res
 async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     const OPERATION: &str = "put_blob";
     if shared.ttl > 0 {
-        // As every write, and before it: that a chat lives longer than it must does no harm.
+        // Like every write, this restarts the time to live, before the blob is written. It does no
+        // harm if the chat lives longer than needed.
         let put_off = cmd("PEXPIRE").arg(shared.keys.chat(chat)).arg(shared.ttl).clone();
         let _there: bool = shared.connection.run(&put_off).await?;
     }
@@ -146,10 +147,10 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     }
 }
 
-/// What scripts answer when there is something to be known of.
+/// The code with which scripts answer that they return a blob.
 const REFERRED: u64 = 2;
 
-/// The answer of a script that begins it with 0 if the chat is gone.
+/// Reads the answer of a script, which begins with 0 if the chat does not exist.
 fn answer(operation: &'static str, chat: &ChatRef, value: Value) -> Result<Reply> {
     match &value {
         Value::Array(items) if items.first() == Some(&Value::Int(0)) => {
@@ -159,7 +160,7 @@ fn answer(operation: &'static str, chat: &ChatRef, value: Value) -> Result<Reply
     }
 }
 
-/// What is known of a blob, and the pieces of a range.
+/// Returns the metadata of a blob, and the pieces of a range.
 async fn find(
     shared: &Shared,
     operation: &'static str,
@@ -168,7 +169,7 @@ async fn find(
     range: &Range<u64>,
     at: Option<Timestamp>,
 ) -> Result<Option<(Blob, Vec<Bytes>)>> {
-    // Without a time the script only reads.
+    // The script writes only if it is given a time.
     let at = at.filter(|_| !shared.connection.read_only());
     let mut call = of_chat(shared, operation, &BLOB_READ, chat).await?;
     call.arg(id.to_string())
@@ -189,12 +190,12 @@ async fn find(
     Ok(Some((blob, pieces)))
 }
 
-/// The field of a piece.
+/// Returns the field of a piece.
 pub(crate) fn piece_field(n: u64, id: &BlobId) -> String {
     format!("{n}:{id}")
 }
 
-/// Reads a range. Of the whole it is certain that it is what was put.
+/// Reads a range. If the range is the whole blob, the bytes are compared with its id.
 async fn read(
     shared: &Shared,
     chat: &ChatRef,
@@ -217,7 +218,7 @@ async fn read(
     Ok(Some(bytes))
 }
 
-/// The range that these pieces hold. Bytes of one piece are not copied.
+/// Returns the range of bytes that these pieces hold. A range within one piece is not copied.
 fn cut(mut pieces: Vec<Bytes>, range: &Range<u64>) -> Result<Bytes> {
     if range.is_empty() {
         return Ok(Bytes::new());
@@ -264,7 +265,7 @@ async fn list(
     Ok(Page { items, next })
 }
 
-/// A blob as scripts answer it.
+/// Reads a blob from the answer of a script.
 fn blob_of(reply: &mut Reply) -> Result<Blob> {
     let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| broken());
     let id = text(reply.bytes()?)?.parse().map_err(|_| broken())?;
@@ -288,7 +289,7 @@ fn broken() -> Fault {
     Fault::Corrupt("a reference to a blob cannot be read", None)
 }
 
-/// Drops references of a chat: to one blob, or those used then or before.
+/// Removes references of a chat: the one to a blob, or those last used at a time or before.
 async fn drop_of_chat(
     shared: &Shared,
     operation: &'static str,

@@ -1,5 +1,5 @@
-//! The check of the whole store: every chat's hash as it is at one moment, field by field, and its
-//! graph.
+//! The check of the whole store: the hash of every chat is read at one moment, and each field and
+//! the graph are checked.
 
 pub(crate) mod blobs;
 pub(crate) mod memories;
@@ -35,7 +35,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
         let hash: HashMap<Vec<u8>, Vec<u8>> =
             shared.connection.run(cmd("HGETALL").arg(&key[..])).await?;
         if hash.is_empty() {
-            // Deleted or expired meanwhile.
+            // The chat was deleted or has expired meanwhile.
             continue;
         }
         report.chats += 1;
@@ -71,12 +71,12 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
     Ok(report)
 }
 
-/// A key as a finding names it, where what is under it does not say whose it is.
+/// Returns the name of a key for a finding whose content does not name its owner.
 fn key(key: &[u8]) -> String {
     format!("key {}", key.escape_ascii())
 }
 
-/// Whether a chat has its entry, unless it was deleted since it was looked at.
+/// Whether a chat is listed, unless it was deleted since it was read.
 async fn is_listed(shared: &Shared, chat: &ChatRef, number: u64) -> Result<bool> {
     let entry = cmd("ZSCORE").arg(shared.keys.chats(&chat.user)).arg(chat.chat.as_str()).clone();
     let entry: Option<f64> = shared.connection.run(&entry).await?;
@@ -91,7 +91,7 @@ async fn is_listed(shared: &Shared, chat: &ChatRef, number: u64) -> Result<bool>
     })
 }
 
-/// A chat whose fields are taken out as they are understood; what is left belongs to nothing.
+/// A chat whose fields are removed as they are checked. Fields that remain belong to nothing.
 struct Checked<'a> {
     fields: HashMap<Vec<u8>, Bytes>,
     report: &'a mut CheckReport,
@@ -111,7 +111,7 @@ impl Checked<'_> {
         self.take(field).ok_or_else(broken)
     }
 
-    /// Checks all of it, and returns the number of the chat.
+    /// Checks the whole chat and returns its number.
     fn check(&mut self) -> Result<u64> {
         let about = About::read(&self.need("m")?)?;
         self.chat = Some(about.chat.clone());
@@ -183,7 +183,7 @@ impl Checked<'_> {
         Ok(edition.number)
     }
 
-    /// Where a piece ends that has a name.
+    /// Returns the end of a piece that has a name.
     fn tip(&mut self, piece: &Piece) -> Result<Option<Tip>> {
         let Some(name) = &piece.name else { return Ok(None) };
         let tip = self
@@ -196,7 +196,7 @@ impl Checked<'_> {
         Ok(Some(tip))
     }
 
-    /// A piece, apart from its messages.
+    /// Checks a piece, except for its messages.
     fn piece(&mut self, piece: &Piece, shape: &Shape) -> Result<()> {
         let about = format!("branch {}", piece.no);
         if self.take(&fields::piece(piece.no)).as_deref() != Some(&piece.write()) {
@@ -213,7 +213,7 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// The messages of a piece, as far as its runs follow each other without a gap.
+    /// Returns the messages of a piece, as long as its runs follow each other without a gap.
     fn nodes(&mut self, piece: u64, own: u64) -> Result<Vec<Arc<Node>>> {
         let mut nodes: Vec<Arc<Node>> = Vec::new();
         while (nodes.len() as u64) < own {
@@ -237,7 +237,7 @@ impl Checked<'_> {
         Ok(nodes)
     }
 
-    /// What is filed of a message. Returns how many bytes its revisions have.
+    /// Checks the fields of a message. Returns the number of bytes of its revisions.
     fn message(&mut self, node: &Node, place: Place) -> Result<u64> {
         let about = format!("message {}", node.id);
         let filed = self.take(&fields::id(&node.id));
@@ -257,7 +257,7 @@ impl Checked<'_> {
         Ok(bytes)
     }
 
-    /// Fragments, streams and keys; then nothing may be left.
+    /// Checks fragments, streams and commit keys. No other field may then remain.
     fn rest(&mut self) -> Result<()> {
         let listed = self.take("x");
         for entry in Listed::read(listed.as_ref())?.list {

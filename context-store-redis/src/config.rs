@@ -1,4 +1,4 @@
-//! How a store is opened. Reads no environment and no file.
+//! The configuration of the store. Nothing is read from the environment or from files.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,46 +6,46 @@ use std::time::Duration;
 use context_core::{Error, Result};
 
 const OPERATION: &str = "open";
-/// What keys begin with unless said otherwise.
+/// The default prefix of keys.
 const PREFIX: &str = "context:";
-/// The longest prefix, in bytes.
+/// The maximum length of the prefix, in bytes.
 const MAX_PREFIX_BYTES: usize = 256;
 
-/// Where the server is and how chats are kept there.
+/// The address of the server and the settings of a store.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisConfig {
     /// The server, or nodes of a cluster from which the others are found: `redis://`, `rediss://`
-    /// (with the feature `tls`) or `unix://`, each with what the driver knows of user, password,
+    /// (with the feature `tls`) or `unix://`, each with the driver's syntax for user, password,
     /// database and protocol.
     pub nodes: Vec<String>,
     /// Whether these are nodes of a cluster (with the feature `cluster`).
     pub cluster: bool,
-    /// What every key begins with: stores with different prefixes know nothing of each other. Has
-    /// no braces, which say in a cluster where a key belongs.
+    /// The prefix of every key. Stores with different prefixes are independent of each other. The
+    /// prefix must not have braces, which determine the slot of a key in a cluster.
     pub prefix: String,
-    /// Whether the store is only looked at. No key is written then, also none that counts handles
-    /// or notes the use of a blob, and each call that would write is
+    /// Whether to open the store without writing. No key is written then, not even those that count
+    /// handles or hold the time of use of a blob, and each call that would write returns
     /// [`Unsupported`](context_core::ErrorKind::Unsupported).
     pub read_only: bool,
-    /// Whether to make the store if there is none. Without, that is
-    /// [`NotFound`](context_core::ErrorKind::NotFound), and one of an older version is brought up
-    /// to date all the same.
+    /// Whether to create the store if it does not exist. If this is false, opening a missing store
+    /// returns [`NotFound`](context_core::ErrorKind::NotFound), but a store of an older version is
+    /// still upgraded.
     pub create: bool,
-    /// How long a chat, or a round of a trajectory, is kept after it was last written to, by the
-    /// clock of the server; for ever if not said. Each goes whole. Memories are kept until they are
-    /// forgotten, whatever this says.
+    /// The time that a chat, or a round of a trajectory, is kept after its last write, by the clock
+    /// of the server. `None` keeps it forever. Each expires as a whole. Memories are kept until
+    /// they are forgotten, whatever this setting.
     pub chat_ttl: Option<Duration>,
-    /// How long to wait for an answer. It has to be enough for the largest chat that is read at
+    /// The longest wait for a response. It must be long enough for the largest chat that is read at
     /// once.
     pub response_timeout: Duration,
-    /// How long to wait for a connection.
+    /// The longest wait for a connection.
     pub connection_timeout: Duration,
 }
 
 impl RedisConfig {
-    /// The store on this server: keys begin with `context:`, chats are kept for ever, 30 seconds of
-    /// patience for an answer and five for a connection.
+    /// Returns the configuration of a store on this server: keys begin with `context:`, chats never
+    /// expire, the response timeout is 30 seconds and the connection timeout five.
     pub fn new(node: impl Into<String>) -> Self {
         Self {
             nodes: vec![node.into()],
@@ -59,18 +59,18 @@ impl RedisConfig {
         }
     }
 
-    /// The store on the cluster that these nodes belong to.
+    /// Returns the configuration of a store on the cluster of these nodes.
     pub fn cluster(nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let nodes = nodes.into_iter().map(Into::into).collect();
         Self { nodes, cluster: true, ..Self::new("") }
     }
 
-    /// Reads `redis://…`, `rediss://…` or `unix://…`; a cluster is
-    /// `redis+cluster://HOST:PORT,HOST:PORT` (or `rediss+cluster://`), or several addresses with a
-    /// comma between. Options behind a `?`, separated by `&`: `prefix=TEXT`, `create=true|false`,
-    /// `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and those of the driver:
-    /// `protocol=resp2|resp3`, and `db=N`, `user=NAME`, `pass=PASSWORD` of a Unix socket. Any other
-    /// is refused.
+    /// Parses `redis://…`, `rediss://…` or `unix://…`. A cluster is
+    /// `redis+cluster://HOST:PORT,HOST:PORT` (or `rediss+cluster://`), or several addresses
+    /// separated by commas. Options behind a `?`, separated by `&`: `prefix=TEXT`,
+    /// `create=true|false`, `chat_ttl_s=N`, `response_timeout_ms=N`, `connection_timeout_ms=N`, and
+    /// those of the driver: `protocol=resp2|resp3`, and `db=N`, `user=NAME`, `pass=PASSWORD` of a
+    /// Unix socket. Any other option is rejected.
     ///
     /// ```
     /// use std::time::Duration;
@@ -112,8 +112,7 @@ impl RedisConfig {
                     of_driver.push(option);
                     Some(())
                 }
-                // Behind a `?` that nobody escaped, the rest of a password looks like options, up
-                // to the @.
+                // After an unescaped `?`, the rest of a password up to the @ looks like options.
                 _ if options.contains('@') => return Err(unknown()),
                 _ => return Err(unknown().with("option", key)),
             };
@@ -130,55 +129,55 @@ impl RedisConfig {
         Ok(config)
     }
 
-    /// What every key begins with.
+    /// Sets the prefix of every key.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Whether the store is only looked at: no key is written.
+    /// Sets whether to open the store without writing any key.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Whether to make the store if there is none.
+    /// Sets whether to create the store if it does not exist.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// How long a chat or a round is kept after it was last written to.
+    /// Sets how long a chat or a round is kept after its last write.
     #[must_use]
     pub fn chat_ttl(mut self, ttl: Duration) -> Self {
         self.chat_ttl = Some(ttl);
         self
     }
 
-    /// How long to wait for an answer.
+    /// Sets how long to wait for a response.
     #[must_use]
     pub fn response_timeout(mut self, timeout: Duration) -> Self {
         self.response_timeout = timeout;
         self
     }
 
-    /// How long to wait for a connection.
+    /// Sets how long to wait for a connection.
     #[must_use]
     pub fn connection_timeout(mut self, timeout: Duration) -> Self {
         self.connection_timeout = timeout;
         self
     }
 
-    /// The time to live in milliseconds; 0 for none.
+    /// Returns the time to live in milliseconds, or 0 for none.
     pub(crate) fn ttl_millis(&self) -> u64 {
         self.chat_ttl.map_or(0, |ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// Refuses what cannot be opened. No address is ever part of the refusal: it may hold a
-    /// password.
+    /// Rejects settings that no store can be opened with. The error never contains an address,
+    /// which may hold a password.
     pub(crate) fn check(&self) -> Result<()> {
         const SCHEMES: [&str; 6] =
             ["redis://", "rediss://", "unix://", "redis+unix://", "valkey://", "valkeys://"];
@@ -200,7 +199,7 @@ impl RedisConfig {
         if self.prefix.contains(['{', '}']) {
             return Err(Error::invalid(OPERATION, "the prefix must not have braces"));
         }
-        // A server takes milliseconds as a signed number and adds its clock to it.
+        // The server stores milliseconds as a signed number and adds its clock to it.
         if self.chat_ttl.is_some() && !(1..=u64::MAX >> 8).contains(&self.ttl_millis()) {
             return Err(Error::invalid(
                 OPERATION,
@@ -214,7 +213,7 @@ impl RedisConfig {
     }
 }
 
-/// Addresses say where passwords are, so they are not shown.
+/// Addresses contain passwords, so they are not shown.
 impl fmt::Debug for RedisConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisConfig")
@@ -230,7 +229,7 @@ impl fmt::Debug for RedisConfig {
     }
 }
 
-/// The nodes of one url: user and password stand before the first and hold for all.
+/// Returns the nodes of one URL. User and password precede the first node and apply to all.
 fn nodes_of(scheme: &str, nodes: &str) -> Vec<String> {
     let (login, hosts) = match nodes.rsplit_once('@') {
         Some((login, hosts)) => (format!("{login}@"), hosts),
@@ -239,7 +238,7 @@ fn nodes_of(scheme: &str, nodes: &str) -> Vec<String> {
     hosts.split(',').map(|host| format!("{scheme}://{login}{}", host.trim())).collect()
 }
 
-/// Whether an option is the driver's to read.
+/// Whether an option is read by the driver.
 fn of_the_driver(option: &str, addresses: &str) -> bool {
     let socket = addresses.starts_with("unix://") || addresses.starts_with("redis+unix://");
     option == "protocol" || socket && matches!(option, "db" | "user" | "pass")
@@ -287,8 +286,8 @@ mod tests {
         refused("redis://ada:secret@x/1?prefix=p&chat_ttl=60", Some("chat_ttl"));
         refused("redis+cluster://:secret@a:1,b:2?read_from=replica", Some("read_from"));
         refused("redis://a:1,redis://b:2?sslmode=require", Some("sslmode"));
-        // A password that is given as if it were an option is not repeated, nor is one with an
-        // unescaped `?`.
+        // A password that is given like an option is not repeated, nor is one after an unescaped
+        // `?`.
         refused("redis://x?password=secret", Some("password"));
         refused("redis://x?pass=secret", Some("pass"));
         refused("redis://x?sslpassword=s%65cret&secret", Some("sslpassword"));
@@ -325,7 +324,7 @@ mod properties {
 
     use super::*;
 
-    /// Parts of URLs in any order, and what is none; a password among them.
+    /// Generates parts of URLs in any order, and text that is not a URL. Some contain a password.
     fn urls() -> impl Strategy<Value = String> {
         let begin = prop::sample::select(vec![
             "redis://",

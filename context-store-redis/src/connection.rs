@@ -1,4 +1,4 @@
-//! The way to the server, which is one connection or those of a cluster.
+//! The connection to the server or to the nodes of a cluster.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,12 +12,11 @@ use redis::{
 use crate::config::RedisConfig;
 use crate::error::{Fault, Result};
 
-/// A connection that is shared and comes back by itself. Calls of many tasks travel on it one
-/// behind the other.
+/// A shared connection that reconnects by itself. The calls of many tasks are pipelined on it.
 #[derive(Clone)]
 pub(crate) struct Connection {
     link: Link,
-    /// Whether commands and scripts that write are refused instead of sent.
+    /// Whether commands and scripts that write are rejected instead of sent.
     read_only: bool,
 }
 
@@ -28,8 +27,8 @@ enum Link {
     Cluster(redis::cluster_async::ClusterConnection),
 }
 
-/// One connection, of which there is a new one once nothing is heard on it any more: the driver
-/// itself begins anew only when it is told that a connection is gone.
+/// A connection that is replaced after a timeout. The driver itself only reconnects when it is told
+/// that the connection is closed.
 pub(crate) struct Renewed {
     client: Client,
     config: ConnectionManagerConfig,
@@ -46,7 +45,7 @@ impl Renewed {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Hands an answer on. Behind silence the next call goes over a new connection.
+    /// Passes an answer on. After a timeout the next call uses a new connection.
     fn watch<T>(&self, answer: RedisResult<T>) -> RedisResult<T> {
         if answer.as_ref().is_err_and(RedisError::is_timeout)
             && let Ok(fresh) =
@@ -62,8 +61,8 @@ impl Connection {
     pub(crate) async fn open(config: &RedisConfig) -> Result<Self> {
         #[cfg(feature = "tls")]
         {
-            // Without one, the first encrypted connection panics. Another that was installed before
-            // is as good.
+            // The first encrypted connection panics without a default provider. Another provider
+            // that was installed before works as well.
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
         let read_only = config.read_only;
@@ -96,7 +95,7 @@ impl Connection {
         Err(Error::new(ErrorKind::Unsupported, "open", message).into())
     }
 
-    /// Whether nothing may be written.
+    /// Whether the handle is read-only.
     pub(crate) fn read_only(&self) -> bool {
         self.read_only
     }
@@ -113,7 +112,7 @@ impl Connection {
         })
     }
 
-    /// Refuses a command that writes, if nothing may be written.
+    /// Rejects a command that writes if the handle is read-only.
     fn allow(&self, command: &Cmd) -> Result<()> {
         if self.read_only && !reads(command) { Err(Fault::ReadOnly) } else { Ok(()) }
     }
@@ -126,8 +125,9 @@ impl Connection {
         self.ask(script).await
     }
 
-    /// Runs a script that only reads, as it is asked here. It goes by its hash, and by its text
-    /// only to a server that does not have it. A server that forgets it in between has run nothing.
+    /// Runs a script that only reads when it is called through this method. The script is sent by
+    /// its hash, and as text only if the server does not have it. A server that loses the script in
+    /// between has not run any of it.
     pub(crate) async fn ask<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T> {
         let mut tries = 0;
         loop {
@@ -149,7 +149,8 @@ impl Connection {
         }
     }
 
-    /// The same fields of many hashes, in their order. Each hash is read at a moment of its own.
+    /// Returns the same fields of many hashes, in their order. Each hash is read at a separate
+    /// moment.
     pub(crate) async fn fields_of_all(
         &self,
         keys: Vec<String>,
@@ -176,7 +177,7 @@ impl Connection {
         Ok(all)
     }
 
-    /// Sends commands whose keys are all in one place.
+    /// Sends commands whose keys are all in one slot.
     pub(crate) async fn pipe<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T> {
         commands.cmd_iter().try_for_each(|command| self.allow(command))?;
         Ok(match &self.link {
@@ -188,7 +189,7 @@ impl Connection {
         })
     }
 
-    /// The servers that hold keys, for what is asked of each.
+    /// Returns the servers that hold keys, for commands that each server must answer.
     pub(crate) async fn nodes(&self) -> Result<Vec<Node>> {
         match &self.link {
             Link::Single(_) => Ok(vec![Node::default()]),
@@ -197,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// Sends a command to one of them.
+    /// Sends a command to one of the servers.
     #[cfg(feature = "cluster")]
     pub(crate) async fn run_on<T: FromRedisValue>(&self, node: Node, command: &Cmd) -> Result<T> {
         match &self.link {
@@ -206,14 +207,14 @@ impl Connection {
         }
     }
 
-    /// Sends a command to the only one.
+    /// Sends a command to the only server.
     #[cfg(not(feature = "cluster"))]
     pub(crate) async fn run_on<T: FromRedisValue>(&self, _only: Node, command: &Cmd) -> Result<T> {
         self.run(command).await
     }
 
-    /// All keys that fit a pattern, on all servers: of those that are there all the time, each is
-    /// found once.
+    /// Returns all keys that match a pattern, on all servers. A key that exists during the whole
+    /// scan is found exactly once.
     pub(crate) async fn scan(&self, pattern: &str) -> Result<HashSet<Vec<u8>>> {
         let mut found = HashSet::new();
         for node in self.nodes().await? {
@@ -233,7 +234,7 @@ impl Connection {
     }
 }
 
-/// The commands that write no key, as far as this store sends them.
+/// The commands sent by this store that write no key.
 const READING: [&[u8]; 15] = [
     b"CLUSTER",
     b"CONFIG",
@@ -257,23 +258,23 @@ fn reads(command: &Cmd) -> bool {
     matches!(name, Some(redis::Arg::Simple(name)) if READING.contains(&name))
 }
 
-/// The fields of a hash; nothing for what is not there.
+/// The fields of a hash, with `None` for those that do not exist.
 pub(crate) type Values = Vec<Option<Vec<u8>>>;
 
-/// A server: the only one, or that of a cluster which holds this slot.
+/// A server: the only one, or the node of a cluster that holds this slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Node(#[cfg(feature = "cluster")] u16);
 
-/// How often a script is sent again to a server that has forgotten it.
+/// The number of times a script is sent again to a server that has lost it.
 const FORGOTTEN: u32 = 4;
 
-/// How many keys are asked for at once.
+/// The number of keys requested at once.
 const BATCH: usize = 500;
 
 #[cfg(feature = "cluster")]
 mod cluster {
-    //! What a cluster needs to be asked differently: the driver sends a pipeline to one node only,
-    //! and a command without a key to any.
+    //! Cluster variants of commands. The driver sends a pipeline to one node only, and a command
+    //! without a key to any node.
 
     use redis::cluster_async::ClusterConnection;
     use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};

@@ -1,21 +1,21 @@
-//! What can go wrong below the seam, and the one place where a driver's error becomes ours.
+//! Internal failures of the store, and their conversion to the store error.
 
 use context_core::{Error, ErrorKind, Retry};
 use context_store_kit::pack::UnpackError;
 use redis::{ErrorKind as DriverKind, RedisError, ServerErrorKind};
 
-/// A failure inside the store, before it is known which operation of the seam it ends.
+/// A failure inside the store, before the failed operation is known.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Of the driver or the server.
+    /// An error of the driver or the server.
     Driver(RedisError),
-    /// Already as the seam wants it.
+    /// An error that is already in its public form.
     Ours(Error),
-    /// The server holds what this program never wrote.
+    /// The server holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
-    /// Others wrote first, each time.
+    /// Other writers were faster at every attempt.
     Beaten,
-    /// A write through a handle that only reads.
+    /// A write through a read-only handle.
     ReadOnly,
 }
 
@@ -40,7 +40,7 @@ impl From<UnpackError> for Fault {
 }
 
 impl Fault {
-    /// The error of this operation.
+    /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
             Self::Ours(error) => error,
@@ -111,11 +111,11 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
     if message == OUT_OF_MEMORY.2 { error.with("limit", "maxmemory") } else { error }
 }
 
-/// Whether the system says of a connection that it will never be: a socket without permission, an
-/// address that is none, a certificate that nobody trusts.
+/// Whether the connection can never succeed: a socket without permission, an invalid address, an
+/// untrusted certificate.
 fn is_useless(error: &RedisError) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied, Unsupported};
-    // The driver shares its causes.
+    // The driver keeps the cause in an `Arc`.
     type Shared = std::sync::Arc<dyn std::error::Error + Send + Sync>;
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<Shared>());
     let io = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
@@ -127,8 +127,8 @@ fn is_useless(error: &RedisError) -> bool {
 const OUT_OF_MEMORY: (ErrorKind, Retry, &str) =
     (ErrorKind::Unavailable, Retry::Never, "the server has no memory left");
 
-/// Errors that the driver does not know by name. Inside a script they come as text that begins with
-/// the code.
+/// Classifies errors that the driver does not know by name. Errors inside a script are texts that
+/// begin with the code.
 fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
     use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};
     let is = |code: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|word| word == code);
@@ -157,7 +157,7 @@ fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
     }
 }
 
-/// What the driver said, without what a server repeats of a command: its arguments are content.
+/// The driver's error without the server's text, which may repeat arguments and thereby content.
 #[derive(Debug, thiserror::Error)]
 #[error("{category}{}", .code.as_ref().map(|code| format!(" {code}")).unwrap_or_default())]
 struct Cause {
@@ -179,7 +179,7 @@ impl Cause {
     }
 }
 
-/// A cursor of another listing, or of nobody's making.
+/// Returns the error for a cursor that does not belong to this listing.
 pub(crate) fn bad_cursor(operation: &'static str) -> Error {
     Error::invalid(operation, "the cursor is not one of this listing")
 }
@@ -223,7 +223,7 @@ mod tests {
         check("NOAUTH", "Authentication required", (Unavailable, Retry::Never));
     }
 
-    /// Each code of the server, and what callers are told.
+    /// Error codes of the server are converted to these kinds.
     #[test]
     fn codes_of_the_server_are_kinds_of_ours() {
         use ErrorKind::{Bug, Corrupt, Invalid, Unavailable};

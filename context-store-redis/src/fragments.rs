@@ -1,5 +1,4 @@
-//! Context fragments that are kept with a chat: a small list of which there are, and a field for
-//! each.
+//! Context fragments that are stored with a chat: a small list, and a field for each fragment.
 
 use std::collections::HashMap;
 
@@ -17,24 +16,24 @@ use crate::history::look::{Look, absent};
 use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
-/// Which fragments there are, in order.
+/// The list of fragments, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Listed {
     next: u64,
     pub(crate) list: Vec<Entry>,
 }
 
-/// One of them, as much as decides whether another one replaces it.
+/// An entry of the list, with what is needed to decide whether another fragment replaces it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) no: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<FragmentId>,
-    /// Of the body.
+    /// The hash of the body.
     hash: String,
 }
 
-/// What stands before the body.
+/// The header before the body.
 #[derive(Serialize, Deserialize)]
 struct Header {
     id: Option<FragmentId>,
@@ -74,7 +73,7 @@ impl Listed {
     }
 }
 
-/// Adds to a change what keeps these fragments.
+/// Adds the writes of these fragments to a change.
 pub(crate) fn put(change: &mut Change, look: &Look, fragments: &[StoredFragment]) -> Result<()> {
     if fragments.is_empty() {
         return Ok(());
@@ -138,7 +137,7 @@ pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFr
         if listed.list.is_empty() {
             return Ok(Vec::new());
         }
-        // A write in between shows in the version.
+        // A write in between changes the version.
         let mut get = cmd("HMGET");
         get.arg(&key).arg("v");
         for entry in &listed.list {

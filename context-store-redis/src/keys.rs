@@ -12,16 +12,16 @@
 //! PREFIX{store}:…             numbers of the whole store
 //! ```
 //!
-//! `USER`, `SESSION`, `SCOPE` and `CHAT` are hashes, so any id is legal and none is shown to
-//! whoever lists keys. What stands in braces says where a key is in a cluster: all of a chat is in
-//! one place, and the chats of a user are in many. The rounds of a user are in one place, with
-//! their indexes, and so are the memories.
+//! `USER`, `SESSION`, `SCOPE` and `CHAT` are hashes, so any id is valid and a list of keys reveals
+//! no id. The part in braces determines the slot of a key in a cluster: all keys of a chat are in
+//! one slot, and the chats of a user are in many. The rounds of a user are in one slot together
+//! with their indexes, and so are the memories.
 
 use context_core::memory::MemoryScope;
 use context_core::trajectory::RoundRef;
 use context_core::{ChatId, ChatRef, MessageId, UserId};
 
-/// Makes the names of a store's keys.
+/// Builds the names of a store's keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     prefix: String,
@@ -32,18 +32,18 @@ impl Keys {
         Self { prefix: prefix.to_owned() }
     }
 
-    /// The hash of a chat.
+    /// Returns the key of a chat's hash.
     pub(crate) fn chat(&self, chat: &ChatRef) -> String {
         self.of_chat(chat, CHAT)
     }
 
-    /// Says up to which number a chat of this name must not be created any more: who swept its
-    /// entry has seen that it was not there.
+    /// Returns the key of a mark: no chat of this name may be created with a number up to the
+    /// marked one, because its entry was removed after the chat was found missing.
     pub(crate) fn swept(&self, chat: &ChatRef) -> String {
         self.of_chat(chat, SWEPT)
     }
 
-    /// A key of a chat, in the place where the chat is.
+    /// Returns a key of a chat, in the slot of the chat.
     pub(crate) fn of_chat(&self, chat: &ChatRef, kind: &str) -> String {
         format!(
             "{}{{{}.{}}}:{kind}",
@@ -53,44 +53,45 @@ impl Keys {
         )
     }
 
-    /// What names a chat among those of its user, in fields and members of sets.
+    /// Returns the name of a chat in fields and set members of its user.
     pub(crate) fn name_of(chat: &str) -> String {
         hash(chat)
     }
 
-    /// The chats of a user.
+    /// Returns the key of the user's list of chats.
     pub(crate) fn chats(&self, user: &UserId) -> String {
         self.of_user(user, "chats")
     }
 
-    /// A key of a user.
+    /// Returns a key of a user.
     pub(crate) fn of_user(&self, user: &UserId, kind: &str) -> String {
         format!("{}{{{}}}:{kind}", self.prefix, hash(user.as_str()))
     }
 
-    /// The hash of a round.
+    /// Returns the key of a round's hash.
     pub(crate) fn round(&self, round: &RoundRef) -> String {
         let RoundRef { agent, round } = round;
         let session = hash(agent.session.as_str());
         format!("{}:{session}.{}.{round}", self.of_user(&agent.user, ROUND), agent.agent)
     }
 
-    /// What names a message of a chat among those that nodes stand for.
+    /// Returns the name of a chat's message in the index of links.
     pub(crate) fn message(chat: &ChatId, message: &MessageId) -> String {
         hash(format!("{}:{chat}{message}", chat.as_str().len()))
     }
 
-    /// Which rounds a user has, and which messages their nodes stand for.
+    /// Returns the keys of the user's index of rounds and of the index of links from nodes to
+    /// messages.
     pub(crate) fn round_indexes(&self, user: &UserId) -> [String; 2] {
         [self.of_user(user, ROUNDS), self.of_user(user, LINKS)]
     }
 
-    /// The pattern of all rounds of the store.
+    /// Returns the pattern of all rounds of the store.
     pub(crate) fn pattern_of_rounds(&self) -> String {
         self.pattern_of_users(&format!("{ROUND}:*"))
     }
 
-    /// The pattern of all indexes of the messages that nodes stand for.
+    /// Returns the pattern of all indexes of links.
     pub(crate) fn pattern_of_links(&self) -> String {
         self.pattern_of_users(LINKS)
     }
@@ -103,64 +104,65 @@ impl Keys {
         })
     }
 
-    /// The last place that a memory of a user got, and under which scopes there is something.
+    /// Returns the keys of the last place of the user's memories, and of the set of their scopes.
     pub(crate) fn memories(&self, user: &UserId) -> [String; 2] {
         [self.of_user(user, "places"), self.of_user(user, SCOPES)]
     }
 
-    /// What is kept under a scope.
+    /// Returns the keys of a scope.
     pub(crate) fn memories_of(&self, scope: &MemoryScope) -> [String; 5] {
         self.memories_under(&scope.user, scope.key().as_bytes())
     }
 
-    /// The same by the name of the scope.
+    /// Returns the keys of a scope, given by its name.
     pub(crate) fn memories_under(&self, user: &UserId, scope: &[u8]) -> [String; 5] {
         let scope = hash(scope);
         MEMORY.map(|kind| format!("{}:{scope}", self.of_user(user, kind)))
     }
 
-    /// The pattern of the counts of all scopes of the store.
+    /// Returns the pattern of the counters of all scopes of the store.
     pub(crate) fn pattern_of_counts(&self) -> String {
         self.pattern_of_users(&format!("{COUNTS}:*"))
     }
 
-    /// The pattern of the records of all scopes of the store.
+    /// Returns the pattern of the records of all scopes of the store.
     pub(crate) fn pattern_of_memories(&self) -> String {
         self.pattern_of_users(&format!("{RECORDS}:*"))
     }
 
-    /// The key of the counts beside one of records.
+    /// Returns the key of the counters that belong to a key of records.
     pub(crate) fn counts_beside(key: &str) -> String {
         key.replace(&format!("}}:{RECORDS}:"), &format!("}}:{COUNTS}:"))
     }
 
-    /// Whether a key of this store is one of those that are kept under a scope.
+    /// Whether a key of this store belongs to a scope of memories.
     pub(crate) fn is_memory(&self, key: &[u8]) -> bool {
         self.kind_under(key).is_some_and(|kind| MEMORY.contains(&kind))
     }
 
-    /// Whether a key of this store counts what is kept under a scope.
+    /// Whether a key of this store holds the counters of a scope.
     pub(crate) fn is_counts(&self, key: &[u8]) -> bool {
         self.kind_under(key) == Some(COUNTS)
     }
 
-    /// The kind of a key that has one of several of a user.
+    /// Returns the kind of a key of which a user has several.
     fn kind_under<'a>(&self, key: &'a [u8]) -> Option<&'a str> {
         let key = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
         Some(key.split_once("}:")?.1.split_once(':')?.0)
     }
 
-    /// A number of the whole store.
+    /// Returns a key of the whole store.
     pub(crate) fn of_store(&self, kind: &str) -> String {
         format!("{}{{store}}:{kind}", self.prefix)
     }
 
-    /// The pattern of all keys of the store.
+    /// Returns the pattern of all keys of the store.
     pub(crate) fn pattern_of_all(&self) -> String {
         format!("{}{{*", escaped(&self.prefix))
     }
 
-    /// Whether a key has the form of this store's: nobody else writes hashes of names in braces.
+    /// Whether a key has the form of this store's keys. No other program writes hashes of names in
+    /// braces.
     pub(crate) fn is_ours(&self, key: &[u8]) -> bool {
         let is_hash =
             |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -171,17 +173,17 @@ impl Keys {
         tag.is_some_and(|tag| tag == "store" || tag.split('.').all(is_hash))
     }
 
-    /// The pattern of all keys of a user: of the user and of every chat.
+    /// Returns the pattern of all keys of a user and of the user's chats.
     pub(crate) fn pattern_of_user(&self, user: &UserId) -> String {
         format!("{}{{{}*", escaped(&self.prefix), hash(user.as_str()))
     }
 
-    /// The pattern of all chats of the store.
+    /// Returns the pattern of all chats of the store.
     pub(crate) fn pattern_of_chats(&self) -> String {
         format!("{}{{*}}:{CHAT}", escaped(&self.prefix))
     }
 
-    /// The pattern of all keys of this kind of users.
+    /// Returns the pattern of all keys of this kind, over all users.
     pub(crate) fn pattern_of_users(&self, kind: &str) -> String {
         format!("{}{{*}}:{kind}", escaped(&self.prefix))
     }
@@ -191,7 +193,8 @@ impl Keys {
         key.ends_with(format!("}}:{CHAT}").as_bytes())
     }
 
-    /// The part of a key of a chat or a round that all those of its user share, and nobody else's.
+    /// Returns the part of a key of a chat or a round that all keys of its user share, and no
+    /// others.
     pub(crate) fn user_of(key: &str) -> Option<&str> {
         let (tagged, _) = key.rsplit_once('}')?;
         Some(
@@ -202,15 +205,14 @@ impl Keys {
         )
     }
 
-    /// Whether a key holds something that was written. A mark of a sweep holds a number, and goes
-    /// by itself.
+    /// Whether a key holds stored data. The mark of a removed entry is only a number and expires by
+    /// itself.
     pub(crate) fn is_record(&self, key: &[u8]) -> bool {
         key.starts_with(self.prefix.as_bytes()) && !key.ends_with(format!("}}:{SWEPT}").as_bytes())
     }
 }
 
-/// Kinds whose values got checksums have another name than before, so that older programs do not
-/// find them.
+/// Kinds whose values gained checksums were renamed, so that older programs do not find them.
 pub(crate) const CHAT: &str = "chat2";
 const SWEPT: &str = "swept";
 pub(crate) const ROUND: &str = "round2";
@@ -222,18 +224,18 @@ pub(crate) const BLOBS: &str = "blobs2";
 pub(crate) const VECTORS: &str = "vectors2";
 pub(crate) const REFERENCES: &str = "references2";
 const COUNTS: &str = "remembered";
-/// Of each scope of memories: the records, their vectors, what they are found by, the counts, the
-/// marks of those that were forgotten.
+/// The keys of each scope of memories: the records, their vectors, the lists by which they are
+/// found, the counters, and the marks of forgotten records.
 const MEMORY: [&str; 5] = [RECORDS, VECTORS, "recall", COUNTS, "forgotten"];
 
-/// 128 bits: nobody finds two ids of the same one.
+/// Returns 128 bits of a hash. Nobody can find two ids with the same hash.
 fn hash(id: impl AsRef<[u8]>) -> String {
     let mut hex = blake3::hash(id.as_ref()).to_hex().to_string();
     hex.truncate(32);
     hex
 }
 
-/// The text as a pattern that fits it alone.
+/// Escapes a text as a pattern that matches only that text.
 fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {

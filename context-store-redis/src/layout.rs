@@ -1,4 +1,4 @@
-//! Which layout the keys under a prefix have, and whether they are those of a store at all.
+//! The layout version of the keys under a prefix, and the recognition of stores.
 //!
 //! ```text
 //! {store}:layout    the number of the layout; written last, once everything is as it says
@@ -16,24 +16,24 @@ use crate::keys::Keys;
 /// The layout that this program reads and writes.
 pub(crate) const KNOWN: u64 = 2;
 
-/// What stands where programs that know no layouts count their handles.
+/// A value in place of the counter of handles. It keeps programs without layout versions out.
 const FENCE: &str = "see layout";
 
 const LAYOUT: &str = "layout";
 const HANDLES: &str = "handles";
 const OPENED: &str = "opened";
 
-/// What was found under a prefix.
+/// The kind of keys found under a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// A store of an older program, or one that is being brought up to date.
+    /// A store of an older program, or one that is being upgraded.
     Older,
     Current,
 }
 
-/// Makes sure that there is a store of this layout under the prefix, one that is made if it may be,
-/// and returns the how-manieth handle that writes this is; 0 for one that only reads.
+/// Makes sure that a store of this layout exists under the prefix, and creates it if that is
+/// allowed. Returns the number of this handle among all that write, or 0 for a read-only handle.
 pub(crate) async fn open(connection: &Connection, keys: &Keys, create: bool) -> Result<u64> {
     let found = find(connection, keys).await?;
     if found == Found::Nothing && (connection.read_only() || !create) {
@@ -50,7 +50,7 @@ pub(crate) async fn open(connection: &Connection, keys: &Keys, create: bool) -> 
         return Err(error.with("older_schema", KNOWN - 1).with("newest_schema", KNOWN).into());
     }
     if found != Found::Current {
-        // First, so that no older program begins to write while this one goes on.
+        // Set first, so that no older program begins to write during the upgrade.
         let () = connection.run(cmd("SET").arg(keys.of_store(HANDLES)).arg(FENCE)).await?;
         if found == Found::Older {
             crate::upgrade::all(connection, keys).await?;
@@ -64,20 +64,21 @@ async fn find(connection: &Connection, keys: &Keys) -> Result<Found> {
     if let Some(found) = said(connection, keys).await? {
         return Ok(found);
     }
-    // Once in the life of a store.
+    // Needed only once in the life of a store.
     let there = connection.scan(&keys.pattern_of_all()).await?;
     if there.is_empty() {
         return Ok(Found::Nothing);
     }
-    // Somebody else may have made the store meanwhile, and says so before the first other key.
+    // Another handle may have created the store meanwhile. It sets the layout before any other key.
     if let Some(found) = said(connection, keys).await? {
         return Ok(found);
     }
-    // Or the server was emptied, or threw the number away, under a handle that went on.
+    // If all keys have this store's form, the server may also have lost the layout number by being
+    // emptied or by eviction, while another handle kept writing.
     if there.iter().all(|key| keys.is_ours(key)) { Ok(Found::Older) } else { Err(foreign()) }
 }
 
-/// What the keys of the whole store say; nothing if there is none.
+/// Returns what the keys of the whole store say about the layout, or `None` if they do not exist.
 async fn said(connection: &Connection, keys: &Keys) -> Result<Option<Found>> {
     let layout = text(connection, &keys.of_store(LAYOUT)).await?;
     if let Some(layout) = layout {
@@ -99,7 +100,7 @@ async fn said(connection: &Connection, keys: &Keys) -> Result<Option<Found>> {
     }
 }
 
-/// A key that holds a text. One that holds something else is another program's.
+/// Returns the text of a key. A key of another type belongs to another program.
 async fn text(connection: &Connection, key: &str) -> Result<Option<String>> {
     let kind: String = connection.run(cmd("TYPE").arg(key)).await?;
     match kind.as_str() {
@@ -112,7 +113,7 @@ async fn text(connection: &Connection, key: &str) -> Result<Option<String>> {
     }
 }
 
-/// The refusal of a prefix that somebody else uses.
+/// Returns the error for a prefix that another program uses.
 fn foreign() -> Fault {
     let message = "the prefix holds keys of another program, and is left as it is";
     Error::new(ErrorKind::Unsupported, "open", message).into()

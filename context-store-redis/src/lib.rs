@@ -14,106 +14,112 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! * **A commit is one script.** The usual one, new messages at the end of a branch, is one round
-//!   trip that checks and writes. Every other one is decided on after a look at the chat and
-//!   applied by a script that first sees whether what was looked at still holds; if not, it is
-//!   decided anew. A dropped future leaves all of a commit or nothing.
-//! * **A chat is one key.** It expires, is evicted, moves within a cluster and is deleted whole:
-//!   what is there of a chat is all of it. A run of messages that is missing all the same is
-//!   [`Corrupt`](context_core::ErrorKind::Corrupt), never a shorter chain.
-//! * **A read is one state of the chat**: a script, or looks that were compared.
-//! * **What survives** is what the server is set up for, and
-//!   [`Store::info`](context_core::Store::info) says it: with `appendfsync always` a loss of power;
-//!   with another append-only file a crash; without one, only the end of this process. A failover
-//!   may lose acknowledged writes, whatever is set: replication does not wait.
-//! * **A round of a trajectory is one key** as well, and a commit to it is one script and one
-//!   question. The rounds of an agent are read in one question, up to 256 at once; those of a user
-//!   are in one place, so that indexes and rounds change together.
-//! * **A write of memories is one script** as well: all that is remembered of a user is in one
-//!   place, so a record comes under everything it is found by, or goes, at once. A recall asks
-//!   three questions, and is exact as long as the words that are looked for have no more than 2,048
-//!   blocks of 1,024 places: about twenty words however common among 100,000 records, two among a
-//!   million.
-//! * **Cost.** An append costs the same in a chat of ten messages and of a million. A chain is read
-//!   in runs of up to 64 messages; a window costs the window. A fork copies nothing. A listing asks
-//!   every chat of the user when it was written to, so it costs what the user has chats.
+//! * **A commit is one script.** The common commit, new messages at the end of a branch, is one
+//!   round trip that checks and writes. Every other commit reads the chat, decides, and applies the
+//!   decision with a script that first checks whether the chat has changed. If it has, the decision
+//!   is made again. If the future is dropped, either all of the commit is stored or none of it.
+//! * **A chat is one key.** It expires, is evicted, moves within a cluster and is deleted as a
+//!   whole, so a chat is never partly present. If a run of messages is missing nevertheless,
+//!   reading returns [`Corrupt`](context_core::ErrorKind::Corrupt), never a shorter chain.
+//! * **A read sees one state of the chat**: it is one script, or several reads whose versions are
+//!   compared.
+//! * **Durability** depends on the settings of the server, and
+//!   [`Store::info`](context_core::Store::info) reports it. With `appendfsync always` commits
+//!   survive a loss of power. With another append-only file they survive a crash. Without one they
+//!   only survive the end of this process. A failover may lose acknowledged writes with any
+//!   setting, because replication is asynchronous.
+//! * **A round of a trajectory is one key** as well. A commit to it is one script in one round
+//!   trip. The rounds of an agent are read in one round trip, up to 256 at once. The rounds of a
+//!   user are in one slot, so indexes and rounds change together.
+//! * **A write of memories is one script** as well. All memories of a user are in one slot, so a
+//!   record and all of its index entries appear and disappear together. A recall takes three round
+//!   trips. Its ranking is exact as long as the words of the search have no more than 2,048 blocks
+//!   of 1,024 places. That is about twenty words, however common, among 100,000 records, or two
+//!   words among a million.
+//! * **Cost.** An append costs the same in a chat of ten messages and in a chat of a million. A
+//!   chain is read in runs of up to 64 messages. Reading a window costs only the window. A fork
+//!   copies nothing. A listing reads the time of the last write of every chat of the user, so its
+//!   cost grows with the number of the user's chats.
 //!
-//! # What it does not do
+//! # Limits
 //!
-//! * **No search**: [`Store::search`](context_core::Store::search) is none. An index in every
-//!   server's memory would cost more than the messages; whoever needs it keeps the chats in a store
-//!   that has it.
-//! * **No backups and no vacuum**: the server has both, and the errors say which.
+//! * **No search**: [`Store::search`](context_core::Store::search) returns `None`. An index in the
+//!   server's memory would cost more than the messages. Use another store for chats that must be
+//!   searchable.
+//! * **No backups and no vacuum**: the server has both, and the errors name its commands.
 //!
 //! # Servers
 //!
-//! * Redis 6.2 or newer, or what speaks like it: commands for hashes, sorted sets and scripts. No
-//!   modules.
-//! * **Memory.** Set `maxmemory-policy noeviction`: another one throws away whole chats when memory
-//!   is full, and may throw away the numbers that tell chats of one name apart. A full server
-//!   refuses writes, and nothing is half written.
+//! * Redis 6.2 or newer, or a compatible server with hashes, sorted sets and scripts. No modules
+//!   are needed.
+//! * **Memory.** Set `maxmemory-policy noeviction`. Any other policy evicts whole chats when memory
+//!   is full, and may evict the numbers that distinguish chats of the same name. A full server
+//!   rejects writes, and no write is half done.
 //! * **Clusters** (feature `cluster`). The keys of a chat are in one slot, the chats of a user in
-//!   many. The rounds of a user are in one.
-//! * **Encryption** (feature `tls`): `rediss://`, with the certificates the system trusts.
-//! * **Rights.** `CONFIG GET` and `INFO` are asked once; without them the least is assumed. `SCAN`
-//!   is needed by checking, by erasing and by listing users, which look at all keys of the server.
-//! * **Time to live** ([`chat_ttl`](RedisConfig::chat_ttl)): every write puts the end of the chat
-//!   off. The handle that writes decides; one without a time to live leaves the end where it is.
-//!   What an expired chat leaves in places of its user, an entry in a list and blobs, goes when the
-//!   user's chats are listed, when blobs of all chats are pruned, and bit by bit when others are
-//!   created with a time to live; of a user who never comes back it stays until the user is erased.
-//!   A round of a trajectory expires by its own last write. Its entries in the two indexes of its
-//!   user are none for who reads; they go when the rounds are listed or pruned, a few whenever one
-//!   is begun, and with the last round. Memories outlive the chats they come from: they do not
-//!   expire, and go when they are forgotten or their user is erased.
-//! * A script runs alone on its server: one that writes 10,000 messages, or deletes a branch of a
-//!   million, keeps others waiting, as does one that writes 1,000 memories of many words. All calls
-//!   of a handle share a connection, so a large read keeps small ones behind it waiting: who reads
-//!   very large chats opens a second handle for it.
+//!   many. The rounds of a user are in one slot.
+//! * **Encryption** (feature `tls`): `rediss://`, with the certificates that the system trusts.
+//! * **Permissions.** `CONFIG GET` and `INFO` are sent when the store is opened. Without permission
+//!   for them, the store assumes the weakest settings. `SCAN` is needed for checking, erasing and
+//!   listing users, which read all keys of the server.
+//! * **Time to live** ([`chat_ttl`](RedisConfig::chat_ttl)): every write restarts the time to live
+//!   of the chat. The setting of the writing handle applies, and a handle without a time to live
+//!   leaves the expiry unchanged. An expired chat leaves an entry in the list of its user, and its
+//!   blobs. These are removed when the user's chats are listed, when blobs of all chats are pruned,
+//!   and a few at a time when chats are created with a time to live. The remains of a user who
+//!   never returns stay until the user is erased. A round of a trajectory expires by its own last
+//!   write. Readers ignore its entries in the two indexes of its user. They are removed when the
+//!   rounds are listed or pruned, a few whenever a round is begun, and all with the last round.
+//!   Memories outlive the chats that they come from: they do not expire, and are removed when they
+//!   are forgotten or their user is erased.
+//! * A script blocks its server. Scripts that write 10,000 messages, delete a branch of a million,
+//!   or write 1,000 memories of many words delay other clients. All calls of a handle share a
+//!   connection, so a large read delays small ones. Open a second handle to read very large chats.
 //!
-//! # Opening to read, foreign keys, upgrades
+//! # Opening read-only, foreign keys, upgrades
 //!
 //! * [`read_only`](RedisConfig::read_only) sends no command and no script that writes a key.
-//! * Keys that begin with the prefix and a brace, without the number of a layout, are another
-//!   program's: [`Unsupported`](context_core::ErrorKind::Unsupported), and left as they are. So is
-//!   a newer layout.
-//! * A store of the layout before, without checksums, is brought up to date when it is opened to
-//!   write. Stop older programs before: they cannot open it any more and find no chat in it, but
-//!   what one of them makes new is not seen.
+//! * Keys that begin with the prefix and a brace, without the number of a layout, belong to another
+//!   program. Opening returns [`Unsupported`](context_core::ErrorKind::Unsupported), and the keys
+//!   are not changed. The same holds for a newer layout.
+//! * A store of the previous layout, without checksums, is upgraded when it is opened for writing.
+//!   Stop older programs first: they cannot open the store any more and find no chats in it, and
+//!   whatever they still create is not seen.
 //!
-//! # What is deleted
+//! # Deletion
 //!
-//! * A deleted branch keeps what forks and checkpoints need of it, without a name; the rest goes.
-//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) take what they remove
-//!   out of memory at once. It leaves the server's files with their next rewriting (`BGREWRITEAOF`,
-//!   `BGSAVE`), which a user of the store may not start.
-//! * Erasing looks at all keys of the store, so that nothing is left that a list forgot. A mark
-//!   without content, a number under a hash of the names, stays for an hour where a chat was.
-//! * A memory that is forgotten by its name or source leaves a mark of 16 bytes, so that capturing
-//!   it again does not bring it back; a scope that is forgotten leaves none. Of a user of whom all
-//!   is forgotten, the number of the last place stays, until they are erased.
+//! * A deleted branch loses its name. The messages that forks and checkpoints need are kept, and
+//!   the rest is deleted.
+//! * Redacting and [erasing](context_core::store::Maintenance::erase_user) remove data from memory
+//!   at once. The server's files keep it until they are rewritten (`BGREWRITEAOF`, `BGSAVE`), which
+//!   a user of the store may not have permission to start.
+//! * Erasing reads all keys of the store, so it also finds data that a list has lost. A mark
+//!   without content, a number under a hash of the names, stays for an hour in place of each chat.
+//! * A memory that is forgotten by its id or source leaves a mark of 16 bytes, so that capturing it
+//!   again does not bring it back. Forgetting a whole scope leaves no marks. If all memories of a
+//!   user are forgotten, the number of the last place stays until the user is erased.
 //!
 //! # Layout
 //!
-//! A chat is a hash; its fields are listed at the top of `fields.rs`. A branch owns the messages
-//! that were written through it, its piece, numbered without a gap; packed runs of them are fields
-//! by the number of the first. Single messages are merged into runs of 16 and then of 64 by the
-//! script that fills the block. A fork notes the place it begins behind. The version that writes
-//! compare is another one after everything but a plain append, so appends of one branch do not keep
-//! changes elsewhere from being made.
+//! A chat is a hash. Its fields are listed at the top of `history/fields.rs`. A branch owns the
+//! messages that were written through it, its piece, numbered without a gap. Packed runs of them
+//! are fields named after the number of the first message. Single messages are merged into runs of
+//! 16 and then of 64 by the script that fills the block. A fork stores the place after which it
+//! begins. Every write except a plain append changes the version of the chat, which writes compare.
+//! Appends to one branch therefore do not prevent changes elsewhere in the chat.
 //!
-//! A round is a hash with a field for each node and for each change of one, and its edges in a few;
-//! its fields are listed at the top of `round_fields.rs`.
+//! A round is a hash with a field for each node and for each change of a node, and a few fields for
+//! its edges. The fields are listed at the top of `rounds/fields.rs`.
 //!
-//! Memories are five keys for each scope: a hash of the records, one of their vectors, one of the
-//! lists of places in which they are found by their words, kind, key, source and vector, one of
-//! counts, and a set of marks. They are listed at the top of `memory_names.rs`.
+//! Memories are five keys per scope: a hash of the records, a hash of their vectors, a hash of
+//! lists of places by word, kind, key, source and vector, a hash of counters, and a set of marks.
+//! They are listed at the top of `memories/names.rs`.
 //!
-//! The list of a user's chats is in another place than the chats, and no script reaches both: an
-//! entry is written before its chat, an entry without a chat is none, and who finds one sweeps it,
-//! with a mark at the chat's place so that no creation under way ends up unlisted.
+//! The list of a user's chats is in another slot than the chats, and no script reaches both. An
+//! entry is written before its chat, and an entry without a chat is ignored. A call that finds such
+//! an entry removes it, and leaves a mark in the slot of the chat, so that a concurrent creation
+//! does not end up with a chat that is not listed.
 
 mod blobs;
 mod check;

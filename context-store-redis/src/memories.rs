@@ -1,10 +1,10 @@
-//! Records of memories: what each call does. How they are kept,
-//! [`memory_names`](crate::memories::names) says.
+//! Memory records: the implementation of each call. The layout is described in
+//! [`names`](crate::memories::names).
 //!
-//! All that is remembered of a user is in one place, so a write is one script, and a record comes
-//! under everything it is filed under, or goes, at once. What reads asks several questions one
-//! behind the other: a record that is forgotten meanwhile is left out. Memories do not expire: the
-//! time to live of chats says nothing of them.
+//! All memories of a user are in one slot, so a write is one script, and a record and all of its
+//! list entries appear and disappear together. Reads take several round trips, and a record that is
+//! forgotten meanwhile is left out. Memories do not expire, because the time to live of chats does
+//! not apply to them.
 
 pub(crate) mod find;
 pub(crate) mod forget;
@@ -97,7 +97,7 @@ impl MemoryRecordStore for Shared {
     }
 }
 
-/// A script about memories of a user, with the keys of some scopes.
+/// Returns a call of a script about memories of a user, with the keys of some scopes.
 pub(crate) fn of_user<'a>(
     shared: &Shared,
     script: &'a Script,
@@ -130,8 +130,8 @@ async fn write(shared: &Shared, writes: &[MemoryWrite]) -> Result<MemoryOutcome>
     }
     check_bytes("write_memories", bytes)?;
     let mut expected: Vec<String> = writes.iter().map(|write| expected(write.expected)).collect();
-    // The script knows a record that was written before by its text. Each further attempt knows one
-    // more that is the same in another order.
+    // The script recognizes a replayed record by its text. If the stored text has another key
+    // order, the script reports a conflict, and the next attempt marks that record as equal.
     for _ in 0..ATTEMPTS.max(u32::try_from(writes.len()).unwrap_or(u32::MAX)) {
         let keys = scopes.iter().map(|scope| shared.keys.memories_of(scope));
         let mut call = of_user(shared, &MEMORY_WRITE, &first.record.scope.user, keys);
@@ -177,7 +177,7 @@ fn expected(expected: MemoryExpected) -> String {
         MemoryExpected::Anything => "*".to_owned(),
         MemoryExpected::Absent => "a".to_owned(),
         MemoryExpected::Version(version) => version.to_string(),
-        // A variant that this store does not know is one that never holds.
+        // A variant that this store does not know never holds.
         _ => "-".to_owned(),
     }
 }
@@ -192,7 +192,7 @@ fn written_of(answer: &[u8]) -> Result<MemoryWritten> {
     }
 }
 
-/// Records by their ids, in the order of these.
+/// Returns records by their ids, in the order of the ids.
 pub(crate) async fn by_id(
     shared: &Shared,
     scope: &MemoryScope,

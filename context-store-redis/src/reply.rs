@@ -1,11 +1,11 @@
-//! Taking apart what scripts answer.
+//! Parsing the answers of scripts.
 
 use bytes::Bytes;
 use redis::Value;
 
 use crate::error::{Fault, Result};
 
-/// The items of an answer, one after the other.
+/// The items of an answer, in order.
 pub(crate) struct Reply(std::vec::IntoIter<Value>);
 
 impl Reply {
@@ -27,7 +27,7 @@ impl Reply {
         }
     }
 
-    /// Bytes, without a copy; nothing for what is not there.
+    /// Returns bytes without copying them, or `None` for nil.
     pub(crate) fn maybe(&mut self) -> Result<Option<Bytes>> {
         match self.0.next() {
             Some(Value::BulkString(bytes)) => Ok(Some(bytes.into())),

@@ -1,9 +1,9 @@
-//! Rounds of trajectories: what each call does. How they are kept,
-//! [`round_fields`](crate::rounds::fields) says.
+//! Rounds of trajectories: the implementation of each call. The layout is described in
+//! [`fields`](crate::rounds::fields).
 //!
-//! The rounds of a user are in one place with the two indexes over them, so a commit is one script.
-//! A round may expire; then its entries are left, are none for who reads, and go when the rounds of
-//! the user are listed, or bit by bit when new ones are begun.
+//! The rounds of a user are in one slot together with their two indexes, so a commit is one script.
+//! An expired round leaves its index entries. Readers ignore them, and they are removed when the
+//! rounds of the user are listed, or a few at a time when new rounds are begun.
 
 pub(crate) mod fields;
 pub(crate) mod form;
@@ -131,7 +131,7 @@ async fn record(shared: &Shared, commit: &RoundCommit) -> Result<RecordOutcome> 
     Ok(RecordOutcome::Applied)
 }
 
-/// The new edges, in parts that fit one field.
+/// Returns the new edges, in parts that fit one field.
 fn edges_of(commit: &RoundCommit) -> Result<Vec<Vec<u8>>> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for change in &commit.changes {
@@ -155,7 +155,7 @@ async fn load(
         return Ok(Vec::new());
     }
     let (first, last) = (*rounds.start(), *rounds.end());
-    // A range of a batch is one question; of a wider one, the index is asked first.
+    // A range of up to a batch takes one round trip. For a wider range, the index is read first.
     let numbers = match usize::try_from(last - first) {
         Ok(width) if width < BATCH => rounds.collect(),
         _ => listed(shared, agent, first, last).await?,
@@ -173,14 +173,14 @@ async fn load(
     Ok(records)
 }
 
-/// Which rounds of an agent there are, by the index.
+/// Returns the numbers of the agent's rounds, from the index.
 async fn listed(shared: &Shared, agent: &AgentRef, first: u32, last: u32) -> Result<Vec<u32>> {
     let name = |round| rounds::names::of_round(&agent.session, agent.agent, round);
     let mut range = cmd("ZRANGEBYLEX");
     range.arg(&shared.keys.round_indexes(&agent.user)[0]);
     range.arg([b"[", &name(last)[..]].concat()).arg([b"[", &name(first)[..]].concat());
     let names: Vec<Vec<u8>> = shared.connection.run(&range).await?;
-    // The highest comes first.
+    // The index has the highest number first.
     let rounds = names
         .iter()
         .rev()
@@ -213,8 +213,8 @@ async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<RoundHead>> {
     Ok(Page { items, next })
 }
 
-/// Removes rounds, as many at once as are looked at. One that is written to meanwhile is looked at
-/// again.
+/// Removes rounds, in batches of as many as are read at once. A round that is written to meanwhile
+/// is read again.
 async fn prune(shared: &Shared, prune: &RoundPrune) -> Result<RoundsPruned> {
     let mut pruned = RoundsPruned::default();
     let mut walk = index::Walk::of(prune.user.clone(), prune.session.as_ref(), prune.agent);

@@ -1,5 +1,5 @@
-//! The scripts, each of which works on keys of one place, takes times and numbers from its
-//! arguments, and looks at everything before it writes anything: a script has no way back.
+//! The Lua scripts. Each works on keys of one slot and takes times and numbers as arguments. A
+//! script cannot be rolled back, so each script reads everything before its first write.
 
 use std::sync::LazyLock;
 
@@ -14,15 +14,15 @@ macro_rules! scripts {
 }
 
 scripts! {
-    /// New messages at the end of a branch.
+    /// Appends new messages to a branch.
     APPEND = "lua/sums.lua" "lua/append_one.lua" "lua/runs.lua" "lua/append.lua";
-    /// The window of a chain.
+    /// Reads the window of a chain.
     CHAIN = "lua/runs.lua" "lua/chain.lua";
-    /// Runs by place.
+    /// Reads runs by place.
     RANGES = "lua/runs.lua" "lua/ranges.lua";
-    /// The small state and fields.
+    /// Reads the small state of a chat and some fields.
     LOOK = "lua/look.lua";
-    /// A change that was decided on.
+    /// Applies a change that was decided after a read.
     APPLY = "lua/sums.lua" "lua/runs.lua" "lua/apply.lua";
     CREATE = "lua/create.lua";
     DELETE = "lua/sums.lua" "lua/delete.lua";
@@ -34,21 +34,21 @@ scripts! {
     BLOB_DROP = "lua/sums.lua" "lua/blobs.lua" "lua/blob_drop.lua";
     BLOBS_CLEAR = "lua/sums.lua" "lua/blobs.lua" "lua/blobs_clear.lua";
     BLOB_FORGET = "lua/sums.lua" "lua/blobs.lua" "lua/blob_forget.lua";
-    /// Chunks at the end of a stream.
+    /// Appends chunks to a stream.
     STREAM_APPEND = "lua/sums.lua" "lua/streams.lua" "lua/stream_append.lua";
     STREAM_READ = "lua/streams.lua" "lua/stream_read.lua";
-    /// A change of a stream that was decided on.
+    /// Applies a change of a stream that was decided after a read.
     STREAM_APPLY = "lua/streams.lua" "lua/stream_apply.lua";
-    /// A commit to a round.
+    /// Writes a commit to a round.
     ROUND_RECORD = "lua/rounds.lua" "lua/round_record.lua";
     ROUND_DROP = "lua/rounds.lua" "lua/round_drop.lua";
     ROUND_LOOK = "lua/rounds.lua" "lua/round_look.lua";
     ROUNDS_CLEAR = "lua/rounds.lua" "lua/rounds_clear.lua";
-    /// A hash of the layout before.
+    /// Converts a hash of the previous layout.
     UPGRADE = "lua/upgrade.lua";
-    /// Some fields of one.
+    /// Converts some fields of such a hash.
     UPGRADE_SOME = "lua/upgrade_some.lua";
-    /// Records of memories.
+    /// Writes memory records.
     MEMORY_WRITE = "lua/memories.lua" "lua/memory_write.lua";
     MEMORY_FORGET = "lua/memories.lua" "lua/memory_forget.lua";
     MEMORY_DROP = "lua/memories.lua" "lua/memory_drop.lua";

@@ -1,14 +1,14 @@
-//! The checksums of what fields hold apart from packed messages, which have their own: four bytes
-//! behind a value. Each takes the name of the field, so a value that was moved does not pass. Texts
-//! that scripts write have theirs in front. Ends of branches, places and numbers of what there is
-//! have none: the check compares them with what is there.
+//! The checksums of fields other than packed messages, which have their own: four bytes after a
+//! value. A checksum covers the name of the field, so a value that was moved is detected. Texts
+//! that scripts write have their checksum in front. Ends of branches, places and counts have no
+//! checksum: the check compares them with the data.
 
 use bytes::Bytes;
 use context_store_kit::checksum::Checksum;
 
 use crate::error::{Fault, Result};
 
-/// The number of letters of such a checksum.
+/// The number of characters of a checksum in front of a text.
 const SUM: usize = 8;
 const DAMAGED: Fault =
     Fault::Corrupt("a stored value is not what was written: its checksum differs", None);
@@ -17,25 +17,25 @@ fn of(field: &str) -> Checksum {
     Checksum::of("field").text(field)
 }
 
-/// The value with its checksum behind it.
+/// Returns the value followed by its checksum.
 pub(crate) fn seal(field: &str, value: Vec<u8>) -> Vec<u8> {
     of(field).seal(value)
 }
 
-/// The value in front of its checksum.
+/// Returns the value before its checksum, or an error if they disagree.
 pub(crate) fn open(field: &str, sealed: &Bytes) -> Result<Bytes> {
     of(field).open(sealed).map_err(|_| DAMAGED)
 }
 
-/// The same of bytes that are somebody else's.
+/// Returns the value before its checksum, for borrowed bytes.
 pub(crate) fn opened<'a>(field: &str, sealed: &'a [u8]) -> Result<&'a [u8]> {
     let (value, sum) = sealed.split_last_chunk().ok_or(DAMAGED)?;
     of(field).bytes(value).check(u32::from_le_bytes(*sum)).map_err(|_| DAMAGED)?;
     Ok(value)
 }
 
-/// A text that scripts write as well, with its checksum in front: what they can compute too is the
-/// beginning of a SHA-1.
+/// Returns a text that scripts write as well, with its checksum in front: the first characters of a
+/// SHA-1, which scripts can compute too.
 pub(crate) fn summed(field: &str, text: &str) -> Vec<u8> {
     let mut hash = sha1_smol::Sha1::new();
     for part in [field, " ", text] {
@@ -45,7 +45,7 @@ pub(crate) fn summed(field: &str, text: &str) -> Vec<u8> {
     [&sum.as_bytes()[..SUM], b" ", text.as_bytes()].concat()
 }
 
-/// The text behind its checksum.
+/// Returns the text after its checksum, or an error if they disagree.
 pub(crate) fn text_of<'a>(field: &str, value: &'a [u8]) -> Result<&'a str> {
     let text = value.get(SUM + 1..).and_then(|text| std::str::from_utf8(text).ok());
     text.filter(|text| summed(field, text) == value).ok_or(DAMAGED)
@@ -56,7 +56,7 @@ pub(crate) fn edge(record: &[u8]) -> [u8; 4] {
     Checksum::of("edge").bytes(record).value().to_le_bytes()
 }
 
-/// The refusal of a value that is not what was written.
+/// Returns the error for a value that differs from its checksum.
 pub(crate) fn damaged() -> Fault {
     DAMAGED
 }

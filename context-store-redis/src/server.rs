@@ -1,4 +1,4 @@
-//! What the server does with what it is told: how it saves, and whether it throws away.
+//! The server's persistence and eviction settings.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use redis::cmd;
 use crate::connection::{Connection, Node};
 use crate::error::Result;
 
-/// What was found out about the servers, or the least that can be assumed.
+/// The settings of the servers, or the weakest that must be assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) durability: Durability,
@@ -24,7 +24,7 @@ const UNKNOWN: &str =
 const SYNCED_LATER: &str = "the server flushes its append-only file later than it answers: a second or more is lost with the power, and a \
      failover may lose acknowledged writes";
 
-/// What one server says of itself; nothing where it does not.
+/// The settings of one server, with `None` for those that it does not report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Settings {
     log: Option<bool>,
@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-/// Asks every server; the weakest speaks for all.
+/// Reads the settings of every server and returns the weakest.
 pub(crate) async fn ask(connection: &Connection) -> Result<Server> {
     let mut weakest = Server { durability: Durability::PowerLoss, warning: None };
     for node in connection.nodes().await? {
@@ -62,7 +62,7 @@ pub(crate) async fn ask(connection: &Connection) -> Result<Server> {
     Ok(weakest)
 }
 
-/// A server that may not be asked is asked no further.
+/// Reads the settings of one server. A setting is `None` if the server denies the command.
 async fn settings(connection: &Connection, node: Node) -> Settings {
     let configured = async |name: &str| {
         let found = connection.run_on(node, cmd("CONFIG").arg("GET").arg(name)).await;

@@ -1,4 +1,4 @@
-//! What every part of the store needs.
+//! Shared state and limits of the store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,13 +11,14 @@ use crate::keys::Keys;
 use crate::layout;
 use crate::seals;
 
-/// How often a write is decided anew because others were first.
+/// The number of times a write is decided again because another write was first.
 pub(crate) const ATTEMPTS: u32 = 64;
 
-/// The most bytes of one commit: a server closes the connection on a command of a gigabyte.
+/// The maximum number of bytes of one commit. A server closes the connection on a command of a
+/// gigabyte.
 const MAX_COMMIT_BYTES: usize = 512 << 20;
 
-/// Refuses a commit that no server would read.
+/// Rejects a commit that no server would read.
 pub(crate) fn check_bytes(operation: &'static str, bytes: usize) -> Result<()> {
     if bytes <= MAX_COMMIT_BYTES {
         return Ok(());
@@ -26,14 +27,14 @@ pub(crate) fn check_bytes(operation: &'static str, bytes: usize) -> Result<()> {
     Err(error.with("bytes", bytes).with("limit", MAX_COMMIT_BYTES).into())
 }
 
-/// Implements the traits apart from the store, so that `store.fragments()` can only mean one thing.
+/// The shared state. It implements the store traits in place of the store, so that
+/// `store.fragments()` is not ambiguous.
 pub(crate) struct Shared {
     pub(crate) connection: Connection,
     pub(crate) keys: Keys,
-    /// Milliseconds; 0 for ever.
+    /// In milliseconds, 0 for no expiry.
     pub(crate) ttl: u64,
-    /// The how-manieth handle of the store this is: makes its versions different from those of all
-    /// others.
+    /// The number of this handle of the store, which makes its versions unique.
     handle: u64,
     writes: AtomicU64,
 }
@@ -46,7 +47,7 @@ impl Shared {
         Ok(Self { connection, keys, ttl: config.ttl_millis(), handle, writes: AtomicU64::new(0) })
     }
 
-    /// A version that no chat ever had.
+    /// Returns a version that no chat ever had.
     pub(crate) fn new_version(&self) -> Vec<u8> {
         let version = format!("{}.{}", self.handle, self.writes.fetch_add(1, Ordering::Relaxed));
         seals::summed("v", &version)

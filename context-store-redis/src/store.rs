@@ -1,4 +1,4 @@
-//! The store: the traits of the seam, each call handed to where it is done.
+//! The store: the store traits, each call forwarded to its implementation.
 
 use std::fmt;
 use std::path::Path;
@@ -26,16 +26,15 @@ use crate::{
     upkeep::erase,
 };
 
-/// A store on a Redis server or cluster. Keep it behind an `Arc`; every task may use it.
+/// A store on a Redis server or cluster. Keep it in an `Arc` to share it between tasks.
 pub struct RedisStore {
     shared: Shared,
     server: Server,
 }
 
 impl RedisStore {
-    /// Connects to the server and asks how it saves. Several processes may use the same store at
-    /// once. If there is something that an operator should know, it is logged once and part of
-    /// [`Store::info`].
+    /// Connects to the server and reads its durability settings. Several processes may use the same
+    /// store at once. A warning for the operator is logged once and is part of [`Store::info`].
     pub async fn open(config: RedisConfig) -> Result<Self> {
         config.check()?;
         let prefix = config.prefix.clone();

@@ -1,4 +1,5 @@
-//! Streams: what each call does. How they are kept, [`stream_fields`](crate::streams::fields) says.
+//! Streams: the implementation of each call. The layout is described in
+//! [`fields`](crate::streams::fields).
 
 pub(crate) mod fields;
 
@@ -119,7 +120,7 @@ impl StreamStore for Shared {
     }
 }
 
-/// What is read of a stream at one moment.
+/// The part of a stream that was read at one moment.
 struct Part {
     seen: Seen,
     chunks: Vec<Bytes>,
@@ -229,7 +230,8 @@ async fn append(
     Err(Fault::Beaten)
 }
 
-/// The stream behind an append that was plainly right; nothing if it was not.
+/// Appends on the fast path. Returns the stream after the append, or `None` if the fast path does
+/// not apply.
 async fn plain_append(
     shared: &Shared,
     chat: &ChatRef,
@@ -240,7 +242,7 @@ async fn plain_append(
     let mut call = STREAM_APPEND.key(shared.keys.chat(chat));
     call.arg(id.as_str()).arg(append.writer.as_str()).arg(append.offset).arg(time(append.at));
     call.arg(shared.ttl).arg(limits::MAX_STREAM_CHUNKS).arg(limits::MAX_STREAM_BYTES);
-    // Nothing is at an offset that high, and whoever names one is refused.
+    // No stream reaches an offset that high, so such an append is rejected.
     (0..).zip(&append.chunks).for_each(|(n, chunk)| {
         call.arg(seals::seal(&chunk_field(append.offset.saturating_add(n), id), chunk.to_vec()));
     });
@@ -269,7 +271,7 @@ async fn read(
     Ok(found.map(|Part { seen, chunks }| StreamPart::new(seen.stream, offset, chunks)))
 }
 
-/// A stream and some of its chunks, as they are at one moment.
+/// Returns a stream and some of its chunks, read at one moment.
 async fn part(
     shared: &Shared,
     operation: &'static str,
@@ -315,11 +317,11 @@ async fn list(
     let page = &ids[from..ids.len().min(from + limit)];
     let more = from + page.len() < ids.len();
     let next = page.last().filter(|_| more).map(|last| Cursor::new(format!("{CURSOR}{last}")));
-    // One that was removed since is left out.
+    // A stream that was removed since is left out.
     Ok(Page { items: streams_of(shared, OPERATION, chat, page).await?, next })
 }
 
-/// What a cursor of streams begins with.
+/// The prefix of cursors of streams.
 const CURSOR: &str = "s:";
 
 async fn streams_of(
@@ -350,7 +352,7 @@ async fn remove(shared: &Shared, chat: &ChatRef, id: &StreamId) -> Result<bool> 
     Ok(remove_if(shared, "remove_stream", chat, id, |_| true).await?.is_some())
 }
 
-/// Removes a stream if it is one of those that are meant.
+/// Removes a stream if the predicate selects it.
 async fn remove_if(
     shared: &Shared,
     operation: &'static str,
@@ -371,7 +373,7 @@ async fn remove_if(
     Err(Fault::Beaten)
 }
 
-/// Removes old streams: each by itself, since the chats of a user are in many places.
+/// Removes old streams one by one, because the chats of a user are in many slots.
 async fn prune(shared: &Shared, prune: &StreamPrune) -> Result<StreamsPruned> {
     const OPERATION: &str = "prune_streams";
     let mut pruned = StreamsPruned::default();
@@ -382,7 +384,7 @@ async fn prune(shared: &Shared, prune: &StreamPrune) -> Result<StreamsPruned> {
     };
     for chat in chats {
         match prune_chat(shared, OPERATION, &chat, prune, &mut pruned).await {
-            // Gone since it was listed.
+            // The chat was deleted since it was listed.
             Err(Fault::Ours(error)) if error.is_not_found() && prune.chat.is_none() => {}
             result => result?,
         }

@@ -1,6 +1,6 @@
-//! Bringing a store of layout 1, which had no checksums, up to date: hash by hash, each at once and
-//! under another name, so whoever is interrupted goes on, and a program that knows layout 1 alone
-//! finds nothing to write to.
+//! Upgrading a store of layout 1, which had no checksums. Each hash is converted atomically and
+//! gets another name. An interrupted upgrade can be continued, and a program that knows only layout
+//! 1 finds no key to write to.
 
 use context_store_kit::pack;
 use redis::cmd;
@@ -15,15 +15,15 @@ use crate::seals::{seal, summed};
 use crate::shared::ATTEMPTS;
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
-/// The value of a field in the new layout; nothing if it stays.
+/// Returns the value of a field in the new layout, or `None` if it stays as it is.
 type Rewrite = fn(&str, &[u8]) -> Option<Vec<u8>>;
 
-/// As the keys of vectors were called.
+/// The old name of the keys of vectors.
 const VECTORS: &str = "vectors";
 const VECTORS_AT_ONCE: usize = 256;
 
-/// The kinds of keys that have other values now: as they were called, as they are called, whether a
-/// name follows.
+/// The kinds of keys whose values have changed: the old kind, the new kind, and whether a name
+/// follows.
 const KINDS: [(&str, &str, bool, Rewrite); 5] = [
     ("chat", crate::keys::CHAT, false, of_chat),
     ("round", crate::keys::ROUND, true, of_round),
@@ -32,7 +32,7 @@ const KINDS: [(&str, &str, bool, Rewrite); 5] = [
     ("references", crate::keys::REFERENCES, false, of_reference),
 ];
 
-/// Brings all keys of a store up to date.
+/// Upgrades all keys of a store.
 pub(crate) async fn all(connection: &Connection, keys: &Keys) -> Result<()> {
     for (old, new, named, rewrite) in KINDS {
         let end = if named { format!("{old}:*") } else { old.to_owned() };
@@ -47,7 +47,7 @@ pub(crate) async fn all(connection: &Connection, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// Keys of an old name, each with its new one.
+/// Returns the keys of an old kind, each with its new name.
 async fn named_anew(
     connection: &Connection,
     keys: &Keys,
@@ -64,7 +64,7 @@ async fn named_anew(
     Ok(named.collect())
 }
 
-/// Vectors, of which there may be gigabytes, go to their new key some at a time.
+/// Moves vectors to their new key in batches, because there may be gigabytes of them.
 async fn vectors(connection: &Connection, key: &str, renamed: &str) -> Result<()> {
     let places: Vec<Vec<u8>> = connection.run(cmd("HKEYS").arg(key)).await?;
     for places in places.chunks(VECTORS_AT_ONCE) {
@@ -91,7 +91,7 @@ async fn hash(connection: &Connection, key: &str, renamed: &str, rewrite: Rewrit
         call.key(renamed).arg(fields.len());
         let (mut messages, mut counts) = (0, None);
         for (field, value) in &fields {
-            // No field that changes has a name that is not UTF-8.
+            // All fields that change have names in UTF-8.
             let Ok(name) = std::str::from_utf8(field) else { continue };
             if name == "a" {
                 counts = Some(value);
@@ -104,7 +104,7 @@ async fn hash(connection: &Connection, key: &str, renamed: &str, rewrite: Rewrit
         if let Some(counts) = counts.filter(|_| renamed.ends_with(crate::keys::CHAT))
             && let Some(Ok(mut now)) = text("a", counts).map(|counts| Counts::read(&counts))
         {
-            // What a chat counts as its bytes has a checksum for each message now.
+            // The byte count of a chat now includes a checksum for each message.
             now.bytes += 4 * messages;
             call.arg("a").arg(counts).arg(now.write());
         }
@@ -115,7 +115,7 @@ async fn hash(connection: &Connection, key: &str, renamed: &str, rewrite: Rewrit
     Err(Fault::Beaten)
 }
 
-/// How many packed messages a field of a chat has.
+/// Returns the number of packed messages in a field of a chat.
 fn records(field: &str, value: &[u8]) -> u64 {
     match field.as_bytes().first() {
         Some(b'n') => value.first().map_or(0, |count| u64::from(*count)),
@@ -162,7 +162,7 @@ fn of_reference(field: &str, value: &[u8]) -> Option<Vec<u8>> {
     if field.starts_with('r') { text(field, value) } else { None }
 }
 
-/// A text that scripts write.
+/// Returns the new form of a text that scripts write.
 fn text(field: &str, value: &[u8]) -> Option<Vec<u8>> {
     std::str::from_utf8(value).ok().map(|text| summed(field, text))
 }

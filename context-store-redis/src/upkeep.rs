@@ -1,4 +1,4 @@
-//! What is done to a store as a whole: erasing a user, sweeping lists.
+//! Operations on a whole store: erasing a user, removing stale list entries.
 
 pub(crate) mod erase;
 pub(crate) mod sweep;

@@ -1,4 +1,4 @@
-//! The store on one server passes the conformance suite, each namespace under a prefix of its own.
+//! Runs the conformance suite against the store on one server, with one prefix per namespace.
 
 mod subject;
 

@@ -1,4 +1,4 @@
-//! The same on a cluster, where the chats of a user are in many places.
+//! Runs the conformance suite on a cluster, where the chats of a user are in many slots.
 
 mod subject;
 

@@ -1,15 +1,19 @@
 //! Reading a file without writing anything: no lock file, no log, no index of a log.
 //!
-//! SQLite reads a log (`-wal`) through an index that processes share (`-shm`) and makes both if
-//! they are not there. A handle that only reads looks what there is first, and chooses: without a
-//! log the file is all there is and is read as one that does not change; a log with its index is
-//! read beside whoever uses it; a log without index belongs to nobody who runs, and is read with an
-//! index in memory. The first and the last take no locks, so each read looks afterwards whether the
-//! file is still as it was, and is made again if not.
+//! SQLite reads a log (`-wal`) through an index that processes share (`-shm`), and creates both
+//! files if they do not exist. A read-only handle therefore looks at the files first:
 //!
-//! Only a log with frames behind its header counts. A writer that is killed before the first frame
-//! leaves a header alone, and a power loss zeros. SQLite waits for ten seconds beside such a log,
-//! and then fails: it keeps comparing the header in the file with one that it has not taken over.
+//! * Without a log, the file holds everything and is opened as immutable.
+//! * A log with its index is read together with the processes that use it.
+//! * A log without an index is used by no running process and is read with an index in memory.
+//!
+//! The first and the last case take no locks. Each such read checks afterwards that the file has
+//! not changed, and is repeated if it has.
+//!
+//! Only a log with frames behind its header counts. A writer that is killed before its first frame
+//! leaves only a header, and a power loss may leave zeros. SQLite would wait for ten seconds on
+//! such a log and then fail, because it keeps comparing the header in the file with one that it has
+//! not accepted.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -18,32 +22,33 @@ use std::time::SystemTime;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteLockingMode};
 
-/// The VFS that takes no locks and needs no shared memory.
+/// A VFS that takes no locks and needs no shared memory.
 #[cfg(unix)]
 const WITHOUT_LOCKS: &str = "unix-none";
 #[cfg(not(unix))]
 const WITHOUT_LOCKS: &str = "win32-none";
 
-/// The number of bytes of a log before its first frame.
+/// The size of the log header in bytes. The first frame follows it.
 const LOG_HEADER: u64 = 32;
-/// The beginning of a log, but for its last bit, which says how the checksums are made.
+/// The magic number of the log header without its lowest bit, which is the byte order of the
+/// checksums.
 const LOG_MAGIC: u32 = 0x377f_0682;
 
-/// How a file is read at one moment.
+/// The way in which a file can be read in its present state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
-    /// There is no log, or nothing in it.
+    /// There is no log, or the log is empty.
     File,
-    /// A log and its index, perhaps in use.
+    /// The log has an index and may be in use.
     SharedLog,
-    /// A log without an index.
+    /// The log has no index.
     LoneLog,
 }
 
-/// Size and time of the last change, if there is such a file.
+/// Size and modification time of a file, if the file exists.
 type Stamp = Option<(u64, Option<SystemTime>)>;
 
-/// The file and what is beside it, as they are at one moment.
+/// A snapshot of the file and of the files beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileState {
     file: Stamp,
@@ -77,12 +82,12 @@ impl FileState {
         }
     }
 
-    /// Whether nothing keeps others from changing what is being read.
+    /// Whether reading takes no lock, so that other processes may change the file during the read.
     pub(crate) fn is_unlocked(&self) -> bool {
         self.access() != Access::SharedLog
     }
 
-    /// Whether a connection that was opened in this state may be used in another one.
+    /// Whether a connection that was opened in this state can be used in the state `now`.
     pub(crate) fn serves(&self, now: &Self) -> bool {
         match self.access() {
             Access::SharedLog => now.access() == Access::SharedLog,
@@ -90,7 +95,7 @@ impl FileState {
         }
     }
 
-    /// Opens the file so that nothing is written.
+    /// Returns options that open the file without writing anything.
     pub(crate) fn options(&self, base: &SqliteConnectOptions) -> SqliteConnectOptions {
         let base = base.clone().read_only(true);
         match self.access() {
@@ -104,22 +109,22 @@ impl FileState {
     }
 }
 
-/// Whether SQLite ignores what is in a log. One that cannot be read is left to SQLite to complain
-/// of.
+/// Whether SQLite ignores the content of a log. A log that cannot be read is left to SQLite, which
+/// reports the error.
 fn is_void(log: &Path) -> bool {
     let mut magic = [0; 4];
     let read = File::open(log).and_then(|mut log| log.read_exact(&mut magic));
     read.is_ok() && u32::from_be_bytes(magic) & !1 != LOG_MAGIC
 }
 
-/// The file that SQLite keeps beside another one.
+/// Returns the path of a file that SQLite keeps beside another one.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// A path as it stands in a URI.
+/// Escapes a path for use in a URI.
 fn escaped(path: &Path) -> String {
     let mut text = String::new();
     for byte in path.as_os_str().as_encoded_bytes() {

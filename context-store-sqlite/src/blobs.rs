@@ -1,6 +1,6 @@
-//! Blobs: bytes in pieces, once for each user, and references of chats to them.
+//! Blobs: bytes in pieces, stored once per user, and references from chats to them.
 //!
-//! That bytes go with their last reference is the schema's business (`migrations/0004_blobs.sql`).
+//! The schema deletes the bytes together with their last reference (`migrations/0004_blobs.sql`).
 
 use std::ops::Range;
 
@@ -20,14 +20,14 @@ use crate::sql;
 use crate::sums::{BLOB, BLOB_PIECE, BLOB_REF, Value};
 use crate::tally::{self, OfChat, Seen};
 
-/// How many bytes a piece has. Part of the layout: it must never change.
+/// The size of a piece in bytes. It is part of the layout and must never change.
 const PIECE: usize = 256 << 10;
-/// How many places the pieces of a blob have.
+/// The number of places reserved for the pieces of one blob.
 const PLACES: i64 = 1 << 16;
 
 const DAMAGED: &str = "a blob is not what its name says";
 
-/// Keeps bytes and a chat's reference to them in one transaction.
+/// Stores bytes and a chat's reference to them in one transaction.
 pub(crate) async fn put(
     writer: &mut Writer,
     chat: &ChatRef,
@@ -84,7 +84,7 @@ async fn add(
     Ok(no)
 }
 
-/// What is known of a blob that the chat refers to.
+/// Returns the metadata of a blob that the chat refers to.
 pub(crate) async fn find(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -100,7 +100,7 @@ pub(crate) async fn find(
     Ok(found.map(|(_, blob)| blob))
 }
 
-/// The number of a blob that the chat refers to, and what is known of it.
+/// Returns the number and the metadata of a blob that the chat refers to.
 async fn known(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -111,7 +111,7 @@ async fn known(
     row.map(|row| Ok((row.try_get(6)?, blob_of(&row)?))).transpose()
 }
 
-/// Whether a blob that was not found is not there.
+/// Checks that a blob that was not found really does not exist.
 async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
     OfChat::Blobs.compare(connection, chat, Seen::Part).await?;
     let beside = sqlx::query(sql::BLOBS_BESIDE).bind(chat).bind(&id.as_bytes()[..]);
@@ -141,13 +141,13 @@ fn blob_of(row: &SqliteRow) -> Result<Blob> {
     Ok(blob)
 }
 
-/// A name as it is in a row.
+/// Converts the hash in a row to a blob id.
 pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
     let hash = hash.try_into().map_err(|_| Fault::Corrupt("a blob has no name", None))?;
     Ok(BlobId::from_bytes(hash))
 }
 
-/// Notes that a chat has used a blob, if it refers to it.
+/// Updates the time at which the chat last used a blob, if the chat refers to it.
 pub(crate) async fn touch(
     writer: &mut Writer,
     chat: &ChatRef,
@@ -165,8 +165,8 @@ pub(crate) async fn touch(
     Ok(())
 }
 
-/// Reads a range of a blob that the chat refers to. Of the whole it is certain that it is what was
-/// put.
+/// Reads a range of a blob that the chat refers to. If the range is the whole blob, the bytes are
+/// compared with its id.
 pub(crate) async fn read(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -189,7 +189,7 @@ pub(crate) async fn read(
     Ok(Some(bytes))
 }
 
-/// A range of the bytes, which must be there. Bytes of one piece are not copied.
+/// Returns a range of the bytes, which must exist. A range within one piece is not copied.
 pub(crate) async fn bytes(
     connection: &mut SqliteConnection,
     no: i64,
@@ -234,12 +234,12 @@ pub(crate) async fn bytes(
     Ok(bytes)
 }
 
-/// How many pieces so many bytes are.
+/// Returns the number of pieces for a blob of this many bytes.
 pub(crate) fn pieces(bytes: usize) -> i64 {
     signed(bytes.div_ceil(PIECE))
 }
 
-/// A page of what a chat refers to.
+/// Returns one page of the blobs that a chat refers to.
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -266,7 +266,7 @@ pub(crate) async fn list(
     Ok(Page { items, next })
 }
 
-/// Drops a chat's reference.
+/// Removes a chat's reference.
 pub(crate) async fn remove(
     writer: &mut Writer,
     chat: &ChatRef,
@@ -286,7 +286,7 @@ pub(crate) async fn remove(
     Ok(pruned)
 }
 
-/// Drops references that were not used for long.
+/// Removes the references that have not been used since the given time.
 pub(crate) async fn prune(writer: &mut Writer, prune: &BlobPrune) -> Result<BlobsPruned> {
     let mut transaction = writer.begin().await?;
     let chat = match &prune.chat {
@@ -307,7 +307,7 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &BlobPrune) -> Result<Blob
     Ok(pruned)
 }
 
-/// How many blobs a user has, and how many bytes.
+/// Returns the number of a user's blobs and the number of their bytes.
 pub(crate) async fn kept(connection: &mut SqliteConnection, user: &UserId) -> Result<(i64, i64)> {
     let row = sqlx::query(sql::BLOBS_KEPT).bind(user.as_str()).fetch_one(connection).await?;
     Ok((row.try_get(0)?, row.try_get(1)?))

@@ -1,6 +1,6 @@
-//! How a call of the seam comes by its connection.
+//! Macros that give a store call its connection.
 
-/// Runs the body with a connection to read with and names the operation in what goes wrong.
+/// Runs the body with a reading connection and adds the operation to its errors.
 macro_rules! reading {
     ($shared:ident, $operation:literal, |$connection:ident| $body:expr) => {{
         let mut repeats = 0;
@@ -14,7 +14,7 @@ macro_rules! reading {
                 $body
             }
             .await;
-            // A handle that only reads takes no lock, so the file may have changed meanwhile.
+            // A read-only handle takes no lock, so the file may have changed during the read.
             if let Some(result) = reader.settle(result, &mut repeats) {
                 break result;
             }
@@ -24,7 +24,7 @@ macro_rules! reading {
 }
 pub(crate) use reading;
 
-/// The same with the writer.
+/// Runs the body with the writing connection and adds the operation to its errors.
 macro_rules! writing {
     ($shared:ident, $operation:literal, |$writer:ident| $body:expr) => {{
         let result: Result<_, Fault> = async {

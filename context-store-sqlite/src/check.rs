@@ -1,4 +1,4 @@
-//! The check of a whole file: SQLite's own, the layout's, and every chat's graph.
+//! The check of a whole file: SQLite's own checks, the layout, and the graph of every chat.
 
 pub(crate) mod blobs;
 pub(crate) mod memories;
@@ -51,8 +51,8 @@ pub(crate) async fn check(
     Ok(report)
 }
 
-/// Reports what ended a part of the check as a finding, if it comes of damage: the other parts
-/// still have their say.
+/// Reports the failure of one part of the check as a finding if it was caused by damage, so that
+/// the other parts still run.
 pub(crate) fn found(report: &mut CheckReport, about: &str, checked: Result<()>) -> Result<()> {
     let Err(fault) = checked else { return Ok(()) };
     let error = fault.during("check");
@@ -75,7 +75,7 @@ async fn check_chats(
     let mut order = KeyOrder::new("check", "chat");
     loop {
         cancel.check("check")?;
-        // One state per chat: while a store is checked, others may write to it.
+        // Each chat is read in a transaction of its own, because others may write during the check.
         let mut transaction = connection.begin().await?;
         let next =
             sqlx::query(sql::CHAT_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
@@ -96,15 +96,15 @@ async fn check_chats(
     }
 }
 
-/// What SQLite can say, and rows that no chat reaches.
+/// Runs SQLite's own checks and reports rows that no chat reaches.
 async fn file(
     connection: &mut SqliteConnection,
     full_text: bool,
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut transaction = connection.begin().await?;
-    // SQLite's check of an index believes what this connection remembers of it, which others may
-    // have changed; a query looks.
+    // SQLite's index check trusts the state that this connection has cached, which other processes
+    // may have changed since. A query refreshes it.
     for look in
         [sql::memories::LOOK_AT_INDEX].into_iter().chain(full_text.then_some(sql::LOOK_AT_WORDS))
     {
@@ -267,12 +267,12 @@ async fn check_chat(
     Ok(())
 }
 
-/// Of how many messages one is looked for by a word; the others by how many words they have. To
-/// look for each would take ten times longer than all the rest.
+/// One of this many messages is looked up by a word. For the others only the number of words is
+/// compared. Looking up every message would take ten times longer than the rest of the check.
 const SAMPLE: i64 = 32;
 
-/// What is wrong with the words of a branch: every message that has some must be in the index, with
-/// as many, in the column of its role, and nothing else.
+/// Reports the problems with the words of a branch. Every message with words must be in the index
+/// with the same number of words, in the column of its role. The index must hold nothing else.
 async fn words_of(
     connection: &mut SqliteConnection,
     piece: &Piece,
@@ -305,7 +305,8 @@ async fn words_of(
     Ok(disagreement(missing, other, filed.len()))
 }
 
-/// What is wrong with the full-text index; only of what there is something to say.
+/// Describes the differences between messages and full-text index. Kinds of difference that do not
+/// occur are left out.
 fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String> {
     let facts = [
         (missing, "lacks", ""),
@@ -320,9 +321,9 @@ fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String>
     (!said.is_empty()).then(|| format!("the full-text index {said}"))
 }
 
-/// Searches for each word of the full-text index, since SQLite's own check passes over where in
-/// messages words are. What lists them is a table of this connection alone, which may write for as
-/// long as it takes to make one.
+/// Searches for each word of the full-text index, because SQLite's own check does not verify the
+/// positions of words within messages. The words are listed in a temporary table of this
+/// connection, which may write only while that table is created.
 async fn search_all(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::query(sql::MAY_WRITE).execute(&mut *connection).await?;
     let listed = sqlx::query(sql::LIST_WORDS).execute(&mut *connection).await;
@@ -332,7 +333,7 @@ async fn search_all(connection: &mut SqliteConnection) -> Result<()> {
     Ok(())
 }
 
-/// The messages of a branch, as far as its runs follow each other without a gap.
+/// Returns the messages of a branch, as long as its runs follow each other without a gap.
 async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Vec<Arc<Node>>> {
     let mut nodes = Vec::new();
     while signed(nodes.len()) < piece.own {
@@ -340,7 +341,7 @@ async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Ve
         let before = nodes.len();
         for (first, data) in runs_from(connection, next, piece.end()).await? {
             if first < next {
-                // The one before again: there is no run for what comes next.
+                // The same run was returned again, so there is no run for the next message.
                 break;
             }
             if first != place(piece.no, signed(nodes.len()) + 1) {

@@ -1,4 +1,4 @@
-//! How a store is opened. Reads no environment and no file.
+//! The configuration of the store. Nothing is read from the environment or from files.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,32 +8,34 @@ use context_core::{Error, Result};
 
 const OPERATION: &str = "open";
 
-/// Where the store is and how it is kept.
+/// The location and the settings of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The file. Beside it, SQLite keeps `-wal` and `-shm`.
+    /// The path of the database file. SQLite keeps `-wal` and `-shm` files beside it.
     pub path: PathBuf,
     /// [`Durability::ProcessCrash`] (`synchronous=NORMAL`), or [`Durability::PowerLoss`]
-    /// (`synchronous=FULL`), which waits for the disk at every commit.
+    /// (`synchronous=FULL`), which syncs the disk at every commit.
     pub durability: Durability,
-    /// How long to wait for another process that writes.
+    /// The longest wait while another process holds the write lock.
     pub busy_timeout: Duration,
-    /// Whether to make the file if there is none.
+    /// Whether to create the file if it does not exist.
     pub create: bool,
-    /// Whether the store is opened only to look at it: nothing is made, upgraded or written, not
-    /// even the files that SQLite keeps beside it. Whether `create` is set does not matter then.
+    /// Whether to open the store without writing: nothing is created, upgraded or written, not even
+    /// the files that SQLite keeps beside it. `create` then has no effect.
     pub read_only: bool,
-    /// How many reads run beside each other, at least one.
+    /// The number of concurrent reads, at least one.
     pub readers: usize,
-    /// Whether the file has full-text search. This is decided when a file is made, or brought up to
-    /// date from a version without it; none means yes then, and whatever it is afterwards.
+    /// Whether the file has full-text search. This is fixed when a file is created, or upgraded
+    /// from a version without full text. `None` means yes in these cases, and accepts an existing
+    /// file either way.
     pub full_text: Option<bool>,
 }
 
 impl SqliteConfig {
-    /// The store in this file: made if there is none, safe against a crash of the process, five
-    /// seconds of patience, four readers.
+    /// Returns the configuration of a store in this file: the file is created if it does not exist,
+    /// commits survive a crash of the process, the busy timeout is five seconds, and there are four
+    /// readers.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -46,12 +48,12 @@ impl SqliteConfig {
         }
     }
 
-    /// Reads `sqlite:PATH`, with options behind a `?`, separated by `&`: `durability=normal|full`,
+    /// Parses `sqlite:PATH`, with options behind a `?`, separated by `&`: `durability=normal|full`,
     /// `busy_timeout_ms=N`, `create=true|false`, `read_only=true|false`, `readers=N`,
     /// `full_text=on|off`.
     ///
-    /// Errors repeat names of options and never a value, nor a path that looks like it has a
-    /// password in it.
+    /// Errors contain the names of options but never a value, nor a path that looks as if it
+    /// contained a password.
     ///
     /// ```
     /// use context_core::store::Durability;
@@ -94,54 +96,54 @@ impl SqliteConfig {
         Ok(config)
     }
 
-    /// What a commit survives.
+    /// Sets the failures that a commit survives.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// How long to wait for another process that writes.
+    /// Sets how long to wait while another process holds the write lock.
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// Whether to make the file if there is none.
+    /// Sets whether to create the file if it does not exist.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Whether to open the store only to look at it. It may be read while others write, and where
-    /// neither the file nor its folder can be written to. Writing through it is
-    /// [`Unsupported`](context_core::ErrorKind::Unsupported), and so is a file of an older version:
-    /// it has to be opened to write once.
+    /// Sets whether to open the store without writing. The store can then be read while others
+    /// write, and where neither the file nor its folder is writable. Writing through such a handle
+    /// returns [`Unsupported`](context_core::ErrorKind::Unsupported), and so does opening a file of
+    /// an older version, which must first be opened once for writing.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// How many reads run beside each other.
+    /// Sets the number of concurrent reads.
     #[must_use]
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers;
         self
     }
 
-    /// Whether a new file has full-text search, which is kept up to date within every commit. A
-    /// file that exists must be as is said here. If nothing is said, a new file has it, and an old
-    /// one may be either.
+    /// Sets whether a new file has full-text search, whose index is updated within every commit. An
+    /// existing file must match this setting. Without the setting, a new file has full-text search,
+    /// and an existing file may or may not have it.
     #[must_use]
     pub fn full_text(mut self, full_text: bool) -> Self {
         self.full_text = Some(full_text);
         self
     }
 
-    /// Refuses what cannot be opened.
+    /// Rejects settings that no store can be opened with.
     pub(crate) fn check(&self) -> Result<()> {
         if self.path.as_os_str().is_empty() || self.path == Path::new(":memory:") {
             return Err(Error::invalid(OPERATION, "the store needs the path of a file"));
@@ -164,7 +166,8 @@ fn names_somebody(path: &str) -> bool {
     path.split('/').any(before_at)
 }
 
-/// The error of an option that there is not. Only a name is repeated: the rest may be a secret.
+/// Returns the error for an unknown option. Only the option's name is included, because the rest
+/// may be a secret.
 fn unknown(option: &str) -> Error {
     let error = Error::invalid(
         OPERATION,
@@ -248,7 +251,7 @@ mod properties {
 
     use super::*;
 
-    /// Parts of URLs in any order, and what is none.
+    /// Generates parts of URLs in any order, and text that is not a URL.
     fn urls() -> impl Strategy<Value = String> {
         let begin = prop::sample::select(vec!["sqlite:", "sqlite://", "sqlite:///", ""]);
         let pieces: Vec<&str> =

@@ -1,8 +1,8 @@
 //! The connections: one that writes, a few that read.
 //!
-//! SQLite has one writer at a time whatever one does, so writes queue in memory, before one
-//! connection, and not at the file lock. Readers never wait for the writer. Not sqlx's pool: it
-//! pings at every release.
+//! SQLite allows one writer at a time, so writes queue in memory for one connection instead of
+//! waiting for the file lock. Readers never wait for the writer. sqlx's own pool is not used
+//! because it pings the connection at every release.
 
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
@@ -28,55 +28,56 @@ use crate::rounds::record_one::Ready;
 use crate::{create, schema, sql};
 
 pub(crate) struct Connections {
-    /// None in a handle that only reads, and in one that was closed.
+    /// `None` in a read-only handle and in a closed one.
     writer: Mutex<Option<Writer>>,
     reads_only: bool,
     path: PathBuf,
     options: SqliteConnectOptions,
     readers: SqliteConnectOptions,
     idle: StdMutex<Vec<Idle>>,
-    /// Closed when the handle is.
+    /// Closed together with the handle.
     permits: Semaphore,
     most: u32,
-    /// For work on the whole file.
+    /// Limits the connections that work on the whole file.
     spares: Semaphore,
     pub(crate) full_text: bool,
 }
 
-/// A connection that nobody reads with, and the state of the file it was opened in, if the handle
-/// only reads.
+/// An idle reading connection. Of a read-only handle, also the state of the file when the
+/// connection was opened.
 type Idle = (Option<FileState>, SqliteConnection);
 
-/// How many connections may work on the whole file at once.
+/// The number of connections that may work on the whole file at once.
 const SPARES: u32 = 64;
-/// How often a read is made again because the file was changed meanwhile.
+/// The number of times a read is repeated because the file changed meanwhile.
 const REPEATS: u32 = 16;
 
-/// A question to a file before it is used.
+/// A query about a file before it is used.
 #[derive(Clone, Copy)]
 enum Question {
-    /// Whether it has our tables.
+    /// Whether the file has the tables of this store.
     Tables,
-    /// Whether this program can read its schema as it is, and whether it has full text.
+    /// Whether this program can read the schema without an upgrade, and whether the file has full
+    /// text as wanted.
     Schema(Option<bool>),
 }
 
-/// The writer, while it is held.
+/// The locked writer.
 pub(crate) type WriterGuard<'a> = MappedMutexGuard<'a, Writer>;
 
-/// The connection that writes, and what its holder knows about where branches end.
+/// The connection that writes, and the known ends of branches.
 pub(crate) struct Writer {
     pub(crate) connection: SqliteConnection,
     pub(crate) routes: Routes,
-    /// Whether the file has a full-text index to keep.
+    /// Whether the file has a full-text index to maintain.
     pub(crate) full_text: bool,
-    /// What it has been given to write rounds with.
+    /// The prepared state for writing rounds.
     pub(crate) ready: Ready,
 }
 
 impl Writer {
-    /// A transaction that holds the write lock from the start: one that asks for it later can only
-    /// fail.
+    /// Begins a transaction that takes the write lock at once. A transaction that asks for the lock
+    /// after its first read can only fail when another writer is active.
     pub(crate) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
         Ok(self.connection.begin_with(sql::BEGIN).await?)
     }
@@ -126,7 +127,7 @@ impl Connections {
         Ok(known)
     }
 
-    /// Without a connection.
+    /// Returns a value without any open connection.
     fn unopened(config: &SqliteConfig, options: SqliteConnectOptions) -> Result<Self> {
         let most = u32::try_from(config.readers)
             .map_err(|_| Error::invalid("open", "more readers than there can be"))?;
@@ -144,15 +145,16 @@ impl Connections {
         })
     }
 
-    /// Refuses a file that is not ours, before anything is written.
+    /// Rejects a file that is not a store, before anything is written.
     async fn check_ours(&self, path: &Path) -> Result<()> {
         match file::label(&self.options, path).await? {
             Label::Ours => Ok(()),
             Label::None => {
-                // The log may have what the file has not: so nothing but reading can tell.
+                // The log may hold tables that are not in the file yet, so the file must be read to
+                // find out.
                 let reading = Self { reads_only: true, ..self.unshared() };
                 let answer = reading.ask(Question::Tables).await;
-                // A process has one index of a log: opened here to be read, the writer could not
+                // A process has one index of a log. While it is open for reading, the writer cannot
                 // write it.
                 reading.close().await?;
                 answer.map(drop)
@@ -160,7 +162,7 @@ impl Connections {
         }
     }
 
-    /// The same file, without connections.
+    /// Returns a value for the same file, without connections.
     fn unshared(&self) -> Self {
         Self {
             writer: Mutex::new(None),
@@ -176,7 +178,8 @@ impl Connections {
         }
     }
 
-    /// Asks, again if the file was changed meanwhile without a lock that keeps others from it.
+    /// Runs the query. If no lock protects the read, the query is repeated when the file changed
+    /// meanwhile.
     async fn ask(&self, question: Question) -> Result<bool> {
         let mut repeats = 0;
         loop {
@@ -199,7 +202,7 @@ impl Connections {
         self.held(self.writer.lock().await)
     }
 
-    /// The writer, if nobody has it or waits for it.
+    /// Returns the writer if nobody holds it or waits for it.
     pub(crate) fn idle_writer(&self) -> Option<WriterGuard<'_>> {
         self.held(self.writer.try_lock().ok()?).ok()
     }
@@ -214,7 +217,7 @@ impl Connections {
         })
     }
 
-    /// A connection to read with. What this handle has written before is seen.
+    /// Returns a connection for reading. It sees everything that this handle has written.
     pub(crate) async fn reader(&self) -> Result<Reader<'_>> {
         let permit = self.permits.acquire().await.map_err(|_| closed())?;
         let state = self.reads_only.then(|| FileState::of(&self.path));
@@ -257,8 +260,8 @@ impl Connections {
         }
     }
 
-    /// A connection for work on the whole file, whose settings are its own. It keeps what it puts
-    /// aside on the disk: that can be as much as the file.
+    /// Returns a connection for work on the whole file, with settings of its own. Its temporary
+    /// data is kept on disk, because it can be as large as the file.
     pub(crate) async fn spare(&self) -> Result<Spare<'_>> {
         let options =
             self.options.clone().synchronous(SqliteSynchronous::Full).pragma("temp_store", "FILE");
@@ -272,8 +275,8 @@ impl Connections {
         Ok(Spare { pool: self, state, connection: options.connect().await?, _permit: permit })
     }
 
-    /// Folds the write-ahead log into the file and empties it. False if somebody reads what is
-    /// still in it. Waits for them only if `patient`.
+    /// Moves the write-ahead log into the file and empties it. Returns false if a reader still
+    /// needs the log. Waits for readers only if `patient`.
     pub(crate) async fn clear_log(&self, patient: bool) -> Result<bool> {
         let options = self.options.clone();
         let options = if patient { options } else { options.busy_timeout(Duration::ZERO) };
@@ -284,17 +287,17 @@ impl Connections {
         Ok(busy == 0)
     }
 
-    /// How many bytes the file and its log take.
+    /// Returns the size of the file and its log in bytes.
     pub(crate) fn size(&self) -> u64 {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
         length(&self.path) + length(&beside(&self.path, "-wal"))
     }
 
-    /// Waits for what is running and closes all connections, the one that writes last: it folds the
-    /// log into the file and removes it, unless another process has it open. All later calls fail;
-    /// closing again does nothing.
+    /// Waits for running calls and closes all connections, the writer last. Closing the writer
+    /// moves the log into the file and removes it, unless another process has the file open. All
+    /// later calls fail. Closing a second time does nothing.
     pub(crate) async fn close(&self) -> Result<()> {
-        // Refused only if somebody else closes.
+        // Fails only if another call has closed the semaphore already.
         let all = self.permits.acquire_many(self.most).await;
         self.permits.close();
         drop(all);
@@ -313,13 +316,13 @@ impl Connections {
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
-        // A list of connections is sound in any state.
+        // The list of connections is valid even if a holder of the lock has panicked.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Refuses to write through an index of the log that can only be read: a process has one, opened as
-/// whoever came first needed it.
+/// Rejects writing through an index of the log that was opened for reading. A process has one index
+/// per log, opened in the mode that its first connection needed.
 async fn check_index(connection: &mut SqliteConnection) -> Result<()> {
     match connection.begin_with(sql::BEGIN).await.map_err(Fault::from) {
         Ok(transaction) => Ok(transaction.rollback().await?),
@@ -339,7 +342,8 @@ fn closed() -> Fault {
         .into()
 }
 
-/// Whether what was read is of one state of the file, or must be read again.
+/// Returns the result if the read saw one state of the file, or `None` if the read must be
+/// repeated.
 fn settled<T>(
     pool: &Connections,
     state: Option<&FileState>,
@@ -371,15 +375,15 @@ impl Spare<'_> {
         Ok(self.connection.close().await?)
     }
 
-    /// The result, or nothing if the work has to be done again: see [`Reader::settle`].
+    /// Returns the result, or `None` if the work must be repeated. See [`Reader::settle`].
     pub(crate) fn settle<T>(&self, result: Result<T>, repeats: &mut u32) -> Option<Result<T>> {
         settled(self.pool, self.state.as_ref(), result, repeats)
     }
 }
 
-/// Runs one statement and returns its rows, leaving as soon as it is done. The driver's own methods
-/// wait for one more message from the connection's thread, which then says nothing: a second sleep
-/// per call.
+/// Runs one statement and returns its rows as soon as the statement has ended. The driver's own
+/// methods wait for one more message from the connection's thread, although that message carries
+/// nothing. That would suspend the task twice per call.
 pub(crate) async fn run(
     connection: &mut SqliteConnection,
     query: Query<'_, Sqlite, SqliteArguments>,
@@ -389,7 +393,7 @@ pub(crate) async fn run(
     while let Some(result) = poll_fn(|context| results.as_mut().poll_next(context)).await {
         match result? {
             Either::Right(row) => rows.push(row),
-            // Sent when the statement has ended, and with it its transaction.
+            // Sent when the statement and its implicit transaction have ended.
             Either::Left(_) => break,
         }
     }
@@ -401,7 +405,7 @@ fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
         Durability::PowerLoss => SqliteSynchronous::Full,
         _ => SqliteSynchronous::Normal,
     };
-    // Of a name that begins with `file:`, SQLite would take options.
+    // SQLite would parse options from a name that begins with `file:`.
     let path = std::path::absolute(&config.path)
         .map_err(|error| Error::invalid("open", "the path names no file").with_source(error))?;
     Ok(SqliteConnectOptions::new()
@@ -411,8 +415,8 @@ fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
         .foreign_keys(true)
         .pragma("mmap_size", "268435456")
         .pragma("cache_size", "-65536")
-        // Four times the usual: pages that change often, as an index's do, are copied into the file
-        // less often.
+        // Four times SQLite's default. Pages that change often, such as those of an index, are then
+        // copied into the file less often.
         .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "MEMORY")
         .statement_cache_capacity(256)
@@ -420,19 +424,19 @@ fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {
         .disable_statement_logging())
 }
 
-/// A reading connection, given back when it is dropped, also in the middle of a read: the
-/// connection's thread ends the statement before it takes the next one.
+/// A reading connection. It is returned to the pool when it is dropped, even in the middle of a
+/// read: the connection's thread ends the running statement before it takes the next one.
 pub(crate) struct Reader<'a> {
     pool: &'a Connections,
-    /// The state of the file when the connection was opened, if the handle only reads.
+    /// The state of the file when the connection was opened. Only set in a read-only handle.
     state: Option<FileState>,
     connection: Option<SqliteConnection>,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Reader<'_> {
-    /// What was read; nothing if it has to be read again, because the file is not as it was before
-    /// and no lock kept it so.
+    /// Returns the result of a read, or `None` if the read must be repeated because the file
+    /// changed meanwhile and no lock prevented it.
     pub(crate) fn settle<T>(&self, result: Result<T>, repeats: &mut u32) -> Option<Result<T>> {
         settled(self.pool, self.state.as_ref(), result, repeats)
     }

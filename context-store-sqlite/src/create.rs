@@ -1,4 +1,4 @@
-//! A new store: made whole under another name, so that nobody ever sees half of one.
+//! Creation of a new store under a temporary name, so that nobody sees an incomplete one.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::partial::Partial;
 use crate::{file, schema};
 
-/// The bytes of an empty store, without and with full text, once this process has made one: half a
-/// megabyte. All migrations take a tenth of a second in a debug build, and a program with a file
-/// for each user makes many.
+/// The bytes of an empty store, without and with full text, half a megabyte each. They are built
+/// once per process, because running all migrations takes a tenth of a second in a debug build, and
+/// a program with one file per user creates many stores.
 static EMPTY: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
 
-/// Makes the file, unless another one is faster.
+/// Creates the file, unless another process creates it first.
 pub(crate) async fn create(
     options: &SqliteConnectOptions,
     path: &Path,
@@ -37,16 +37,17 @@ pub(crate) async fn create(
     Ok(())
 }
 
-/// Makes an empty store in a file.
+/// Creates an empty store in a file.
 async fn migrate(
     options: &SqliteConnectOptions,
     partial: &Partial,
     full_text: Option<bool>,
 ) -> Result<()> {
-    // It is synced as a whole before it gets its name.
+    // The file is synced as a whole before it is renamed.
     let options = options.clone().filename(partial.path()).synchronous(SqliteSynchronous::Off);
     let mut connection = options.connect().await?;
-    // First, so that the header of the file itself says whose it is.
+    // The label comes first, so that it is in the header of the file itself and not only in the
+    // log.
     file::set_label(&mut connection).await?;
     schema::use_wal(&mut connection).await?;
     schema::migrate(&mut connection, full_text).await?;

@@ -1,16 +1,16 @@
-//! What can go wrong below the seam, and the one place where a driver's error becomes ours.
+//! Internal failures of the store, and their conversion to the store error.
 
 use context_core::{Error, ErrorKind, Retry};
 use context_store_kit::pack::UnpackError;
 
-/// A failure inside the store, before it is known which operation of the seam it ends.
+/// A failure inside the store, before the failed operation is known.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Of the driver.
+    /// An error of the driver.
     Driver(sqlx::Error),
-    /// Already as the seam wants it.
+    /// An error that is already in its public form.
     Ours(Error),
-    /// The file holds what this program never wrote.
+    /// The file holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
 }
 
@@ -35,7 +35,7 @@ impl From<UnpackError> for Fault {
 }
 
 impl Fault {
-    /// The error of this operation.
+    /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
             Self::Ours(error) => error,
@@ -50,27 +50,27 @@ impl Fault {
         }
     }
 
-    /// Whether a constraint or one of our triggers said no.
+    /// Whether a constraint or a trigger of the schema rejected the statement.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error) == Some(CONSTRAINT))
     }
 
-    /// Whether the file has no header of SQLite.
+    /// Whether the file has no SQLite header.
     pub(crate) fn is_no_database(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error) == Some(NOTADB))
     }
 
-    /// Whether SQLite calls the file malformed.
+    /// Whether SQLite reports the file as malformed.
     pub(crate) fn is_malformed(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error) == Some(CORRUPT))
     }
 
-    /// Whether what was to be written can only be read.
+    /// Whether the write failed because the file can only be read.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(self, Self::Driver(error) if code(error) == Some(READONLY))
     }
 
-    /// Whether somebody else holds a lock.
+    /// Whether another connection holds a lock.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self, Self::Driver(error) if matches!(code(error), Some(BUSY | LOCKED)))
     }
@@ -91,7 +91,7 @@ const NOTADB: i32 = 26;
 
 fn code(error: &sqlx::Error) -> Option<i32> {
     let code: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    // The low byte is the primary code, the rest says more exactly what happened.
+    // The low byte is the primary code. The other bits are the extended code.
     Some(code & 0xff)
 }
 
@@ -120,7 +120,7 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
     Error::new(kind, operation, message).with_retry(retry).with_source(error)
 }
 
-/// A cursor of another listing, or of nobody's making.
+/// Returns the error for a cursor that does not belong to this listing.
 pub(crate) fn bad_cursor(operation: &'static str) -> Error {
     Error::invalid(operation, "the cursor is not one of this listing")
 }

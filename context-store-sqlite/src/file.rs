@@ -1,9 +1,10 @@
-//! The file of a store: whether it is there, whether it may be used, and whether it is one of ours.
+//! The file of a store: whether it exists, may be used, and is a store.
 //!
-//! A file is ours by the `application_id` in its header. Files of earlier versions have none; they
-//! are known by the table of our migrations together with our first tables, and get the id when
-//! they are opened to write. Nothing here writes, and no file is opened but through SQLite: closing
-//! any other descriptor of it would take the locks away that this process has on it.
+//! A store is recognized by the `application_id` in the file's header. Files of earlier versions
+//! have no id. They are recognized by the table of migrations together with the first tables of the
+//! store, and get the id when they are opened for writing. Nothing here writes, and files are
+//! opened only through SQLite: closing any other descriptor of a file would release the locks that
+//! this process holds on it.
 
 use std::fs;
 use std::io;
@@ -16,20 +17,20 @@ use sqlx::{ConnectOptions, Connection, Row};
 use crate::error::{Fault, Result};
 use crate::sql;
 
-/// The `application_id` of our files: the letters `ctxl`.
+/// The `application_id` of stores: the letters `ctxl`.
 pub(crate) const APPLICATION_ID: i64 = 0x6374_786c;
 
 const OPERATION: &str = "open";
 
-/// How a file is to be used.
+/// The way in which a file is to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
     Write,
 }
 
-/// Says whether there is a file. An error if something else has its name, or it may not be used
-/// like this.
+/// Returns whether the file exists. Returns an error if the name belongs to something else, or if
+/// the file may not be used in this way.
 pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -43,7 +44,7 @@ pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
     }
     may(path, usage, "the file")?;
     if usage == Use::Write {
-        // SQLite keeps its log there.
+        // SQLite keeps its log in the folder.
         may(&folder(path), usage, "the folder of the file")?;
     }
     if metadata.len() == 0 {
@@ -53,12 +54,12 @@ pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The error of a file that is not there, if there must be one.
+/// Returns the error for a file that must exist but does not.
 pub(crate) fn absent() -> Error {
     Error::new(ErrorKind::NotFound, OPERATION, "there is no file of this name")
 }
 
-/// Tells a file that is not there, but could be, from one that nobody can look at.
+/// Distinguishes a file that could be created from a path that cannot be accessed.
 fn missing(path: &Path, error: io::Error) -> Result<(), Error> {
     let folder = folder(path);
     match error.kind() {
@@ -80,7 +81,7 @@ fn missing(path: &Path, error: io::Error) -> Result<(), Error> {
     }
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 fn folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -109,7 +110,7 @@ fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
     })
 }
 
-/// Asks the system whether this process may write, as far as it says.
+/// Asks the system whether this process may write, as far as the system can tell.
 #[cfg(not(unix))]
 fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
     let metadata =
@@ -120,15 +121,16 @@ fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the header of a file says whose it is.
+/// Whether the header of a file identifies it as a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Label {
     Ours,
-    /// An older file of ours, or somebody else's.
+    /// Either an older file of this store, or a file of another program.
     None,
 }
 
-/// Reads the label of a file. The header is read as it is, without the log, without a lock.
+/// Reads the label of a file. Only the header in the file is read, without the log and without a
+/// lock.
 pub(crate) async fn label(base: &SqliteConnectOptions, path: &Path) -> Result<Label> {
     let labelled: Result<i64, sqlx::Error> = async {
         let mut connection = base.clone().read_only(true).immutable(true).connect().await?;
@@ -147,15 +149,15 @@ pub(crate) async fn label(base: &SqliteConnectOptions, path: &Path) -> Result<La
         }
         Err(fault) => match Fault::from(fault) {
             fault if fault.is_no_database() => Err(no_database(path).into()),
-            // A process that was killed while it folded the log in leaves a file that is whole only
-            // with its log.
+            // A process that is killed while it moves the log into the file leaves a file that is
+            // complete only together with its log.
             fault if fault.is_malformed() => Ok(Label::None),
             fault => Err(fault),
         },
     }
 }
 
-/// Refuses a file without a label that does not have our tables.
+/// Rejects a file without a label that does not have the tables of this store.
 pub(crate) async fn check_tables(connection: &mut SqliteConnection) -> Result<()> {
     let row = sqlx::query(sql::OUR_TABLES).fetch_one(connection).await?;
     if row.try_get::<i64, _>(0)? == sql::OUR_TABLES_COUNT {
@@ -165,7 +167,7 @@ pub(crate) async fn check_tables(connection: &mut SqliteConnection) -> Result<()
     Err(foreign(message).into())
 }
 
-/// Gives a file its label, in the transaction that is under way.
+/// Gives a file its label within the running transaction.
 pub(crate) async fn set_label(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::query(sql::SET_APPLICATION).execute(connection).await?;
     Ok(())
@@ -175,7 +177,8 @@ fn foreign(message: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, OPERATION, message)
 }
 
-/// What a file without a header of SQLite may be. No connection can have a lock on it.
+/// Returns the error for a file without a SQLite header. No connection can hold a lock on such a
+/// file.
 fn no_database(path: &Path) -> Error {
     use io::Read as _;
     let mut begin = Vec::new();

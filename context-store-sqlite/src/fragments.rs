@@ -13,7 +13,7 @@ use crate::rows::blob;
 use crate::sql;
 use crate::sums::FRAGMENT;
 
-/// The fragments in the order they were first put, each with its number.
+/// Returns the fragments in the order in which they were first stored, each with its number.
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -35,7 +35,7 @@ fn fragment(row: SqliteRow) -> Result<(i64, StoredFragment)> {
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
 }
 
-/// Puts each in the place of the one it replaces, or at the end.
+/// Stores each fragment in the place of the one it replaces, or at the end.
 pub(crate) async fn put(
     connection: &mut SqliteConnection,
     chat: i64,

@@ -1,8 +1,8 @@
 //! Adding many rows with few statements.
 //!
-//! Each statement is a journey to the connection's thread and back, which costs more than most rows
-//! do. So there are statements for a few numbers of rows, and a few rows that are none fill up the
-//! one that is taken.
+//! Each statement is a round trip to the connection's thread, which costs more than most rows do.
+//! Statements are prepared for a few numbers of rows. A statement with more rows than needed is
+//! filled up with empty rows.
 
 use std::sync::OnceLock;
 
@@ -10,20 +10,20 @@ use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{SqlSafeStr, Sqlite};
 
-/// How many rows the statements have, ascending. Others are filled up to the next of them; a row
-/// that is none is not free either.
+/// The numbers of rows of the statements, ascending. Any other number uses the next larger
+/// statement. Empty rows have a cost too.
 const SIZES: [usize; 11] = [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64];
-/// The most rows of a statement.
+/// The maximum number of rows of a statement.
 const MOST: usize = SIZES[SIZES.len() - 1];
 
-/// No value: all there is in a row that is none.
+/// NULL, the value of every column of an empty row.
 const NONE: Option<i64> = None;
 
 /// Adds rows of a table whose first column is never null.
 pub(crate) struct Insert {
     into: String,
     columns: usize,
-    /// Made when they are first used.
+    /// Built when they are first used.
     statements: [OnceLock<String>; SIZES.len()],
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Insert {
 pub(crate) struct Group<'a, T> {
     pub(crate) rows: &'a [T],
     statement: &'static str,
-    /// How many values are left for the rows that are none.
+    /// The number of values of the empty rows.
     blank: usize,
 }
 
@@ -59,7 +59,7 @@ impl Insert {
         Self::new(table, &columns.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
     }
 
-    /// Rows in groups, each with the statement that adds it.
+    /// Splits rows into groups, each with the statement that adds it.
     pub(crate) fn groups<'a, T>(
         &'static self,
         rows: &'a [T],
@@ -71,7 +71,7 @@ impl Insert {
         })
     }
 
-    /// Its statements, for the test that prepares all.
+    /// Returns all statements, for the test that prepares them.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
         (0..SIZES.len()).map(|size| self.statement(size))
@@ -79,7 +79,7 @@ impl Insert {
 }
 
 impl<'a, T> Group<'a, T> {
-    /// The statement with all its values: `bind` gives those of a row.
+    /// Returns the statement with all its values. `bind` binds the values of one row.
     pub(crate) fn query<'q>(
         &self,
         bind: impl FnMut(

@@ -1,5 +1,4 @@
-//! Records of memories, found by their words and vectors. The calls, each handed to where it is
-//! done.
+//! Memory records, found by words and vectors. Each call is forwarded to its implementation.
 
 mod erase;
 mod find;
@@ -35,7 +34,7 @@ use crate::store::Shared;
 impl MemoryRecordStore for Shared {
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
         check_memory_writes(writes)?;
-        // Before the writer is asked for, since it takes its time.
+        // Serializing takes time, so it is done before the writer is requested.
         let bodies =
             writes.iter().map(|write| rows::body(&write.record)).collect::<Result<Vec<_>>>()?;
         writing!(self, "write_memories", |writer| write::write(writer, writes, bodies).await)

@@ -1,4 +1,4 @@
-//! A file that gets its name when it is complete.
+//! A file that gets its final name when it is complete.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use context_core::{Error, ErrorKind, Retry};
 
-/// A file that is not complete yet; it goes with this value.
+/// An incomplete file. Dropping the value deletes the file.
 pub(crate) struct Partial {
     path: PathBuf,
     operation: &'static str,
 }
 
 impl Partial {
-    /// Makes a new, empty file in the folder of the final one. Several of one final name do not
-    /// meet in it.
+    /// Creates a new, empty file in the folder of the final one. Each partial file has a name of
+    /// its own, even if several have the same final name.
     pub(crate) fn beside(to: &Path, operation: &'static str) -> Result<Self, Error> {
         let failed = |error| failed(operation, error);
         let to = std::path::absolute(to).map_err(failed)?;
@@ -45,7 +45,7 @@ impl Partial {
         self.with(|path| OpenOptions::new().write(true).open(path)?.sync_all()).await
     }
 
-    /// Does something with the file where waiting for it holds nobody up.
+    /// Runs a function on the file in a blocking thread.
     pub(crate) async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
@@ -57,12 +57,13 @@ impl Partial {
             .map_err(|error| failed(self.operation, error))
     }
 
-    /// Gives the file its name, never in the place of another one: false if there is one.
+    /// Gives the file its final name. Returns false if a file of that name exists, which is never
+    /// replaced.
     pub(crate) fn become_final(self, to: &Path) -> Result<bool, Error> {
         match fs::hard_link(&self.path, to) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // A file system without links.
+            // The file system has no hard links.
             Err(_) if fs::symlink_metadata(to).is_ok() => Ok(false),
             Err(_) => fs::rename(&self.path, to)
                 .map(|()| true)
@@ -71,7 +72,7 @@ impl Partial {
     }
 }
 
-/// A new file with the rights that SQLite gives its files.
+/// Returns options for a new file with the permissions that SQLite gives its files.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,4 +1,4 @@
-//! Reading rounds: one statement for each table, however many rounds there are.
+//! Reading rounds, with one statement per table, however many rounds there are.
 
 pub(crate) mod calls;
 pub(crate) mod gathered;
@@ -32,7 +32,7 @@ use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
 use crate::tally::{OfUser, Seen};
 
-/// The rounds of an agent with these numbers, all in one state.
+/// Returns the rounds of an agent with these numbers. All reads see one state of the file.
 pub(crate) async fn load(
     connection: &mut SqliteConnection,
     agent: &AgentRef,
@@ -63,7 +63,8 @@ pub(crate) async fn load(
     Ok(records)
 }
 
-/// A round as its own row says, which begins with its number, what [`head_of`] reads and `beside`.
+/// The row of a round. Its columns are the number, the columns that [`head_of`] reads, and
+/// `beside`.
 #[derive(Clone)]
 pub(crate) struct Filed {
     no: i64,
@@ -77,7 +78,7 @@ impl Filed {
     }
 }
 
-/// The head in a column, with the key of the last commit and the checksum behind it.
+/// Reads the head from a column, followed by the key of the last commit and the checksum.
 pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
     let sum = head_sum(row.try_get(column)?, row.try_get(column + 1)?);
     if row.try_get::<Option<i64>, _>(column + 2)? != Some(sum) {
@@ -87,7 +88,7 @@ pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
         .map_err(|_| Fault::Corrupt("the head of a round cannot be read", None))
 }
 
-/// Reads what the rounds of these numbers have.
+/// Reads the content of the rounds of these numbers.
 pub(crate) async fn fill(
     connection: &mut SqliteConnection,
     rounds: Vec<Filed>,
@@ -127,7 +128,7 @@ pub(crate) async fn fill(
         return Err(Fault::Corrupt("versions or messages of a node that is not there", None));
     }
     let mut positions: Vec<Vec<i64>> = vec![Vec::new(); records.len()];
-    // Few names, many edges.
+    // There are few names and many edges, so names are shared.
     let mut names: HashMap<String, Arc<str>> = HashMap::new();
     let gathered = Gathered::read(connection, &TABLES.edges_of, &list).await?;
     for round in gathered.rounds() {
@@ -152,7 +153,7 @@ pub(crate) async fn fill(
     }
     for (record, positions) in records.iter_mut().zip(positions) {
         record.nodes.sort_by_key(|node| node.id);
-        // By the key of the table they come in order; nobody has promised it.
+        // The key of the table returns edges in order, but the statement does not guarantee it.
         if !positions.is_sorted() {
             let mut edges: Vec<_> =
                 positions.into_iter().zip(std::mem::take(&mut record.edges)).collect();
@@ -163,8 +164,8 @@ pub(crate) async fn fill(
     Ok(records)
 }
 
-/// The rows of a round beside its nodes, by the weights of the migration: a page that was lost
-/// takes rows along without a trace.
+/// Returns the weighted number of a round's rows other than nodes, with the weights of the
+/// migration. Comparing it detects rows of a lost page, which leave no other trace.
 fn weight(record: &RoundRecord) -> i64 {
     let of_node =
         |node: &Arc<Node>| 1_000_003 * node.versions.len() + 1_000_033 * node.messages.len();
@@ -174,15 +175,15 @@ fn weight(record: &RoundRecord) -> i64 {
 const UNREADABLE: Fault = Fault::Corrupt("a node cannot be read", None);
 const STRAY: Fault = Fault::Corrupt("a row of another round", None);
 
-/// What is kept beside nodes, by the place of the round and the number of the node.
+/// Versions and links of nodes, by the index of the round and the number of the node.
 #[derive(Default)]
 struct Beside(HashMap<(usize, u32), More>);
 
-/// What is kept beside a node.
+/// The versions and links of one node.
 #[derive(Default)]
 struct More {
     versions: Vec<Version>,
-    /// Links, each behind its position.
+    /// Links, each with its position.
     messages: Vec<(i64, MessageLink)>,
 }
 
@@ -232,7 +233,7 @@ fn json_of(text: &str) -> Result<Json> {
     Json::from_text(text).map_err(|_| Fault::Corrupt("a field of a node is not JSON", None))
 }
 
-/// A node as it is in a row of its kind's table.
+/// Reads a node from a row of its kind's table.
 fn node_of(
     row: &Cells<'_, '_>,
     round: u32,

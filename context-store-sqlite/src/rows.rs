@@ -1,4 +1,4 @@
-//! Values as they are in rows and runs.
+//! Conversions of values in rows and runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::error::{Fault, Result};
 
 pub(crate) const MISSING: &str = "messages of the chain are missing";
 
-/// A number of places as a length.
+/// Converts a number of places to a length.
 pub(crate) fn length(places: i64) -> Result<usize> {
     usize::try_from(places).map_err(|_| Fault::Corrupt("runs of messages overlap", None))
 }
 
-/// A blob of a row, without copying it: the row stays alive as long as the bytes.
+/// Returns a blob of a row without copying it. The bytes keep the row alive.
 pub(crate) fn blob(row: SqliteRow, column: usize) -> Result<Bytes> {
     struct Column(SqliteRow, usize);
 
@@ -32,7 +32,7 @@ pub(crate) fn blob(row: SqliteRow, column: usize) -> Result<Bytes> {
     Ok(Bytes::from_owner(Column(row, column)))
 }
 
-/// The `n`th node of a packed run, from 0.
+/// Returns the `n`th node of a packed run, from 0.
 pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
     let (_, rest) = pack::split_at(run, length(n)?)?;
     let (record, _) = pack::split_at(&rest, 1)?;
@@ -40,13 +40,13 @@ pub(crate) fn nth(run: &Bytes, n: i64) -> Result<Arc<Node>> {
     node.ok_or(Fault::Corrupt(MISSING, None))
 }
 
-/// An id as it is in a row.
+/// Reads an id from a row.
 pub(crate) fn message_id(row: &SqliteRow, column: usize) -> Result<Option<MessageId>> {
     Ok(row.try_get::<Option<&str>, _>(column)?.map(MessageId::from))
 }
 
-/// Ids as a JSON list for `json_each`; nothing if one has a NUL, at which SQLite's JSON ends a
-/// text.
+/// Returns ids as a JSON list for `json_each`, or `None` if an id has a NUL, because SQLite's JSON
+/// ends a text at a NUL.
 pub(crate) fn json_ids<'a>(ids: impl Iterator<Item = &'a MessageId> + Clone) -> Option<String> {
     if ids.clone().any(|id| id.as_str().contains('\0')) {
         return None;
@@ -54,7 +54,7 @@ pub(crate) fn json_ids<'a>(ids: impl Iterator<Item = &'a MessageId> + Clone) -> 
     serde_json::to_string(&ids.map(MessageId::as_str).collect::<Vec<_>>()).ok()
 }
 
-/// Numbers as a JSON list for `json_each`.
+/// Returns numbers as a JSON list for `json_each`.
 pub(crate) fn json_numbers<T: fmt::Display>(numbers: impl Iterator<Item = T>) -> String {
     let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
     format!("[{}]", numbers.join(","))

@@ -1,8 +1,8 @@
-//! The schema's versions: bringing an old file up to date, refusing one that is too new.
+//! Schema versions: upgrading old files and rejecting files that are too new.
 //!
-//! Migrations only ever go forward. Nothing is rewritten silently: a migration is a file of SQL
-//! that never changes once it was released, all that are due run in one transaction, and a file
-//! that a newer program wrote is not touched. `tests/old` keeps a file of every version.
+//! Migrations only go forward. A migration is an SQL file that never changes once it is released.
+//! All pending migrations run in one transaction. A file of a newer program is not changed.
+//! `tests/old` keeps a file of every version.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,14 +18,15 @@ use crate::error::{Fault, Result};
 use crate::sums::upgrade;
 use crate::{file, search::words, sql};
 
-/// The newest version this program knows.
+/// The newest schema version that this program knows.
 const KNOWN: i64 = 8;
-/// The first one that may have full text.
+/// The first version that may have full text.
 const WITH_FULL_TEXT: i64 = 3;
-/// The first one with checksums.
+/// The first version with checksums.
 const WITH_CHECKSUMS: i64 = 8;
 
-/// How often the journal mode is asked for again while other processes open the same new file.
+/// The number of times setting the journal mode is retried while other processes open the same new
+/// file.
 const ATTEMPTS: usize = 100;
 
 fn migrations() -> Migrator {
@@ -50,15 +51,17 @@ fn migrations() -> Migrator {
     };
     let mut migrator = Migrator::with_migrations(all.into_iter().map(migration).collect());
     migrator.dangerous_set_table_name(sql::MIGRATIONS_TABLE);
-    // A lock that SQLite does not have; the transaction around all is ours.
+    // SQLite has no advisory lock. The transaction around all migrations takes its place.
     migrator.set_locking(false);
     migrator
 }
 
-/// Makes the write-ahead log the journal. Kept in the file, so a no-op but for the first time.
+/// Switches the journal to write-ahead logging. The mode is stored in the file, so every later call
+/// does nothing.
 ///
-/// Two processes that do it at once may get a busy error without any waiting, because each could
-/// hold what the other waits for. Taking and giving back the write lock waits for the other one.
+/// Two processes that switch at once may get a busy error without any waiting, because each could
+/// hold the lock that the other needs. Taking and releasing the write lock waits for the other
+/// process.
 pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
     let mut attempts = ATTEMPTS;
     loop {
@@ -78,10 +81,10 @@ pub(crate) async fn use_wal(connection: &mut SqliteConnection) -> Result<()> {
     }
 }
 
-/// Brings the schema up to date and says whether the file has full text. Under one write lock, so
-/// of several processes one does it and the others find it done.
+/// Upgrades the schema and returns whether the file has full text. The upgrade holds one write
+/// lock, so of several processes one does it and the others find it done.
 ///
-/// A file that is new, or older than full text, gets it unless it is not wanted.
+/// A file that is new, or older than full text, gets full text unless it is disabled.
 pub(crate) async fn migrate(
     connection: &mut SqliteConnection,
     full_text: Option<bool>,
@@ -124,8 +127,8 @@ pub(crate) async fn migrate(
     Ok(has)
 }
 
-/// Refuses a schema that this program cannot read as it is, and says whether the file has full
-/// text.
+/// Rejects a schema that this program cannot read without an upgrade. Returns whether the file has
+/// full text.
 pub(crate) async fn check_readable(
     connection: &mut SqliteConnection,
     full_text: Option<bool>,
@@ -156,7 +159,7 @@ async fn is_labelled(connection: &mut SqliteConnection) -> Result<bool> {
     Ok(row.try_get::<i64, _>(0)? == file::APPLICATION_ID)
 }
 
-/// Whether the file has full text; an error if that is not what is wanted.
+/// Returns whether the file has full text, or an error if that contradicts the wanted setting.
 async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>) -> Result<bool> {
     let has = !sqlx::query(sql::HAS_WORDS).fetch_all(connection).await?.is_empty();
     if wanted.is_some_and(|wanted| wanted != has) {
@@ -170,28 +173,29 @@ async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>
     Ok(has)
 }
 
-/// The checksum of all tables, indexes, views and triggers, and whether each has pages of its own.
+/// Returns the checksum of all tables, indexes, views and triggers, and whether each of them has
+/// pages of its own.
 async fn text_sum(connection: &mut SqliteConnection) -> Result<(i64, bool)> {
     let row = sqlx::query(sql::SCHEMA_TEXT).fetch_one(connection).await?;
     let sum = Checksum::of("schema").text(row.try_get(0)?).value();
     Ok((i64::from(sum), row.try_get(1)?))
 }
 
-/// Whether a file has the schema that was sealed.
+/// Whether the schema of a file matches its stored checksum.
 pub(crate) async fn is_sealed(connection: &mut SqliteConnection) -> Result<bool> {
     let (sum, _) = text_sum(connection).await?;
     let sealed = sqlx::query(sql::SEALED_SCHEMA).fetch_optional(connection).await?;
     Ok(sealed.map(|row| row.try_get::<Option<i64>, _>(0)).transpose()?.flatten() == Some(sum))
 }
 
-/// Refuses a file of which a table, an index, a view or a trigger was lost or altered. What
-/// somebody has added is theirs.
+/// Rejects a file in which a table, an index, a view or a trigger was lost or altered. Objects that
+/// somebody has added are allowed.
 pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: bool) -> Result<()> {
     let (_, is_apart) = text_sum(connection).await?;
     if !is_apart {
         return Err(Fault::Corrupt("two tables or indexes of the file have the same pages", None));
     }
-    // What holds the seal may be what was lost.
+    // The stored checksum may itself be lost, so an error is not the answer yet.
     if matches!(is_sealed(connection).await, Ok(true)) {
         return Ok(());
     }
@@ -206,7 +210,7 @@ pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: boo
     Ok(())
 }
 
-/// The schema of a file: the texts by type and name.
+/// Returns the schema of a file: the SQL texts by type and name.
 pub(crate) async fn of(connection: &mut SqliteConnection) -> Result<BTreeMap<String, String>> {
     let mut schema = BTreeMap::new();
     for row in sqlx::query(sql::SCHEMA).fetch_all(connection).await? {
@@ -215,8 +219,8 @@ pub(crate) async fn of(connection: &mut SqliteConnection) -> Result<BTreeMap<Str
     Ok(schema)
 }
 
-/// The schema of a file that was just made. Migrations are constants of the program, so it is found
-/// out once.
+/// Returns the schema of a newly created file. Migrations are constants of the program, so it is
+/// computed once.
 pub(crate) async fn made_by_migrations(
     full_text: bool,
 ) -> Result<&'static BTreeMap<String, String>> {

@@ -1,4 +1,4 @@
-//! Who may see what: every operation begins with the number of a chat that is the user's.
+//! Access control: every operation begins with the number of a chat that belongs to the user.
 
 use context_core::{ChatRef, Error};
 use sqlx::Row;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::sql;
 use crate::sums::CHAT_NAME;
 
-/// The number of a chat of this user.
+/// Returns the number of a chat of this user.
 pub(crate) async fn chat_no(
     connection: &mut SqliteConnection,
     operation: &'static str,

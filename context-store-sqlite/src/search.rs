@@ -1,4 +1,4 @@
-//! Full-text search: the index ranks, the messages say the rest.
+//! Full-text search: the index ranks the hits, the messages provide the rest.
 
 pub(crate) mod words;
 
@@ -19,7 +19,7 @@ use crate::{history::branches, sql};
 
 const OPERATION: &str = "search";
 
-/// A hit as the index has it.
+/// A hit of the index.
 struct Found {
     place: i64,
     /// Lower is better.
@@ -27,7 +27,7 @@ struct Found {
     chat: ChatRef,
 }
 
-/// Reads one state of the file.
+/// Searches messages. All reads see one state of the file.
 pub(crate) async fn search(
     connection: &mut SqliteConnection,
     query: &SearchQuery,
@@ -64,7 +64,7 @@ pub(crate) async fn search(
     Ok(Page { items, next })
 }
 
-/// The hits of the page, and one more if there is one.
+/// Returns the hits of the page, and one more if there is one.
 async fn find(
     connection: &mut SqliteConnection,
     query: &SearchQuery,

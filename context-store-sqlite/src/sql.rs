@@ -1,7 +1,7 @@
-//! Every statement of this store. A test prepares each against the schema.
+//! Every statement of this store. A test prepares each of them against the schema.
 //!
-//! Names stand for what the statement answers or does; who may see what is part of the statement:
-//! it starts from the user and the chat, or from a number that was found that way in the same
+//! A statement is named after its answer or its effect. Access control is part of the statement: it
+//! begins with the user and the chat, or with a number that was found that way in the same
 //! transaction.
 
 #[macro_use]
@@ -25,11 +25,11 @@ macro_rules! statements {
 pub(crate) mod memories;
 pub(crate) mod rounds;
 
-/// How many values a row of `append_row` has.
+/// The number of values of a row of `append_row`.
 pub(crate) const ROW_VALUES: usize = 10;
-/// The same in a file with full text.
+/// The number of values of a row in a file with full text.
 pub(crate) const ROW_WORDS_VALUES: usize = 14;
-/// How many tables `OUR_TABLES` counts in a file of ours.
+/// The number of tables that `OUR_TABLES` counts in a store.
 pub(crate) const OUR_TABLES_COUNT: i64 = 6;
 
 statements! {
@@ -37,13 +37,13 @@ statements! {
     APPLICATION = "PRAGMA application_id";
     /// The letters `ctxl`.
     SET_APPLICATION = "PRAGMA application_id = 0x6374786c";
-    /// Of the tables that every version of ours has.
+    /// Counts the tables that every version of the store has.
     OUR_TABLES = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'
         AND name IN ('context_migrations', 'chat', 'branch', 'run', 'node', 'boundary')";
     USE_WAL = "PRAGMA journal_mode = WAL";
-    /// Tables, indexes, views and triggers, without those that SQLite makes of its own accord.
+    /// Tables, indexes, views and triggers, without those that SQLite creates by itself.
     SCHEMA = "SELECT type || ' ' || name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
-    /// The same in one text, and whether each has pages of its own.
+    /// The same as one text, and whether each table and index has pages of its own.
     SCHEMA_TEXT = "SELECT (SELECT group_concat(line, ';') FROM (
           SELECT type || ' ' || name || ' ' || tbl_name || ' ' || sql AS line FROM sqlite_schema
           WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name)),
@@ -60,8 +60,8 @@ statements! {
         ", 0, 0, c.name_sum, c.sum FROM chat c WHERE c.user = ?1 AND c.id = ?2");
     CREATE_CHAT = "INSERT INTO chat (user, id, title, metadata, active, created_at, updated_at, time_sum)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6 % 4294967291)";
-    /// The users behind ?1 who have a chat, a round of a trajectory, or a memory; and whether what
-    /// says so is sound.
+    /// The users after ?1 who have a chat, a round of a trajectory, or a memory, and whether the
+    /// counts agree with their checksum.
     USERS = concat!("SELECT user, ", user_tally_agrees!(), "
           AND (chats = 0 OR EXISTS (SELECT 1 FROM chat c WHERE c.user = t.user))
           AND (rounds = 0 OR EXISTS (SELECT 1 FROM trajectory_round r WHERE r.user = t.user))
@@ -69,7 +69,7 @@ statements! {
         FROM user_tally t WHERE user > ?1 AND (chats > 0 OR rounds > 0
           OR EXISTS (SELECT 1 FROM memory_scope s WHERE s.user = t.user AND s.records > 0)
           OR scopes <> (SELECT count(*) FROM memory_scope s WHERE s.user = t.user)) ORDER BY user LIMIT ?2");
-    /// The next chats whose row says when they were last written to: in the order of an index.
+    /// The next chats whose row has the time of their last write, in the order of an index.
     LIST_SETTLED = concat!(summary!(concat!("iif(c.updated_at = f.updated_at AND c.moved = 0 AND ", time_agrees!(),
         ", f.updated_at, NULL)")), " FROM (
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at = ?2 AND no < ?3
@@ -77,7 +77,8 @@ statements! {
           SELECT no, updated_at FROM chat WHERE user = ?1 AND moved = 0 AND updated_at < ?2
           ORDER BY updated_at DESC, no DESC LIMIT ?4) f
         LEFT JOIN chat c ON c.no = f.no");
-    /// The next of all others: by minute first, which is an index, and within a minute exactly.
+    /// The next of all other chats: by minute first, which is an index, and within a minute by the
+    /// exact time.
     LIST_MOVED = concat!(summary!(concat!("iif(", time_agrees!(), ", f.updated, NULL)")), " FROM (
           SELECT * FROM (
             SELECT c.no, c.updated_at / 60000000 AS minute, ", updated!(), " AS updated FROM chat c
@@ -87,7 +88,7 @@ statements! {
     UPDATE_CHAT = "UPDATE chat SET title = ?2, metadata = ?3, sum = NULL WHERE no = ?1";
     ACTIVATE = "UPDATE chat SET active = ?2, sum = NULL WHERE no = ?1";
     CHANGE_EDITION = "UPDATE chat SET amended = amended + 1, amended_sum = amended_sum + 1000003 WHERE no = ?1";
-    /// Notes a write at ?2, and those of which only branches know.
+    /// Records a write at ?2, and the later writes that only branches know.
     TOUCH_CHAT = concat!("UPDATE chat AS c SET moved = 0, updated_at = max(?2, ", updated!(), "),
           time_sum = max(?2, ", updated!(), ") % 4294967291 WHERE no = ?1");
     DELETE_CHAT = "DELETE FROM chat WHERE no = ?1";
@@ -100,14 +101,14 @@ statements! {
     // Branches and checkpoints.
     BRANCH = "SELECT no, own, head, chat, name, parent, base, created_at, sum FROM branch
         WHERE chat = ?1 AND name = ?2";
-    /// All pieces of a chat, named or not, and whether a name's head is its last message or the one
-    /// it forks behind.
+    /// All pieces of a chat, named or not, and whether the head of a named one is its last message
+    /// or the message after which it forks.
     BRANCHES = concat!(piece!(), ", CASE WHEN name IS NULL THEN head IS NULL
           ELSE (SELECT pos FROM node WHERE node.chat = branch.chat AND id = head)
             IS iif(own > 0, (no << 32) + own, parent) END
         FROM branch WHERE chat = ?1 ORDER BY no");
     RENAME_BRANCH = "UPDATE branch SET name = ?2, sum = NULL WHERE no = ?1";
-    /// The active branch of chat ?1 is called ?3, if it was called ?2.
+    /// Renames the active branch of chat ?1 from ?2 to ?3.
     RENAME_ACTIVE = "UPDATE chat SET active = ?3, sum = NULL WHERE no = ?1 AND active = ?2";
     UNNAME_BRANCH = "UPDATE branch SET name = NULL, head = NULL, sum = NULL WHERE no = ?1";
     CREATE_BRANCH = "INSERT INTO branch (chat, name, parent, base, own, head, touched, created_at, own_sum)
@@ -161,7 +162,7 @@ statements! {
     /// The runs that hold the places of a JSON list.
     RUNS_AT = "SELECT pos, data FROM run WHERE pos IN (
         SELECT (SELECT max(r.pos) FROM run r WHERE r.pos <= j.value) FROM json_each(?1) j)";
-    /// A few runs from the one that holds ?1 up to place ?2.
+    /// A few runs, from the one that holds ?1 up to place ?2.
     RUNS_FROM = "SELECT pos, data FROM run
         WHERE pos >= coalesce((SELECT max(pos) FROM run WHERE pos <= ?1), ?1) AND pos <= ?2 ORDER BY pos LIMIT 16";
     REWRITE_RUN = "UPDATE run SET data = ?2 WHERE pos = ?1";
@@ -174,7 +175,7 @@ statements! {
     FORGET_REVISIONS = "DELETE FROM revision WHERE chat = ?1 AND id = ?2";
     FORGET_REVISIONS_OF = "DELETE FROM revision WHERE chat = ?1 AND id IN (SELECT value FROM json_each(?2))";
     REVISIONS = "SELECT no, chat, id, record, replaced_at, sum FROM revision WHERE chat = ?1 AND id = ?2 ORDER BY no";
-    /// The branches a chain goes through, as places: where each piece begins and ends.
+    /// The pieces of a chain: the first and the last place of each.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
         SELECT no << 32, (no << 32) + own, parent FROM branch WHERE chat = ?1 AND name = ?2
         UNION ALL
@@ -183,7 +184,7 @@ statements! {
 
     // Full text.
     HAS_WORDS = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'words'";
-    /// The words of messages from place ?1 on, as `append` takes them.
+    /// Indexes the words of messages from place ?1 on, in the form that `append` takes.
     INDEX_WORDS = "INSERT INTO index_words SELECT ?1 + key, value ->> 0, value ->> 1
         FROM json_each(?2) WHERE type = 'array'";
     RUNS_OF_USERS = "SELECT r.pos, c.user, r.data FROM run r
@@ -193,16 +194,17 @@ statements! {
     MAY_WRITE = "PRAGMA query_only = OFF";
     MAY_NOT_WRITE = "PRAGMA query_only = ON";
     LIST_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.word_there USING fts5vocab (main, words, row)";
-    /// Ranks all messages by each word, which reads all that a search may read.
+    /// Ranks all messages by each word, which reads everything that a search may read.
     RANK_WORDS = "SELECT sum((SELECT sum(rank) FROM words WHERE words MATCH '\"' || replace(v.term, '\"', '\"\"') || '\"'))
         FROM temp.word_there v";
-    /// What was deleted is only marked as such until then.
+    /// Until this statement runs, deleted entries are only marked as deleted.
     TIDY_WORDS = "INSERT INTO words (words) VALUES ('optimize')";
-    /// Rows that have words of ?1, which is a tag, and belong to user ?2 or nobody.
+    /// Counts rows that have words with the tag ?1 and belong to user ?2 or to no user.
     REMAINING_WORDS = "SELECT count(*) FROM words LEFT JOIN branch b ON b.no = words.rowid >> 32
         LEFT JOIN chat c ON c.no = b.chat WHERE words MATCH ?1 AND coalesce(c.user = ?2, true)";
     FORGET_WORDS = "DELETE FROM words WHERE rowid = ?1";
-    /// The places in a range of which there are words, and how many: what FTS5 keeps to rank by.
+    /// The places in a range that have words, and how many words. FTS5 keeps these numbers for
+    /// ranking.
     WITH_WORDS = "SELECT id, sz FROM words_docsize WHERE id BETWEEN ?1 AND ?2";
     HAS_WORD = "SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2";
     HITS_OF_USER = hits!("", "", "");
@@ -219,14 +221,14 @@ statements! {
     );
 
     // Chains.
-    /// The whole chain of branch ?3 if it forks from none, as most: without the tables a recursion
-    /// needs, which cost more than reading a hundred messages does.
+    /// The whole chain of branch ?3 if the branch is not a fork, as most are not. The statement
+    /// avoids the tables of a recursion, which cost more than reading a hundred messages.
     OWN = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
           facts!("(b.no << 32) + 1", "(c.no << 32) + c.amended", "NULL", "b", "c.name_sum"), "
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3 AND b.parent IS NULL
         LEFT JOIN run r ON r.pos BETWEEN b.no << 32 AND (b.no << 32) + b.own
         WHERE c.user = ?1 AND c.id = ?2");
-    /// What follows message ?4 if branch ?3 owns it and ?5 is the edition.
+    /// The messages after message ?4 if branch ?3 owns it and ?5 is the generation.
     OWN_AFTER = concat!("SELECT (b.no << 32) + b.own, r.pos, r.data, ",
           facts!("a.pos + 1", "(c.no << 32) + c.amended", "a.pos + 1", "b", "c.name_sum"), "
         FROM chat c CROSS JOIN branch b ON b.chat = c.no AND b.name = ?3
@@ -242,18 +244,18 @@ statements! {
     AFTER = of_branch!(window, { "0", from_message, behind });
     AFTER_OF = of_message!(window, { "0", from_message, behind });
 
-    // How much there is of what is listed.
+    // The counts of listed rows.
     CHAT_TALLY = concat!("SELECT branches, checkpoints, fragments, blobs, streams, revisions, ",
         chat_tally_agrees!(), " FROM chat_tally WHERE chat = ?1");
     USER_TALLY = concat!("SELECT chats, rounds, links, scopes, ", user_tally_agrees!(),
         " FROM user_tally WHERE user = ?1");
     STORE_TALLY = "SELECT users, sum = 999983 + users * 1000003 FROM store_tally WHERE one = 1";
-    /// Rows of other things in its place do not count.
+    /// Rows of other tables on the same page do not count.
     COUNT_USERS = concat!("SELECT count(*) FROM user_tally WHERE ", user_tally_agrees!());
-    // An index of something else that also begins with users, in the place of the right one, has
-    // entries of the user too, but hardly any with values of these types behind the user.
+    // If another index that also begins with users took the place of the right one, it would have
+    // entries of the user too, but hardly any with values of these types after the user.
     COUNT_CHATS = "SELECT count(*) FROM chat WHERE user = ?1 AND typeof(id) = 'text'";
-    /// The same, as a listing finds them.
+    /// The number of chats that a listing finds.
     COUNT_LISTED_CHATS = "SELECT (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 0)
         + (SELECT count(*) FROM chat WHERE user = ?1 AND moved = 1)";
     COUNT_ROUNDS = "SELECT count(*) FROM trajectory_round WHERE user = ?1
@@ -277,7 +279,7 @@ statements! {
         "t.round = f.round AND t.ordinal = f.ordinal AND t.position = f.position");
     BLOBS_BESIDE = neighbours!("chat, hash, blob, media_type, created_at, used_at, sum", "blob_ref",
         "chat = ?1", "hash", "?2");
-    /// Whether an index does not lead past one that is there.
+    /// Whether no entry of the index is hidden.
     BLOB_HIDDEN = concat!("SELECT count(*) = 0 FROM ", among!("hash", "blob_ref", "chat = ?1"), " WHERE hash = ?2");
     NODES_BESIDE = neighbours!("id, pos", "node", "chat = ?1", "id", "?2");
     NODE_HIDDEN = concat!("SELECT count(*) = 0 FROM ", among!("id", "node", "chat = ?1"), " WHERE id = ?2");
@@ -302,34 +304,35 @@ statements! {
         ON CONFLICT (chat, hash) DO UPDATE SET sum = NULL, used_at = max(used_at, excluded.used_at),
           media_type = coalesce(media_type, excluded.media_type)";
     BLOB = concat!(blob!(), " WHERE r.chat = ?1 AND r.hash = ?2");
-    /// The next blobs behind a hash, which is empty before the first.
+    /// The next blobs after a hash. The first page begins after the empty hash.
     BLOBS = concat!(blob!(), " WHERE r.chat = ?1 AND r.hash > ?2 ORDER BY r.hash LIMIT ?3");
     BLOB_PIECES = "SELECT pos, data, sum FROM blob_piece WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
     TOUCH_BLOB = "UPDATE blob_ref SET used_at = ?4, sum = NULL
         WHERE chat = (SELECT no FROM chat WHERE user = ?1 AND id = ?2) AND hash = ?3 AND used_at < ?4";
     FORGET_BLOB = "DELETE FROM blob_ref WHERE chat = ?1 AND hash = ?2";
-    /// Of chat ?2, if there is one.
+    /// Removes the references of the user, or of chat ?2 if it is set.
     PRUNE_BLOBS = "DELETE FROM blob_ref WHERE used_at <= ?3
         AND chat IN (SELECT no FROM chat WHERE user = ?1 AND (?2 IS NULL OR no = ?2))";
     BLOBS_KEPT = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE user = ?1";
 
     // Streams.
-    /// Nothing if there is no such chat; a row of nothing if it has no such stream.
+    /// Returns no row if the chat does not exist, and a row of NULLs if the chat has no such
+    /// stream.
     STREAM = concat!("SELECT ", stream!(), " FROM chat c LEFT JOIN stream s ON s.chat = c.no AND s.id = ?3
         WHERE c.user = ?1 AND c.id = ?2");
-    /// The next streams behind an id, which is empty before the first.
+    /// The next streams after an id. The first page begins after the empty id.
     STREAMS = concat!("SELECT ", stream!(), " FROM stream s WHERE s.chat = ?1 AND s.id > ?2 ORDER BY s.id LIMIT ?3");
     CREATE_STREAM = "INSERT INTO stream (chat, id, state, run, chunks, bytes, created_at, updated_at)
         VALUES ((SELECT no FROM chat WHERE user = ?1 AND id = ?2), ?3, ?4, 0, 0, 0, ?5, ?5)";
     WRITE_STREAM = "UPDATE stream SET state = ?2, run = ?3, writer = ?4, chunks = ?5, bytes = ?6, error = ?7,
         started_at = ?8, cancel_requested_at = ?9, finished_at = ?10, updated_at = ?11, sum = ?12 WHERE no = ?1";
-    /// Pieces of ?2 from place ?1 on: ?3 is a list of where each begins, from 1, and how long it
-    /// is. A piece of no bytes is nothing to substr.
+    /// Adds the pieces of ?2 from place ?1 on. ?3 is a list of the start of each piece, from 1, its
+    /// length and its checksum. `substr` returns NULL for an empty piece.
     ADD_STREAM_CHUNKS = "INSERT INTO stream_chunk (pos, data, sum)
         SELECT ?1 + key, coalesce(substr(?2, value ->> 0, value ->> 1), x''), value ->> 2 FROM json_each(?3)";
     STORED_STREAM_CHUNKS = "SELECT data, pos, sum FROM stream_chunk WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
-    /// At most ?3 chunks from place ?1 up to ?2, of at most ?4 bytes together, but at least one.
-    /// Only lengths are looked at before it is known which.
+    /// At most ?3 chunks from place ?1 up to ?2, with at most ?4 bytes together, but at least one.
+    /// Only lengths are read before the chunks are selected.
     STREAM_CHUNKS = "SELECT pos, data, sum FROM stream_chunk WHERE pos >= ?1 AND pos <= (
         SELECT max(pos) FROM (
           SELECT pos, sum(size) OVER (ORDER BY pos) AS total FROM (
@@ -347,9 +350,9 @@ statements! {
     CHECKPOINT_LOG = "PRAGMA wal_checkpoint(TRUNCATE)";
     VACUUM = "VACUUM";
     VACUUM_INTO = "VACUUM INTO ?1";
-    /// A few chats of a user with how many messages each has.
+    /// A few chats of a user, each with its number of messages.
     CHATS_OF = "SELECT c.no, (SELECT sum(own) FROM branch WHERE chat = c.no) FROM chat c WHERE c.user = ?1 LIMIT 100";
-    /// Rows of a user, and rows that belong to nobody.
+    /// Counts the rows of a user and the rows that belong to no user.
     REMAINING = "SELECT (SELECT count(*) FROM chat WHERE user = ?1)
         + (SELECT count(*) FROM user_tally WHERE user = ?1)
         + (SELECT count(*) FROM chat_tally WHERE chat NOT IN (SELECT no FROM chat))
@@ -378,8 +381,8 @@ statements! {
         + (SELECT count(*) FROM stream_chunk WHERE pos >> 24 NOT IN (SELECT no FROM stream))
         + (SELECT count(*) FROM run WHERE pos >> 32 NOT IN (SELECT no FROM branch))
         + (SELECT count(*) FROM boundary WHERE pos >> 32 NOT IN (SELECT no FROM branch))";
-    /// What does not agree with its checksum, or counts otherwise than there is: a table, and how
-    /// many rows.
+    /// Rows that disagree with their checksum, and counters that disagree with the rows they count:
+    /// each table with its number of such rows.
     MISCOUNTED = concat!("SELECT 'chat', count(*) FROM chat c
           WHERE NOT (", time_agrees!(), " AND c.amended_sum = c.amended * 1000003)
         UNION ALL SELECT 'branch', count(*) FROM branch WHERE NOT (", own_agrees!(), ")
@@ -418,10 +421,10 @@ statements! {
         SELECT 1 FROM branch b WHERE b.no = r.pos >> 32 AND r.pos & 0xffffffff BETWEEN 1 AND b.own)";
     STRAY_WORDS = "SELECT rowid FROM words r WHERE NOT EXISTS (
         SELECT 1 FROM branch b WHERE b.no = r.rowid >> 32 AND r.rowid & 0xffffffff BETWEEN 1 AND b.own)";
-    /// Revisions of a chat, and whether there is a message they are of.
+    /// The revisions of a chat, and the place of the message of each, if it exists.
     ALL_REVISIONS = "SELECT r.id, r.record, n.pos FROM revision r LEFT JOIN node n ON n.chat = r.chat AND n.id = r.id
         WHERE r.chat = ?1";
-    /// Whether a chat's row knows of all writes it has to know of.
+    /// Whether a chat's row misses a write that it must know of.
     UNSETTLED = "SELECT 1 FROM chat c WHERE c.no = ?1 AND EXISTS (SELECT 1 FROM branch b WHERE b.chat = c.no
         AND (CASE c.moved WHEN 0 THEN b.touched > c.updated_at ELSE b.touched / 60000000 > c.updated_at / 60000000 END))";
     /// The next blob, and a chat that refers to it.
@@ -431,13 +434,14 @@ statements! {
         WHERE b.no > ?1 ORDER BY b.no LIMIT 1";
     STRAY_PIECES = "SELECT pos >> 16 FROM blob_piece p WHERE NOT EXISTS (
         SELECT 1 FROM blob b WHERE b.no = p.pos >> 16) GROUP BY pos >> 16";
-    /// References to a blob of another user, or of another name.
+    /// References to a blob of another user or with another hash.
     WRONG_BLOB_REFS = "SELECT c.user, c.id, r.hash FROM blob_ref r JOIN chat c ON c.no = r.chat
         JOIN blob b ON b.no = r.blob WHERE b.user <> c.user OR b.hash <> r.hash";
     /// The next stream, and the chat it belongs to.
     STREAM_AFTER = concat!("SELECT ", stream!(), ", c.user, c.id FROM stream s LEFT JOIN chat c ON c.no = s.chat
         WHERE s.no > ?1 ORDER BY s.no LIMIT 1");
-    /// How many chunks a stream has, of how many bytes, and how many there are up to the last one.
+    /// The number of chunks of a stream, their number of bytes, and the number expected from the
+    /// last chunk's number.
     STREAM_COUNTS = "SELECT count(*), coalesce(sum(length(data)), 0), coalesce((max(pos) & 0xffffff) + 1, 0)
         FROM stream_chunk WHERE pos BETWEEN ?1 << 24 AND (?1 << 24) + 0xffffff";
     STRAY_STREAM_CHUNKS = "SELECT pos >> 24 FROM stream_chunk k WHERE NOT EXISTS (
@@ -466,7 +470,7 @@ mod tests {
             (with.writer().await.unwrap(), without.writer().await.unwrap());
         sqlx::query(LIST_WORDS).execute(&mut with.connection).await.unwrap();
         for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL) {
-            // Appends are made for one of the two.
+            // The append statements fit only one of the two files.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The store: the traits of the seam, each call handed to where it is done.
+//! The store: the store traits, each call forwarded to its implementation.
 
 use std::fmt;
 use std::ops::Range;
@@ -34,26 +34,25 @@ use crate::{
     upkeep::{backup, erase},
 };
 
-/// A store in one SQLite file. Keep it behind an `Arc`; every task may use it.
+/// A store in one SQLite file. Keep it in an `Arc` to share it between tasks.
 pub struct SqliteStore(Shared);
 
-/// Implements the traits apart from [`SqliteStore`], so that `store.fragments()` can only mean one
-/// thing.
+/// The shared state. It implements the store traits in place of [`SqliteStore`], so that
+/// `store.fragments()` is not ambiguous.
 pub(crate) struct Shared {
     pub(crate) connections: Connections,
-    /// Appends that wait for the writer.
+    /// The appends that wait for the writer.
     queue: group::Queue,
     durability: Durability,
 }
 
 impl SqliteStore {
-    /// Opens a store, bringing its schema up to date. Several processes may open the same file at
-    /// once.
+    /// Opens a store and upgrades its schema. Several processes may open the same file at once.
     ///
-    /// [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program wrote
-    /// the file, or if it is not a store: such a file is left byte for byte.
-    /// [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if there is no file and none is
-    /// to be made.
+    /// Returns [`ErrorKind::Unsupported`](context_core::ErrorKind::Unsupported) if a newer program
+    /// wrote the file, or if the file is not a store. Such a file is not changed. Returns
+    /// [`ErrorKind::NotFound`](context_core::ErrorKind::NotFound) if the file does not exist and
+    /// must not be created.
     pub async fn open(config: SqliteConfig) -> Result<Self> {
         config.check()?;
         let connections = Connections::open(&config)
@@ -118,9 +117,9 @@ impl Store for SqliteStore {
         Some(&self.0)
     }
 
-    /// Folds the write-ahead log into the file, so that no `-wal` and `-shm` stay beside it, unless
-    /// another handle has the file open. Without this it happens in the background after the store
-    /// is dropped.
+    /// Moves the write-ahead log into the file, so that no `-wal` and `-shm` files remain, unless
+    /// another handle has the file open. Without this call, the same happens in the background
+    /// after the store is dropped.
     async fn close(&self) -> Result<()> {
         self.0.connections.close().await.map_err(|fault| fault.during("close"))
     }
@@ -184,7 +183,7 @@ impl HistoryStore for Shared {
         let redacts = !commit.redactions.is_empty();
         let result = group::commit(&self.connections, &self.queue, commit).await;
         if redacts && result.is_ok() {
-            // As far as it can be done at once: the commit is done, whatever comes of this.
+            // Best effort: the commit is done, even if the log cannot be emptied now.
             let _ = self.connections.clear_log(false).await;
         }
         result.map_err(|fault| fault.during("commit"))
@@ -299,7 +298,7 @@ impl SearchStore for Shared {
 impl BlobStore for Shared {
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
         blob.check(chat)?;
-        // Before the writer is asked for, since it takes its time.
+        // Hashing takes time, so the id is computed before the writer is requested.
         let id = BlobId::of(&blob.bytes);
         writing!(self, "put_blob", |writer| blobs::put(writer, chat, id, blob).await)
     }
@@ -318,7 +317,8 @@ impl BlobStore for Shared {
         if let Some(at) = at
             && !self.connections.reads_only()
         {
-            // First, so that it is not pruned as unused while it is read.
+            // The time of use is updated before the read, so that the blob is not pruned as unused
+            // meanwhile.
             writing!(self, "read_blob", |writer| blobs::touch(writer, chat, id, at).await)?;
         }
         reading!(self, "read_blob", |reader| blobs::read(reader, chat, id, range.clone()).await)

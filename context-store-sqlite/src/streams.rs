@@ -1,7 +1,7 @@
-//! Streams: a row for what is known of each, and one for each chunk.
+//! Streams: one row for the metadata of each stream, and one row per chunk.
 //!
-//! What a call does to a stream is said by [`StoredStream`]; that chunks go with their stream and
-//! their run is the schema's business (`migrations/0005_streams.sql`).
+//! [`StoredStream`] defines the effect of each call. The schema deletes chunks together with their
+//! stream and their run (`migrations/0005_streams.sql`).
 
 use std::fmt::Write as _;
 
@@ -25,12 +25,12 @@ use crate::sql;
 use crate::sums::{STREAM, STREAM_CHUNK, Value};
 use crate::tally::{self, OfChat, Seen};
 
-/// How many bits the number of a chunk has. Part of the layout: it must never change.
+/// The number of bits of a chunk's number. It is part of the layout and must never change.
 const BITS: u32 = 24;
 
 const MISSING: &str = "chunks of a stream are missing";
 
-/// Where a chunk is.
+/// Returns the place of a chunk.
 fn place(stream: i64, chunk: u64) -> i64 {
     (stream << BITS).saturating_add(i64::try_from(chunk).unwrap_or(i64::MAX))
 }
@@ -102,8 +102,7 @@ pub(crate) async fn append(
     Ok(outcome)
 }
 
-/// Writes chunks in one statement, however many they are: their bytes, one behind the other, and
-/// where each begins.
+/// Writes any number of chunks in one statement: their concatenated bytes, and the start of each.
 async fn add_chunks(connection: &mut SqliteConnection, first: i64, chunks: &[Bytes]) -> Result<()> {
     if chunks.is_empty() {
         return Ok(());
@@ -112,7 +111,7 @@ async fn add_chunks(connection: &mut SqliteConnection, first: i64, chunks: &[Byt
     let mut cuts = String::from("[");
     for (i, chunk) in chunks.iter().enumerate() {
         let comma = if i == 0 { "" } else { "," };
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let sum = STREAM_CHUNK.sum([(first + signed(i)).into(), chunk[..].into()]);
         let _ = write!(cuts, "{comma}[{},{},{sum}]", bytes.len() + 1, chunk.len());
         bytes.extend_from_slice(chunk);
@@ -123,7 +122,7 @@ async fn add_chunks(connection: &mut SqliteConnection, first: i64, chunks: &[Byt
     Ok(())
 }
 
-/// Whether what is appended stands there already.
+/// Whether the appended chunks are stored already.
 async fn are_stored(
     connection: &mut SqliteConnection,
     no: i64,
@@ -185,7 +184,7 @@ pub(crate) async fn reopen(
     Ok(outcome)
 }
 
-/// A stream of the chat and its number, if there is one.
+/// Returns a stream of the chat and its number, if the stream exists.
 async fn find(
     connection: &mut SqliteConnection,
     operation: &'static str,
@@ -202,7 +201,7 @@ async fn find(
     no.map(|no| Ok((no, stream_of(&row)?))).transpose()
 }
 
-/// What is known of a stream of the chat, if there is one.
+/// Returns the metadata of a stream of the chat, if the stream exists.
 pub(crate) async fn stream(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -217,7 +216,7 @@ pub(crate) async fn stream(
     Ok(found.map(|(_, stream)| stream))
 }
 
-/// Whether a stream that was not found is not there.
+/// Checks that a stream that was not found really does not exist.
 async fn confirm_absence(
     connection: &mut SqliteConnection,
     operation: &'static str,
@@ -230,7 +229,7 @@ async fn confirm_absence(
     tally::neighbours(connection, beside).await
 }
 
-/// The same of one that must be there.
+/// Returns a stream of the chat and its number, or a not-found error.
 async fn known(
     connection: &mut SqliteConnection,
     operation: &'static str,
@@ -241,7 +240,7 @@ async fn known(
     Ok(found.ok_or_else(|| Error::not_found(operation, "stream", id))?)
 }
 
-/// A stream as it is in a row, behind its number.
+/// Reads a stream from a row, after its number.
 pub(crate) fn stream_of(row: &SqliteRow) -> Result<StoredStream> {
     let columns =
         [0, 13, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map(|column| Value::of(row, column));
@@ -263,7 +262,7 @@ pub(crate) fn stream_of(row: &SqliteRow) -> Result<StoredStream> {
     Ok(stream)
 }
 
-/// Writes what a call has changed. The chunks of another run go.
+/// Writes the changes of a call. The chunks of an earlier run are deleted.
 async fn write(connection: &mut SqliteConnection, no: i64, stream: &StoredStream) -> Result<()> {
     let micros = |time: Option<Timestamp>| time.map(Timestamp::as_micros);
     let unsigned = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
@@ -283,7 +282,7 @@ async fn write(connection: &mut SqliteConnection, no: i64, stream: &StoredStream
     STREAM.seal(connection, &[("no", no.into())]).await
 }
 
-/// Reads chunks from an offset on, in the same state as what is said of the stream.
+/// Reads chunks from an offset on, in the same state of the file as the metadata.
 pub(crate) async fn read(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -316,7 +315,7 @@ pub(crate) async fn read(
     Ok(Some(StreamPart::new(stream, offset, chunks)))
 }
 
-/// A page of the streams of a chat.
+/// Returns one page of the streams of a chat.
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -350,7 +349,7 @@ pub(crate) async fn remove(writer: &mut Writer, chat: &ChatRef, id: &StreamId) -
     Ok(removed)
 }
 
-/// Removes what ended long ago, and what was left behind.
+/// Removes streams that ended long ago, and abandoned ones.
 pub(crate) async fn prune(writer: &mut Writer, prune: &StreamPrune) -> Result<StreamsPruned> {
     let mut transaction = writer.begin().await?;
     let chat = match &prune.chat {
@@ -375,7 +374,7 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &StreamPrune) -> Result<St
     Ok(pruned)
 }
 
-/// How many streams a user has.
+/// Returns the number of streams of a user.
 pub(crate) async fn kept(connection: &mut SqliteConnection, user: &UserId) -> Result<i64> {
     let row = sqlx::query(sql::STREAMS_KEPT).bind(user.as_str()).fetch_one(connection).await?;
     Ok(row.try_get(0)?)

@@ -1,9 +1,9 @@
-//! Checksums of rows: what a row says is compared with them whenever it is read.
+//! Checksums of rows, which are compared whenever a row is read.
 //!
-//! A row's checksum is over the name of its table, the values in the order of [`Table::columns`],
-//! and, where rows are read for a thing that is named, over that name. Rows that are written seldom
-//! are sealed by a second statement in the same transaction ([`Table::seal`]); those that are
-//! written often are given their checksum with their values.
+//! A row's checksum covers the name of its table, the values in the order of [`Table::columns`],
+//! and, where rows are read for a named thing, that name. Rows that are written seldom are sealed
+//! by a second statement in the same transaction ([`Table::seal`]). Rows that are written often get
+//! their checksum along with their values.
 
 pub(crate) mod upgrade;
 
@@ -114,13 +114,13 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// The columns that the checksum is over, those of the key in front.
+    /// The columns that the checksum covers, those of the key first.
     pub(crate) columns: &'static [&'static str],
-    /// How many columns the key has.
+    /// The number of columns of the key.
     pub(crate) key: usize,
-    /// The column the checksum is in.
+    /// The column that holds the checksum.
     pub(crate) sum: &'static str,
-    /// How a row is called whose checksum differs.
+    /// The error message for a row whose checksum differs.
     differs: &'static str,
 }
 
@@ -134,7 +134,7 @@ macro_rules! tables {
             differs: concat!("the checksum of a row of table ", $table, " differs"),
         };)*
 
-        /// All of them.
+        /// All tables with checksums.
         pub(crate) const ALL: &[&Table] = &[$(&$name),*];
     };
 }
@@ -156,21 +156,21 @@ tables! {
     SCOPE = "memory_scope" ("no") ("user", "key", "project", "agent", "session") "sum";
     KIND = "memory_kind" ("no") ("scope", "kind") "sum";
     SESSION = "memory_session" ("no") ("user", "session") "sum";
-    // The other columns say what the body says.
+    // The other columns are derived from the body.
     MEMORY = "memory" ("place") ("version", "body") "sum";
-    // In how many records a word is, the check counts.
+    // The number of records per word is compared by the check.
     WORD = "memory_word" ("scope", "word", "kind") ("no") "sum";
     VECTOR = "memory_vector" ("place") ("model", "data") "sum";
 }
 
 impl Table {
-    /// The checksum of a row with these values, in the order of the columns.
+    /// Returns the checksum of a row with these values, in the order of the columns.
     pub(crate) fn sum<'a>(&self, values: impl IntoIterator<Item = Value<'a>>) -> i64 {
         let sum = Checksum::of(self.name);
         i64::from(values.into_iter().fold(sum, |sum, value| value.add_to(sum)).value())
     }
 
-    /// Compares a row that has the columns from `first` on, and the checksum behind them.
+    /// Compares a row that has the columns from `first` on with the checksum after them.
     pub(crate) fn check(&self, row: &SqliteRow, first: usize) -> Result<()> {
         let mut sum = Checksum::of(self.name);
         for column in first..first + self.columns.len() {
@@ -179,7 +179,7 @@ impl Table {
         self.compare(sum, row, first + self.columns.len())
     }
 
-    /// The same of a row whose columns are given, with the column the checksum is in.
+    /// Compares a row, given by its columns, with the checksum in another column.
     pub(crate) fn check_values<'a>(
         &self,
         values: impl IntoIterator<Item = Value<'a>>,
@@ -190,7 +190,7 @@ impl Table {
         self.compare(values.into_iter().fold(sum, |sum, value| value.add_to(sum)), row, column)
     }
 
-    /// The same with the checksum itself.
+    /// Compares a row, given by its columns, with a checksum.
     pub(crate) fn check_sum<'a>(
         &self,
         values: impl IntoIterator<Item = Value<'a>>,
@@ -213,8 +213,7 @@ impl Table {
         self.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Gives the rows that have no checksum theirs: those whose columns named here have these
-    /// values.
+    /// Adds the checksum to the rows that have none and whose columns have the given values.
     pub(crate) async fn seal(
         &self,
         connection: &mut SqliteConnection,

@@ -1,8 +1,8 @@
-//! Counts of everything that is listed: a list that lost a page of the file is shorter than its
-//! count.
+//! Stored counts of everything that is listed. They detect a list that lost a page of the file,
+//! because it is shorter than its count.
 //!
-//! The file counts by itself (`migrations/0008_checksums.sql`). What is compared must be of one
-//! state of the file, so it is read in one transaction.
+//! Triggers maintain the counts (`migrations/0008_checksums.sql`). List and count must be of one
+//! state of the file, so they are read in one transaction.
 
 use context_core::UserId;
 use sqlx::Row;
@@ -13,9 +13,9 @@ use crate::place::signed;
 use crate::sql;
 use crate::sums::Statement;
 
-/// Up to how many are counted to say for certain that one is not there, or that a page in the
-/// middle of a list lacks none. More would cost more than the answer; the end of a list is always
-/// compared.
+/// The maximum number of rows that are counted to prove that a row does not exist, or that a page
+/// in the middle of a list is complete. Counting more would cost more than the answer. The end of a
+/// list is always compared.
 const FEW: i64 = 4096;
 
 pub(crate) const ELSEWHERE: Fault = Fault::Corrupt("an index does not lead to what it names", None);
@@ -26,7 +26,7 @@ const DIFFERS: Fault = Fault::Corrupt("the checksum of a row that counts others 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OfUser {
     Chats,
-    /// The same, as a listing finds them.
+    /// The number of chats that a listing finds.
     ListedChats,
     Rounds,
     /// Links of nodes to messages.
@@ -46,19 +46,19 @@ pub(crate) enum OfChat {
     Revisions,
 }
 
-/// The part of a list that was seen.
+/// The part of a list that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// All of it: so many.
+    /// The whole list, with this many rows.
     All(usize),
-    /// Its end.
+    /// The end of the list.
     End,
-    /// A page in the middle, or the place where something would stand.
+    /// A page in the middle, or the place that a missing row would have.
     Part,
 }
 
 impl Seen {
-    /// Of a page that has so many rows.
+    /// Returns the part that a page with this many rows covers.
     pub(crate) fn page(is_first: bool, has_more: bool, rows: usize) -> Self {
         match (is_first, has_more) {
             (_, true) => Self::Part,
@@ -68,7 +68,7 @@ impl Seen {
     }
 }
 
-/// Compares what was seen with how many there should be. `count` is asked if that is not plain.
+/// Compares a list with its stored count. Runs `count` unless the number of rows is already known.
 pub(crate) async fn compare(
     connection: &mut SqliteConnection,
     expected: i64,
@@ -85,7 +85,7 @@ pub(crate) async fn compare(
 }
 
 impl OfUser {
-    /// Compares a list of a user's with how many there should be.
+    /// Compares a list of a user with its stored count.
     pub(crate) async fn compare(
         self,
         connection: &mut SqliteConnection,
@@ -112,7 +112,7 @@ impl OfUser {
 }
 
 impl OfChat {
-    /// Compares a list of a chat's with how many there should be.
+    /// Compares a list of a chat with its stored count.
     pub(crate) async fn compare(
         self,
         connection: &mut SqliteConnection,
@@ -134,7 +134,7 @@ impl OfChat {
     }
 }
 
-/// Compares a list of users with how many there should be.
+/// Compares the list of users with its stored count.
 pub(crate) async fn users(connection: &mut SqliteConnection, seen: Seen) -> Result<()> {
     let row =
         sqlx::query(sql::STORE_TALLY).fetch_optional(&mut *connection).await?.ok_or(DIFFERS)?;
@@ -142,8 +142,8 @@ pub(crate) async fn users(connection: &mut SqliteConnection, seen: Seen) -> Resu
     compare(connection, expected, seen, "users are missing", sqlx::query(sql::COUNT_USERS)).await
 }
 
-/// Whether what stands in an index beside the place where something would stand is what it leads
-/// to: a damaged name hides what it names.
+/// Checks that the index entries before and after a missing row agree with their rows, because a
+/// damaged name hides its row.
 pub(crate) async fn neighbours(
     connection: &mut SqliteConnection,
     query: Statement<'_>,
@@ -156,7 +156,8 @@ pub(crate) async fn neighbours(
     Ok(())
 }
 
-/// A row of numbers, behind which stands whether they agree with their checksum.
+/// Returns a row of numbers if they agree with their checksum. The result of that comparison is the
+/// last column.
 fn sound(row: &SqliteRow, column: usize) -> Result<&SqliteRow> {
     if row.try_get(column)? { Ok(row) } else { Err(DIFFERS) }
 }

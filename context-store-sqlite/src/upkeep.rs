@@ -1,4 +1,4 @@
-//! What is done to a store as a whole: backing up, erasing a user, pruning.
+//! Operations on a whole store: backing up, erasing a user, pruning.
 
 pub(crate) mod backup;
 pub(crate) mod erase;

@@ -1,4 +1,4 @@
-//! The store passes the conformance suite, each case in a file of its own.
+//! Runs the conformance suite against the store, with one file per case.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ struct Sqlite {
     files: Mutex<Files>,
 }
 
-/// Names of namespaces may be anything, so files are numbered.
+/// Numbered files for namespaces, whose names may hold any character.
 #[derive(Default)]
 struct Files {
     opened: u32,
@@ -22,7 +22,7 @@ struct Files {
 }
 
 impl Files {
-    /// A file of its own for a namespace that is opened anew.
+    /// Returns a new file for a namespace that is opened for the first time.
     fn fresh(&mut self, folder: &Path, namespace: &str) -> PathBuf {
         self.opened += 1;
         let path = folder.join(format!("{}.db", self.opened));

@@ -1,5 +1,4 @@
-//! Commits that wait together: each is answered for itself, and nobody who goes away takes
-//! another's along.
+//! Group commit: every caller gets its own result, and a dropped caller does not affect the others.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -32,7 +31,7 @@ impl Lab {
         Self { _folder: folder, store }
     }
 
-    /// A chat with one message, so that this handle knows where it ends.
+    /// Creates a chat with one message, so that this handle knows the end of its branch.
     async fn chat(&self, id: usize) -> ChatRef {
         let chat = ChatRef::new("ada", format!("c{id}"));
         let _ = self.store.history().create_chat(NewChat::new(chat.clone(), T)).await.unwrap();
@@ -78,7 +77,7 @@ fn applied(outcome: CommitOutcome) {
     assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
 }
 
-/// Polls all in turn until each has ended.
+/// Polls all futures in turn until each has ended.
 async fn together(mut commits: Vec<Committing<'_>>) -> Vec<CommitOutcome> {
     let mut outcomes: Vec<Option<CommitOutcome>> = commits.iter().map(|_| None).collect();
     poll_fn(|context| {
@@ -102,8 +101,8 @@ async fn of_many_chats(full_text: bool) {
         chats.push(lab.chat(id).await);
     }
     let mut heads = vec!["root".to_owned(); chats.len()];
-    // Long enough for blocks of runs to fill up within a group; sizes that fit a row and that do
-    // not.
+    // Enough rounds for blocks of runs to fill up within a group, with commits that fit one row and
+    // commits that do not.
     for round in 0..40 {
         let mut commits = Vec::new();
         for (i, (chat, head)) in chats.iter().zip(&mut heads).enumerate().take(1 + round * 7 % 70) {
@@ -233,7 +232,8 @@ async fn polled<T>(future: impl Future<Output = T>, mut polls: usize) -> Option<
     .await
 }
 
-/// Rounds of commits to as many chats, each dropped after so many polls, or never.
+/// Runs rounds of commits to as many chats. Each commit is dropped after the given number of polls,
+/// or never.
 async fn dropped(rounds: Vec<Vec<Option<usize>>>) {
     let lab = Lab::new(true).await;
     let mut chats = Vec::new();
@@ -268,7 +268,8 @@ async fn dropped(rounds: Vec<Vec<Option<usize>>>) {
                     matches!(outcome, CommitOutcome::Applied(_) | CommitOutcome::Replayed(_));
                 assert!(done, "{outcome:?}");
             }
-            // Sent again, as after any lost answer: it is there once, and whole.
+            // The commit is sent again, as after a lost reply: its messages must be stored exactly
+            // once.
             let again = lab.append(chat, chain.last().unwrap(), &ids).await;
             match again {
                 CommitOutcome::Replayed(_) => {}

@@ -1,5 +1,5 @@
-//! What is this store's own: its layout, its file, its schema. The contract of all stores is in
-//! `conformance`.
+//! Tests of this store alone: its layout, its file, its schema. The contract of all stores is
+//! tested in `conformance`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -34,7 +34,7 @@ impl Lab {
         Self { folder, store, chat }
     }
 
-    /// The file behind the store's back.
+    /// Opens the file directly, without the store.
     async fn file(&self) -> SqliteConnection {
         let options = SqliteConnectOptions::new().filename(self.folder.path().join("s.db"));
         options.connect().await.unwrap()
@@ -77,7 +77,7 @@ fn node(i: usize) -> Arc<Node> {
     Arc::new(Node::new(id(i), message, T))
 }
 
-/// Bodies are bytes, whatever a check thinks of them.
+/// Builds a node with an arbitrary body, without any check.
 fn with_body(i: usize, body: Vec<u8>) -> Arc<Node> {
     Arc::new(Node::from_encoded(
         id(i),
@@ -104,7 +104,7 @@ async fn single_appends_end_up_in_few_rows_byte_for_byte() {
     assert_eq!(lab.chain("main", &Window::Whole).await, Chain::from_nodes(0, all));
     let rows =
         sqlx::query("SELECT count(*) FROM run").fetch_one(&mut lab.file().await).await.unwrap();
-    // Three runs of 64 and the eight newest.
+    // Three runs of 64 and the eight newest messages.
     assert_eq!(rows.get::<i64, _>(0), 3 + 8);
 }
 
@@ -211,7 +211,7 @@ async fn the_check_finds_what_was_tampered_with() {
     assert_eq!(stray, ["table run, place 9/1: belongs to no chat"]);
 }
 
-/// One step in the life of a chat.
+/// One step of a random test on a chat.
 #[derive(Clone, Debug)]
 enum Step {
     Append { branch: prop::sample::Index, nodes: usize },

@@ -1,5 +1,4 @@
-//! Full text in this store: what is found, that the index follows every write, and that it is a
-//! property of a file.
+//! Full-text search of this store: its hits, its updates by every write, and files without it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -33,7 +32,7 @@ impl Lab {
         Self::of(|_| {}).await
     }
 
-    /// Over a file that is there before.
+    /// Opens a store over an existing file.
     async fn of(before: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         before(&folder.path().join("s.db"));
@@ -82,7 +81,7 @@ impl Lab {
         self.store.search().unwrap().search(query).await.unwrap().items
     }
 
-    /// The ids of the user's messages that are found, sorted.
+    /// Returns the ids of the user's messages that are found, sorted.
     async fn ids(&self, user: &str, text: &str) -> Vec<String> {
         ids(&self.search(&SearchQuery { limit: 1000, ..SearchQuery::new(user, text) }).await)
     }
@@ -111,7 +110,7 @@ fn user(id: &str, text: &str) -> Arc<Node> {
 async fn finds_what_every_way_of_writing_wrote() {
     let lab = Lab::new().await;
     let chat = lab.chat("ada", "c").await;
-    // A transaction, then one row, then two, then many.
+    // A transaction, then an append of one row, of two rows, and of many.
     lab.extend(&chat, "main", None, vec![user("a", "Two tickets to Lisbon")]).await;
     lab.extend(&chat, "main", Some("a"), vec![user("b", "On FRIDAY, to lisbon!")]).await;
     lab.extend(
@@ -391,7 +390,7 @@ async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
     assert_eq!(ids(&lab.search(&query("third words")).await), ["m5", "s3"]);
 }
 
-/// An index made by writing step by step is the one that is made from what is stored.
+/// An index that was updated step by step equals an index that is built from the stored messages.
 async fn agrees(texts: Vec<(u8, String)>, queries: Vec<String>) {
     let lab = Lab::new().await;
     let (chat, once) = (lab.chat("ada", "c").await, lab.chat("bob", "c").await);

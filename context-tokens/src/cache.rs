@@ -1,4 +1,4 @@
-//! Counts that are remembered.
+//! A cache of token counts.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -8,14 +8,14 @@ use context_core::message::{Media, MessageHash};
 use context_core::model::{Framing, MediaKind, TokenCount, TokenCounter, Tool};
 use context_core::{Message, Part};
 
-/// A counter that counts every message once.
+/// A counter that counts every message once and caches the count.
 ///
-/// A message that is [shared](TokenCounter::count_shared) is known again by its address, without
-/// being looked at; any other by its hash, which is not worked out where the caller [knows
-/// it](TokenCounter::count_hashed). So of n messages of which one is new, only the new one is
-/// counted. A message never changes, so a count is never wrong. Memory is bounded: of the messages
-/// asked for lately at least `capacity` are remembered, and at most twice as many. Messages are not
-/// kept alive.
+/// A message that is [shared](TokenCounter::count_shared) is recognised by its address, without a
+/// look at its content. Any other message is recognised by its hash, which is not computed if the
+/// caller [knows it](TokenCounter::count_hashed). So of n messages of which one is new, only the
+/// new one is counted. A message never changes, so a cached count is never wrong. Memory is
+/// bounded: of the messages that were asked for most recently at least `capacity` are cached, and
+/// at most twice as many. The cache does not keep messages alive.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,27 +35,27 @@ pub struct CachedCounter {
 
 #[derive(Debug)]
 struct Known {
-    /// By address. The weak pointer keeps the address from being given to another message.
+    /// By address. The weak pointer keeps the address from being reused for another message.
     shared: Recent<usize, (Weak<Message>, TokenCount), BuildHasherDefault<AddressHasher>>,
     by_hash: Recent<MessageHash, TokenCount, BuildHasherDefault<FirstBytes>>,
 }
 
-/// How many messages are remembered unless said otherwise.
+/// The default capacity of the cache, in messages.
 pub const DEFAULT_CAPACITY: usize = 1 << 16;
 
 impl CachedCounter {
-    /// Remembers the counts of [`DEFAULT_CAPACITY`] messages.
+    /// Creates a cache for the counts of [`DEFAULT_CAPACITY`] messages.
     pub fn new(inner: Arc<dyn TokenCounter>) -> Self {
         Self::with_capacity(inner, DEFAULT_CAPACITY)
     }
 
-    /// Remembers the counts of so many messages, at least one.
+    /// Creates a cache for the counts of `capacity` messages, at least one.
     pub fn with_capacity(inner: Arc<dyn TokenCounter>, capacity: usize) -> Self {
         let known = Known { shared: Recent::new(capacity), by_hash: Recent::new(capacity) };
         Self { inner, known: Mutex::new(known) }
     }
 
-    /// Whatever panicked while it held the lock, the maps are whole.
+    /// Locks the maps. They are valid even if a thread panicked while it held the lock.
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,13 +64,14 @@ impl CachedCounter {
         if let Some(count) = self.known().by_hash.get(hash) {
             return count;
         }
-        // Not under the lock: others go on meanwhile, and counting twice does no harm.
+        // The lock is not held while counting: other threads go on meanwhile, and counting a
+        // message twice does no harm.
         let count = self.inner.count_message(message);
         self.known().by_hash.insert(*hash, count);
         count
     }
 
-    /// The count of a message whose address is new, which it is known by from now on.
+    /// Returns the count of a message whose address is new, and caches it under that address.
     fn learn(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
         let count = self.by_hash(message, hash);
         self.known().shared.insert(address(message), (Arc::downgrade(message), count));
@@ -144,8 +145,8 @@ impl TokenCounter for CachedCounter {
     }
 }
 
-/// What was used lately: when the new half is full, it becomes the old one, and what was not used
-/// since is forgotten.
+/// A map of recently used entries. When `new` is full, it replaces `old`, and the entries that were
+/// not used since are dropped.
 #[derive(Debug)]
 struct Recent<K, V, S> {
     capacity: usize,
@@ -175,7 +176,7 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Default + std::hash::BuildHasher> Recent
     }
 }
 
-/// Spreads addresses, which end in zeros.
+/// Hashes addresses, whose low bits are zero.
 #[derive(Debug, Default)]
 struct AddressHasher(u64);
 
@@ -195,7 +196,7 @@ impl Hasher for AddressHasher {
     }
 }
 
-/// A part of what is a hash already.
+/// Uses the first bytes of a key that is already a hash.
 #[derive(Debug, Default)]
 struct FirstBytes(u64);
 

@@ -1,4 +1,4 @@
-//! A counter that has learned.
+//! A counter that applies a calibration.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::Calibration;
 
 /// A counter whose counts are corrected by a [`Calibration`].
 ///
-/// Keep the counter within it to learn more: what [`Calibration::observe`] takes is the estimate
-/// before it is corrected.
+/// Keep the inner counter to learn more: [`Calibration::observe`] takes the estimate before
+/// correction.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,12 +37,12 @@ pub struct Calibrated {
 }
 
 impl Calibrated {
-    /// This counter, corrected by this.
+    /// Creates a counter that corrects the counts of `inner` by `calibration`.
     pub fn new(inner: Arc<dyn TokenCounter>, calibration: Calibration) -> Self {
         Self { inner, calibration }
     }
 
-    /// The counter before it is corrected.
+    /// Returns the counter before correction.
     pub fn uncalibrated(&self) -> &Arc<dyn TokenCounter> {
         &self.inner
     }

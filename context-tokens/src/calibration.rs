@@ -1,23 +1,23 @@
-//! Factors learned from what providers report.
+//! Correction factors learned from the usage that providers report.
 
 use std::collections::BTreeMap;
 
 use context_core::model::{TokenCount, Usage};
 use serde::{Deserialize, Serialize};
 
-/// How much a new report counts once there are several.
+/// The weight of a new report once there are several.
 const WEIGHT: f64 = 0.2;
-/// How far a factor goes from one.
+/// The largest distance of a factor from one.
 const LIMIT: f64 = 0.5;
 
-/// How far the estimates for one model are off, learned from reported usage.
+/// A model's correction factor for estimates, learned from reported usage.
 ///
-/// After each answer, [`observe`](Self::observe) takes the estimate of the request and the usage
-/// that was reported. The factor is a moving average of their ratios, never further from one than a
-/// half; the interval narrows with the number of reports and the spread seen in them. It belongs to
-/// the model, not to a history: compaction does not change it. It has a JSON form, to be stored.
+/// After each answer, [`observe`](Self::observe) takes the estimate of the request and the reported
+/// usage. The factor is a moving average of their ratios, at most one half away from one. The
+/// interval narrows with the number of reports and widens with their spread. A calibration belongs
+/// to the model, not to a history: compaction does not change it. It has a JSON form for storage.
 ///
-/// Counts that are exact stay as they are.
+/// Exact counts are not changed.
 ///
 /// ```
 /// use context_core::model::{TokenCount, Usage};
@@ -41,7 +41,7 @@ pub struct Calibration {
     reports: u32,
 }
 
-/// The stored form, before it is checked.
+/// The stored form, before validation.
 #[derive(Deserialize)]
 struct Stored {
     factor: f64,
@@ -70,8 +70,8 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Takes note of a report: the estimate as it was before any calibration, and what the provider
-    /// said. A report of no input, or about a request estimated at nothing, says nothing.
+    /// Records a report: the estimate before any calibration, and the reported usage. A report of
+    /// no input, or about a request with an estimate of zero, is ignored.
     pub fn observe(&mut self, estimate: TokenCount, usage: &Usage) {
         let (estimated, real) = (estimate.tokens(), usage.total_input());
         if estimated == 0 || real == 0 {
@@ -87,18 +87,18 @@ impl Calibration {
         self.reports = self.reports.saturating_add(1);
     }
 
-    /// By how much an estimate is multiplied: from 0.5 to 1.5.
+    /// Returns the factor by which estimates are multiplied: from 0.5 to 1.5.
     pub fn factor(&self) -> f64 {
         self.factor
     }
 
-    /// How many reports there were.
+    /// Returns the number of reports.
     pub fn reports(&self) -> u32 {
         self.reports
     }
 
-    /// How far the factor may be off: three times what was usual lately, and more while there are
-    /// few reports.
+    /// Returns how far the factor may be off: three times the recent spread, and more while there
+    /// are few reports.
     fn margin(&self) -> f64 {
         (3.0 * self.spread + 0.5 / (f64::from(self.reports) + 1.0)).clamp(0.02, LIMIT)
     }
@@ -119,8 +119,8 @@ impl Calibration {
         )
     }
 
-    /// Corrects the count of something small: a single text may be further off than all together,
-    /// so the interval moves along and stays as wide as it is.
+    /// Corrects the count of a small item. A single text may be further off than a whole request,
+    /// so the interval is scaled with the count and does not narrow.
     #[must_use]
     pub fn scale(&self, count: TokenCount) -> TokenCount {
         if self.reports == 0 || count.is_exact() {
@@ -135,7 +135,7 @@ impl Calibration {
     }
 }
 
-/// A calibration for each model.
+/// The calibrations of several models, by name.
 ///
 /// ```
 /// use context_core::model::{TokenCount, Usage};
@@ -153,7 +153,7 @@ impl Calibration {
 pub struct Calibrations(BTreeMap<String, Calibration>);
 
 impl Calibrations {
-    /// Takes note of a report about a model.
+    /// Records a report about a model.
     pub fn observe(&mut self, model: &str, estimate: TokenCount, usage: &Usage) {
         match self.0.get_mut(model) {
             Some(calibration) => calibration.observe(estimate, usage),
@@ -161,12 +161,12 @@ impl Calibrations {
         }
     }
 
-    /// What was learned about a model; of one without reports, nothing.
+    /// Returns the calibration of a model; the default one if there are no reports.
     pub fn get(&self, model: &str) -> Calibration {
         self.0.get(model).copied().unwrap_or_default()
     }
 
-    /// The models there were reports of.
+    /// Returns the models with reports, and their calibrations.
     pub fn models(&self) -> impl Iterator<Item = (&str, &Calibration)> {
         self.0.iter().map(|(model, calibration)| (model.as_str(), calibration))
     }

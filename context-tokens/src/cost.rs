@@ -1,4 +1,4 @@
-//! What tokens cost.
+//! The cost of tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,28 +8,29 @@ use serde::Serialize;
 
 use crate::Prices;
 
-/// An amount of money, with the bounds between which it surely lies as far as the prices are right.
+/// An amount of money with its lower and upper bound. The bounds hold as far as the prices are
+/// right.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Cost {
-    /// The amount to reckon with, in units of the currency.
+    /// The most likely amount, in units of the currency.
     pub amount: f64,
-    /// At least this.
+    /// The lower bound.
     pub low: f64,
-    /// At most this.
+    /// The upper bound.
     pub high: f64,
     /// The currency, such as `USD`.
     pub currency: Arc<str>,
 }
 
 impl Cost {
-    /// Of what a provider reported.
+    /// Returns the cost of reported usage.
     pub(crate) fn of_usage(usage: &Usage, prices: &Prices, currency: &Arc<str>) -> Self {
         let amount = price(usage, prices);
         Self { amount, low: amount, high: amount, currency: Arc::clone(currency) }
     }
 
-    /// Of input and output that are estimates.
+    /// Returns the cost of estimated input and output.
     pub(crate) fn of_counts(
         input: TokenCount,
         output: TokenCount,
@@ -67,7 +68,7 @@ fn price(usage: &Usage, prices: &Prices) -> f64 {
 }
 
 impl fmt::Display for Cost {
-    /// `0.0123 USD` or `0.0123 USD (0.0100 to 0.0150)`.
+    /// Writes `0.0123 USD` or `0.0123 USD (0.0100 to 0.0150)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.4} {}", self.amount, self.currency)?;
         if self.low < self.high {

@@ -1,4 +1,4 @@
-//! Counting for a model.
+//! A token counter for a model.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::images::ImageRule;
 use crate::{ModelTable, Vocabulary, media};
 
-/// How many tokens of a model there are for each token of the vocabulary it is counted with.
+/// The number of the model's tokens per token of the vocabulary it is counted with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Factor {
@@ -36,20 +36,22 @@ impl Factor {
         TokenCount::estimate(
             times(self.typical).round() as u64,
             times(self.low).floor() as u64,
-            // A few tokens more: short texts vary most.
+            // Two tokens more, because short texts vary most.
             (times(self.high).ceil() as u64).saturating_add(if tokens > 0 { 2 } else { 0 }),
         )
     }
 }
 
-/// Counts for a model: text exactly if the vocabulary is published (OpenAI), else by that of GPT-4o
-/// and a factor with a stated interval (Claude, Gemini, anything else). Images by the published
-/// formula; what a provider adds around messages and tools is published by none, and an estimate
-/// for all.
+/// A token counter for a model.
 ///
-/// Making one loads nothing. The factors: Anthropic says of its newer models that they need about
-/// 30 percent more tokens than the ones before; everything else is judged, and meant to be replaced
-/// by what a [`Calibration`](crate::Calibration) learns.
+/// Text is counted exactly if the vocabulary is published (OpenAI), otherwise by the vocabulary of
+/// GPT-4o and a factor with a stated interval (Claude, Gemini and all others). Images are counted
+/// by the published formula. No provider publishes the tokens it adds around messages and tools;
+/// those are estimates for all models.
+///
+/// Creating a counter loads nothing. About the factors: Anthropic says that its newer models need
+/// about 30 percent more tokens than the ones before. All other factors are judgements, to be
+/// replaced by what a [`Calibration`](crate::Calibration) learns.
 ///
 /// ```
 /// use context_core::model::TokenCounter;
@@ -70,12 +72,12 @@ pub struct ModelCounter {
 }
 
 impl ModelCounter {
-    /// For a model, by the built-in table.
+    /// Creates a counter for a model, from the built-in table.
     pub fn for_model(name: &str) -> Self {
         ModelTable::builtin().model(name).counter()
     }
 
-    /// For a vocabulary, and nothing around the content.
+    /// Creates a counter for a vocabulary that counts no tokens around the content.
     pub fn for_vocabulary(vocabulary: Vocabulary) -> Self {
         Self::new(vocabulary.name(), vocabulary, Factor::EXACT, None, Framing::default())
     }
@@ -90,18 +92,18 @@ impl ModelCounter {
         Self { name: name.into(), vocabulary, factor, images, framing }
     }
 
-    /// For a model of which nothing is known.
+    /// Creates a counter for a model that is not in the table.
     pub(crate) fn unknown(name: &str) -> Self {
         let factor = Factor { typical: 1.1, low: 0.6, high: 2.5 };
         Self::new(name, Vocabulary::O200kBase, factor, None, Framing::default())
     }
 
-    /// The vocabulary it counts with.
+    /// Returns the vocabulary that the counter uses.
     pub fn vocabulary(&self) -> Vocabulary {
         self.vocabulary
     }
 
-    /// Whether counts of text are exact.
+    /// Returns whether counts of text are exact.
     pub fn is_exact(&self) -> bool {
         self.factor == Factor::EXACT
     }

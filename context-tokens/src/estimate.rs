@@ -6,18 +6,18 @@ use serde::Serialize;
 
 use crate::{Cost, Model, WindowSource};
 
-/// What a fragment of the prompt has in tokens.
+/// The size of one fragment of the prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FragmentTokens {
     /// The fragment's name.
     pub name: String,
-    /// Of its text alone. The joint prompt may have a few more or less, for what stands between
-    /// fragments and because tokens may reach across.
+    /// Tokens of its text alone. The joint prompt may have a few more or less, for the text between
+    /// fragments and because a token may span two fragments.
     pub tokens: TokenCount,
 }
 
-/// What a request has in tokens, what it costs, and what room it leaves.
+/// The size of a request in tokens, its cost, and the room left.
 ///
 /// ```
 /// use context_core::{Message, ModelRequest};
@@ -31,29 +31,29 @@ pub struct FragmentTokens {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Estimate {
-    /// The model.
+    /// The name of the model.
     pub model: String,
     /// The fragments of the prompt, if they were given.
     pub fragments: Vec<FragmentTokens>,
     /// The parts of the request.
     pub request: RequestTokens,
-    /// All of it.
+    /// The whole request.
     pub total: TokenCount,
     /// The window and the reserve, if the window is known.
     pub budget: Option<Budget>,
-    /// Where the window comes from, if it is known.
+    /// The source of the window, if it is known.
     pub window_source: Option<WindowSource>,
-    /// What fits in addition, if the window is known.
+    /// The room left, if the window is known.
     pub left: Option<TokenCount>,
-    /// What the input costs if nothing is cached, if prices are known.
+    /// The cost of the input if nothing is cached, if prices are known.
     pub input_cost: Option<Cost>,
-    /// The day of the prices.
+    /// The date of the prices.
     pub prices_as_of: String,
 }
 
 impl Estimate {
-    /// Estimates a request to a model. The reserve is the most that the request lets the model
-    /// write, else [`Model::reserve`].
+    /// Estimates a request to a model. The reserve is the request's `max_output_tokens`, otherwise
+    /// [`Model::reserve`].
     pub fn new(request: &ModelRequest, counter: &dyn TokenCounter, model: &Model<'_>) -> Self {
         let tokens = counter.count_request(request);
         let total = tokens.total();
@@ -72,7 +72,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the estimate within a budget that the caller named, whatever the table says.
+    /// Returns the estimate with a budget that the caller names, whatever the table says.
     #[must_use]
     pub fn within(mut self, budget: Budget) -> Self {
         (self.budget, self.left) = (Some(budget), Some(budget.left(self.total)));
@@ -80,7 +80,8 @@ impl Estimate {
         self
     }
 
-    /// The same with the fragments of its prompt: their names, and each as it was rendered.
+    /// Returns the estimate with the fragments of its prompt, each given by its name and its
+    /// rendered text.
     #[must_use]
     pub fn with_fragments<'a>(
         mut self,
@@ -95,14 +96,14 @@ impl Estimate {
         self
     }
 
-    /// Returns the tokens that are too many for the window: none if the request fits, or if the
-    /// window is unknown.
+    /// Returns how many tokens the request is over the window: 0 if it fits, or if the window is
+    /// unknown.
     pub fn missing(&self) -> u64 {
         self.budget.map_or(0, |budget| self.total.tokens().saturating_sub(budget.input()))
     }
 
-    /// Whether it surely fits, surely does not, or cannot be said: the window is unknown, or lies
-    /// within the interval.
+    /// Returns whether the request fits; `None` if the window is unknown or lies within the
+    /// interval.
     pub fn fits(&self) -> Option<bool> {
         let room = self.budget?.input();
         if self.total.high() <= room {

@@ -1,8 +1,7 @@
-//! What images cost in tokens, by the formulas their providers publish.
+//! Token counts of images, by the formulas that providers publish.
 //!
-//! The size is read from the beginning of the image; the rest is never decoded. An image whose size
-//! is unknown (it is at an address, or of an unknown type) gets the interval of what an image may
-//! be.
+//! The size is read from the beginning of the image; the rest is never decoded. An image of unknown
+//! size (given by address, or of an unknown type) gets the interval of all possible sizes.
 
 use context_core::message::Media;
 use context_core::model::TokenCount;
@@ -10,70 +9,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::media;
 
-/// How a provider makes tokens of an image.
+/// A provider's rule for the tokens of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ImageRule {
-    /// OpenAI, GPT-4o and its like: fitted into 2048 pixels square, the shorter side brought down
-    /// to 768, then `base` and `tile` for every 512 pixels square. At low detail `base` alone.
-    /// Source: the guide "Images and vision",
+    /// OpenAI, GPT-4o and similar models: the image is scaled to fit 2048 pixels square, its
+    /// shorter side down to 768, then costs `base` plus `tile` for every 512 pixels square. At low
+    /// detail only `base`. Source: the guide "Images and vision",
     /// <https://developers.openai.com/api/docs/guides/images-vision>.
     Tiles {
-        /// Tokens for every image.
+        /// Tokens per image.
         base: u64,
-        /// Tokens for every tile.
+        /// Tokens per tile.
         tile: u64,
     },
-    /// OpenAI, newer models: squares of `size` pixels, the image brought down until there are at
-    /// most `budget`, times `multiplier`. Source: the same guide.
+    /// OpenAI, newer models: squares of `size` pixels, with the image scaled down until there are
+    /// at most `budget` squares, times `multiplier`. Source: the same guide.
     Patches {
         /// The side of a square, in pixels.
         size: u64,
-        /// The most squares.
+        /// Maximum number of squares.
         budget: u64,
-        /// The most squares when high detail is asked for, if that is another number.
+        /// Maximum number of squares at high detail, if it differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         high_budget: Option<u64>,
-        /// Tokens for a square.
+        /// Tokens per square.
         multiplier: f64,
     },
-    /// Anthropic: width times height by `pixels`, the image first brought down to the longest edge
-    /// and the most tokens allowed. Source:
-    /// <https://platform.claude.com/docs/en/build-with-claude/vision>. The formula is approximate
-    /// by its own words; what is billed has been seen to be the number of squares of 28 pixels, so
-    /// the interval holds both.
+    /// Anthropic: width times height divided by `pixels`, with the image first scaled down to the
+    /// longest edge and the most tokens allowed. Source:
+    /// <https://platform.claude.com/docs/en/build-with-claude/vision>. The source calls the formula
+    /// approximate. Billed counts have been observed to equal the number of squares of 28 pixels,
+    /// so the interval contains both.
     Area {
-        /// Pixels for a token.
+        /// Pixels per token.
         pixels: u64,
         /// The longest edge, in pixels.
         long_edge: u64,
-        /// The most tokens.
+        /// Maximum number of tokens.
         most: u64,
     },
-    /// Gemini 2: `tokens` if both sides are at most `small` pixels, else as many for every tile of
-    /// `side` pixels. Source: <https://ai.google.dev/gemini-api/docs/tokens>.
+    /// Gemini 2: `tokens` if both sides are at most `small` pixels, otherwise `tokens` for every
+    /// tile of `side` pixels. Source: <https://ai.google.dev/gemini-api/docs/tokens>.
     Blocks {
         /// The longest side of a small image, in pixels.
         small: u64,
         /// The side of a tile, in pixels.
         side: u64,
-        /// Tokens for a small image, and for a tile.
+        /// Tokens per small image, and per tile.
         tokens: u64,
     },
-    /// Gemini 3 and later: a number that depends on the resolution asked for and hardly on the
+    /// Gemini 3 and later: a number that depends on the requested resolution and hardly on the
     /// image. Source: <https://ai.google.dev/gemini-api/docs/media-resolution>.
     Flat {
         /// Tokens at the usual resolution.
         tokens: u64,
-        /// Tokens at the lowest.
+        /// Tokens at the lowest resolution.
         low: u64,
-        /// Tokens at the highest.
+        /// Tokens at the highest resolution.
         high: u64,
     },
 }
 
-/// How closely the model is to look.
+/// The level of detail at which the model sees the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Detail {
     Low,
@@ -96,7 +95,7 @@ impl ImageRule {
         }
     }
 
-    /// How many tokens an image of this size is, in pixels, at usual detail.
+    /// Returns the tokens of an image of this size in pixels, at usual detail.
     ///
     /// ```
     /// use context_tokens::ImageRule;
@@ -109,7 +108,7 @@ impl ImageRule {
     }
 
     fn tokens_at(&self, width: u64, height: u64, detail: Detail) -> TokenCount {
-        // Larger ones are refused; the bound keeps the arithmetic exact.
+        // Larger images are refused; the bound keeps the arithmetic exact.
         let (width, height) = (width.clamp(1, 1 << 20) as f64, height.clamp(1, 1 << 20) as f64);
         match *self {
             Self::Tiles { base, .. } if detail == Detail::Low => TokenCount::exact(base),
@@ -140,7 +139,7 @@ impl ImageRule {
                 let (width, height) = (width * scale, height * scale);
                 let tokens = ((width * height / pixels as f64).round() as u64).max(1);
                 let grid = squares(width, height, 28.0);
-                // How far it is brought down is not said for all models.
+                // Not all models document how far the image is scaled down.
                 let least = if scale < 1.0 { tokens.min(grid) * 6 / 10 } else { tokens.min(grid) };
                 TokenCount::estimate(tokens, least, tokens.max(grid))
             }
@@ -154,12 +153,12 @@ impl ImageRule {
         }
     }
 
-    /// What an image of unknown size may be.
+    /// Returns the interval for an image of unknown size.
     fn unknown(&self, detail: Detail) -> TokenCount {
         let usual = self.tokens_at(1024, 1024, detail);
         let least = self.tokens_at(64, 64, detail);
         let most = match *self {
-            // The largest that is taken, and the shape with the most tiles.
+            // The largest size that is accepted, and the shape with the most tiles.
             Self::Tiles { .. } => self.tokens_at(2048, 768, detail),
             Self::Blocks { .. } => self.tokens_at(4096, 4096, detail),
             _ => self.tokens_at(8000, 8000, detail),
@@ -168,18 +167,19 @@ impl ImageRule {
     }
 }
 
-/// By how much it shrinks to fit a square.
+/// Returns the scale at which the image fits a square.
 fn fit(width: f64, height: f64, side: f64) -> f64 {
     (side / width.max(height)).min(1.0)
 }
 
-/// How many squares cover it. Sizes a rounding error above a whole number are that number.
+/// Returns how many squares cover the image. Sizes a rounding error above a whole number count as
+/// that number.
 fn squares(width: f64, height: f64, side: f64) -> u64 {
     let along = |length: f64| ((length / side - 1e-6).ceil() as u64).max(1);
     along(width) * along(height)
 }
 
-/// How many squares there are within a budget.
+/// Returns how many squares cover the image after it is scaled down to the budget.
 fn patches(width: f64, height: f64, size: f64, budget: u64) -> u64 {
     let all = squares(width, height, size);
     if all <= budget {
@@ -187,13 +187,13 @@ fn patches(width: f64, height: f64, size: f64, budget: u64) -> u64 {
     }
     let shrink = (budget as f64 * size * size / (width * height)).sqrt();
     let (across, down) = (width * shrink / size, height * shrink / size);
-    // To whole squares in one direction.
+    // Scales down to whole squares in one direction.
     let whole = |length: f64| if length >= 1.0 { length.floor() / length } else { 1.0 };
     let shrink = whole(across).min(whole(down));
     squares(across * shrink, down * shrink, 1.0).min(budget)
 }
 
-/// How many tokens an image is.
+/// Returns how many tokens an image costs.
 pub(crate) fn count(image: &Media, rule: Option<&ImageRule>) -> TokenCount {
     let Some(rule) = rule else { return TokenCount::estimate(1_500, 64, 15_000) };
     let detail = image.metadata.get("openai.detail").map(context_core::Json::as_str);
@@ -208,9 +208,9 @@ pub(crate) fn count(image: &Media, rule: Option<&ImageRule>) -> TokenCount {
     }
 }
 
-/// Width and height, if the beginning of the image says so.
+/// Returns width and height, if they can be read from the beginning of the image.
 fn size(image: &Media) -> Option<(u64, u64)> {
-    /// Enough for the header behind the preview that a camera puts in front of it.
+    /// Enough for a header that follows an embedded camera preview.
     const HEAD: usize = 256 << 10;
     let size = imagesize::blob_size(&media::head(image, HEAD)?).ok()?;
     Some((u64::try_from(size.width).ok()?, u64::try_from(size.height).ok()?))

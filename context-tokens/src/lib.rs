@@ -1,19 +1,19 @@
-//! How many tokens something is, and what they cost.
+//! Token counts of texts, messages and requests, and what they cost.
 //!
 //! # Who depends on this crate
 //!
 //! Applications reach it as `context_runtime::tokens`. Policies and other plug-ins need only the
-//! seam, [`TokenCounter`] in `context-core`.
+//! trait [`TokenCounter`] in `context-core`.
 //!
 //! | | |
 //! |---|---|
-//! | [`Vocabulary`] | counts with a published vocabulary: exact, linear in the length of any text |
+//! | [`Vocabulary`] | counts with a published vocabulary: exact, in time linear in the length of any text |
 //! | [`ModelCounter`] | counts for a model: exact for OpenAI's published vocabularies, an estimate with its interval for others |
-//! | [`CachedCounter`] | counts every message once |
-//! | [`Calibration`], [`Calibrated`] | learns from reported usage how far estimates are off |
-//! | [`ImageRule`] | tokens of images, by published formulas |
-//! | [`ModelTable`], [`Cost`] | windows and prices, dated and replaceable |
-//! | [`Estimate`], [`Budget`] | a request: per fragment, prompt, tools, messages, total, cost, room left |
+//! | [`CachedCounter`] | counts each message once |
+//! | [`Calibration`], [`Calibrated`] | learn from reported usage how far estimates are off |
+//! | [`ImageRule`] | counts the tokens of images by published formulas |
+//! | [`ModelTable`], [`Cost`] | windows and prices of models, dated and replaceable |
+//! | [`Estimate`], [`Budget`] | size up a request: tokens per fragment, prompt, tools, messages and in total, cost, room left |
 //!
 //! ```
 //! use context_core::{Message, ModelRequest};

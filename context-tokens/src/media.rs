@@ -1,5 +1,5 @@
-//! Documents and sound. No provider publishes a formula that could be followed without decoding
-//! them, so these are wide intervals.
+//! Token counts of documents and sound. No provider publishes a formula that can be applied without
+//! decoding them, so the counts are wide intervals.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -15,7 +15,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The Base64 of media that are here, and not at an address.
+/// Returns the Base64 of media that are given inline and not by address.
 fn base64(media: &Media) -> Option<&str> {
     match &media.source {
         MediaSource::Base64(text) => Some(text),
@@ -27,20 +27,20 @@ fn base64(media: &Media) -> Option<&str> {
     }
 }
 
-/// The first bytes, at most so many.
+/// Returns the first bytes, at most `bytes`.
 pub(crate) fn head(media: &Media, bytes: usize) -> Option<Vec<u8>> {
     let text = base64(media)?.as_bytes();
     LENIENT.decode(&text[..text.len().min(bytes.div_ceil(3) * 4)]).ok()
 }
 
-/// How many bytes they have.
+/// Returns the length in bytes.
 fn length(media: &Media) -> Option<u64> {
     Some(base64(media)?.len() as u64 / 4 * 3)
 }
 
-/// A document. Text is counted; of others (PDF) the pages are guessed from the length: a provider
-/// reads a page as text and often as an image too, 258 tokens at least (Gemini) and some 3,000 and
-/// an image at most (Anthropic).
+/// Counts a document. Text is counted as text. For other documents (PDF) the number of pages is
+/// guessed from the length. A provider reads a page as text and often as an image too: at least 258
+/// tokens (Gemini) and at most about 3,000 tokens and an image (Anthropic).
 pub(crate) fn document(media: &Media, count: impl Fn(&str) -> TokenCount) -> TokenCount {
     let is_text = media.media_type.as_deref().is_some_and(|kind| kind.starts_with("text/"));
     if is_text && let Some(bytes) = head(media, usize::MAX / 8) {
@@ -51,8 +51,8 @@ pub(crate) fn document(media: &Media, count: impl Fn(&str) -> TokenCount) -> Tok
     TokenCount::estimate(pages.saturating_mul(2_300), 258, most.saturating_mul(4_600))
 }
 
-/// Sound: 10 tokens a second (OpenAI) to 32 (Gemini); a second has about 16 kB, a tenth of it in
-/// the best codecs and ten times as much uncompressed.
+/// Counts sound: from 10 tokens a second (OpenAI) to 32 (Gemini). A second is about 16 kB, a tenth
+/// of that with the best codecs and ten times as much uncompressed.
 pub(crate) fn audio(media: &Media) -> TokenCount {
     let Some(length) = length(media) else { return TokenCount::estimate(2_000, 10, 100_000) };
     let seconds = |rate: u64| length.div_ceil(rate);

@@ -1,4 +1,4 @@
-//! Models as data: windows, prices, and how their tokens are counted.
+//! A table of models: windows, prices, and how their tokens are counted.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -10,16 +10,16 @@ use crate::counter::Factor;
 use crate::images::ImageRule;
 use crate::{Cost, ModelCounter, Vocabulary, WindowSource};
 
-/// The day the built-in table was put together, `YYYY-MM-DD`. Prices change; replace or extend the
-/// table when they do.
+/// The date of the built-in table, `YYYY-MM-DD`. Prices change; replace or extend the table when
+/// they do.
 pub const AS_OF: &str = "2026-11-21";
 
-/// What is known of models: a dated table, which the caller may extend or replace.
+/// A dated table of models, which the caller may extend or replace.
 ///
-/// The built-in one holds what could be verified on the pages it names, and leaves out the rest: a
-/// model may be listed without a window or without prices. One without a window is taken to have
-/// the smallest that is known of its family. A model that is not listed is still counted by its
-/// family, the one with the longest prefix of its name; its window is not known.
+/// The built-in table contains only values that could be verified on the pages it names, so a model
+/// may be listed without a window or without prices. A model without a window is assumed to have
+/// the smallest known window of its family. A model that is not listed is still counted by its
+/// family, the one with the longest prefix of its name; its window is unknown.
 ///
 /// # JSON form
 ///
@@ -47,8 +47,8 @@ pub const AS_OF: &str = "2026-11-21";
 /// }
 /// ```
 ///
-/// Windows and outputs are in tokens, prices per million tokens in the currency of the table;
-/// `long` has the prices of all of a call whose input is above so many tokens. Framing is
+/// Windows and outputs are in tokens, prices per million tokens in the currency of the table.
+/// `long` has the prices of a whole call whose input is above `above` tokens. Framing is
 /// `[usual, least, most]` tokens around a message, a call or result, a tool, a request. `images` is
 /// `tiles`, `patches`, `area`, `blocks` or `flat`, see [`ImageRule`].
 ///
@@ -73,14 +73,14 @@ pub struct ModelTable {
     models: BTreeMap<String, Entry>,
 }
 
-/// Why a table cannot be used.
+/// An error of reading or extending a table.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// It is not JSON of the form.
+    /// The table is not JSON of the documented form.
     #[error("the table of models cannot be read: {0}")]
     Malformed(#[source] serde_json::Error),
-    /// A model belongs to a family that is not there.
+    /// A model names a family that does not exist.
     #[error("model {model:?} is of the family {family:?}, which is not in the table")]
     UnknownFamily {
         /// The model.
@@ -88,13 +88,13 @@ pub enum TableError {
         /// The family it names.
         family: String,
     },
-    /// A number makes no sense.
+    /// A number is out of range.
     #[error("{name:?} has a price, a factor or a size that makes no sense")]
     Nonsense {
         /// The model or the family.
         name: String,
     },
-    /// Tables in different currencies cannot be put together.
+    /// Tables in different currencies cannot be combined.
     #[error("a table in {theirs} cannot extend one in {ours}")]
     Currency {
         /// The currency of the table to extend.
@@ -106,7 +106,7 @@ pub enum TableError {
 
 context_core::readable_debug!(TableError);
 
-/// Models that count alike.
+/// Models whose tokens are counted the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Family {
@@ -174,37 +174,38 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Prices {
-    /// A million tokens of input that is in no cache.
+    /// Price of a million tokens of input that is in no cache.
     pub input: f64,
-    /// A million tokens of output, thoughts included.
+    /// Price of a million tokens of output, thoughts included.
     pub output: f64,
-    /// A million tokens of input read from a cache; as other input if there is none.
+    /// Price of a million tokens of input read from a cache; `None` means the price of other input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// A million tokens of input written to a cache for its usual time; as other input if there is
-    /// none.
+    /// Price of a million tokens of input written to a cache for its usual lifetime; `None` means
+    /// the price of other input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// Other prices for calls with much input.
+    /// Different prices for calls with much input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long: Option<LongPrices>,
 }
 
-/// Prices of calls with much input; what is not said is as for other calls.
+/// Prices of calls with much input. A missing price is the same as for other calls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LongPrices {
-    /// They hold for all of a call with more input than this many tokens, cached input included.
+    /// The number of input tokens, cached input included, above which these prices apply to the
+    /// whole call.
     pub above: u64,
-    /// A million tokens of input that is in no cache.
+    /// Price of a million tokens of input that is in no cache.
     pub input: f64,
-    /// A million tokens of output.
+    /// Price of a million tokens of output.
     pub output: f64,
-    /// A million tokens of input read from a cache.
+    /// Price of a million tokens of input read from a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// A million tokens of input written to a cache.
+    /// Price of a million tokens of input written to a cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
@@ -223,7 +224,7 @@ impl Prices {
     }
 }
 
-/// A model as a table knows it.
+/// A model, as a table describes it.
 ///
 /// ```
 /// use context_core::model::Usage;
@@ -246,7 +247,7 @@ pub struct Model<'t> {
 }
 
 impl ModelTable {
-    /// The table that comes with this crate, of the day [`AS_OF`].
+    /// Returns the table that comes with this crate, dated [`AS_OF`].
     pub fn builtin() -> &'static Self {
         static TABLE: LazyLock<ModelTable> = LazyLock::new(|| {
             let table = ModelTable::parsed(include_str!("models.json"));
@@ -255,7 +256,7 @@ impl ModelTable {
         &TABLE
     }
 
-    /// Reads a table. Families it does not define are those of the built-in one.
+    /// Reads a table. Families that it does not define are those of the built-in table.
     pub fn from_json(json: &str) -> Result<Self, TableError> {
         let table = Self::parsed(json)?;
         let lost =
@@ -290,8 +291,8 @@ impl ModelTable {
         Ok(table)
     }
 
-    /// Takes over what the other table says: its entries replace those of the same name. Its date
-    /// becomes this one's.
+    /// Adds the entries of the other table, which replace entries of the same name. The other
+    /// table's date becomes this table's date.
     pub fn extend(&mut self, other: Self) -> Result<(), TableError> {
         if self.currency != other.currency {
             let (ours, theirs) = (self.currency.to_string(), other.currency.to_string());
@@ -303,24 +304,24 @@ impl ModelTable {
         Ok(())
     }
 
-    /// The day it was put together, `YYYY-MM-DD`.
+    /// Returns the table's date, `YYYY-MM-DD`.
     pub fn as_of(&self) -> &str {
         &self.as_of
     }
 
-    /// The currency of its prices, such as `USD`.
+    /// Returns the currency of the prices, such as `USD`.
     pub fn currency(&self) -> &str {
         &self.currency
     }
 
-    /// The listed models, in the order of their names.
+    /// Returns the listed models, in the order of their names.
     pub fn models(&self) -> impl Iterator<Item = Model<'_>> {
         self.models.keys().map(|name| self.model(name))
     }
 
-    /// What is known of a model. A name with a date or a `-latest` behind a listed one is that
-    /// model; of any other only its family is known. A provider in front, as in `openai/gpt-4o`,
-    /// says nothing.
+    /// Returns a model by name. A listed name followed by a date or `-latest` is that model; for
+    /// any other name only the family is known. A provider in front, as in `openai/gpt-4o`, is
+    /// ignored.
     pub fn model<'t>(&'t self, name: &'t str) -> Model<'t> {
         let plain = name.rsplit('/').next().unwrap_or(name);
         let entry = self.models.get(plain).or_else(|| {
@@ -336,7 +337,7 @@ impl ModelTable {
         self.families.get(name).or_else(|| Self::builtin().families.get(name))
     }
 
-    /// The smallest window that is known of a family: in this table, else in the built-in one.
+    /// Returns the smallest known window of a family: in this table, otherwise in the built-in one.
     fn smallest_window(&self, family: &str) -> Option<u64> {
         let smallest = |table: &Self| {
             let entries = table.models.values().filter(|entry| entry.family == family);
@@ -345,7 +346,8 @@ impl ModelTable {
         smallest(self).or_else(|| smallest(Self::builtin()))
     }
 
-    /// The family with the longest prefix of a name. Of two that are equally long, this table's.
+    /// Returns the family with the longest prefix of a name. Of two prefixes of equal length, this
+    /// table's wins.
     fn family_of(&self, name: &str) -> Option<&Family> {
         let longest = |family: &Family| {
             family.prefixes.iter().filter(|prefix| name.starts_with(*prefix)).map(String::len).max()
@@ -358,7 +360,7 @@ impl ModelTable {
     }
 }
 
-/// Whether this is what is put behind a model's name: a date, a number of three digits or more,
+/// Returns whether this is a suffix of a model's name: a date, a number of three digits or more,
 /// `latest`.
 fn is_version(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -367,53 +369,53 @@ fn is_version(text: &str) -> bool {
 }
 
 impl<'t> Model<'t> {
-    /// Its name, as it was asked for.
+    /// Returns the name as it was asked for.
     pub fn name(&self) -> &'t str {
         self.name
     }
 
-    /// Whether the table lists it. If not, only its family is known.
+    /// Returns whether the table lists the model. If not, only its family is known.
     pub fn is_listed(&self) -> bool {
         self.entry.is_some()
     }
 
-    /// Returns the tokens that fit into it, input and output together. Of a model that is listed
-    /// without a window it is the smallest window that is known of its family;
+    /// Returns the model's window in tokens, input and output together. For a model listed without
+    /// a window this is the smallest known window of its family;
     /// [`window_source`](Self::window_source) says which it is.
     pub fn window(&self) -> Option<u64> {
         let entry = self.entry?;
         entry.window.or_else(|| self.table.smallest_window(&entry.family))
     }
 
-    /// Returns where its [`window`](Self::window) comes from, if it has one.
+    /// Returns the source of the [`window`](Self::window), if there is one.
     pub fn window_source(&self) -> Option<WindowSource> {
         self.window()?;
         let listed = self.entry?.window.is_some();
         Some(if listed { WindowSource::Table } else { WindowSource::Family })
     }
 
-    /// The most tokens it writes.
+    /// Returns the most tokens that the model writes.
     pub fn max_output(&self) -> Option<u64> {
         self.entry?.max_output
     }
 
-    /// What it costs.
+    /// Returns the prices.
     pub fn prices(&self) -> Option<&'t Prices> {
         self.entry?.prices.as_ref()
     }
 
-    /// The page the numbers are from.
+    /// Returns the address of the page that the numbers are from.
     pub fn source(&self) -> Option<&'t str> {
         self.entry?.source.as_deref()
     }
 
-    /// The day of the table.
+    /// Returns the date of the table.
     pub fn as_of(&self) -> &'t str {
         &self.table.as_of
     }
 
-    /// Its counter, exact if its vocabulary is published. Cheap: nothing is loaded before something
-    /// is counted.
+    /// Returns the model's counter, exact if its vocabulary is published. Cheap: nothing is loaded
+    /// until the first count.
     pub fn counter(&self) -> ModelCounter {
         let Some(family) = self.family else { return ModelCounter::unknown(self.name) };
         let images = self.entry.and_then(|entry| entry.images).or(family.images);
@@ -426,12 +428,12 @@ impl<'t> Model<'t> {
         )
     }
 
-    /// What a call cost.
+    /// Returns the cost of a call.
     pub fn cost(&self, usage: &Usage) -> Option<Cost> {
         Some(Cost::of_usage(usage, self.prices()?, &self.table.currency))
     }
 
-    /// What input of so many tokens costs, and so many of output, if nothing is cached.
+    /// Returns the cost of `input` and `output` tokens if nothing is cached.
     pub fn cost_of(&self, input: TokenCount, output: TokenCount) -> Option<Cost> {
         Some(Cost::of_counts(input, output, self.prices()?, &self.table.currency))
     }

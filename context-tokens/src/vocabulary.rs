@@ -12,12 +12,11 @@ use tiktoken::CoreBpe;
 use self::merge::Merger;
 use self::runs::Splitter;
 
-/// A published vocabulary. Counts are exact: what the provider's own tokenizer gives for the same
-/// text.
+/// A published vocabulary. Counts are exact: they equal those of the provider's own tokenizer.
 ///
-/// Text that looks like a special token, such as `<|endoftext|>`, is text like any other. The time
-/// is linear in the length of any text. A vocabulary is unpacked once for each process, at its
-/// first use (about a tenth of a second).
+/// Text that looks like a special token, such as `<|endoftext|>`, is counted as ordinary text. The
+/// time is linear in the length of any text. A vocabulary is loaded once per process, at its first
+/// use (about a tenth of a second).
 ///
 /// ```
 /// use context_tokens::Vocabulary;
@@ -27,19 +26,19 @@ use self::runs::Splitter;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Vocabulary {
-    /// Of GPT-4o and all of OpenAI's models since.
+    /// The vocabulary of GPT-4o and all of OpenAI's models since.
     #[serde(rename = "o200k_base")]
     O200kBase,
-    /// Of GPT-4, GPT-3.5 and OpenAI's embeddings.
+    /// The vocabulary of GPT-4, GPT-3.5 and OpenAI's embeddings.
     #[serde(rename = "cl100k_base")]
     Cl100kBase,
 }
 
-/// A vocabulary in memory.
+/// A loaded vocabulary.
 struct Loaded {
     fast: &'static CoreBpe,
     splitter: Splitter,
-    /// For what the fast way is slow on; most programs never need it.
+    /// For texts on which `fast` is slow; most programs never need it.
     merger: LazyLock<Merger, Box<dyn FnOnce() -> Merger + Send>>,
 }
 
@@ -56,7 +55,7 @@ impl Loaded {
 }
 
 impl Vocabulary {
-    /// The stable name.
+    /// Returns the stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::O200kBase => "o200k_base",

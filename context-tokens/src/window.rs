@@ -1,17 +1,18 @@
-//! The window of a model and what of it is kept for the answer: one rule for everything that
-//! prepares requests.
+//! The window of a model and its reserve for the answer: one rule for all callers that prepare
+//! requests.
 
 use context_core::model::Budget;
 use serde::Serialize;
 
 use crate::Model;
 
-/// The tokens that are kept for the answer of a model of which it is not known how much it writes.
+/// The reserve, in tokens, for a model whose maximum output is not known.
 const ASSUMED_OUTPUT: u64 = 8_192;
-/// The part of a window that is kept for the answer at most, unless somebody asks for more.
+/// The reserve is at most this fraction of the window (one quarter), unless the caller asks for
+/// more.
 const LARGEST_SHARE: u64 = 4;
 
-/// Where a window comes from.
+/// The source of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,7 +21,7 @@ pub enum WindowSource {
     Given,
     /// The table lists it for the model.
     Table,
-    /// The table lists the model without one: it is the smallest that is known of the model's
+    /// The table lists the model without a window: this is the smallest known window of the model's
     /// family.
     Family,
 }
@@ -29,15 +30,15 @@ pub enum WindowSource {
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetError {
-    /// The table knows no window of the model nor of its family, and the caller named none.
+    /// The table knows no window of the model or its family, and the caller named none.
     #[error("the window of the model is not known")]
     UnknownWindow,
-    /// Nothing of the window is left for input.
+    /// The reserve leaves nothing of the window for input.
     #[error("a window of {window} tokens has no room beside {reserve} for the answer")]
     NoRoom {
         /// The window, in tokens.
         window: u64,
-        /// The tokens that are kept for the answer.
+        /// The tokens reserved for the answer.
         reserve: u64,
     },
 }
@@ -45,9 +46,8 @@ pub enum BudgetError {
 context_core::readable_debug!(BudgetError);
 
 impl Model<'_> {
-    /// Returns the tokens that are kept for the answer in a window if nobody asks for a number: the
-    /// most the model writes, or 8,192 where that is not known, and no more than a quarter of the
-    /// window.
+    /// Returns the default reserve in a window: the most tokens that the model writes, or 8,192 if
+    /// that is not known, but at most a quarter of the window.
     ///
     /// ```
     /// use context_tokens::ModelTable;
@@ -59,8 +59,9 @@ impl Model<'_> {
         self.max_output().unwrap_or(ASSUMED_OUTPUT).min(window / LARGEST_SHARE).max(1)
     }
 
-    /// Returns the window and the reserve of a call: what the caller names, else the table's window
-    /// and [`reserve`](Self::reserve). Ask for as many tokens of answer as the reserve has.
+    /// Returns the window and the reserve of a call: the values that the caller names, otherwise
+    /// the table's window and [`reserve`](Self::reserve). Set the request's maximum output to the
+    /// reserve.
     ///
     /// ```
     /// use context_tokens::{Budget, BudgetError, ModelTable};

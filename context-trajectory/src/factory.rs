@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::{BridgeFrom, Trajectory};
 use context_core::base::limits;
 use context_core::store::{Page, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore};
 use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{
-    BridgeFrom, NodeId, ParentNode, RoundHead, Trajectory, TrajectoryError,
-};
+use context_core::trajectory::{NodeId, ParentNode, RoundHead, TrajectoryError};
 use context_core::{Clock, IdGenerator, SessionId, Store, UserId};
 
 use crate::channels::{Channel, Channels, graph};

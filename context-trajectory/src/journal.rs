@@ -34,7 +34,8 @@ use context_core::{Error, ErrorKind, Result, Retry};
 use lines::{Last, Scan, header, write_line};
 
 pub(crate) use lines::whole;
-pub(crate) use place::{replace, sync_folder, write_new};
+pub use place::write_new;
+pub(crate) use place::{replace, sync_folder};
 
 /// The format of a file's records, as stated in its header.
 #[derive(Clone, Copy, Debug)]
@@ -304,7 +305,7 @@ pub(crate) fn read_behind(
 pub(crate) const MAX_WHOLE: u64 = 256 << 20;
 
 /// Reads a whole file of at most [`MAX_WHOLE`] bytes. Stops reading a larger one at that limit.
-pub(crate) fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>> {
+pub fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_WHOLE + 1).read_to_end(&mut bytes));
     read.map_err(|error| failed(operation, path, error))?;
@@ -315,7 +316,8 @@ pub(crate) fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-pub(crate) fn failed(operation: &'static str, path: &Path, error: io::Error) -> Error {
+/// Returns the typed error of an operation that failed on a file, which it names.
+pub fn failed(operation: &'static str, path: &Path, error: io::Error) -> Error {
     let (kind, message) = match error.kind() {
         io::ErrorKind::NotFound => (ErrorKind::NotFound, "no such file or folder"),
         io::ErrorKind::IsADirectory

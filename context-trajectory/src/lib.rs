@@ -2,13 +2,14 @@
 //! data.
 //!
 //! The graph itself is defined in [`context_core::trajectory`]. This crate records the graph during
-//! a run, restores it afterwards, and exports it to other tools.
+//! a run and restores it afterwards.
 //!
 //! * [`Trajectories`] opens one [`OpenRound`] per user, session, round and agent. A recorded change
 //!   is durable when the call returns, and an interrupted round continues where it stopped.
 //! * [`FileChannel`] stores trajectories in local files, next to a store or instead of one.
 //! * [`Transcript`] turns conversations that were recorded by other systems into rounds.
-//! * [`export`] writes trajectories in the formats of other tools.
+//! * [`SessionGraph`] is a session for readers: `context-trajectory-export` writes it in the
+//!   formats of other tools.
 //! * [`messages`] cleans, renders, counts and logs the messages of a run.
 //! * [`portraits`] has a model describe data nodes in the background. [`replay`] steps through a
 //!   recorded run again without calling a model.
@@ -53,22 +54,23 @@ mod catch_up;
 mod channels;
 mod environment;
 mod error;
-pub mod export;
 mod factory;
 mod files;
 mod import;
 mod journal;
+pub mod local_file;
 mod mentions;
+mod merged;
 pub mod messages;
 mod open_round;
 mod opening;
-pub mod peer;
 pub mod portraits;
 mod recorder;
 pub mod replay;
 mod run;
 mod said;
 mod session;
+mod session_graph;
 mod shelf;
 mod transcript;
 mod turn;
@@ -81,9 +83,13 @@ pub use files::FileChannel;
 pub use import::RoundImported;
 pub use journal::TornTail;
 pub use mentions::{FileLookup, HostFiles, MentionedFiles, mentioned_files};
+pub use merged::{Bridge, BridgeFrom, Pruned, Trajectory};
 pub use open_round::OpenRound;
 pub use opening::OpenOptions;
 pub use run::{RunError, work_off};
+pub use session_graph::{
+    AgentGraph, AgentNode, Link, LinkKind, RoundGraph, Selection, SessionGraph,
+};
 pub use transcript::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
 };

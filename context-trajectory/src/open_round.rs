@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::{BridgeFrom, Trajectory};
 use context_core::base::JsonMap;
 use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
-    BridgeFrom, Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round,
-    RoundState, Trajectory, TrajectoryError,
+    Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round, RoundState,
+    TrajectoryError,
 };
 
 use crate::RecordError;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use crate::Trajectory;
 use context_core::base::limits;
 use context_core::store::RoundQuery;
 use context_core::trajectory::AgentRef;
-use context_core::trajectory::Trajectory;
 use context_core::{Error, SessionId, Store, UserId};
 
-use crate::export::SessionGraph;
+use crate::SessionGraph;
 use crate::{OpenOptions, OpenRound, RecordError, Trajectories};
 
 impl Trajectories {
@@ -27,7 +27,7 @@ impl Trajectories {
         self.open(&round, OpenOptions::new()).await
     }
 
-    /// Returns all stored agents of a session, side by side, as [exports](crate::export) need them.
+    /// Returns all stored agents of a session, side by side, as exports need them.
     /// Fails with [`NotFound`](context_core::ErrorKind::NotFound) if the session has no rounds.
     pub async fn graph(
         &self,

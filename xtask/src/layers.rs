@@ -44,6 +44,8 @@ const TORTURE: &str = crate::workspace::TORTURE;
 const CLIENT: &str = "context-http";
 const MODELS: &str = "context-model-http";
 const CODECS: &str = "context-codec-";
+const TRAJECTORY: &str = "context-trajectory";
+const EXPORT: &str = "context-trajectory-export";
 const TASKS: &str = "xtask";
 
 /// The crates of parts that one family shares, each with the families that may use it.
@@ -189,6 +191,7 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::PlugIn, Role::Shared) if shares(&to.name, &from.name) => None,
         (_, Role::Shared) => broken(2, "it belongs to another family of plug-ins"),
         (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,
+        (Role::PlugIn, Role::PlugIn) if from.name == EXPORT && to.name == TRAJECTORY => None,
         (Role::Facade, Role::PlugIn) if !to.optional => {
             broken(2, "the facade's plug-ins are optional")
         }

@@ -11,7 +11,7 @@ mod write;
 
 use std::sync::Arc;
 
-use context_runtime::trajectory::export::SessionGraph;
+use context_runtime::trajectory::SessionGraph;
 use context_runtime::trajectory::{RoundHead, Trajectories};
 use context_runtime::{
     Error, ErrorKind, Store, limits,

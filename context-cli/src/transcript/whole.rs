@@ -19,7 +19,7 @@ use super::Content;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Whole {
     codec: &'static dyn MessageCodec,
-    /// The key of a body that holds the messages.
+    /// The key of a body for the messages.
     key: &'static str,
 }
 

@@ -9,7 +9,7 @@ use context_core::{Answer, Diagnostic, Json, Message, Part, Role};
 use super::read::{Fields, Place};
 use super::{RESPONSE_KEY, json};
 
-/// Reads the body of an answer or of an error.
+/// Lifts the body of an answer or of an error.
 pub(super) fn lift(codec: &dyn ModelCodec, body: &Json) -> Result<Answer, WireError> {
     let fields = Fields::read(body.as_raw(), &Place::Root)?;
     let is_error = fields.peek("type").is_some_and(|kind| kind == "error");
@@ -32,7 +32,7 @@ pub(super) fn lift(codec: &dyn ModelCodec, body: &Json) -> Result<Answer, WireEr
     Ok(answer(parts, facts.collect(), read.diagnostics))
 }
 
-/// The answer of these parts and of what was said beside them.
+/// Creates the answer from its parts and the other keys of the response.
 pub(super) fn answer(parts: Vec<Part>, mut facts: JsonMap, diagnostics: Vec<Diagnostic>) -> Answer {
     facts
         .retain(|key, json| !matches!(key.as_str(), "role" | "content") && json.as_str() != "null");
@@ -55,14 +55,14 @@ fn stop(reason: String) -> StopReason {
         "max_tokens" => StopReason::Length,
         "tool_use" => StopReason::ToolCalls,
         "refusal" => StopReason::Refusal,
-        // After a compaction, too, it goes on when it is sent back.
+        // After a compaction, too, the answer continues when it is sent back.
         "pause_turn" | "compaction" => StopReason::Paused,
         "model_context_window_exceeded" => StopReason::ContextWindow,
         _ => StopReason::Other(reason),
     }
 }
 
-/// What it cost. Input that was cached is counted apart by the provider itself.
+/// Converts the usage report. The provider itself counts cached input separately.
 fn usage(json: &Json) -> Option<Usage> {
     let fields = Fields::look(json.as_raw())?;
     let number =

@@ -1,4 +1,4 @@
-//! The wire form as it is written: borrowed from the messages, and written in one pass.
+//! The wire form that is written: borrowed from the messages, and serialised in one pass.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 pub(super) struct WireMessage<'a> {
     pub(super) role: &'static str,
     pub(super) content: Content<'a>,
-    /// Facts about the response, for the source only.
+    /// Facts about the response, written for the source only.
     #[serde(flatten, skip_serializing_if = "Facts::is_empty")]
     pub(super) facts: Facts<'a>,
 }
@@ -33,7 +33,7 @@ impl Serialize for Facts<'_> {
     }
 }
 
-/// What a message or a result says.
+/// The content of a message or a result.
 #[derive(Debug, serde::Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
@@ -44,7 +44,7 @@ pub(super) enum Content<'a> {
 /// One block.
 #[derive(Debug)]
 pub(super) struct Block<'a> {
-    /// The position of the message it is from, in the list it is sent with.
+    /// The position of the message it comes from, in the list that is sent.
     pub(super) from: usize,
     pub(super) body: Body<'a>,
     /// Keys that were read and are written again.
@@ -55,15 +55,15 @@ pub(super) struct Block<'a> {
 /// A mark of the prompt cache.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mark<'a> {
-    /// As it was read.
+    /// A mark that was read.
     Kept(&'a Json),
-    /// For five minutes.
+    /// A mark for five minutes.
     Short,
-    /// For an hour.
+    /// A mark for an hour.
     Long,
 }
 
-/// What a block is.
+/// The content of a block.
 #[derive(Debug)]
 pub(super) enum Body<'a> {
     Text(Cow<'a, str>),
@@ -88,7 +88,7 @@ pub(super) enum Body<'a> {
         content: Option<Content<'a>>,
         is_error: bool,
     },
-    /// A block only the provider understands, as it is.
+    /// A block that only the provider understands, unchanged.
     Opaque(Cow<'a, Json>),
 }
 
@@ -118,7 +118,8 @@ pub(super) enum Source<'a> {
 #[serde(untagged)]
 pub(super) enum Input<'a> {
     Json(&'a Json),
-    /// The provider takes an object only, and the model should see what it wrote.
+    /// An input that is not an object. The provider accepts only an object, and the model should
+    /// see what it wrote.
     Invalid {
         invalid_input: &'a str,
     },
@@ -133,7 +134,8 @@ impl<'a> Block<'a> {
         Self::new(Body::Text(text.into()))
     }
 
-    /// Whether it is a text and nothing else, so that it may be written without its block.
+    /// Returns whether the block is a text and nothing else, so that it may be written without its
+    /// block.
     pub(super) fn is_bare_text(&self) -> bool {
         matches!(self.body, Body::Text(_)) && self.extras.is_empty() && self.mark.is_none()
     }
@@ -224,19 +226,19 @@ impl Serialize for Block<'_> {
     }
 }
 
-/// For whom a message is written.
+/// The target of a written message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// For the provider: what it takes, in the order it demands.
+    /// For the provider: what it accepts, in the order it requires.
     Send,
-    /// The same as part of a whole request: with cache marks, and with what was written as blocks
-    /// in blocks.
+    /// For the provider as part of a whole request: with cache marks, and with texts in blocks
+    /// where they were written as blocks.
     Request,
-    /// For where it came from: in the order it has, with the facts about the response.
+    /// For the source: in the original order, with the facts about the response.
     Source,
 }
 
-/// The same value with another mark, or with none.
+/// Returns the same value with another mark, or with none.
 pub(super) fn remarked(value: &Json, mark: Option<Mark<'_>>) -> Json {
     let Ok(mut map) = value.parse::<JsonMap>() else { return value.clone() };
     map.shift_remove("cache_control");

@@ -1,5 +1,5 @@
-//! From a repaired history to the list of messages that is sent: which messages are one, what
-//! stands where, and which blocks of tools at the provider have their partner.
+//! Converts a repaired history to the list of messages that is sent: merges messages, orders their
+//! blocks, and drops blocks of server tools that have no partner.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,14 +17,14 @@ use super::read::Fields;
 pub(super) struct Turn<'a> {
     pub(super) by_model: bool,
     pub(super) blocks: Vec<Block<'a>>,
-    /// Whether it holds results of tools only, so that what the user says next belongs to it.
+    /// Whether it holds only tool results, so that the user's next content belongs to it.
     is_open: bool,
 }
 
-/// What is sent of a history.
+/// The part of a request that comes from its history.
 #[derive(Debug, Default)]
 pub(super) struct History<'a> {
-    /// What the system says in front of it.
+    /// The system texts in front of the history.
     pub(super) system: Vec<Block<'a>>,
     pub(super) turns: Vec<Turn<'a>>,
 }
@@ -63,7 +63,7 @@ impl<'a> History<'a> {
         if blocks.is_empty() {
             return;
         }
-        // What came with a failed result stands behind it, and is still what the tools say.
+        // Media of a failed result stand after it, and still belong to the tools.
         let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
         let is_open = !by_model
             && (blocks.iter().all(Block::is_result) || message.parts.iter().all(is_result));
@@ -71,23 +71,23 @@ impl<'a> History<'a> {
         self.turns.push(Turn { by_model, blocks, is_open });
     }
 
-    /// Joins results with results and with what the user says behind them.
+    /// Merges results with results and with the user's content after them.
     fn join(&mut self) {
         self.turns.dedup_by(|turn, before| {
             let joins = before.is_open && !turn.by_model;
             if joins {
                 before.blocks.append(&mut turn.blocks);
                 before.is_open = turn.is_open;
-                // Results before everything else, also those of a message of the user that holds
-                // some.
+                // Results before everything else, including the results of a user message that
+                // holds some.
                 before.blocks.sort_by_key(|block| !block.is_result());
             }
             joins
         });
     }
 
-    /// Drops what the end of an assistant's turn may not be: thoughts, and white space at the end
-    /// of a prefill.
+    /// Drops content that must not end an assistant's turn: thoughts, and white space at the end of
+    /// a prefill.
     fn end_turns(&mut self) {
         let (mut is_end, mut is_prefill) = (true, true);
         for turn in self.turns.iter_mut().rev() {
@@ -113,8 +113,8 @@ impl<'a> History<'a> {
         self.turns.retain(|turn| !turn.blocks.is_empty());
     }
 
-    /// Drops blocks of tools at the provider that have no partner. A use may wait for its result
-    /// until the user speaks: the answer was paused, or waits for results of the application.
+    /// Drops blocks of server tools that have no partner. A use may wait for its result until the
+    /// next user message: the answer was paused, or waits for results of the application.
     fn pair_server_tools(&mut self, normalized: &Normalized<'_>, writer: &mut Writer) {
         let mut pairs = Pairs::default();
         for (t, turn) in self.turns.iter().enumerate() {
@@ -166,7 +166,8 @@ impl<'a> History<'a> {
         self.turns.retain(|turn| !turn.blocks.is_empty());
     }
 
-    /// Calls that were made by a tool of the provider that is not there any more are the model's.
+    /// Removes the caller of calls whose server tool is no longer present. They become the model's
+    /// own calls.
     fn forget_callers(&mut self, uses: &HashMap<String, (usize, usize)>) {
         for block in
             self.turns.iter_mut().filter(|turn| turn.by_model).flat_map(|turn| &mut turn.blocks)
@@ -182,34 +183,34 @@ impl Serialize for Turn<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut message = serializer.serialize_struct("Turn", 2)?;
         message.serialize_field("role", if self.by_model { "assistant" } else { "user" })?;
-        // Always blocks: how a text is written must not depend on whether it is marked.
+        // Always blocks: the form of a text must not depend on whether it is marked.
         message.serialize_field("content", &self.blocks)?;
         message.end()
     }
 }
 
-/// The tool at the provider that made a call, if it was one.
+/// Returns the id of the server tool use that made a call, if one did.
 fn caller(json: &RawValue) -> Option<String> {
     let id = Fields::look(json)?.peek("tool_id")?;
     Some(id.into_owned())
 }
 
-/// Whether the provider takes an id as one of its own.
+/// Returns whether the provider accepts an id as one of its own.
 fn is_server_id(id: &str) -> bool {
     let rest = id.strip_prefix("srvtoolu_").filter(|rest| !rest.is_empty());
     rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
 }
 
-/// Uses of tools at the provider and their results.
+/// Uses of server tools and their results.
 #[derive(Default)]
 struct Pairs {
     uses: HashMap<String, (usize, usize)>,
     /// Uses that have no result yet, and whether they search for tools.
     open: HashMap<String, ((usize, usize), bool)>,
-    /// Uses that made calls of the application's tools.
+    /// Uses that called tools of the application.
     waiting: HashSet<String>,
     dropped: HashSet<(usize, usize)>,
-    /// Blocks, the use they belong to, and their own id if they are uses.
+    /// Blocks with the use they belong to, and their own id if they are uses.
     called: Vec<((usize, usize), String, Option<String>)>,
 }
 
@@ -239,8 +240,8 @@ impl Pairs {
         }
     }
 
-    /// The application answers calls. A tool at the provider that made such calls goes on with the
-    /// answers, and so does one that searches for tools; any other that is open stays without
+    /// Closes open uses when the application answers calls. A server tool that made such calls
+    /// continues with the answers, and so does a tool search; any other open use stays without a
     /// result.
     fn close_but_waiting(&mut self) {
         let Self { open, waiting, dropped, .. } = self;
@@ -253,12 +254,12 @@ impl Pairs {
         });
     }
 
-    /// What is open until now stays without result.
+    /// Drops every open use, because it stays without a result.
     fn close(&mut self) {
         self.dropped.extend(self.open.drain().map(|(_, (at, _))| at));
     }
 
-    /// Drops what belongs to a use that is dropped.
+    /// Drops the blocks that belong to a dropped use.
     fn drop_called(&mut self) {
         loop {
             let before = self.dropped.len();

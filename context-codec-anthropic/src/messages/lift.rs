@@ -1,5 +1,5 @@
-//! From the wire to a message. Only reads; what is lost on the way is found by comparing with the
-//! plain form, and only where something was not understood.
+//! Lifting of messages. This module only reads. Lost values are found by comparing with the plain
+//! form, and only if something was not understood.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ use serde_json::value::RawValue;
 use super::read::{Fields, Place, is_exact};
 use super::{AS_BLOCKS, EXTRAS, IS_ERROR, PROVIDER, RESPONSE, RESPONSE_KEY};
 
-/// What was read.
+/// The result of reading a message.
 pub(super) struct Read {
     pub(super) message: Message,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Whether the plain form is certainly all there was.
+    /// Whether the plain form certainly holds all of the source.
     pub(super) is_plain: bool,
 }
 
-/// The message, without the difference to its source.
+/// Lifts a message without the difference to its source.
 pub(super) fn message(json: &RawValue, place: &Place<'_>) -> Result<Read, WireError> {
     let fields = Fields::read(json, place)?;
     let mut reader = Reader::default();
@@ -37,7 +37,7 @@ pub(super) fn message(json: &RawValue, place: &Place<'_>) -> Result<Read, WireEr
         message.metadata.insert(RESPONSE_KEY, facts);
     }
     if message.is_placeholder() {
-        // Nothing was said, which is not the same as something that is still to be said.
+        // Marks a message that was empty, in contrast to one whose content is still to come.
         message.parts.push(Part::text(""));
         reader.is_lossy = true;
     }
@@ -45,7 +45,8 @@ pub(super) fn message(json: &RawValue, place: &Place<'_>) -> Result<Read, WireEr
     Ok(Read { message, diagnostics: reader.diagnostics, is_plain })
 }
 
-/// The role of a message of these parts: a user who only hands in results is a tool.
+/// Returns the role of a message with these parts: a user message of only results is a tool
+/// message.
 pub(super) fn role_of(role: &str, parts: &[Part]) -> Result<Role, WireError> {
     let only_results =
         !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
@@ -63,7 +64,7 @@ pub(super) fn role_of(role: &str, parts: &[Part]) -> Result<Role, WireError> {
     })
 }
 
-/// What a message object says about the response it was.
+/// Returns the facts of a message object about its response.
 fn facts(fields: &Fields<'_>) -> Option<context_core::Json> {
     if fields.is_plain() {
         return None;
@@ -75,31 +76,31 @@ fn facts(fields: &Fields<'_>) -> Option<context_core::Json> {
     (!facts.is_empty()).then(|| super::json(&facts))
 }
 
-/// Remembers whether one text was written as a list of blocks, where that is not how it is written
-/// anyway.
+/// Remembers whether a single text was written as a list of blocks, if that differs from the usual
+/// form.
 pub(super) fn mark_form(metadata: &mut Metadata, as_blocks: bool, usual: bool, parts: &[Part]) {
     if as_blocks != usual && matches!(parts, [Part::Text(_)]) {
         metadata.insert(AS_BLOCKS, serde_json::Value::Bool(as_blocks));
     }
 }
 
-/// Whose content is read.
+/// The container of the content that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Within {
     Message,
-    /// What a tool answered: neither calls nor results are in it.
+    /// A tool result: it contains neither calls nor results.
     Result,
 }
 
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Whether anything was passed over.
+    /// Whether any value was skipped.
     pub(super) is_lossy: bool,
 }
 
 impl Reader {
-    /// The parts, and whether they were written as a list of blocks.
+    /// Returns the parts, and whether they were written as a list of blocks.
     fn content(
         &mut self,
         fields: &Fields<'_>,
@@ -119,21 +120,21 @@ impl Reader {
         }
     }
 
-    /// The parts of a list of blocks.
+    /// Returns the parts of a list of blocks.
     fn blocks(
         &mut self,
         items: &[&RawValue],
         place: &Place<'_>,
         within: Within,
     ) -> Result<Vec<Part>, WireError> {
-        // An empty list is not what the plain form of nothing is.
+        // The plain form of no content is not an empty list.
         self.is_lossy |= items.is_empty();
         let block =
             |(i, item): (usize, &&RawValue)| self.block(item, &Place::Item(place, i), within);
         items.iter().enumerate().map(block).collect()
     }
 
-    /// The part of one block.
+    /// Returns the part of one block.
     pub(super) fn block(
         &mut self,
         json: &RawValue,
@@ -175,7 +176,7 @@ impl Reader {
         Ok(Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: kept(json) }))
     }
 
-    /// The text of a block that is one.
+    /// Returns the text of a text block.
     pub(super) fn text(
         &mut self,
         json: &RawValue,
@@ -199,7 +200,8 @@ impl Reader {
         Ok(Part::ToolResult(ToolResult { call_id, name: None, output, is_error, metadata }))
     }
 
-    /// The media of a block, if it says where its bytes are in a way that others understand too.
+    /// Returns the media of a block, if its source is of a kind that other providers understand
+    /// too.
     fn media(
         &mut self,
         block: &Fields<'_>,
@@ -228,7 +230,7 @@ impl Reader {
     }
 }
 
-/// What a block says beside its content and is sent with it again.
+/// Returns the other keys of a block that are sent with it again.
 fn extras(block: &Fields<'_>, kind: &str) -> Metadata {
     let takes = EXTRAS.iter().filter(|extra| extra.kinds.contains(&kind));
     takes
@@ -249,8 +251,8 @@ fn call(block: &Fields<'_>, place: &Place<'_>) -> Result<Part, WireError> {
     }))
 }
 
-/// Whether a block belongs to the form although no part is made for it: what runs at the provider,
-/// and sources that only it can read.
+/// Returns whether a block is known although there is no part for it: blocks of server tools, and
+/// sources that only the provider can read.
 fn is_known(kind: &str) -> bool {
     const KNOWN: [&str; 13] = [
         "image",

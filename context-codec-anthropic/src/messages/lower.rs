@@ -1,4 +1,5 @@
-//! From a message to blocks. Never fails: what the form cannot hold is left out, with a diagnostic.
+//! Lowering of messages to blocks. Never fails: content that the form cannot hold is left out, with
+//! a diagnostic.
 
 use context_core::message::is_blank;
 use std::borrow::Cow;
@@ -13,17 +14,17 @@ use super::media::media;
 use super::read::Fields;
 use super::{AS_BLOCKS, CACHE_KEY, EXTRAS, PROVIDER, RESPONSE, RESPONSE_KEY};
 
-/// One message in wire form; none if nothing of it is left to be sent.
+/// Lowers one message; the result is empty if nothing is left to send.
 pub(super) fn message(message: &Message, mode: Mode) -> Lowered {
     let mut writer = Writer::new(mode);
     let wire = writer.message(message);
     Lowered::new(wire.iter().map(super::json).collect(), writer.diagnostics)
 }
 
-/// What is written.
+/// The place of the blocks that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// A message that is in no list.
+    /// A message outside of a list.
     Alone,
     /// The message at this position.
     Message(usize),
@@ -46,7 +47,7 @@ impl Writer {
         self.mode == Mode::Source
     }
 
-    /// Says what is not sent, or not as it was.
+    /// Reports a part that is not sent, or is sent changed.
     pub(super) fn note(&mut self, index: usize, why: &str) {
         let path = match self.at {
             Where::Alone => format!("parts[{index}]"),
@@ -80,8 +81,8 @@ impl Writer {
         Some(WireMessage { role, content, facts })
     }
 
-    /// The blocks of a message. For sending without blank texts, and with results in front, as the
-    /// provider demands.
+    /// Returns the blocks of a message. When sending, blank texts are left out and results come
+    /// first, as the provider requires.
     pub(super) fn blocks<'a>(&mut self, message: &'a Message) -> Vec<Block<'a>> {
         let by_model = message.role == Role::Assistant;
         let (mut blocks, mut behind) = (Vec::with_capacity(message.parts.len()), Vec::new());
@@ -106,7 +107,7 @@ impl Writer {
         blocks
     }
 
-    /// The blocks of a system prompt.
+    /// Returns the blocks of a system prompt.
     pub(super) fn system<'a>(&mut self, texts: &'a [Text]) -> Vec<Block<'a>> {
         self.at = Where::System;
         let mut blocks = Vec::with_capacity(texts.len());
@@ -118,7 +119,7 @@ impl Writer {
         blocks
     }
 
-    /// Adds a block, or only its mark to the one before if it is a blank text that is not sent.
+    /// Adds a block. A blank text that is not sent only passes its mark on to the block before.
     fn push<'a>(&mut self, blocks: &mut Vec<Block<'a>>, mut block: Block<'a>, index: usize) {
         if self.for_source() || !block.is_blank() {
             blocks.push(block);
@@ -130,8 +131,8 @@ impl Writer {
         }
     }
 
-    /// One text is a text, unless it is usually, or was, a list of blocks; everything else is a
-    /// list.
+    /// Returns the content: a text if there is only one and neither the usual form nor its source
+    /// is a list of blocks, otherwise a list.
     fn content<'a>(
         &self,
         mut blocks: Vec<Block<'a>>,
@@ -198,7 +199,7 @@ impl Writer {
         }
     }
 
-    /// Puts what was read beside a block's content beside it again.
+    /// Adds the other keys that were read with a block.
     fn extras<'a>(&self, block: &mut Block<'a>, metadata: &'a Metadata, kind: &str) {
         if metadata.is_empty() {
             return;
@@ -215,7 +216,7 @@ impl Writer {
         }
     }
 
-    /// A block that only the provider understands, if it may stand there.
+    /// Returns the body of a block that only the provider understands, if it may stand there.
     fn opaque<'a>(&self, block: &'a OpaqueBlock, by_model: bool) -> Result<Body<'a>, &'static str> {
         let body = Body::Opaque(Cow::Borrowed(&block.value));
         if self.for_source() {
@@ -248,7 +249,8 @@ impl Writer {
         Body::ToolUse { id: &call.id, name: &call.name, input }
     }
 
-    /// A result, and what has to come behind all results: an error is text and nothing else.
+    /// Returns the block of a result, and the blocks that must follow all results: a failed result
+    /// is text only.
     fn result<'a>(&mut self, result: &'a ToolResult, index: usize) -> (Block<'a>, Vec<Block<'a>>) {
         let source = self.for_source();
         let (mut blocks, mut mark) = (Vec::with_capacity(result.output.len()), None);
@@ -269,7 +271,7 @@ impl Writer {
                 continue;
             };
             if !source {
-                // The result as a whole is what can be marked.
+                // Only the result as a whole can be marked.
                 mark = block.mark.take().or(mark);
                 if block.is_blank() {
                     continue;
@@ -318,7 +320,7 @@ impl Writer {
 
     fn opaque_in_result<'a>(&mut self, block: &'a OpaqueBlock, index: usize) -> Option<Block<'a>> {
         if opaque_type(&block.value).is_some_and(|kind| TAKEN.contains(&&*kind)) {
-            // The result as a whole is what can be marked.
+            // Only the result as a whole can be marked.
             let is_marked = block.value.as_str().contains("\"cache_control\"");
             let value = if is_marked {
                 Cow::Owned(remarked(&block.value, None))
@@ -332,11 +334,11 @@ impl Writer {
     }
 }
 
-/// The types of opaque blocks that results hold, and first of all those that a user can show as
-/// well.
+/// The types of opaque blocks that results may hold. The first ones are those that a user message
+/// may hold as well.
 const TAKEN: [&str; 5] = ["image", "document", "search_result", "tool_reference", "browser_state"];
 
-/// Whether a part has a place in a message of this role.
+/// Returns whether a message of this role can hold a part.
 pub(super) fn carries(role: Role, part: &Part) -> bool {
     let by_model = role == Role::Assistant;
     match part {
@@ -347,17 +349,18 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
     }
 }
 
-/// The type of an opaque block.
+/// Returns the type of an opaque block.
 pub(super) fn opaque_type(value: &Json) -> Option<Cow<'_, str>> {
     Fields::look(value.as_raw())?.peek("type")
 }
 
-/// Whether a block of this type is of a tool that runs at the provider: a use or its result.
+/// Returns whether a block of this type belongs to a server tool: a use or its result.
 pub(super) fn is_server_block(kind: &str) -> bool {
     matches!(kind, "server_tool_use" | "mcp_tool_use") || kind.ends_with("_tool_result")
 }
 
-/// What an assistant's message says about its response, of the keys of a message object.
+/// Returns the facts of an assistant message about its response, limited to the keys of a message
+/// object.
 fn facts(message: &Message) -> Facts<'static> {
     let Some(Ok(facts)) = message.metadata.get(RESPONSE_KEY).map(Json::parse::<JsonMap>) else {
         return Facts::default();
@@ -366,7 +369,8 @@ fn facts(message: &Message) -> Facts<'static> {
     Facts(known.map(|(key, value)| (Cow::Owned(key), value)).collect())
 }
 
-/// Citations as they are sent: an answer's name a file, which a request's must not.
+/// Returns citations in the form for requests: those of an answer name a file, those of a request
+/// must not.
 fn citations(value: &Json) -> Option<Json> {
     let citations: Vec<JsonMap> = value.parse().ok().filter(|list: &Vec<_>| !list.is_empty())?;
     let sent = citations.into_iter().map(|mut citation| {
@@ -376,7 +380,7 @@ fn citations(value: &Json) -> Option<Json> {
     Some(super::json(&sent.collect::<Vec<_>>()))
 }
 
-/// A thought of this provider; for its source a thought of anybody.
+/// Returns the body of a thought of this provider; for a source, of any provider.
 fn reasoning(thought: &Reasoning, source: bool) -> Result<Body<'_>, &'static str> {
     let is_own = thought.provider.as_deref() == Some(PROVIDER);
     if let Some(data) = thought.encrypted.as_deref().filter(|_| is_own || source) {

@@ -1,5 +1,5 @@
-//! Where the marks of the prompt cache stand: at most as many as the provider takes, only on blocks
-//! that can carry one, and those of an hour in front of those of five minutes.
+//! Placement of cache marks: at most as many as the provider accepts, only on blocks that can carry
+//! one, and one-hour marks in front of five-minute marks.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ const MARKABLE: [&str; 17] = [
 ];
 
 impl Block<'_> {
-    /// Whether a mark may be put on it. Opaque blocks only keep the ones they have.
+    /// Returns whether a mark may be put on the block. Opaque blocks only keep the marks they have.
     pub(super) fn can_carry(&self) -> bool {
         match &self.body {
             Body::Text(_) => !self.is_blank(),
@@ -49,7 +49,7 @@ impl Block<'_> {
     }
 }
 
-/// A place that may have a mark, in the order in which the provider reads them.
+/// A place that may have a mark. The order is that in which the provider reads the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Spot {
     Tool(usize),
@@ -66,7 +66,7 @@ pub(super) struct Marked<'m, 'a> {
 }
 
 impl<'a> Marked<'_, 'a> {
-    /// Puts the marks where they are wanted; `taken` of them the request has elsewhere.
+    /// Puts the requested marks in place. `taken` marks are used elsewhere in the request.
     pub(super) fn place(&mut self, marks: &CacheMarks, taken: usize) {
         let kept = self.kept();
         let mut room = MAX_CACHE_MARKS.saturating_sub(taken);
@@ -95,7 +95,7 @@ impl<'a> Marked<'_, 'a> {
         self.write(&chosen, &kept);
     }
 
-    /// Sets the marks that are chosen, so that none of an hour stands behind one of five minutes.
+    /// Sets the chosen marks, so that no one-hour mark follows a five-minute mark.
     fn write(&mut self, chosen: &[Spot], kept: &[Spot]) {
         let is_long = |this: &Self, spot| kept.binary_search(&spot).is_ok() && this.is_long(spot);
         let last_long = chosen.iter().rposition(|&spot| is_long(self, spot));
@@ -117,7 +117,8 @@ impl<'a> Marked<'_, 'a> {
         }
     }
 
-    /// Where there are marks, in order. Those that are none, or stand where none may, are removed.
+    /// Returns the places of existing marks, in order. Invalid marks, and marks on blocks that
+    /// cannot carry one, are removed.
     fn kept(&mut self) -> Vec<Spot> {
         let tools = (0..self.tools.len()).map(Spot::Tool);
         let system = (0..self.history.system.len()).map(Spot::System);
@@ -135,14 +136,14 @@ impl<'a> Marked<'_, 'a> {
         legal.into_iter().map(|(spot, _)| spot).collect()
     }
 
-    /// The spots that the request wants marked, the most wanted first.
+    /// Returns the places that the request wants marked, the most important first.
     fn wanted(&mut self, marks: &CacheMarks) -> Vec<Spot> {
         let mut spots = Vec::new();
         match marks {
             CacheMarks::Auto => {
                 spots.extend(self.prompt());
-                // Behind the last thing that was said to the model, and behind the one before:
-                // there the entry ends that this request can read.
+                // After the newest input to the model, and after the one before: there ends the
+                // cache entry that this request can read.
                 let turns =
                     self.history.turns.iter().enumerate().rev().filter(|(_, turn)| !turn.by_model);
                 spots.extend(
@@ -165,13 +166,14 @@ impl<'a> Marked<'_, 'a> {
         spots
     }
 
-    /// The end of the system prompt, or of the tools if there is none.
+    /// Returns the end of the system prompt, or of the tools if there is none.
     fn prompt(&self) -> Option<Spot> {
         let system = self.history.system.iter().rposition(Block::can_carry).map(Spot::System);
         system.or_else(|| self.tools.iter().rposition(WireTool::can_carry).map(Spot::Tool))
     }
 
-    /// The last blocks of these messages that can carry a mark, or of earlier ones, from the end.
+    /// Returns the last blocks of these messages, or of earlier ones, that can carry a mark, from
+    /// the end.
     fn at(&mut self, wanted: &[usize]) -> Vec<Spot> {
         let places = repaired(self.messages);
         let mut carriers = Vec::new();
@@ -237,8 +239,8 @@ impl<'a> Marked<'_, 'a> {
     }
 }
 
-/// Where each given message, by its position, is after the repair: the last message that was made
-/// of it, or of one before it. What the repair put beside one is not meant.
+/// Maps the position of each given message to its position after the repair: the last message that
+/// was made of it, or of one before it. Messages that the repair added are ignored.
 fn repaired(messages: &Normalized<'_>) -> BTreeMap<usize, usize> {
     let mut places = BTreeMap::new();
     for (i, message) in messages.messages.iter().enumerate() {
@@ -250,10 +252,10 @@ fn repaired(messages: &Normalized<'_>) -> BTreeMap<usize, usize> {
     places
 }
 
-/// What a mark says.
+/// The value of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is no mark, or stands where none may.
+    /// Not a mark, or a mark on a block that cannot carry one.
     Illegal,
     Short,
     Long,
@@ -278,11 +280,11 @@ impl State {
         }
     }
 
-    /// The mark of a block or tool that is kept as it is.
+    /// Returns the mark of a block or tool that is sent unchanged.
     fn of_opaque(value: &Json, is_legal: impl FnOnce(&Fields<'_>) -> bool) -> Option<Self> {
         let fields = Fields::look(value.as_raw())?;
         let mark = fields.any("cache_control")?;
-        // A null is no mark and is taken everywhere.
+        // A null is no mark and is accepted everywhere.
         (mark.get() != "null")
             .then(|| if is_legal(&fields) { Self::read(mark) } else { Self::Illegal })
     }
@@ -309,8 +311,8 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> WireTool<'a> {
-    /// Whether a mark may be put on it. A tool that is only found by a search is no part of the
-    /// prompt.
+    /// Returns whether a mark may be put on the tool. A tool that is only found by a search is not
+    /// part of the prompt.
     fn can_carry(&self) -> bool {
         matches!(self, Self::Function { extras, .. }
             if !extras.iter().any(|(key, value)| *key == "defer_loading" && value.as_str() == "true"))

@@ -1,4 +1,4 @@
-//! Images and documents: what the provider reads of them, and from where.
+//! Images and documents: the types and locations that the provider accepts.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use context_core::model::MediaKind;
 
 use super::form::{Body, Mode, Source};
 
-/// An image or a document. For sending only what the provider reads.
+/// Returns the body of an image or a document. When sending, only what the provider accepts.
 pub(super) fn media<'a>(
     media: &'a Media,
     kind: &'static str,
@@ -23,7 +23,7 @@ pub(super) fn media<'a>(
     Ok(Body::Media { kind, source, title })
 }
 
-/// For where they came from: as they are.
+/// Returns the source for the original form, unchanged.
 fn kept(media: &Media) -> Result<Source<'_>, &'static str> {
     let media_type = media.media_type.as_deref();
     match &media.source {
@@ -34,12 +34,12 @@ fn kept(media: &Media) -> Result<Source<'_>, &'static str> {
     }
 }
 
-/// For the provider.
+/// Returns the source for the provider.
 fn sent<'a>(media: &'a Media, kind: &str) -> Result<Source<'a>, MediaFault> {
     let kind = if kind == "image" { MediaKind::Image } else { MediaKind::Document };
     match &media.source {
         MediaSource::Url(url) if is_web_url(url) => {
-            // Of documents the provider fetches those of one type alone.
+            // The provider fetches documents of one type only.
             let is_fetched = |named: &str| match kind {
                 MediaKind::Image => ANTHROPIC_MEDIA.type_name(kind, named).is_some(),
                 _ => named == "application/pdf",

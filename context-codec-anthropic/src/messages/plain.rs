@@ -1,6 +1,5 @@
-//! The quick way from the wire to a message: texts, calls and results without anything beside them,
-//! which most messages are, read in one pass. Everything else, and everything that is wrong, is
-//! left to [`lift`](super::lift).
+//! A fast path for lifting: texts, calls and results without other keys, which most messages are,
+//! read in one pass. All other messages, and all invalid ones, are left to [`lift`](super::lift).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::lift::{mark_form, role_of};
 
-/// The message, if it is one of the plain ones.
+/// Returns the message, if it is plain.
 pub(super) fn message(json: &str) -> Option<Message> {
     let Object(Said { role, content: Content { parts, as_blocks } }) =
         serde_json::from_str(json).ok()?;
@@ -25,7 +24,7 @@ pub(super) fn message(json: &str) -> Option<Message> {
     Some(message)
 }
 
-/// An object and nothing else: a type that is derived takes a list of its fields as well.
+/// Deserialises an object only. A derived type also accepts a list of its fields.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -92,7 +91,7 @@ fn not_plain<E: serde::de::Error>() -> E {
     E::custom("there is more to it")
 }
 
-/// A block, whichever it is. A null is not plain.
+/// A block of any type. A null is not plain.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Block<'a> {
@@ -114,7 +113,7 @@ struct Block<'a> {
     is_error: Truth,
 }
 
-/// True, or not there.
+/// A `true`, or an absent key.
 #[derive(Default)]
 struct Truth(bool);
 
@@ -131,7 +130,7 @@ fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 impl Block<'_> {
-    /// The part, if the block has the keys of its type and no others.
+    /// Returns the part, if the block has the keys of its type and no others.
     fn part(self) -> Option<Part> {
         let metadata = Metadata::default();
         let Self { kind, text, id, name, input, tool_use_id, content, is_error: Truth(is_error) } =
@@ -173,7 +172,7 @@ mod tests {
     use crate::messages::lift;
     use crate::messages::read::Place;
 
-    /// Whether a message is plain; then the long way must say the same.
+    /// Returns whether a message is plain. The slow path must then give the same message.
     fn is_plain(json: &str) -> bool {
         let Some(plain) = message(json) else { return false };
         let read = lift::message(Json::from_text(json).unwrap().as_raw(), &Place::Root)

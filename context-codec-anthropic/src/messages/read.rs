@@ -1,5 +1,4 @@
-//! Reading JSON one level at a time, borrowed from the text: no tree, no copies but of what is
-//! kept.
+//! Reads JSON one level at a time, borrowed from the text: no tree, and copies only of kept values.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,10 +9,10 @@ use context_core::model::WireError;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Where something stands, written out only if something is wrong with it.
+/// The place of a value, formatted only for errors and diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place<'p> {
-    /// The value that is read.
+    /// The root value.
     Root,
     /// A key of an object.
     Key(&'p Place<'p>, &'p str),
@@ -47,24 +46,24 @@ struct Entry<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the object that stands at `place`.
+    /// Reads the object at `place`.
     pub(super) fn read(raw: &'a RawValue, place: &Place<'_>) -> Result<Self, WireError> {
         read_object(raw, place)
     }
 
-    /// Reads an object, or nothing: for looking, not for understanding.
+    /// Reads an object, or returns `None`. For inspection only: nothing counts as understood.
     pub(super) fn look(raw: &'a RawValue) -> Option<Self> {
         Self::read(raw, &Place::Root).ok()
     }
 
     fn entry(&self, key: &str) -> Option<&Entry<'a>> {
-        // The last one counts, as everywhere.
+        // Of a repeated key the last value counts, as with every JSON reader.
         let entry = self.entries.iter().rev().find(|entry| entry.key == key)?;
         entry.used.set(true);
         Some(entry)
     }
 
-    /// A value that is there and not null. Null counts as not understood.
+    /// Returns a value that is present and not null. Null counts as not understood.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         let entry = self.entry(key)?;
         if entry.value.get() == "null" {
@@ -74,12 +73,12 @@ impl<'a> Fields<'a> {
         Some(entry.value)
     }
 
-    /// A value, null or not.
+    /// Returns a value, null or not.
     pub(super) fn any(&self, key: &str) -> Option<&'a RawValue> {
         self.entry(key).map(|entry| entry.value)
     }
 
-    /// A text, if there is one.
+    /// Returns a text, if there is one.
     pub(super) fn text(
         &self,
         key: &str,
@@ -93,7 +92,7 @@ impl<'a> Fields<'a> {
         Ok(Some(text))
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub(super) fn need_text(
         &self,
         key: &str,
@@ -103,24 +102,25 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| WireError::Missing { path: Place::Key(place, key).to_string() })
     }
 
-    /// A text, or nothing for anything else: for looking, not for understanding.
+    /// Returns a text, or `None` for anything else. For inspection only: the key does not count as
+    /// understood.
     pub(super) fn peek(&self, key: &str) -> Option<Cow<'a, str>> {
         let entry = self.entries.iter().rev().find(|entry| entry.key == key)?;
         raw_text(entry.value)
     }
 
-    /// Whether everything in it was understood, so that nothing has to be kept beside.
+    /// Returns whether all entries were understood, so that nothing has to be kept separately.
     pub(super) fn is_plain(&self) -> bool {
         self.exact.get() && self.entries.iter().all(|entry| entry.used.get())
     }
 
-    /// The entries that were not asked for, in order, nulls too.
+    /// Returns the entries that were not asked for, in order, including nulls.
     pub(super) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         let unused = self.entries.iter().filter(|entry| !entry.used.get());
         unused.map(|entry| (&*entry.key, entry.value))
     }
 
-    /// All entries, in order.
+    /// Returns all entries, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.entries.iter().map(|entry| (&*entry.key, entry.value))
     }
@@ -150,8 +150,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// Whether a text is all that was written: half a surrogate pair, which JSON can write and text
-/// cannot hold, is not.
+/// Returns whether a text holds all that was written. It does not if the source has half a
+/// surrogate pair, which JSON can write and text cannot hold.
 pub(super) fn is_exact(text: &str, raw: &RawValue) -> bool {
     !text.contains('\u{fffd}') || serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok()
 }

@@ -24,7 +24,7 @@ use super::marks::Marked;
 use super::read::Fields;
 use super::{DEFAULT_MAX_TOKENS, PROVIDER, RESPONSE_KEY, RULES};
 
-/// Anthropic's Messages API: whole bodies of requests and answers, both directions.
+/// The codec of Anthropic's Messages API: whole bodies of requests and answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessagesCodec;
 
@@ -48,7 +48,7 @@ impl MessageCodec for MessagesCodec {
         let mut envelope = Envelope::of(request, &tools.tools, tools.choice.as_deref());
         let mut diagnostics = writer.diagnostics;
         if tools.choice.is_none() && request.tool_choice.is_some() && envelope.has_more_tools() {
-            // It may be one of those.
+            // The choice may name one of the tools that no list of the request names.
             envelope.tool_choice = choice(request, request.tool_choice.as_ref());
             let noted =
                 tools.diagnostics.iter().filter(|diagnostic| diagnostic.path != "tool_choice");
@@ -57,7 +57,7 @@ impl MessageCodec for MessagesCodec {
             diagnostics.extend_from_slice(&tools.diagnostics);
         }
         sendable(&mut envelope, &mut diagnostics);
-        // One mark is spent where the body asks for automatic ones.
+        // One mark is used if the body asks for automatic ones.
         let taken = usize::from(has_key(&envelope.more, "cache_control"));
         let mut marked = Marked {
             tools: &mut envelope.tools,
@@ -97,7 +97,7 @@ impl ModelCodec for MessagesCodec {
     }
 }
 
-/// Whether the last message is an answer that goes on when it is sent back.
+/// Returns whether the last message is an answer that continues when it is sent back.
 fn is_paused(request: &ModelRequest) -> bool {
     let last = request.messages.last().filter(|message| message.role == Role::Assistant);
     let facts = last.and_then(|message| message.metadata.get(RESPONSE_KEY));
@@ -106,7 +106,7 @@ fn is_paused(request: &ModelRequest) -> bool {
     matches!(stop.as_deref(), Some("pause_turn" | "compaction"))
 }
 
-/// Makes of what a request says beside its messages what the provider takes.
+/// Changes the envelope to what the provider accepts.
 fn sendable(envelope: &mut Envelope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     let mut note = |path: String, why: &str| {
         let code = DiagnosticCode::Unrepresentable;
@@ -136,7 +136,7 @@ fn sendable(envelope: &mut Envelope<'_>, diagnostics: &mut Vec<Diagnostic>) {
         }
         is_new
     });
-    // What is left without tools only forbids calls side by side.
+    // Without tools, the choice would only forbid parallel calls.
     let has_tools = !envelope.tools.is_empty() || envelope.has_more_tools();
     envelope.tool_choice.take_if(|_| !has_tools);
     let is_object = |format: &mut Format<'_>| wire::kind(format.schema) == "an object";

@@ -1,4 +1,4 @@
-//! Answers that come in events.
+//! Streamed answers.
 
 mod block;
 
@@ -18,12 +18,12 @@ use super::PROVIDER;
 use super::lift::{Reader, Within};
 use super::read::{Fields, Place};
 
-/// An answer that is being written.
+/// An answer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    /// What is said beside the content, as of now.
+    /// The current values of all keys except the content.
     facts: JsonMap,
-    /// Blocks that were there from the beginning.
+    /// Blocks that were in the first event.
     given: Vec<Json>,
     blocks: BTreeMap<u64, Building>,
     has_begun: bool,
@@ -50,7 +50,7 @@ impl Stream {
         Ok(deltas)
     }
 
-    /// Keeps what is said beside the content; what comes later counts.
+    /// Records the keys besides the content; later values replace earlier ones.
     fn note<'f>(&mut self, entries: impl Iterator<Item = (&'f str, &'f RawValue)>) {
         for (key, json) in entries.filter(|(key, _)| !matches!(*key, "content" | "role")) {
             let usage = self.facts.get_mut(key).filter(|_| key == "usage");
@@ -66,7 +66,7 @@ impl Stream {
         Ok(self.blocks.get_mut(&index))
     }
 
-    /// The blocks that may be kept, in order, and which of them were not whole.
+    /// Returns the blocks that may be kept, in order, and reports those that were not whole.
     fn whole_blocks(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<Whole> {
         let is_cut_off = !self.has_ended;
         let was_full =
@@ -177,14 +177,14 @@ fn missing(place: &Place<'_>) -> WireError {
     WireError::Missing { path: place.to_string() }
 }
 
-/// Which block an event is about.
+/// Returns the index of the block that an event is about.
 fn index(event: &Fields<'_>) -> Result<u64, WireError> {
     let place = Place::Key(&Place::Root, "index");
     let written = event.get("index").ok_or_else(|| missing(&place))?;
     written.get().parse().map_err(|_| wire::wrong_type_of(written, &place, "the number of a block"))
 }
 
-/// What both objects say, the later one first.
+/// Merges two objects; values of the later one replace those of the earlier.
 fn merged(before: &Json, later: &RawValue) -> Option<Json> {
     let mut map: JsonMap = before.parse().ok()?;
     let later: JsonMap = serde_json::from_str(later.get()).ok()?;
@@ -192,8 +192,8 @@ fn merged(before: &Json, later: &RawValue) -> Option<Json> {
     Some(super::json(&map))
 }
 
-/// Drops uses of tools at the provider that have no result, and what they called: the answer broke
-/// off before.
+/// Drops uses of server tools that have no result because the answer broke off, and the blocks that
+/// they called.
 fn drop_unpaired(blocks: &mut Vec<Whole>, mut cut: impl FnMut(&str)) {
     let mut read: Vec<Ids> = blocks.iter().map(|block| Ids::read(&block.json)).collect();
     loop {
@@ -220,7 +220,7 @@ fn drop_unpaired(blocks: &mut Vec<Whole>, mut cut: impl FnMut(&str)) {
     }
 }
 
-/// What a block says about whom it belongs to.
+/// The ids that a block names: its own, and those of the blocks it belongs to.
 struct Ids {
     kind: String,
     own: Option<String>,

@@ -1,4 +1,4 @@
-//! Answers, whole and in events: how they end, and what a broken one leaves.
+//! Answers, whole and streamed: how they end, and what a broken stream leaves.
 
 use context_codec_anthropic::messages::{CITATIONS_KEY, MessagesCodec, RESPONSE_KEY};
 use context_core::base::DiagnosticCode;
@@ -91,7 +91,7 @@ fn citation() -> Value {
         "start_page_number": 1, "end_page_number": 2, "file_id": null})
 }
 
-/// An answer with one block of each kind, in events.
+/// Returns the events of an answer with one block of each kind.
 fn events() -> Vec<Value> {
     let input = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
     vec![
@@ -145,7 +145,7 @@ fn a_stream_becomes_an_answer() {
         deltas[5..],
         [AnswerDelta::ToolInput("{\"a\":".into()), AnswerDelta::ToolInput(" 1.50}".into())]
     );
-    // What comes behind the end is another's.
+    // Events after the end belong to another answer.
     stream.push(&start().to_string()).unwrap();
     stream.push(&add(3, json!({"type": "text_delta", "text": "more"})).to_string()).unwrap();
     let answer = stream.finish();

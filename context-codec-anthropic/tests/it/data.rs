@@ -1,21 +1,21 @@
-//! Data of others: recorded requests, answers and streams.
+//! Recorded requests, answers and streams.
 
 use std::fs;
 use std::path::Path;
 
 use context_conformance::recordings::{self, Exchange};
 
-/// The recorded exchanges of one client that ask for an answer.
+/// Returns the recorded exchanges of one client that ask for an answer.
 pub(crate) fn exchanges(shared: &Path) -> Vec<Exchange> {
     recordings::exchanges(&shared.join("data/pydantic-ai-cassettes"), "anthropic")
 }
 
-/// Its recorded exchanges that ask how many tokens a request has.
+/// Returns its recorded exchanges that ask for the number of tokens of a request.
 pub(crate) fn counts(shared: &Path) -> Vec<Exchange> {
     recordings::counts(&shared.join("data/pydantic-ai-cassettes"), "anthropic")
 }
 
-/// The files below a folder whose names end like this, by name.
+/// Returns the files below a folder whose names have this ending, by name.
 pub(crate) fn files(folder: &Path, extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

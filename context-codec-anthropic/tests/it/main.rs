@@ -1,4 +1,4 @@
-//! The codec through its public API.
+//! Tests of the codec through its public API.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 

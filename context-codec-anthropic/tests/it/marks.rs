@@ -1,4 +1,4 @@
-//! Whatever a request holds, cache marks above all: the provider takes what is sent.
+//! The provider accepts every request that is sent, above all its cache marks.
 
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
 use context_conformance::wire::check_request;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::requests::{call, encrypted, opaque, results, sent, value};
 
-/// The positions of marks: tools, system, then messages and blocks.
+/// Returns the positions of marks: tools, system, then messages and blocks.
 fn marks(body: &Value) -> Vec<String> {
     let mut found = Vec::new();
     let mut look = |path: String, block: &Value| {
@@ -54,7 +54,7 @@ fn marks_stand_where_they_are_wanted_and_are_four_at_most() {
     at = at.system("s");
     assert_eq!(auto(at.clone()), ["system0", "3.0", "5.0", "7.0"]);
     assert_eq!(MessagesCodec.lower(&at).unwrap().diagnostics[0].path, "messages[1]");
-    // Where automatic marks are asked for, one is spent.
+    // Automatic marks of the body use one mark.
     at.metadata.insert(BODY_KEY, Json::from(&json!({"cache_control": {"type": "ephemeral"}})));
     assert_eq!(auto(at), ["system0", "5.0", "7.0"]);
 }
@@ -70,14 +70,14 @@ fn a_mark_moves_to_what_can_carry_it() {
     ];
     let request = ModelRequest::new(history).cache(CacheMarks::At(vec![3]));
     assert_eq!(marks(&value(&MessagesCodec.lower(&request).unwrap().body)), ["2.0"]);
-    // After a repair, positions still name the messages that were given.
+    // After a repair, positions still name the given messages.
     let mut broken = talk(4);
     broken.insert(1, results(&["nobody"]));
     let request = ModelRequest::new(broken).cache(CacheMarks::At(vec![4]));
     assert_eq!(marks(&sent(&request)), ["3.0"]);
 }
 
-/// A mark, legal or not.
+/// A mark, valid or not.
 fn mark() -> impl Strategy<Value = Option<Value>> {
     let all = [
         json!({"type": "ephemeral"}),
@@ -180,8 +180,8 @@ fn any_request() -> impl Strategy<Value = ModelRequest> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// Marks included: never more than four, never where none may be, never an hour behind five
-    /// minutes.
+    /// Includes marks: never more than four, never where marks are not allowed, never a one-hour
+    /// mark after a five-minute mark.
     #[test]
     fn the_provider_takes_whatever_is_sent(request in any_request()) {
         match MessagesCodec.lower(&request) {
@@ -190,7 +190,7 @@ proptest! {
                 let body = value(&lowered.body);
                 prop_assert_eq!(check_request("anthropic", &body), [], "{}", body);
                 prop_assert_eq!(MessagesCodec.lower(&request).unwrap(), lowered);
-                // And it can be read again, from where it is sent as it is.
+                // The body can be lifted again and is then sent unchanged.
                 let again = MessagesCodec.lift(&Json::from(&body)).unwrap().request;
                 prop_assert_eq!(value(&MessagesCodec.lower_source(&again).body), body.clone());
                 prop_assert_eq!(value(&MessagesCodec.lower(&again).unwrap().body), body);

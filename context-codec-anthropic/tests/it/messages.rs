@@ -1,4 +1,4 @@
-//! Messages through the public API: what a message becomes, and that nothing of its source is lost.
+//! Messages through the public API: their lifted form, and that nothing of their source is lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn value(json: &Json) -> Value {
     json.parse().expect("JSON parses")
 }
 
-/// Reads, stores, loads and writes back; gives the message as it was loaded.
+/// Lifts, stores, loads and restores; returns the message as it was loaded.
 #[track_caller]
 fn round_trip(original: &Json) -> Message {
     let lifted = messages::lift(original).expect("a message");
@@ -29,7 +29,7 @@ fn sent(message: &Message) -> Vec<Value> {
     messages::lower(message).messages.iter().map(value).collect()
 }
 
-/// What is read comes back, needs `residual` or not, and is sent as `expected`.
+/// Checks that a message is restored, needs a difference or not, and is sent as `expected`.
 #[track_caller]
 fn check(original: Value, residual: bool, expected: Value) -> Message {
     let message = round_trip(&original.into());
@@ -204,7 +204,7 @@ fn malformed_messages_are_refused_by_name() {
     );
 }
 
-/// Any JSON, shallow.
+/// Any shallow JSON.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -237,7 +237,7 @@ fn source() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A block, with a key more than it needs, null or not.
+/// A block with one more key than it needs, null or not.
 fn block() -> impl Strategy<Value = Value> {
     let simple = prop_oneof![
         text().prop_map(|t| json!({"type": "text", "text": t})),
@@ -301,7 +301,7 @@ proptest! {
             let back = messages::lower_source(&loaded);
             prop_assert_eq!(back.messages.iter().map(value).collect::<Vec<_>>(), [value(&json)]);
             prop_assert_eq!(back.diagnostics, []);
-            // What is sent can be read again.
+            // A sent message can be lifted again.
             for sent in messages::lower(&loaded).messages {
                 prop_assert!(messages::lift(&sent).is_ok(), "{}", sent);
             }
@@ -315,7 +315,7 @@ proptest! {
     }
 }
 
-/// Where data of others is: `CONTEXT_TEST_DATA`, else `../shared` beside the workspace.
+/// Returns the folder of recorded data: `CONTEXT_TEST_DATA`, else `../shared` beside the workspace.
 fn data() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let folder = std::env::var_os("CONTEXT_TEST_DATA").map_or(root, PathBuf::from).join("data");

@@ -1,4 +1,4 @@
-//! What was recorded: every request comes back, every answer is read.
+//! Recorded exchanges: every request is restored, every answer is read.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ fn value(json: &Json) -> Value {
     json.parse().expect("JSON parses")
 }
 
-/// What [`MessagesCodec`] sends of a body, told from the body, by the names of the differences and
-/// their counts.
+/// Returns the body that [`MessagesCodec`] should send for a body, and counts the differences by
+/// name.
 fn expected(mut body: Value, names: &mut BTreeMap<&'static str, usize>) -> Value {
     let mut count = |name| *names.entry(name).or_default() += 1;
     if body["max_tokens"].is_null() {
@@ -68,7 +68,7 @@ fn requests_come_back_and_are_sent_as_they_were_but_for_named_differences() {
         let sent = value(&MessagesCodec.lower(&lifted).expect("something to send").body);
         assert_eq!(sent, expected(each.request.clone(), &mut names), "{}", each.name);
         equal += usize::from(sent == each.request);
-        // What was recorded used a beta whose name is in no body.
+        // The recordings used a beta whose name is in no body.
         let mut checked = sent.clone();
         checked["betas"] = json!(["any"]);
         bodies.push(checked);
@@ -88,7 +88,7 @@ fn requests_come_back_and_are_sent_as_they_were_but_for_named_differences() {
     }
 }
 
-/// Reads a stream; of every prefix what there is can be sent.
+/// Reads a stream; the answer after every prefix can be sent.
 fn streamed<'e>(events: impl Iterator<Item = &'e str>, name: &str) -> Answer {
     let mut stream = MessagesCodec.answer_stream();
     for (i, event) in events.enumerate() {
@@ -107,8 +107,8 @@ fn assert_sendable(answer: Message, name: &str) {
         request.prefill = prefill;
         let sent = value(&MessagesCodec.lower(&request).expect("the user said something").body);
         let wrong = check_request("anthropic", &sent);
-        // What goes back as it came is the provider's business: blocks of betas, keys that only
-        // answers have, and a tool that waits for the results of calls it made.
+        // Not checked here: blocks that are sent back unchanged, such as those of betas, keys that
+        // only answers have, and a tool that waits for the results of calls it made.
         let blocks = sent["messages"][1].to_string();
         let is_own = |kind: &str| blocks.contains(&format!("\"type\":\"{kind}"));
         let has_beta = ["fallback", "compaction", "advisor", "mcp_", "code_execution_202"]
@@ -172,7 +172,7 @@ fn a_stream_says_what_the_whole_answer_says() {
         let answer = MessagesCodec.lift_answer(&(&body).into()).expect("an answer");
         assert_read(&answer, &name);
         assert_sendable(answer.message.clone(), &name);
-        // The same answer, told in events.
+        // The same answer as a stream of events.
         let mut stream = MessagesCodec.answer_stream();
         told(&body).iter().for_each(|event| drop(stream.push(event).expect("an event")));
         let told = stream.finish();
@@ -187,7 +187,7 @@ fn a_stream_says_what_the_whole_answer_says() {
         assert_read(&answer, &name);
         streams += 1;
         let whole = wholes.get(name.trim_end_matches(".chunks.txt"));
-        // Two of one name are the same answer, or two to the same question.
+        // Two recordings of one name are the same answer, or two answers to the same question.
         if let Some(whole) =
             whole.filter(|whole| whole.message.plain_text() == answer.message.plain_text())
         {
@@ -199,7 +199,7 @@ fn a_stream_says_what_the_whole_answer_says() {
     assert_eq!((wholes.len(), streams, pairs), (18, 8, 1));
 }
 
-/// The events of an answer, as the provider tells them.
+/// Returns the events of an answer, as the provider sends them.
 fn told(body: &Value) -> Vec<String> {
     let mut start = body.clone();
     start["content"] = json!([]);
@@ -251,7 +251,7 @@ fn told(body: &Value) -> Vec<String> {
     events.iter().map(Value::to_string).collect()
 }
 
-/// A text in pieces of seven characters.
+/// Returns a text in pieces of seven characters.
 fn pieces(text: &Value) -> impl Iterator<Item = String> {
     let characters: Vec<_> = text.as_str().unwrap_or_default().chars().collect();
     let pieces: Vec<String> = characters.chunks(7).map(|piece| piece.iter().collect()).collect();

@@ -1,4 +1,4 @@
-//! Whole bodies: what a request becomes.
+//! Lowering of whole bodies.
 
 use context_codec_anthropic::messages::{
     BODY_KEY, CACHE_KEY, DEFAULT_MAX_TOKENS, MessagesCodec, PARALLEL_KEY,
@@ -15,19 +15,19 @@ pub(crate) fn value(json: &Json) -> Value {
     json.parse().expect("JSON parses")
 }
 
-/// What is sent, which the provider must take.
+/// Returns the sent body, which the provider must accept.
 #[track_caller]
 pub(crate) fn sent(request: &ModelRequest) -> Value {
     let body = value(&MessagesCodec.lower(request).expect("something to send").body);
     let mut checked = body.clone();
-    // The newest types have no temperature, and none of them goes without a model.
+    // The newest types have no temperature, and each requires a model.
     checked.as_object_mut().unwrap().remove("temperature");
     checked["model"] = json!("m");
     assert_eq!(check_request("anthropic", &checked), [], "{body}");
     body
 }
 
-/// What the list of messages says, without marks.
+/// Returns the list of messages, without marks.
 #[track_caller]
 fn messages(history: impl IntoIterator<Item = Message>) -> Value {
     let mut request = ModelRequest::new(history).model("m");
@@ -99,7 +99,7 @@ fn a_body_becomes_a_request_and_comes_back() {
     assert_eq!(request.metadata.get(PARALLEL_KEY).map(Json::as_str), Some("true"));
     assert!(request.metadata.get(BODY_KEY).expect("other keys").as_str().contains("budget_tokens"));
     assert!(request.prefill && request.cache == CacheMarks::Kept && request.tools.len() == 2);
-    // A mark of an hour behind one of five minutes is refused, and null says nothing.
+    // A one-hour mark after a five-minute mark is refused, and null is no mark.
     let mut expected = body;
     expected["system"][0]["cache_control"] = json!({"type": "ephemeral"});
     expected["messages"][1]["content"] = json!([{"type": "text", "text": "so"}]);
@@ -230,7 +230,7 @@ fn only_own_signed_thoughts_are_sent_and_never_last() {
 
 #[test]
 fn a_prefill_ends_without_white_space_whatever_is_dropped_behind_it() {
-    // A result without its use goes.
+    // A result without its use is left out.
     let found = opaque(
         json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}),
     );
@@ -274,12 +274,12 @@ fn tools_of_the_provider_keep_their_pairs_or_go() {
     let kinds: Vec<_> =
         sent[1]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["server_tool_use", "web_search_tool_result", "text"]);
-    // A paused answer goes back as it is, and without anything behind it.
+    // A paused answer is sent back unchanged, without a message after it.
     let mut paused = answer(vec![Part::text("let me see"), used(one)]);
     paused.metadata.insert("anthropic.response", Json::from(&json!({"stop_reason": "pause_turn"})));
     let sent = messages([Message::from("q"), paused]);
     assert_eq!((sent.as_array().unwrap().len(), &sent[1]["content"][1]["id"]), (2, &json!(one)));
-    // What is another provider's is not sent.
+    // Blocks of another provider are not sent.
     let other = Part::Opaque(OpaqueBlock { provider: "openai".into(), value: Json::from("x") });
     let lowered = MessagesCodec
         .lower(&ModelRequest::new([Message::new(Role::User, [Part::text("q"), other])]))
@@ -367,7 +367,7 @@ proptest! {
     }
 }
 
-/// Bodies whose keys are there or not, null, or of another type.
+/// Bodies whose keys are present or not, null, or of another type.
 fn body_like() -> impl Strategy<Value = Value> {
     let values = [
         json!(null),

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::assembly::Assembly;
 use super::event::Event;
 
-/// Reads an answer, an error, or the list of a stream's events.
+/// Lifts an answer, an error, or the list of a stream's events.
 pub(super) fn lift(body: &Json) -> Result<Answer, WireError> {
     let mut assembly = Assembly::default();
     match wire::kind(body) {
@@ -20,7 +20,7 @@ pub(super) fn lift(body: &Json) -> Result<Answer, WireError> {
     Ok(assembly.answer())
 }
 
-/// Takes the elements of a list as events: all up to the last one that counts, or none.
+/// Pushes the elements of a list as events: all up to the last one that counts, or none.
 pub(super) fn each(list: &str, assembly: &mut Assembly) -> Result<Vec<AnswerDelta>, WireError> {
     let elements: Vec<&RawValue> = wire::read(list, "")?;
     if assembly.is_over() {

@@ -1,5 +1,5 @@
-//! An answer as it grows: what one event adds to it. A whole answer is one event, so both ways end
-//! at the same parts.
+//! An answer that is being received: what one event adds to it. A whole answer is one event, so
+//! whole and streamed answers give the same parts.
 
 use context_codec_kit::wire;
 use context_codec_kit::wire::LossyText;
@@ -17,20 +17,20 @@ use super::unpaired;
 use super::usage::UsageForm;
 use super::{ANSWER_KEY, NO_ID, SIGNATURE_KEY};
 
-/// Which parts of an answer go on, although others came behind them.
+/// The indexes of the spoken parts that later events continue, although other parts follow them.
 #[derive(Debug, Default)]
 pub(super) struct Spoken {
     pub(super) words: Option<usize>,
     pub(super) sound: Option<usize>,
 }
 
-/// What is known of an answer.
+/// The state of an answer.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) parts: Vec<Part>,
-    /// What was said aloud.
+    /// The spoken parts.
     pub(super) spoken: Spoken,
-    /// The call whose input is still coming; it is no part yet.
+    /// The call whose input is still being received; it is not a part yet.
     open: Option<Open>,
     /// The number of calls without an id.
     unnamed: usize,
@@ -51,8 +51,8 @@ struct Open {
 }
 
 impl Assembly {
-    /// Reads an event, takes it, and says what it added. Nothing is changed by one that cannot be
-    /// read, or comes after the last.
+    /// Reads and applies an event, and returns what it added. An event that cannot be read, or
+    /// comes after the last one, changes nothing.
     pub(super) fn push(&mut self, event: &str, path: &str) -> Result<Vec<AnswerDelta>, WireError> {
         if self.is_over() {
             return Ok(Vec::new());
@@ -61,14 +61,14 @@ impl Assembly {
         Ok(self.take(event))
     }
 
-    /// Takes an event, and says what it added.
+    /// Applies an event, and returns what it added.
     pub(super) fn take(&mut self, event: Event<'_>) -> Vec<AnswerDelta> {
         let mut deltas = Vec::new();
         if event.error.is_some() {
             self.error = event.error;
             return deltas;
         }
-        // What names the answer comes first: ids of calls are derived from it.
+        // Id and model first: ids of calls are derived from them.
         self.id = event.id.or(self.id.take());
         self.model = event.model.or(self.model.take());
         if let Some(counted) = event.usage {
@@ -85,7 +85,7 @@ impl Assembly {
             self.content(candidate.pieces, &mut deltas);
             self.finish = candidate.finish.or(self.finish.take());
             for (key, value) in candidate.facts {
-                // A stream says first that there is nothing, and later what there is.
+                // A stream may first report an empty object and the content later.
                 if value.as_str() != "{}" || !self.facts.contains_key(&key) {
                     self.facts.insert(key, value);
                 }
@@ -97,7 +97,7 @@ impl Assembly {
         deltas
     }
 
-    /// Whether the provider said that there is no more.
+    /// Returns whether the provider ended the answer.
     pub(super) fn is_over(&self) -> bool {
         self.finish.is_some() || self.blocked.is_some() || self.error.is_some()
     }
@@ -123,7 +123,7 @@ impl Assembly {
         }
     }
 
-    /// Adds a part: to the one before, if it goes on with it.
+    /// Adds a part, or extends the previous part if it continues it.
     pub(super) fn add(&mut self, part: Part, deltas: &mut Vec<AnswerDelta>) {
         match part {
             Part::Text(text) => {
@@ -172,7 +172,7 @@ impl Assembly {
                 last.text.push_str(&thought.text);
                 last.signature = thought.signature;
             }
-            // A signature alone belongs to the text that ends before it.
+            // A signature alone belongs to the text before it.
             Some(Part::Text(last)) if thought.text.is_empty() && last.metadata.is_empty() => {
                 if let Some(signature) = &thought.signature {
                     last.metadata.insert(SIGNATURE_KEY, signature.as_str());
@@ -186,7 +186,7 @@ impl Assembly {
         }
     }
 
-    /// Takes a piece of a call.
+    /// Adds a piece of a call.
     fn piece(&mut self, form: PartForm<'_>, deltas: &mut Vec<AnswerDelta>) {
         let Some(Call { id, name, args, partial, goes_on }) = form.call else { return };
         if let Some(LossyText(name)) = name {
@@ -223,7 +223,7 @@ impl Assembly {
         }
     }
 
-    /// Ends the call that is open.
+    /// Ends the open call.
     pub(super) fn close(&mut self, whole: bool, deltas: &mut Vec<AnswerDelta>) {
         let Some(Open { mut call, input }) = self.open.take() else { return };
         match input.finish().filter(|_| whole) {
@@ -240,14 +240,15 @@ impl Assembly {
         }
     }
 
-    /// An id for a call that has none: of the answer and the call's place among those.
+    /// Returns an id for a call that has none, from the answer's id and the call's position among
+    /// those.
     fn derived_id(&mut self, name: &str) -> String {
         self.unnamed += 1;
         let of = id_text(self.id.as_deref().unwrap_or(name));
         format!("call_{of}_{}", self.unnamed)
     }
 
-    /// What there is until now.
+    /// Returns the answer as far as it was received.
     pub(super) fn answer(&self) -> Answer {
         let complete = self.finish.is_some() || self.blocked.is_some();
         let mut diagnostics = self.diagnostics.clone();

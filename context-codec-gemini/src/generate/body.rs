@@ -11,7 +11,7 @@ use super::json;
 use super::out::{Kind, PartOut};
 use super::{BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, RULES, SCHEMA_KEY};
 
-/// A body of contents of this type.
+/// A body with contents of type `C`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body<'a, C> {
@@ -59,21 +59,21 @@ pub(super) struct Declaration<'a> {
 }
 
 impl<'a> Body<'a, &'a [Json]> {
-    /// Everything of a body but its contents, in full.
+    /// Creates a body without contents, in full.
     pub(super) fn envelope(request: &'a ModelRequest) -> Self {
         Self::source(request, None)
     }
 }
 
 impl<'a, C> Body<'a, C> {
-    /// A body in full.
+    /// Creates a body in full.
     pub(super) fn source(request: &'a ModelRequest, contents: Option<C>) -> Self {
         let texts = request.system.iter().map(|text| text.text.as_str());
         let choice = request.tool_choice.as_ref();
         Self::new(request, texts, contents, &request.tools, |left| configure_tools(left, choice))
     }
 
-    /// A body for sending.
+    /// Creates a body for sending.
     pub(super) fn sent(
         request: &'a ModelRequest,
         system: impl Iterator<Item = &'a str>,
@@ -107,8 +107,8 @@ impl<'a, C> Body<'a, C> {
     }
 }
 
-/// The entries of the list of tools. All functions stand in one, because some models take no
-/// second.
+/// Returns the entries of the list of tools. All functions are in one entry, because some models
+/// accept only one.
 fn tools_out(tools: &[Tool]) -> Vec<ToolOut<'_>> {
     let (mut out, mut at) = (Vec::new(), None);
     for tool in tools {
@@ -138,7 +138,7 @@ fn tools_out(tools: &[Tool]) -> Vec<ToolOut<'_>> {
     out
 }
 
-/// The configuration of tools that a body had, with the names of functions that are declared only.
+/// Returns the tool configuration of a body, with only the names of declared functions.
 fn only_declared(left: Option<Json>, tools: &[Tool]) -> Option<Json> {
     let (calling_key, names_key) = ("functionCallingConfig", "allowedFunctionNames");
     let mut config = object(left.as_ref());
@@ -210,7 +210,7 @@ fn configure_generation(left: Option<Json>, request: &ModelRequest) -> Option<Js
     Some(wire::from_map(&config))
 }
 
-/// The entries of an object; none if it is none.
+/// Returns the entries of an object, or no entries for anything else.
 fn object(json: Option<&Json>) -> JsonMap {
     json.and_then(|json| json.parse().ok()).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! An event as it is read. All that can fail is done here, before anything of an answer changes: an
-//! event counts as a whole or not at all. What it adds to an answer is not decided here but in
-//! `assembly`.
+//! Reading of stream events. Everything that can fail is done here, before an answer changes, so an
+//! event counts as a whole or not at all. The module `assembly` decides what an event adds to an
+//! answer.
 
 use context_codec_kit::wire;
 use context_codec_kit::wire::Entries;
@@ -18,10 +18,10 @@ use super::live::Live;
 use super::usage::UsageForm;
 use super::{GenerateCodec, PROVIDER};
 
-/// What an event says.
+/// The content of an event.
 #[derive(Default)]
 pub(super) struct Event<'a> {
-    /// What stands in place of everything else.
+    /// An error, which replaces everything else.
     pub(super) error: Option<ModelError>,
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
@@ -30,7 +30,7 @@ pub(super) struct Event<'a> {
     pub(super) blocked: Option<String>,
     pub(super) live: Option<Live<'a>>,
     pub(super) candidate: Option<Candidate<'a>>,
-    /// What was left out.
+    /// Diagnostics for content that was left out.
     pub(super) notes: Vec<Diagnostic>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Candidate<'a> {
 /// A part, or a piece of one.
 pub(super) enum Piece<'a> {
     Part(Part, Vec<Diagnostic>),
-    /// Of a call whose input comes piece by piece.
+    /// A piece of a call whose input arrives in pieces.
     OfCall(Box<PartForm<'a>>),
 }
 
@@ -118,7 +118,7 @@ impl<'a> Event<'a> {
         Ok(())
     }
 
-    /// Whether the provider says here that there is no more.
+    /// Returns whether the provider ends the answer with this event.
     pub(super) fn ends(&self) -> bool {
         self.error.is_some()
             || self.blocked.is_some()

@@ -1,5 +1,5 @@
-//! The wire form as it is read. Keys may be written in camel case, as the REST interface has them,
-//! or in snake case, as some clients do.
+//! The wire form that is read. Keys may be in camel case, as in the REST interface, or in snake
+//! case, as some clients write them.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Takes the value of a key out of an object, whichever way the key is spelled.
+/// Takes the value of a key out of an object, in either spelling.
 pub(super) fn take<'a>(map: &mut Entries<'a>, camel: &str) -> Option<&'a RawValue> {
     let value = map.shift_remove(camel).or_else(|| map.shift_remove(snake(camel).as_str()));
     value.filter(|value| value.get() != "null")
 }
 
-/// The snake case of a key in camel case.
+/// Returns the snake case of a key in camel case.
 fn snake(camel: &str) -> String {
     let mut out = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {
@@ -27,7 +27,7 @@ fn snake(camel: &str) -> String {
     out
 }
 
-/// What one side said.
+/// The content of one message.
 #[derive(Deserialize)]
 pub(super) struct Content<'a> {
     pub(super) role: Option<LossyText>,
@@ -35,14 +35,14 @@ pub(super) struct Content<'a> {
     pub(super) parts: Option<Vec<PartForm<'a>>>,
 }
 
-/// The parts of a content as they were written, for those that are kept whole.
+/// The parts of a content as they were written, for those that are kept unchanged.
 #[derive(Deserialize)]
 pub(super) struct RawParts<'a> {
     #[serde(borrow)]
     pub(super) parts: Vec<&'a RawValue>,
 }
 
-/// A part: what it is hangs on which key it has.
+/// A part. Its keys decide its kind.
 #[derive(Default)]
 pub(super) struct PartForm<'a> {
     pub(super) text: Option<LossyText>,
@@ -53,7 +53,7 @@ pub(super) struct PartForm<'a> {
     pub(super) file_data: Option<File>,
     pub(super) call: Option<Call<'a>>,
     pub(super) response: Option<Response<'a>>,
-    /// Keys of no part here: either they say something about the part, or what the part is.
+    /// Keys of other kinds: properties of the part, or a kind that has no field.
     pub(super) others: Entries<'a>,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Call<'a> {
     pub(super) goes_on: Option<bool>,
 }
 
-/// A piece of a call's input, as streams have it that send input while it is written.
+/// A piece of a call's input, in streams that send the input while it is written.
 #[derive(Deserialize)]
 pub(super) struct PartialArg<'a> {
     #[serde(rename = "jsonPath", alias = "json_path")]
@@ -169,7 +169,7 @@ impl<'de: 'a, 'a> Visitor<'de> for PartVisitor<'a> {
 }
 
 impl PartForm<'_> {
-    /// How many kinds of content it has; one, if it is well made.
+    /// Returns how many kinds of content the part has; one, if it is well formed.
     pub(super) fn contents(&self) -> usize {
         usize::from(self.text.is_some())
             + usize::from(self.inline_data.is_some())

@@ -1,5 +1,5 @@
-//! From the wire to messages. Only reads; what is lost on the way is found by comparing with the
-//! plain form.
+//! Lifting of messages. This module only reads; lost values are found by comparing with the plain
+//! form.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -18,24 +18,24 @@ use serde_json::value::RawValue;
 use super::form::{Blob, Call, Content, File, PartForm, RawParts, Response};
 use super::{NESTED, NO_ID, PART_KEY, PROVIDER, RESPONSE_KEY, SIGNATURE_KEY};
 
-/// Reads contents one after the other, and remembers what later ones need of earlier ones.
+/// Reads contents in order, and keeps the state that later contents need.
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Which message of a body is read; nothing for a message alone.
+    /// The position of the message in its body; `None` for a single message.
     pub(super) position: Option<usize>,
-    /// Where the plain form of a content is written to be compared with its source.
+    /// A buffer for the plain form of a content, which is compared with its source.
     pub(super) plain: Vec<u8>,
-    /// The calls of the turn before, their tools and ids, for responses that name no id.
+    /// The calls of the previous turn, as tools and ids, for responses that name no id.
     calls: Vec<(String, String)>,
-    /// The same by tool, once there is such a response.
+    /// The same calls by tool, filled once there is such a response.
     open: HashMap<String, VecDeque<String>>,
-    /// How often a tool was named without an id in this message.
+    /// For each tool, how often this message named it without an id.
     unnamed: HashMap<String, usize>,
 }
 
 impl Reader {
-    /// The message of a content, without the difference to its source.
+    /// Lifts the message of a content, without the difference to its source.
     pub(super) fn content(
         &mut self,
         json: &str,
@@ -78,13 +78,13 @@ impl Reader {
             !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
         let role = if role == Role::User && only_results { Role::Tool } else { role };
         if parts.is_empty() {
-            // Nothing was said, which is not the same as something that is still to be said.
+            // Marks a message that was empty, in contrast to one whose content is still to come.
             parts.push(Part::text(""));
         }
         Ok(Message::new(role, parts))
     }
 
-    /// A part; nothing if it has to be kept as it was written.
+    /// Lifts a part; returns `None` if it has to be kept as it was written.
     pub(super) fn part(
         &mut self,
         form: PartForm<'_>,
@@ -214,8 +214,8 @@ impl Reader {
         Ok(ToolResult { call_id, name, output, is_error, metadata })
     }
 
-    /// An id for a call or response that names none: from its place in the body, or from its tool
-    /// and how often that was named in the message.
+    /// Returns an id for a call or response that names none: from its place in the body, or from
+    /// its tool and how often the message named that tool.
     fn derived_id(&mut self, name: &str, index: usize) -> String {
         if let Some(position) = self.position {
             return format!("call_{position}_{index}");
@@ -226,13 +226,13 @@ impl Reader {
     }
 }
 
-/// A text of the characters an id may have.
+/// Replaces the characters that an id may not have.
 pub(super) fn id_text(text: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     text.chars().map(keep).collect()
 }
 
-/// What a tool said: as text, and how that stood in the response.
+/// The text of a tool result, and its form in the response.
 struct Said {
     text: Option<String>,
     is_error: bool,
@@ -263,7 +263,7 @@ impl Said {
     }
 }
 
-/// The entry of an object, if it has one only.
+/// The entry of an object with at most one entry.
 enum Only<'a> {
     None,
     One(Cow<'a, str>, &'a RawValue),
@@ -289,7 +289,7 @@ impl<'de: 'a, 'a> Visitor<'de> for OnlyVisitor<'a> {
         let mut only = Only::None;
         while let Some((wire::Key(key), value)) = map.next_entry()? {
             only = match only {
-                // Of a key that repeats the last value counts.
+                // Of a repeated key the last value counts.
                 Only::One(before, _) if before == key => Only::One(key, value),
                 Only::None => Only::One(key, value),
                 _ => Only::More,
@@ -316,12 +316,12 @@ fn filed(file: File, metadata: Metadata) -> Option<Part> {
     media(source, file.mime_type, file.name, metadata)
 }
 
-/// Whether an address names a file that lies with this provider.
+/// Returns whether an address names a file that this provider stores.
 pub(super) fn is_own_file(uri: &str) -> bool {
     uri.starts_with("gs://") || uri.starts_with("https://generativelanguage.googleapis.com/")
 }
 
-/// The part of media, if others have a part for such media too: nobody has one for moving pictures.
+/// Returns the part of media of a kind that other providers have too. None has a part for video.
 fn media(
     source: MediaSource,
     media_type: Option<LossyText>,
@@ -343,7 +343,7 @@ fn media(
     }))
 }
 
-/// Whether a part of this key belongs to the form although it is kept as it is.
+/// Returns whether a part with this key is known although it is kept unchanged.
 fn is_known(key: &str) -> bool {
     const KNOWN: [&str; 8] = [
         "executableCode",
@@ -370,7 +370,7 @@ fn opaque(raw: &RawValue) -> Part {
     Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json_of(raw) })
 }
 
-/// The value, without white space between its tokens.
+/// Returns the value without white space between its tokens.
 pub(super) fn json_of(raw: &RawValue) -> Json {
     Json::from(raw.to_owned()).compact()
 }
@@ -379,12 +379,12 @@ fn compact(raw: &RawValue) -> String {
     json_of(raw).as_str().to_owned()
 }
 
-/// An object without keys.
+/// Returns an empty object.
 pub(super) fn empty() -> Json {
     wire::object([])
 }
 
-/// The path of a key of what stands at a path.
+/// Returns the path of a key of the value at a path.
 pub(super) fn inside(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

@@ -1,4 +1,4 @@
-//! Answers of the Live API: what is said aloud comes as sound and as words, in turn.
+//! Answers of the Live API: speech arrives as sound and as words, alternately.
 
 use context_codec_kit::wire;
 use context_codec_kit::wire::{Entries, LossyText};
@@ -25,12 +25,12 @@ struct Calls<'a> {
     calls: Option<Vec<Call<'a>>>,
 }
 
-/// What an event says aloud, and what it calls.
+/// The speech and the calls of an event.
 pub(super) struct Live<'a> {
     words: Option<String>,
     turn: Option<Vec<Piece<'a>>>,
     calls: Vec<Part>,
-    /// Why it says that there is no more.
+    /// Why the event ends the answer.
     pub(super) finish: Option<&'static str>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Live<'a> {
 }
 
 impl Assembly {
-    /// Takes what an event says aloud, and what it calls.
+    /// Adds the speech and the calls of an event.
     pub(super) fn live(&mut self, live: Live<'_>, deltas: &mut Vec<AnswerDelta>) {
         self.words(live.words.unwrap_or_default(), deltas);
         if let Some(turn) = live.turn {
@@ -91,7 +91,7 @@ impl Assembly {
         }
     }
 
-    /// Adds words to those before, whatever sound stands between.
+    /// Appends words to the previous words, even if sound stands between them.
     fn words(&mut self, words: String, deltas: &mut Vec<AnswerDelta>) {
         if words.is_empty() {
             return;
@@ -106,7 +106,7 @@ impl Assembly {
         }
     }
 
-    /// Joins the sound that came last to the sound before. Base64 can be joined unless it ends with
+    /// Joins the newest sound with the sound before. Base64 can be joined unless it ends with
     /// padding.
     fn join_sound(&mut self, from: usize) {
         let mut index = from;

@@ -1,4 +1,4 @@
-//! From a message to the wire. Never fails: what the form cannot hold is left out, with a
+//! Lowering of messages. Never fails: content that the form cannot hold is left out, with a
 //! diagnostic.
 
 use context_core::message::is_blank;
@@ -17,25 +17,25 @@ use super::lift::is_own_file;
 use super::out::{ContentOut, Kind, Order, PartOut, Response};
 use super::{NESTED, NO_ID, PART_KEY, PROVIDER, RESPONSE_KEY, SIGNATURE_KEY, opaque};
 
-/// For whom a message is written.
+/// The target of a written message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// For the provider: what it takes, in the order it demands.
+    /// For the provider: what it accepts, in the order it requires.
     Send,
-    /// For where it came from: in the order it has.
+    /// For the source: in the original order.
     Source,
 }
 
-/// Writes messages one after the other, and remembers what later ones need of earlier ones.
+/// Writes messages in order, and keeps the state that later messages need.
 #[derive(Default)]
 pub(super) struct Writer<'a> {
     mode: Option<Mode>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Which message of a request is written; nothing for a message alone.
+    /// The position of the message in its request; `None` for a single message.
     pub(super) position: Option<usize>,
-    /// Whether media may stand within a response although they were not read there.
+    /// Whether media may be written within a response although they were not read there.
     pub(super) nests_media: bool,
-    /// The calls of the turn before.
+    /// The calls of the previous turn.
     calls: HashMap<&'a str, Called<'a>>,
 }
 
@@ -46,7 +46,7 @@ struct Called<'a> {
     order: usize,
 }
 
-/// How the text of a result stood in its response.
+/// The form of a result's text in its response.
 #[derive(Default, Deserialize)]
 struct Form {
     key: Option<String>,
@@ -72,8 +72,8 @@ impl<'a> Writer<'a> {
         self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, why));
     }
 
-    /// The content of a message. For sending it may come without parts; then nothing of the message
-    /// has a form.
+    /// Returns the content of a message. When sending it may have no parts; then nothing in the
+    /// message has a form.
     pub(super) fn content(&mut self, message: &'a Message) -> ContentOut<'a> {
         let by_model = message.role == Role::Assistant;
         let role = match message.role {
@@ -105,8 +105,8 @@ impl<'a> Writer<'a> {
         content
     }
 
-    /// Results come before everything else, and those that are told apart by their order alone in
-    /// that of their calls.
+    /// Puts results before everything else. Results that are distinguished only by their order are
+    /// put in the order of their calls.
     fn order(&self, parts: &mut [PartOut<'a>]) {
         parts.sort_by_key(|part| match &part.kind {
             Kind::Response(response) => response.order,
@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
                 Cow::Borrowed(json)
             }
             other => {
-                // The provider takes an object only, and the model should see what it wrote.
+                // The provider accepts only an object, and the model should see what it wrote.
                 self.note(index, "the input is no JSON object: it is sent as the value of one");
                 let value = match other {
                     ToolInput::Json(json) => json.clone(),
@@ -275,8 +275,8 @@ impl<'a> Writer<'a> {
         PartOut::new(Kind::Response(Box::new(response))).with(&result.metadata)
     }
 
-    /// Whether media are written into their response: as they were read, or if the model is known
-    /// to take them there.
+    /// Returns whether media are written into their response: they were read there, or the model is
+    /// known to accept them there.
     fn nests(&self, media: &Media) -> bool {
         const TAKEN: [&str; 5] =
             ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
@@ -294,7 +294,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Media for where they came from: as they are.
+/// Returns media for the source, unchanged.
 fn kept(media: &Media) -> Result<Kind<'_>, &'static str> {
     let (media_type, name) = (media.media_type.as_deref(), media.name.as_deref());
     match &media.source {
@@ -312,7 +312,7 @@ fn kept(media: &Media) -> Result<Kind<'_>, &'static str> {
     }
 }
 
-/// Media for the provider: of a type it takes.
+/// Returns media for the provider, if it accepts their type.
 fn sent<'a>(part: &Part, media: &'a Media) -> Result<Kind<'a>, MediaFault> {
     let kind = wire::media_kind(part).unwrap_or(MediaKind::Document);
     let (uri, media_type) = match &media.source {
@@ -332,8 +332,8 @@ fn sent<'a>(part: &Part, media: &'a Media) -> Result<Kind<'a>, MediaFault> {
     Ok(Kind::File { media_type, uri, name: None })
 }
 
-/// Whether a part has a place in a message of this role. The same as writing it, without writing
-/// it.
+/// Returns whether a message of this role can hold a part: the same decision as in writing it,
+/// without writing it.
 pub(super) fn carries(role: Role, part: &Part) -> bool {
     let by_model = role == Role::Assistant;
     match part {
@@ -351,7 +351,7 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
     }
 }
 
-/// The type of what lies at an address, by its ending.
+/// Returns the media type of a file at an address, by its extension.
 fn type_of(uri: &str) -> Option<&'static str> {
     let path = uri.split(['?', '#']).next()?;
     let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
@@ -381,7 +381,7 @@ fn add_line(text: &mut Option<Cow<'_, str>>, line: &str) {
     text.push_str(line);
 }
 
-/// Under which key a result's text stands, the text, and the JSON to write in its place.
+/// Returns the key of a result's text, the text, and the JSON to write in its place.
 fn said<'a>(
     result: &'a ToolResult,
     text: Option<Cow<'a, str>>,
@@ -391,7 +391,7 @@ fn said<'a>(
     let form: Option<Form> = result.metadata.get(RESPONSE_KEY).and_then(|form| form.parse().ok());
     let Some(Form { key, json }) = form else { return (Some(usual.into()), Some(text), None) };
     let key = match key.as_deref() {
-        // Whether it failed is what counts, not what it was read as.
+        // The result's error flag counts, not the key that was read.
         Some("error") if !result.is_error => None,
         Some(other) if other != "error" && result.is_error => None,
         _ => Some(key),
@@ -407,21 +407,21 @@ fn said<'a>(
     }
 }
 
-/// A thought of this provider; for its source a thought of anybody.
+/// Returns the part of a thought of this provider; for a source, of any provider.
 fn reasoning(thought: &Reasoning, source: bool) -> Option<PartOut<'_>> {
     let is_own = thought.provider.as_deref() == Some(PROVIDER);
     if !source && (!is_own || thought.signature.is_none() && is_blank(&thought.text)) {
         return None;
     }
     let mut part = PartOut::new(Kind::Text(Cow::Borrowed(&thought.text))).with(&thought.metadata);
-    // A signature alone comes as an empty text that is no thought.
+    // A signature alone is an empty text that is not a thought.
     part.thought = !thought.text.is_empty();
     part.signature = thought.signature.as_deref().map(|signature| Cow::Owned(signature.into()));
     Some(part)
 }
 
 impl<'a> PartOut<'a> {
-    /// The part with what stands beside its content.
+    /// Adds the metadata that belongs to a part.
     fn with(mut self, metadata: &'a Metadata) -> Self {
         if !metadata.is_empty() {
             self.signature = metadata.get(SIGNATURE_KEY).map(Cow::Borrowed);

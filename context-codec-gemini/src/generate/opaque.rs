@@ -1,4 +1,4 @@
-//! Blocks that only this provider understands, as far as it says where they may stand.
+//! Rules for blocks that only this provider understands, as far as it documents them.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use context_core::{Json, Metadata};
 use super::form::{File, PartForm};
 use super::lift::is_own_file;
 
-/// What only the model says.
+/// Keys that only the model may use.
 const OF_MODEL: [&str; 5] =
     ["functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
-/// What everybody says.
+/// Keys that every role may use.
 const OF_ALL: [&str; 3] = ["text", "inlineData", "fileData"];
-/// What is said about a part, and is none.
+/// Keys that describe a part and are not a kind of content.
 const BESIDE: [&str; 5] =
     ["thought", "thoughtSignature", "mediaResolution", "videoMetadata", "partMetadata"];
 
-/// Why a block is not sent, if it is not.
+/// Returns why a block is not sent, or `None` if it is sent.
 pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
     if !says_one_thing(block, by_model) {
         return Some("a block that says not one thing, or nothing that this role says");
@@ -27,8 +27,8 @@ pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
     media_of(block).and_then(Result::err).map(MediaFault::reason)
 }
 
-/// Whether a block is media that a response may hold; why they are not sent, if they are not.
-/// Nothing if it is none.
+/// Checks a block of media that a response may hold. Returns the reason if the block is not sent,
+/// and `None` if it is not a block of media.
 pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
     let Ok(form) = serde_json::from_str::<PartForm<'_>>(block.as_str()) else {
         return Some(Err(MediaFault::Undecodable));
@@ -48,14 +48,15 @@ pub(super) fn media_of(block: &Json) -> Option<Result<(), MediaFault>> {
     }
 }
 
-/// Whether a media type is written as in the provider's list, since a block is sent as it is:
-/// capitals and spaces around it are forgiven where a codec writes the type itself.
+/// Returns whether a media type is written as in the provider's list. The block is sent unchanged;
+/// capitals and spaces are accepted only where the codec writes the type itself.
 fn is_plain(media_type: &str) -> bool {
     let plain = media_type.split(';').next().unwrap_or_default();
     !plain.contains(|c: char| c.is_whitespace() || c.is_uppercase())
 }
 
-/// A file needs no type: the provider knows that of its own files, and of videos on the web.
+/// Checks a file. A file needs no type: the provider knows the type of its own files, and of videos
+/// on the web.
 fn check_file(file: &File) -> Result<(), MediaFault> {
     let uri = file.uri.as_ref().map_or("", |uri| uri.0.as_str());
     if !is_web_url(uri) && !is_own_file(uri) {
@@ -68,8 +69,8 @@ fn check_file(file: &File) -> Result<(), MediaFault> {
     if is_taken { Ok(()) } else { Err(MediaFault::Type) }
 }
 
-/// Whether a block says one thing and this side may say it. What is not known here may be said by
-/// both.
+/// Returns whether a block has exactly one kind of content and this role may use it. Unknown kinds
+/// may be used by both roles.
 fn says_one_thing(block: &Json, by_model: bool) -> bool {
     let Ok(entries) = serde_json::from_str::<Entries<'_>>(block.as_str()) else { return false };
     let (mut known, mut unknown) = (0, 0);
@@ -92,7 +93,7 @@ fn says_one_thing(block: &Json, by_model: bool) -> bool {
     known == 1 || known == 0 && unknown > 0
 }
 
-/// A key in camel case.
+/// Returns a key in camel case.
 fn camel(key: &str) -> Cow<'_, str> {
     if !key.contains('_') {
         return Cow::Borrowed(key);

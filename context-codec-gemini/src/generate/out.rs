@@ -1,4 +1,4 @@
-//! The wire form as it is written: borrowed from the messages, in one pass.
+//! The wire form that is written: borrowed from the messages, serialised in one pass.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use context_core::base::JsonMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// In which order keys are written. What is read comes in one of these nearly always, and is
-/// compared with what would be written.
+/// The order in which keys are written. Source text nearly always uses one of these orders, and is
+/// compared with the written text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As people write them: a role before its parts, a name before its arguments.
+    /// The order that people use: a role before its parts, a name before its arguments.
     #[default]
     Usual,
-    /// By the alphabet, as programs write them that sort keys.
+    /// Alphabetical order, as programs write that sort keys.
     Alphabet,
 }
 
-/// What one side says.
+/// The content of one message.
 pub(super) struct ContentOut<'a> {
     pub(super) role: &'static str,
     pub(super) parts: Vec<PartOut<'a>>,
@@ -55,7 +55,7 @@ pub(super) struct PartOut<'a> {
     pub(super) thought: bool,
     /// A string.
     pub(super) signature: Option<Cow<'a, Json>>,
-    /// Other keys beside it.
+    /// Other keys of the part.
     pub(super) others: Option<Box<JsonMap>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> PartOut<'a> {
     }
 }
 
-/// What a part is.
+/// The kind of a part.
 pub(super) enum Kind<'a> {
     Text(Cow<'a, str>),
     Inline { media_type: &'a str, data: &'a str, name: Option<&'a str> },
@@ -75,21 +75,21 @@ pub(super) enum Kind<'a> {
     Whole(&'a Json),
 }
 
-/// What a tool answered.
+/// A tool result.
 pub(super) struct Response<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) name: Option<&'a str>,
-    /// Under which key the value stands; nothing if the value is the response, or if there is none.
+    /// The key of the value; `None` if the value is the response, or if there is no value.
     pub(super) key: Option<Cow<'a, str>>,
     pub(super) value: Option<Cow<'a, str>>,
-    /// The value where it is no text.
+    /// The value if it is not text.
     pub(super) json: Option<Json>,
     pub(super) parts: Vec<PartOut<'a>>,
-    /// Its place among responses that are told apart by their order.
+    /// Its position among responses that are distinguished by their order.
     pub(super) order: usize,
 }
 
-/// A part that stands alone is written in the usual order.
+/// Writes a part outside of a content in the usual order.
 impl Serialize for PartOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Ordered(self, Order::Usual).serialize(serializer)

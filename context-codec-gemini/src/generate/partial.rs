@@ -1,4 +1,4 @@
-//! Inputs of calls that come piece by piece, each with the path at which it belongs.
+//! Inputs of calls that arrive in pieces, each with the path at which it belongs.
 
 use context_core::Json;
 use indexmap::IndexMap;
@@ -7,14 +7,14 @@ use serde::{Serialize, Serializer};
 use super::form::PartialArg;
 use super::lift::json_of;
 
-/// How deep an input may be. Deeper ones are no inputs anybody can use.
+/// Maximum depth of an input. No tool can use deeper ones.
 const MAX_DEPTH: usize = 64;
 
-/// An input as far as it is known.
+/// The part of an input that was received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Input {
     root: Node,
-    /// Whether a piece did not fit: then the input is of no use.
+    /// Whether a piece did not fit. Then the input is unusable.
     broken: bool,
 }
 
@@ -56,7 +56,7 @@ impl Input {
         }
     }
 
-    /// The whole of it; nothing if it did not fit together.
+    /// Returns the whole input, or `None` if the pieces did not fit together.
     pub(super) fn finish(&self) -> Option<Json> {
         match (&self.root, self.broken) {
             (_, true) => None,
@@ -67,7 +67,7 @@ impl Input {
     }
 }
 
-/// The steps of a path such as `$.rows[0].name`.
+/// Returns the steps of a path such as `$.rows[0].name`.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
@@ -93,7 +93,8 @@ fn steps(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Where a path leads; nothing where something else is already, or where a list would have a gap.
+/// Returns the node that a path leads to; `None` if another kind of value is there, or a list would
+/// have a gap.
 fn place(root: &mut Node, steps: Vec<Step>) -> Option<&mut Node> {
     let mut node = root;
     for step in steps {

@@ -1,4 +1,4 @@
-//! Whole bodies, both directions.
+//! Whole bodies: lifting and lowering.
 
 use context_core::message::is_blank;
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ use super::{
 /// The name of an output schema that has none.
 const OUTPUT_NAME: &str = "response";
 
-/// Reads a body.
+/// Lifts a body.
 pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     if wire::kind(body) != "an object" {
         return Err(wire::wrong_type(body, "", "an object"));
@@ -58,7 +58,7 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     Ok(LiftedRequest::new(request, reader.diagnostics))
 }
 
-/// Reads everything of a body but its contents.
+/// Lifts everything of a body except its contents.
 fn envelope_of(
     mut map: Entries<'_>,
     diagnostics: &mut Vec<Diagnostic>,
@@ -105,7 +105,7 @@ fn envelope_of(
     Ok(request)
 }
 
-/// The functions of an entry of the list of tools, and what else is in it.
+/// Adds the functions of an entry of the list of tools, and its other keys as an opaque tool.
 fn tools(mut tool: Entries<'_>, index: usize, out: &mut Vec<Tool>) -> Result<(), WireError> {
     let functions = take(&mut tool, "functionDeclarations");
     if !tool.is_empty() || functions.is_none() {
@@ -152,7 +152,7 @@ fn no_parameters() -> Json {
     wire::object([("type", "object".into()), ("properties", empty())])
 }
 
-/// The choice of tools, and what it leaves of the configuration.
+/// Returns the tool choice, and the rest of the configuration.
 fn choice(config: &RawValue) -> Result<(Option<ToolChoice>, Option<Json>), WireError> {
     let mut config: Entries<'_> = wire::read(config.get(), "toolConfig")?;
     let Some(calling) = take(&mut config, "functionCallingConfig") else {
@@ -187,7 +187,7 @@ fn choice(config: &RawValue) -> Result<(Option<ToolChoice>, Option<Json>), WireE
     Ok((choice, (!left.is_empty()).then(|| wire::from_map(&left))))
 }
 
-/// Reads how the answer is made, and says what is left.
+/// Lifts the generation settings, and returns the rest of the configuration.
 fn generation(config: &RawValue, request: &mut ModelRequest) -> Result<Option<Json>, WireError> {
     let mut config: Entries<'_> = wire::read(config.get(), "generationConfig")?;
     if config.is_empty() {
@@ -197,7 +197,7 @@ fn generation(config: &RawValue, request: &mut ModelRequest) -> Result<Option<Js
     request.max_output_tokens = max.and_then(|max| max.get().parse().ok());
     let temperature = take(&mut config, "temperature");
     request.temperature = temperature.and_then(|temperature| temperature.get().parse().ok());
-    // What is no such number is kept as it is.
+    // Values that are not such numbers are kept unchanged.
     let odd = [
         ("maxOutputTokens", max.filter(|_| request.max_output_tokens.is_none())),
         ("temperature", temperature.filter(|_| request.temperature.is_none())),
@@ -268,11 +268,11 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     Ok(LoweredRequest::new(body, diagnostics))
 }
 
-/// The contents of messages for sending. Each is made when its turn comes, so that there is never
-/// more than one.
+/// The contents of messages for sending. Each is created when it is serialised, so there is never
+/// more than one in memory.
 struct Contents<'a> {
     normalized: &'a Normalized<'a>,
-    /// How many messages in front are the system's.
+    /// The number of system messages in front.
     leading: usize,
     signs: bool,
     writer: RefCell<Writer<'a>>,
@@ -299,7 +299,7 @@ impl Serialize for Contents<'_> {
     }
 }
 
-/// Signs the first call of a step, if nobody did.
+/// Signs the first call of a step, if it has no signature.
 fn sign(content: &mut ContentOut<'_>) {
     let call = content.parts.iter_mut().find(|part| matches!(part.kind, Kind::Call { .. }));
     if let Some(call) = call.filter(|call| call.signature.is_none()) {
@@ -307,14 +307,14 @@ fn sign(content: &mut ContentOut<'_>) {
     }
 }
 
-/// The generation of a model, from its name: `gemini-3-pro-preview` is of generation 3.
+/// Returns the generation of a model, from its name: `gemini-3-pro-preview` is of generation 3.
 fn generation_of(model: &str) -> Option<u32> {
     let (_, version) = model.split_once("gemini-")?;
     let digits = version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len());
     version[..digits].parse().ok()
 }
 
-/// Writes a body as its source had it.
+/// Writes a body in the form of its source.
 pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     let mut diagnostics = Vec::new();
     let sources = request.messages.iter().enumerate();
@@ -347,7 +347,8 @@ pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     LoweredRequest::new(plain(), diagnostics)
 }
 
-/// Whether two requests say the same but for their messages, as far as a body holds it.
+/// Returns whether two requests are equal apart from their messages, as far as a body holds their
+/// fields.
 fn same_envelope(a: &ModelRequest, b: &ModelRequest) -> bool {
     a.system == b.system && wire::same_settings(a, b, &[BODY_KEY, OPENAPI_KEY])
 }

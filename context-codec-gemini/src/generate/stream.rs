@@ -1,4 +1,4 @@
-//! Answers that come in events.
+//! Streamed answers.
 
 use context_core::Answer;
 use context_core::model::WireError;
@@ -7,8 +7,8 @@ use context_core::model::{AnswerDelta, AnswerStream};
 use super::answer;
 use super::assembly::Assembly;
 
-/// An answer of streamGenerateContent: the data of server-sent events, or the elements of the list
-/// it is without `alt=sse`, with or without the brackets and commas between them.
+/// An answer of streamGenerateContent: the data of server-sent events or, without `alt=sse`, the
+/// elements of a list, with or without the brackets and commas between them.
 #[derive(Debug, Default)]
 pub(super) struct GenerateStream {
     assembly: Assembly,

@@ -1,4 +1,4 @@
-//! Halves of what runs at the provider, left by an answer that broke off.
+//! Calls of the provider's own tools without their results, left by an answer that broke off.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use context_core::Part;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What runs at the provider and is not whole without its other half.
+/// A part that is incomplete without its other half.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ServerPart<'a> {
@@ -23,7 +23,7 @@ struct ServerId {
     id: Option<LossyText>,
 }
 
-/// Drops calls of the provider's own tools whose results did not come, and says how many.
+/// Drops calls of the provider's own tools that have no result, and returns how many.
 pub(super) fn drop_from(parts: &mut Vec<Part>) -> usize {
     let (mut code, mut calls) = (None, HashMap::new());
     let mut keep = vec![true; parts.len()];

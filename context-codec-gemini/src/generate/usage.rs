@@ -3,13 +3,13 @@
 use context_core::model::Usage;
 use serde::Deserialize;
 
-/// Counts of tokens as the provider has them.
+/// The provider's token counts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UsageForm {
     prompt_token_count: Option<u64>,
     cached_content_token_count: Option<u64>,
-    /// Called otherwise where the answer is spoken.
+    /// Spoken answers use another name.
     #[serde(alias = "responseTokenCount")]
     candidates_token_count: Option<u64>,
     thoughts_token_count: Option<u64>,
@@ -17,7 +17,7 @@ pub(super) struct UsageForm {
 }
 
 impl UsageForm {
-    /// Later events say it again, with more.
+    /// Replaces the counts: later events repeat them, with more tokens.
     pub(super) fn update(&mut self, later: Self) {
         let newer = |before: &mut Option<u64>, later: Option<u64>| *before = later.or(*before);
         newer(&mut self.prompt_token_count, later.prompt_token_count);
@@ -27,7 +27,7 @@ impl UsageForm {
         newer(&mut self.tool_use_prompt_token_count, later.tool_use_prompt_token_count);
     }
 
-    /// Counts of a part of the answer that others come behind.
+    /// Adds the counts of one part of an answer that has several.
     pub(super) fn add(&mut self, later: &Self) {
         let sum = |before: &mut Option<u64>, later: Option<u64>| {
             *before =

@@ -1,4 +1,4 @@
-//! Steps of an answer, and the parts they are.
+//! Steps of an answer, and their parts.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{ANNOTATIONS_KEY, PROVIDER};
 
-/// A step, or a piece of one. Which keys it has hangs on its type.
+/// A step, or a piece of one. Its keys depend on its type.
 #[derive(Deserialize)]
 pub(super) struct StepForm<'a> {
     #[serde(rename = "type")]
@@ -29,7 +29,7 @@ pub(super) struct StepForm<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// An item of what the model says.
+/// An item of the model's output.
 #[derive(Deserialize)]
 struct ItemForm<'a> {
     #[serde(rename = "type")]
@@ -42,18 +42,18 @@ struct ItemForm<'a> {
     mime_type: Option<LossyText>,
 }
 
-/// What the model says, and the annotations of each text by its position.
+/// The model's output, and the annotations of each text by its position.
 #[derive(Clone, Debug, Default)]
 struct Output {
     parts: Vec<Part>,
     annotations: BTreeMap<usize, Vec<Json>>,
 }
 
-/// A step as it grows.
+/// A step that is being received.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     kind: Kind,
-    /// Whether the provider said that it ends here.
+    /// Whether the provider ended the step.
     pub(super) is_over: bool,
 }
 
@@ -64,14 +64,14 @@ enum Kind {
         signature: Option<String>,
     },
     Output(Output),
-    /// Its input, and as what it was written in pieces.
+    /// The input, and its text if it arrived in pieces.
     Call {
         id: String,
         name: String,
         input: Json,
         written: String,
     },
-    /// Which call of the provider's own tools it is or answers, and its keys.
+    /// The keys of the step, and the call of the provider's own tools that it is or answers.
     Other {
         calls: Option<String>,
         answers: Option<String>,
@@ -80,7 +80,7 @@ enum Kind {
 }
 
 impl Step {
-    /// Begins a step with what is known of it.
+    /// Begins a step with its first keys.
     pub(super) fn begin(
         json: &str,
         path: &str,
@@ -173,7 +173,8 @@ impl Step {
         Ok(())
     }
 
-    /// The call of one of the provider's own tools that this is, and the one that it answers.
+    /// Returns the id of the call of the provider's own tools that this step is, and of the one
+    /// that it answers.
     pub(super) fn server_ids(&self) -> (Option<&str>, Option<&str>) {
         match &self.kind {
             Kind::Other { calls, answers, .. } => (calls.as_deref(), answers.as_deref()),
@@ -185,7 +186,7 @@ impl Step {
         matches!(self.kind, Kind::Call { .. })
     }
 
-    /// The parts of the step; nothing if it is not whole.
+    /// Returns the parts of the step, or `None` if it is not whole.
     pub(super) fn parts(&self) -> Option<Vec<Part>> {
         Some(match &self.kind {
             Kind::Thought { text, signature } => {
@@ -230,7 +231,7 @@ impl Output {
     }
 }
 
-/// Adds what the model says: to the text before, if it is text.
+/// Adds an item of the model's output: a text is appended to the text before.
 fn add_item(
     raw: &RawValue,
     path: &str,

@@ -1,4 +1,4 @@
-//! Answers that come in events. A whole answer is read as if its steps came one after the other.
+//! Streamed answers. A whole answer is read as if its steps arrived one after the other.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::steps::Step;
 use crate::generate::GenerateCodec;
 
-/// What is known of an interaction.
+/// The state of an interaction.
 #[derive(Debug, Default)]
 pub(super) struct InteractionStream {
     steps: BTreeMap<usize, Step>,
@@ -60,7 +60,7 @@ struct UsageForm {
 }
 
 impl InteractionStream {
-    /// Takes a whole answer.
+    /// Adds a whole answer.
     pub(super) fn whole(&mut self, body: &Json) -> Result<(), WireError> {
         if wire::kind(body) != "an object" {
             return Err(wire::wrong_type(body, "", "an object"));
@@ -72,8 +72,8 @@ impl InteractionStream {
 
     fn interaction(&mut self, json: &str, path: &str) -> Result<(), WireError> {
         let interaction: Interaction<'_> = wire::read(json, path)?;
-        // All is read before anything is changed. A stream has said the steps before; said again at
-        // its end, they are the same.
+        // Everything is read before anything changes. A stream has already sent the steps; repeated
+        // at its end, they are the same.
         let mut steps = Vec::new();
         for (i, step) in interaction.steps.into_iter().flatten().enumerate() {
             if !self.steps.contains_key(&i) {
@@ -130,7 +130,7 @@ impl InteractionStream {
         Ok(())
     }
 
-    /// The parts, and how many steps are left out because they are not whole.
+    /// Returns the parts, and how many steps are left out because they are not whole.
     fn parts(&self) -> (Vec<Part>, usize) {
         let answered: HashSet<&str> =
             self.steps.values().filter_map(|step| step.server_ids().1).collect();

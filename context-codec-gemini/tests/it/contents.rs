@@ -1,4 +1,4 @@
-//! One content at a time.
+//! Single contents.
 
 use context_codec_gemini::generate::{self, NO_ID, RESPONSE_KEY, SIGNATURE_KEY, SOURCE_KEY};
 use context_core::message::{MediaSource, OpaqueBlock, ToolInput};
@@ -97,7 +97,7 @@ fn results_say_what_they_said() {
         assert_eq!(result.metadata.get(RESPONSE_KEY).is_some(), is_marked, "{content}");
         assert_eq!(sent(&message), content);
     }
-    // What is said now counts, not how it stood.
+    // The current text counts, not its original form.
     let mut message = lift(&response(json!({"city": "Paris", "n": 1})));
     if let Part::ToolResult(result) = &mut message.parts[0] {
         result.output = vec![Part::text("[cut]")];

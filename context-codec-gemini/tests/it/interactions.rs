@@ -84,7 +84,7 @@ fn a_stream_ends_at_the_parts_of_the_whole_answer() {
     assert_eq!(call.input.as_written(), r#"{"a":1}"#);
     let usage = answer.usage.unwrap();
     assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (6, 4, 8, Some(3)));
-    // Opaque parts are the same values; a stream says their keys in another order.
+    // Opaque parts have the same values; a stream has their keys in another order.
     let values = |answer: &Answer| {
         let values = answer.message.parts.iter().map(|part| match part {
             Part::Opaque(block) => Err(value(&block.value)),
@@ -109,11 +109,11 @@ fn a_stream_that_breaks_off_leaves_what_is_whole() {
         let calls =
             answer.message.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count();
         assert_eq!(calls, usize::from(n == events.len() - 1), "{n}");
-        // A search without its result is not there.
+        // A search without its result is left out.
         let opaque =
             answer.message.parts.iter().filter(|part| matches!(part, Part::Opaque(_))).count();
         assert_eq!(opaque, if n > 8 { 2 } else { 0 }, "{n}");
-        // A thought without its signature is not there.
+        // A thought without its signature is left out.
         let thoughts =
             answer.message.parts.iter().filter(|part| matches!(part, Part::Reasoning(_))).count();
         assert_eq!(thoughts, usize::from(n > 3), "{n}");

@@ -1,4 +1,4 @@
-//! Tests of the codec through its public interface.
+//! Tests of the codec through its public API.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What holds for any input.
+//! Properties for any input.
 
 use context_codec_gemini::generate::{self, GenerateCodec};
 use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
@@ -34,7 +34,7 @@ fn any_object() -> impl Strategy<Value = Value> {
         .prop_map(|map| Value::Object(map.into_iter().collect()))
 }
 
-/// An object of some of these entries, and sometimes of one that nobody knows.
+/// Returns an object with some of these entries, and sometimes an unknown one.
 fn with(base: Value, extra: Vec<(String, Value)>) -> Value {
     let Value::Object(mut map) = base else { return base };
     map.extend(extra);
@@ -231,7 +231,7 @@ proptest! {
         match GenerateCodec.lower(&request) {
             Ok(lowered) => {
                 check_contents(&value(&lowered.body));
-                // What was sent is valid: nothing is left to repair.
+                // A sent body is valid: nothing is left to repair.
                 let again = GenerateCodec.lift(&lowered.body).unwrap().request;
                 prop_assert_eq!(value(&GenerateCodec.lower(&again).unwrap().body),
                     value(&lowered.body));

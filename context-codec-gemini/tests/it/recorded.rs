@@ -1,4 +1,4 @@
-//! Recorded conversations of another client, if they are there.
+//! Recorded conversations of another client, if they are present.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use crate::shared::{answered, check_contents, data, files, json, streamed, value};
 
-/// The recorded calls of this interface.
+/// Returns the recorded calls of this interface.
 fn calls() -> Vec<Exchange> {
     let folder = data("data/pydantic-ai-cassettes");
     folder.map(|folder| exchanges(&folder, "gemini")).unwrap_or_default()
 }
 
-/// Names the ways in which a sent body differs from the one it was read from.
+/// Names the differences between a sent body and its source.
 fn differences(sent: &Value, source: &Value) -> Vec<&'static str> {
     let mut names = Vec::new();
     let mut source = source.clone();
@@ -41,7 +41,7 @@ fn differences(sent: &Value, source: &Value) -> Vec<&'static str> {
     names
 }
 
-/// Spells the keys that are written again in camel case.
+/// Changes the keys that are written in camel case.
 fn camel(value: &mut Value) {
     let pairs = [
         ("inline_data", "inlineData"),
@@ -94,7 +94,7 @@ fn join(body: &mut Value) -> bool {
     contents.len() != before
 }
 
-/// Writes out the arguments of calls that have none.
+/// Adds the empty arguments of calls that have none.
 fn grow(body: &mut Value) -> bool {
     let mut found = false;
     for content in body["contents"].as_array_mut().unwrap() {
@@ -114,7 +114,7 @@ fn grow(body: &mut Value) -> bool {
 fn every_recorded_body_comes_back_and_what_is_sent_differs_in_named_ways() {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut bodies = 0;
-    // Set to a file's name to look at the bodies with another tool.
+    // Set to a file's name to inspect the bodies with another tool.
     let mut lines =
         std::env::var_os("CONTEXT_TEST_OUT").map(|path| fs::File::create(path).unwrap());
     for Exchange { name: file, request, .. } in calls() {
@@ -135,7 +135,7 @@ fn every_recorded_body_comes_back_and_what_is_sent_differs_in_named_ways() {
             let line = serde_json::json!({"provider": "google", "id": file, "body": sent_value});
             writeln!(lines, "{line}").unwrap();
         }
-        // What was sent is sent again as it is.
+        // A sent body that is lifted is sent again unchanged.
         let again = GenerateCodec.lift(&sent.body).unwrap();
         assert_eq!(value(&GenerateCodec.lower(&again.request).unwrap().body), sent_value, "{file}");
     }
@@ -182,7 +182,7 @@ fn recorded_answers_and_streams_of_another_client_decode() {
             GenerateCodec.lift_answer(&Json::from_text(text.trim()).unwrap()).unwrap()
         } else {
             let events: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-            // Cut off anywhere it is still an answer that can be sent.
+            // Cut off anywhere, it is still an answer that can be sent.
             for n in 0..events.len() {
                 let cut = streamed(&events[..n]);
                 assert!(!cut.complete, "{name}");
@@ -222,7 +222,7 @@ fn a_recorded_spoken_answer_decodes() {
         "El zorro marrón rápido salta sobre el perro perezoso."
     );
     assert_eq!(answer.message.parts.len(), 3);
-    // It was recorded without the end of the turn.
+    // The recording lacks the end of the turn.
     assert!(!answer.complete && answer.error.is_none());
     assert_eq!(answer.usage.map(|usage| (usage.input, usage.output)), Some((150, 150)));
 }

@@ -221,7 +221,7 @@ fn what_belongs_to_others_is_dropped_and_told() {
     );
     assert!(body.get("tools").is_none());
 
-    // A message of nothing but such parts is as if it were not there.
+    // A message of only such parts is left out.
     let foreign = ModelRequest::new([Message::new(Role::User, [foreign()])]);
     assert!(matches!(GenerateCodec.lower(&foreign), Err(WireError::NothingToSend)));
     assert!(matches!(GenerateCodec.lower(&ModelRequest::default()), Err(WireError::NothingToSend)));
@@ -383,7 +383,7 @@ fn bodies_come_back_and_changes_count() {
     assert_eq!((lifted.temperature, lifted.max_output_tokens), (Some(1.0), None));
     let source = GenerateCodec.lower_source(&lifted);
     assert_eq!((value(&source.body), source.diagnostics), (body.clone(), Vec::new()));
-    // Responses without ids belong to the calls of their name in order.
+    // Responses without ids belong to the calls of their name, in order.
     let (Part::ToolResult(first), Part::ToolCall(call)) =
         (&lifted.messages[2].parts[0], &lifted.messages[1].parts[0])
     else {

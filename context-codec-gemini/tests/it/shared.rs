@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Helpers of several tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) fn value(json: &Json) -> Value {
     json.parse().unwrap()
 }
 
-/// The parts of a recorded stream, as events.
+/// Returns the answer of recorded events.
 pub(crate) fn streamed(events: &[&str]) -> Answer {
     let mut stream = GenerateCodec.answer_stream();
     for event in events {
@@ -26,12 +26,12 @@ pub(crate) fn streamed(events: &[&str]) -> Answer {
     stream.finish()
 }
 
-/// A request that asks something and holds the answer.
+/// Returns a request that asks something and contains the answer.
 pub(crate) fn answered(answer: &Message) -> ModelRequest {
     ModelRequest::new([Message::from("question"), answer.clone()])
 }
 
-/// Complains about contents that the provider refuses.
+/// Panics for contents that the provider refuses.
 pub(crate) fn check_contents(body: &Value) {
     let contents = body["contents"].as_array().unwrap();
     let mut open = 0;
@@ -56,7 +56,7 @@ pub(crate) fn check_contents(body: &Value) {
     assert_eq!(contents.last().unwrap()["role"], "user", "{body}");
 }
 
-/// A folder or file of the test data; nothing, said plainly, if it is not there.
+/// Returns a folder or file of the test data. If it is missing, prints that and returns `None`.
 pub(crate) fn data(path: &str) -> Option<PathBuf> {
     let path = folder()?.join(path);
     if path.exists() {
@@ -66,7 +66,7 @@ pub(crate) fn data(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// The files below a folder, in order.
+/// Returns the files below a folder, in order.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! Answers in events.
+//! Streamed answers.
 
 use std::fs;
 
@@ -47,7 +47,7 @@ fn a_stream_ends_at_the_parts_of_the_whole_answer() {
     let answer = streamed(&events);
     assert_eq!(answer, GenerateCodec.lift_answer(&json(&whole)).unwrap());
     assert_eq!(answer.message.parts.len(), 5);
-    // The form of a list says the same.
+    // The list form gives the same answer.
     let list = format!("[{}]", events.join(","));
     assert_eq!(streamed(&[&list]), answer);
     let pieces: Vec<String> = events
@@ -106,7 +106,7 @@ fn input_in_pieces_is_put_together() {
     assert!(call.metadata.get(SIGNATURE_KEY).is_some());
     assert_eq!((call.id.as_str(), answer.diagnostics.len()), ("call_r_1", 0));
 
-    // Cut off before it ends, a call is none.
+    // A call that is cut off before its end is left out.
     let cut = streamed(&events[..4]);
     assert!(cut.message.parts.is_empty() && !cut.complete);
     assert_eq!(cut.diagnostics[0].code, DiagnosticCode::CutOff);
@@ -163,7 +163,8 @@ fn an_event_that_cannot_be_read_is_an_error_and_what_came_before_stands() {
     assert_eq!(stream.finish().message.plain_text(), "a");
 }
 
-/// An event was taken key by key until one could not be read; what stood before it stayed.
+/// Regression test: an event was applied key by key until one could not be read, and the keys
+/// before it stayed.
 #[test]
 fn an_event_that_cannot_be_read_changes_nothing() {
     let said = json!({"content": {"parts": [{"text": "b"}]}});
@@ -187,7 +188,7 @@ fn an_event_that_cannot_be_read_changes_nothing() {
         assert!(stream.push(&broken.to_string()).is_err(), "{broken}");
         assert_eq!(stream.answer(), before, "{broken}");
     }
-    // What comes behind the last event is not read at all, in a list too.
+    // Nothing after the last event is read, even in a list.
     let list = format!("[{},{{\"candidates\": 1}}]", last(&json!([{"text": "!"}])));
     assert_eq!(stream.push(&list).unwrap(), [AnswerDelta::Text("!".into())]);
     assert_eq!(stream.finish().message.plain_text(), "a!");

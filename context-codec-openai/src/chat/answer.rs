@@ -1,4 +1,4 @@
-//! Whole answers, and what whole and streamed answers have in common.
+//! Whole answers, and the parts that whole and streamed answers have in common.
 
 use context_codec_kit::wire::read_object;
 use context_core::base::{DiagnosticCode, Severity};
@@ -31,14 +31,14 @@ struct ChoiceIn<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// What an answer cost.
+/// The usage report of an answer.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct UsageIn {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptIn>,
     completion_tokens_details: Option<CompletionIn>,
-    /// What one compatible server calls its cached tokens.
+    /// The name of one compatible server for its cached tokens.
     prompt_cache_hit_tokens: Option<u64>,
 }
 
@@ -54,7 +54,8 @@ struct CompletionIn {
 }
 
 impl UsageIn {
-    /// With the cached tokens, which the provider counts as input, taken out of the input.
+    /// Converts the report. The provider counts cached tokens as input; they are subtracted from
+    /// the input.
     pub(super) fn usage(self) -> Usage {
         let prompt = self.prompt_tokens_details.unwrap_or_default();
         let mut usage = Usage::default();
@@ -107,13 +108,14 @@ pub(super) fn error(body: &str) -> ModelError {
     ChatCodec.lift_error(None, body)
 }
 
-/// What to say of answers beside the first.
+/// Returns the diagnostic for answers after the first.
 pub(super) fn several() -> Diagnostic {
     let said = "more than one answer: the first is taken";
     Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Warning, "choices", said)
 }
 
-/// Makes of what was read what may be sent back: nothing empty, and no call that was cut off.
+/// Removes everything from an answer that cannot be sent back: empty parts, and calls that were cut
+/// off.
 pub(super) fn settle(answer: &mut Answer, finish: Option<&str>) {
     answer.message.parts.retain(|part| match part {
         Part::Text(text) => !text.text.is_empty(),
@@ -130,7 +132,7 @@ pub(super) fn settle(answer: &mut Answer, finish: Option<&str>) {
         let free = call.metadata.get(TYPE).is_some();
         let blank = call.input.as_written().trim().is_empty();
         let whole = match &call.input {
-            // Whether free text is all there, nothing tells but what comes behind it.
+            // Free text has no end mark: it is whole if another part follows.
             _ if free => index <= last,
             ToolInput::Json(json) => json.as_str().starts_with('{'),
             ToolInput::Invalid(_) => false,
@@ -151,7 +153,8 @@ pub(super) fn settle(answer: &mut Answer, finish: Option<&str>) {
     answer.stop = finish.map(|finish| stop(finish, &answer.message));
 }
 
-/// Why it ended. A choice of a tool that leaves no other ends with `stop`, and so does a refusal.
+/// Returns why the answer ended. An answer whose tool choice left only one tool ends with `stop`,
+/// and so does a refusal.
 fn stop(finish: &str, message: &Message) -> StopReason {
     let any = |is: fn(&Part) -> bool| message.parts.iter().any(is);
     match finish {

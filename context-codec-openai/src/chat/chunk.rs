@@ -1,6 +1,6 @@
-//! An event as it is read. All that can fail is done here, before anything of an answer changes: an
-//! event counts as a whole or not at all. What it adds to an answer is not decided here but in
-//! `stream`.
+//! Reading of stream events. Everything that can fail is done here, before an answer changes, so an
+//! event counts as a whole or not at all. The module `stream` decides what an event adds to an
+//! answer.
 
 use std::borrow::Cow;
 
@@ -93,34 +93,34 @@ struct FunctionIn<'a> {
     input: Option<&'a RawValue>,
 }
 
-/// What an event says.
+/// The content of an event.
 pub(super) struct Chunk<'a> {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) usage: Option<UsageIn>,
     pub(super) choices: Vec<Choice<'a>>,
-    /// Whether there are answers beside the first.
+    /// Whether there are answers besides the first.
     pub(super) has_others: bool,
-    /// Whether it says that something is wrong.
+    /// Whether the event reports an error.
     pub(super) is_error: bool,
 }
 
-/// What an event says of the first answer.
+/// The event's content for the first answer.
 pub(super) struct Choice<'a> {
     pub(super) delta: Option<Delta<'a>>,
-    /// The message of a server that gives it in one.
+    /// The message of a server that sends it in one event.
     pub(super) whole: Option<(Message, Vec<Diagnostic>)>,
     pub(super) finish: Option<String>,
     pub(super) is_error: bool,
 }
 
-/// What is new.
+/// The new content of a message.
 pub(super) struct Delta<'a> {
     pub(super) thought: Option<Cow<'a, str>>,
-    /// Whether the thought stands under the newer of its keys.
+    /// Whether the thought is under the newer of its keys.
     pub(super) is_newer: bool,
     pub(super) texts: Vec<Cow<'a, str>>,
-    /// Whether there was content that is no text.
+    /// Whether there was content that is not text.
     pub(super) has_others: bool,
     pub(super) refusal: Option<Cow<'a, str>>,
     pub(super) audio: Option<AudioIn<'a>>,
@@ -129,7 +129,7 @@ pub(super) struct Delta<'a> {
     pub(super) legacy: Option<FunctionDelta<'a>>,
 }
 
-/// What is new of a call.
+/// The new content of a call.
 pub(super) struct CallDelta<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: Cow<'a, str>,
@@ -140,9 +140,9 @@ pub(super) struct CallDelta<'a> {
 #[derive(Default)]
 pub(super) struct FunctionDelta<'a> {
     pub(super) name: Option<Cow<'a, str>>,
-    /// More of the input.
+    /// The next piece of the input.
     pub(super) more: Option<Cow<'a, str>>,
-    /// Whether it goes on with the arguments of a call, even if it says a name.
+    /// Whether it continues the arguments of a call, even if it has a name.
     pub(super) goes_on: bool,
 }
 
@@ -226,7 +226,7 @@ impl<'a> FunctionIn<'a> {
         let name = self.name.map(|raw| text_at(raw, "tool_calls.function.name")).transpose()?;
         let more = self.arguments.or(self.input).map(|raw| match raw_text(raw) {
             Some(text) => Ok(text),
-            // Some servers write the object itself, which is whole then.
+            // Some servers write the object itself, which is then complete.
             None if raw.get().starts_with('{') => Ok(Cow::Borrowed(raw.get())),
             None => text_at(raw, "tool_calls.function.arguments"),
         });
@@ -237,7 +237,7 @@ impl<'a> FunctionIn<'a> {
     }
 }
 
-/// The texts of a content, and whether there is something else in it.
+/// Returns the texts of a content, and whether it has anything else.
 fn texts(content: &RawValue) -> Result<(Vec<Cow<'_, str>>, bool), WireError> {
     if !content.get().starts_with('[') {
         return Ok((vec![text_at(content, "content")?], false));

@@ -1,4 +1,4 @@
-//! Everything of a body but its messages, both directions.
+//! All of a body except its messages: lifting and lowering.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use serde_json::value::RawValue;
 use super::form::json;
 use super::{BODY_KEY, MAX_TOKENS_KEY, PROVIDER};
 
-/// Keys that mean nothing without another one, and are refused without it.
+/// Keys that mean nothing without tools, and are refused without them.
 const NEED_TOOLS: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
 
-/// Reads everything but messages. What no field of a request holds goes to its metadata.
+/// Lifts everything but messages. Keys that no field of a request holds go to its metadata.
 pub(super) fn lift(entries: &Entries<'_>) -> ModelRequest {
     let mut request = ModelRequest::default();
     let mut rest = Entries::new();
@@ -36,7 +36,8 @@ pub(super) fn lift(entries: &Entries<'_>) -> ModelRequest {
     request
 }
 
-/// Reads one key into its field; nothing if it has none, or says what the field cannot hold.
+/// Lifts one key into its field. Returns `None` if the key has no field, or its value does not fit
+/// the field.
 fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValue) -> Option<()> {
     let no_tools = all
         .get("tools")
@@ -74,7 +75,7 @@ fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValu
     Some(())
 }
 
-/// Whether two requests have the same envelope.
+/// Returns whether two requests have the same envelope.
 pub(super) fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
     a.model == b.model && a.stream == b.stream && same_settings(a, b, &[BODY_KEY, MAX_TOKENS_KEY])
 }
@@ -120,7 +121,7 @@ fn function(raw: &RawValue) -> Option<Tool> {
     let form: NamedIn<'_> = read_object(raw, "").ok()?;
     let schema = match form.parameters {
         Some(schema) => json(schema),
-        // A function that takes nothing may say so by saying nothing.
+        // A function without parameters may leave the key out.
         None => serde_json::json!({"type": "object", "properties": {}}).into(),
     };
     let mut tool = FunctionTool::new(raw_text(form.name?)?, schema);
@@ -154,7 +155,7 @@ fn output(raw: &RawValue) -> Option<OutputSchema> {
     Some(output)
 }
 
-/// The envelope as it is written.
+/// The envelope in written form.
 pub(super) struct Envelope<'a> {
     model: Option<&'a str>,
     tools: Vec<ToolForm<'a>>,
@@ -167,7 +168,7 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// With everything the request says.
+    /// Creates the envelope with everything in the request.
     pub(super) fn in_full(request: &'a ModelRequest) -> Self {
         Self::new(request, &request.tools, request.tool_choice.as_ref())
     }
@@ -191,7 +192,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// With what the provider takes.
+    /// Creates the envelope with everything that the provider accepts.
     pub(super) fn to_send(
         request: &'a ModelRequest,
         tools: &'a NormalizedTools<'_>,
@@ -223,7 +224,7 @@ impl<'a> Envelope<'a> {
         envelope
     }
 
-    /// Writes it, with the messages behind the model.
+    /// Writes the envelope, with the messages after the model.
     pub(super) fn serialize_with<S: Serializer>(
         &self,
         serializer: S,

@@ -1,5 +1,5 @@
-//! The wire form: what is read keeps its values where they stand, what is written borrows from the
-//! message.
+//! The wire form. Types that are read borrow the values from the source; types that are written
+//! borrow from the message.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::shared::{Address, PartOut};
 
-/// A message as it is read. Null is nothing; what has no field is found by comparing.
+/// A message that is read. Null counts as absent; keys without a field are found by comparing.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct MessageIn<'a> {
@@ -41,7 +41,7 @@ pub(super) struct MessageIn<'a> {
     pub(super) tool_call_ids: Option<&'a RawValue>,
 }
 
-/// A part of a content as it is read.
+/// A part of a content that is read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PartIn<'a> {
@@ -61,7 +61,7 @@ pub(super) struct PartIn<'a> {
     pub(super) prompt_cache_breakpoint: Option<&'a RawValue>,
 }
 
-/// What a part or a call of a known type has in it: the keys of all of them.
+/// The object inside a part or a call of a known type, with the keys of all those types.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InnerIn<'a> {
@@ -91,7 +91,7 @@ pub(super) struct InnerIn<'a> {
     pub(super) input: Option<&'a RawValue>,
 }
 
-/// A call as it is read.
+/// A call that is read.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CallIn<'a> {
@@ -105,7 +105,7 @@ pub(super) struct CallIn<'a> {
     pub(super) custom: Option<&'a RawValue>,
 }
 
-/// A message as it is written.
+/// A message that is written.
 #[derive(Default, Serialize)]
 pub(super) struct MessageForm<'a> {
     pub(super) role: &'static str,
@@ -140,12 +140,12 @@ pub(super) enum Content<'a> {
     Parts(Vec<PartForm<'a>>),
 }
 
-/// A part of a content as it is written.
+/// A part of a content that is written.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum PartForm<'a> {
     Known(KnownPart<'a>),
-    /// A part of a type that is not known here, as it was read.
+    /// A part of an unknown type, as it was read.
     Raw(&'a Json),
 }
 
@@ -207,7 +207,7 @@ pub(super) struct FileForm<'a> {
     pub(super) file_id: Option<&'a str>,
 }
 
-/// What an assistant said aloud.
+/// Sound that an assistant produced.
 #[derive(Serialize)]
 pub(super) struct SpokenForm<'a> {
     pub(super) id: Cow<'a, str>,
@@ -241,7 +241,7 @@ pub(super) struct CustomForm<'a> {
     pub(super) input: &'a str,
 }
 
-/// The text of a key, if there is one.
+/// Returns the text of a key, if it is present.
 pub(super) fn text<'a>(
     raw: Option<&'a RawValue>,
     key: &str,
@@ -249,7 +249,7 @@ pub(super) fn text<'a>(
     raw.map(|raw| read_text(raw, key)).transpose()
 }
 
-/// The text of a key that must be there.
+/// Returns the text of a required key.
 pub(super) fn need_text<'a>(
     raw: Option<&'a RawValue>,
     key: &str,

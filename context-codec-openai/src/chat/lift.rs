@@ -1,5 +1,5 @@
-//! From the wire to a message. Only reads; what is lost on the way is found by comparing, in
-//! `residual`.
+//! Lifting of messages. This module only reads; the module `residual` finds the lost values by
+//! comparing.
 
 use std::borrow::Cow;
 
@@ -16,15 +16,16 @@ use super::{
 };
 use crate::body::has_only;
 
-/// The roles of the form.
+/// The roles of the wire form.
 const ROLES: &str = "system, developer, user, assistant, tool, function";
 
-/// A message, without the difference to its source.
+/// Lifts a message without the difference to its source.
 pub(super) fn message(original: &RawValue) -> Result<Lifted, WireError> {
     compared(original).map(|(lifted, _)| lifted)
 }
 
-/// A message, and whether it is one of a few keys that certainly holds all of its source. Most are.
+/// Lifts a message, and returns whether it certainly holds all of its source, like most messages,
+/// which have few keys.
 pub(super) fn compared(original: &RawValue) -> Result<(Lifted, bool), WireError> {
     let form: MessageIn<'_> = read_object(original, "")?;
     let role = need_text(form.role, "role")?;
@@ -46,15 +47,15 @@ pub(super) fn compared(original: &RawValue) -> Result<(Lifted, bool), WireError>
         message.metadata.insert(NAME, &*name);
     }
     if message.is_placeholder() {
-        // Nothing was said, which is not the same as something that is still to be said.
+        // Marks a message that was empty, in contrast to one whose content is still to come.
         message.parts.push(Part::text(""));
     }
     let plain = is_plain(&form, reader.plain_calls, original);
     Ok((Lifted::new(message, reader.diagnostics), plain))
 }
 
-/// Whether a message has nothing but its role, a text and, from a tool, the id of the call or, from
-/// the assistant, calls: most have.
+/// Returns whether a message has only its role, a text and, from a tool, the id of the call or,
+/// from the assistant, calls. Most messages do.
 fn is_plain(form: &MessageIn<'_>, plain_calls: bool, original: &RawValue) -> bool {
     let MessageIn { role: Some(role), content: Some(content), tool_call_id, tool_calls, .. } = form
     else {
@@ -79,7 +80,7 @@ fn is_plain(form: &MessageIn<'_>, plain_calls: bool, original: &RawValue) -> boo
     whole && content.get().starts_with('"') && !original.get().contains("\\u")
 }
 
-/// Whether a call is one of a function, with nothing but its name and its input.
+/// Returns whether a call is one of a function, with only its name and its input.
 fn is_plain_call(raw: &RawValue, call: &CallIn<'_>, function: &InnerIn<'_>) -> bool {
     let CallIn { id: Some(id), kind: Some(kind), function: Some(object), .. } = call else {
         return false;
@@ -93,7 +94,7 @@ fn is_plain_call(raw: &RawValue, call: &CallIn<'_>, function: &InnerIn<'_>) -> b
         && has_only(raw, [("id", id), ("type", kind), ("function", object)])
 }
 
-/// The message of an answer, without its role if the server left it out. It may be without parts.
+/// Lifts the message of an answer. The server may leave its role out, and it may have no parts.
 pub(super) fn answer(original: &RawValue) -> Result<Lifted, WireError> {
     let form: MessageIn<'_> = read_object(original, "")?;
     let mut reader = Reader::default();
@@ -126,7 +127,7 @@ impl Reader {
             calls.as_ref().is_some_and(|calls| !calls.is_empty()) || form.function_call.is_some();
         let refusal = text(form.refusal, "refusal")?;
         match form.content.map(RawValue::get) {
-            // Providers write an empty text beside calls and mean none.
+            // Providers write an empty text besides calls where they mean no text.
             Some("\"\"") if called || refusal.is_some() => {}
             _ => parts.extend(self.content(form.content)?),
         }
@@ -240,7 +241,7 @@ impl Reader {
     }
 }
 
-/// The object of a key that must be there.
+/// Returns the object of a required key.
 fn inner<'a>(raw: Option<&'a RawValue>, key: &str) -> Result<InnerIn<'a>, WireError> {
     read_object(raw.ok_or_else(|| WireError::Missing { path: key.to_owned() })?, key)
 }
@@ -255,7 +256,7 @@ fn metadata_of(part: &mut Part) -> Option<&mut Metadata> {
     }
 }
 
-/// What a server shows of the model's thoughts: under the one key or, newer, the other.
+/// Returns the model's thought: under the one key or, in newer servers, the other.
 fn thought(form: &MessageIn<'_>) -> Result<Option<Part>, WireError> {
     if let Some(text) =
         text(form.reasoning_content, "reasoning_content")?.filter(|text| !text.is_empty())
@@ -267,7 +268,7 @@ fn thought(form: &MessageIn<'_>) -> Result<Option<Part>, WireError> {
     Ok(text.map(|text| reasoning(text.into_owned(), true)))
 }
 
-/// A thought; `newer` if it was written under the newer key.
+/// Creates a thought. `newer`: it was written under the newer key.
 pub(super) fn reasoning(text: String, newer: bool) -> Part {
     let metadata =
         if newer { Metadata::default().with(REASONING, "reasoning") } else { Metadata::default() };
@@ -283,7 +284,8 @@ fn spoken_aloud(audio: &RawValue) -> Result<Part, WireError> {
     media::spoken(&audio).map(Part::Audio).map_err(|error| error.within("audio"))
 }
 
-/// A legacy call and its answer name each other by the function alone.
+/// Returns the id of a legacy call and its answer, which refer to each other by the function's name
+/// only.
 pub(super) fn legacy_id(name: &str) -> String {
     format!("function_{name}")
 }
@@ -293,7 +295,7 @@ pub(super) fn legacy_call(name: String, input: ToolInput) -> Part {
     Part::ToolCall(ToolCall { id, name, input, metadata })
 }
 
-/// The exact text of the arguments. Some programs write the object itself.
+/// Returns the exact text of the arguments. Some programs write the object itself.
 fn input(arguments: Option<&RawValue>, path: &str) -> Result<ToolInput, WireError> {
     let Some(raw) = arguments else { return Ok(ToolInput::Invalid(String::new())) };
     match raw_text(raw) {
@@ -303,7 +305,7 @@ fn input(arguments: Option<&RawValue>, path: &str) -> Result<ToolInput, WireErro
     }
 }
 
-/// A call, and whether it is a plain one.
+/// Lifts a call, and returns whether it is plain.
 fn tool_call(raw: &RawValue) -> Result<(Part, bool), WireError> {
     let call: CallIn<'_> = read_object(raw, "")?;
     let custom = call.kind.and_then(raw_text).as_deref() == Some("custom");
@@ -316,12 +318,12 @@ fn tool_call(raw: &RawValue) -> Result<(Part, bool), WireError> {
     } else {
         input(object.arguments, "function.arguments")
     }?;
-    // Some servers give none.
+    // Some servers give no id.
     let id = text(call.id, "id")?.unwrap_or_default().into_owned();
     Ok((called(id, name, input, custom), plain))
 }
 
-/// A call; `custom` if its input is free text.
+/// Creates a call. `custom`: its input is free text.
 pub(super) fn called(id: String, name: String, input: ToolInput, custom: bool) -> Part {
     let metadata =
         if custom { Metadata::default().with(TYPE, "custom") } else { Metadata::default() };

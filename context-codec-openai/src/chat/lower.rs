@@ -1,4 +1,4 @@
-//! From a message to the wire. Never fails: what the form cannot hold is left out, with a
+//! Lowering of messages. Never fails: content that the form cannot hold is left out, with a
 //! diagnostic.
 
 use context_core::message::is_blank;
@@ -17,24 +17,24 @@ use super::{
 };
 use crate::shared::{PartOut, say_error, say_lost};
 
-/// For whom a message is written.
+/// The target of a written message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// For the provider: current keys only.
     Send,
-    /// For where it came from: legacy calls, names of tools and reasoning as well.
+    /// For the source: legacy calls, names of tools and reasoning as well.
     Source {
         /// Whether a single text is written as a list of parts.
         as_parts: bool,
     },
 }
 
-/// Writes messages, one behind the other.
+/// Writes messages in order.
 pub(super) struct Writer<'a> {
     mode: Mode,
-    /// Where the message that is written stands, if it is one of a list.
+    /// The position of the current message, if it is one of a list.
     position: Option<usize>,
-    /// Media of results that no other message has come after yet.
+    /// Media of results, to be written before the next message that is not a result.
     shown: Vec<Shown<'a>>,
     pub(super) written: Vec<MessageForm<'a>>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -51,14 +51,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the message that stands at a position of a list.
+    /// Writes the message at a position of a list.
     pub(super) fn message_at(&mut self, position: usize, message: &'a Message) {
         self.position = Some(position);
         self.message(message);
     }
 
     pub(super) fn message(&mut self, message: &'a Message) {
-        // Results first: they answer what came before this message.
+        // Results first: they answer calls before this message.
         if message.role == Role::Tool
             || message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)))
         {
@@ -102,13 +102,13 @@ impl<'a> Writer<'a> {
         self.written.push(MessageForm { role, content, ..MessageForm::default() });
     }
 
-    /// Writes what is still to be shown. The list ends here.
+    /// Writes the media that are still pending, at the end of the list.
     pub(super) fn end(&mut self) {
         self.show();
     }
 
-    /// Shows the media of results: behind all results of the turn, for nothing may stand between
-    /// them.
+    /// Writes the media of results after all results of the turn: no message may stand between
+    /// results.
     fn show(&mut self) {
         if !self.shown.is_empty() {
             let content = Some(Content::Parts(results::content(std::mem::take(&mut self.shown))));
@@ -138,7 +138,7 @@ impl<'a> Writer<'a> {
         self.mode == Mode::Source { as_parts: true }
     }
 
-    /// A message of a role that has content and nothing else.
+    /// Writes a message of a role that has content and nothing else.
     fn spoken(&mut self, message: &'a Message, role: &'static str) -> Option<MessageForm<'a>> {
         if let Some(content) = self.one_text(&message.parts) {
             let (name, content) = (self.name(message), Some(content));
@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
         Some(MessageForm { role, name: self.name(message), content, ..MessageForm::default() })
     }
 
-    /// The name of a participant, if it is one the provider takes.
+    /// Returns the name of a participant, if the provider accepts it.
     fn name(&mut self, message: &'a Message) -> Option<Cow<'a, str>> {
         let name = message.metadata.get(NAME)?.to_text()?;
         let allowed = |c: char| !c.is_whitespace() && !matches!(c, '<' | '|' | '\\' | '/' | '>');
@@ -189,8 +189,8 @@ impl<'a> Writer<'a> {
         }
         let mut parts = Vec::new();
         let place = Place::of("assistant", self.for_source());
-        // There is one key. It is read behind the content, so the last one stands there, and others
-        // in their places.
+        // There is only one `refusal` key. It is read after the content, so the last refusal is
+        // written there, and others stay in their places.
         let refuses =
             |part: &Part| matches!(part, Part::Text(text) if is_marked(&text.metadata, REFUSAL));
         let last_refusal = message.parts.iter().rposition(refuses).filter(|_| !self.as_parts());
@@ -224,7 +224,7 @@ impl<'a> Writer<'a> {
             return None;
         }
         out.content = match parts.is_empty() {
-            // Some servers take no null; nothing needs a content beside calls.
+            // Some servers refuse null; no server needs a content besides calls.
             true if calls && !self.for_source() => None,
             true if acts => Some(Content::Null),
             _ => Some(self.content(parts)),
@@ -240,7 +240,7 @@ impl<'a> Writer<'a> {
             let custom = Some(CustomForm { name: &call.name, input: written });
             return CallForm { id: &call.id, kind: "custom", function: None, custom };
         }
-        // Servers that read the arguments refuse none at all.
+        // Servers that parse the arguments refuse empty text.
         let arguments =
             if self.for_source() || !written.trim().is_empty() { written } else { "{}" };
         let function = Some(FunctionForm { name: &call.name, arguments });
@@ -257,7 +257,7 @@ impl<'a> Writer<'a> {
                     Some(form) => media.push((kind, form)),
                     None => lost.push(part),
                 },
-                // What a tool answers as data, a model reads as text.
+                // A tool's data is text to the model.
                 (Part::Data(data), _) => parts.push(PartForm::of_text(data.value.as_str().into())),
                 (Part::Text(text), _)
                     if sends && result.output.len() > 1 && is_blank(&text.text) => {}
@@ -291,7 +291,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// The content of what is nothing but a text. Most is.
+    /// Returns the content of a list that is a single text. Most are.
     fn one_text(&self, parts: &'a [Part]) -> Option<Content<'a>> {
         match parts {
             [Part::Text(text)] if text.metadata.is_empty() && !self.as_parts() => {
@@ -301,7 +301,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// One text is a text, everything else a list.
+    /// Returns the content: a text if there is only one, otherwise a list.
     fn content(&self, mut parts: Vec<PartForm<'a>>) -> Content<'a> {
         let single = match parts.as_mut_slice() {
             [] => Some(Cow::Borrowed("")),
@@ -366,7 +366,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Whether a part has a place in a message of this role that is sent.
+/// Returns whether a sent message of this role can hold a part.
 pub(super) fn carries(role: Role, part: &Part) -> bool {
     match part {
         Part::Text(_) | Part::ToolResult(_) => true,
@@ -380,7 +380,7 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
     }
 }
 
-/// Media that are shown, or why they are not.
+/// Returns the media part, or the reason why it is not sent.
 fn media_part<'a>(
     form: Result<KnownPart<'a>, MediaFault>,
 ) -> (Option<KnownPart<'a>>, &'static str) {
@@ -397,7 +397,7 @@ fn known(part: PartForm<'_>) -> Option<KnownPart<'_>> {
     }
 }
 
-/// The end of a cache entry that was read with a part.
+/// Returns the cache breakpoint that was read with a part.
 fn mark(part: &Part) -> Option<&Json> {
     match part {
         Part::Text(text) => text.metadata.get(BREAKPOINT),
@@ -408,7 +408,7 @@ fn mark(part: &Part) -> Option<&Json> {
     }
 }
 
-/// The word for the system, as it was read.
+/// Returns the name of the system role, as it was read.
 fn system_role(metadata: &Metadata) -> &'static str {
     match metadata.get(ROLE).map(Json::as_str) {
         Some("\"developer\"") => "developer",

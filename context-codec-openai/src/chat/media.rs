@@ -1,4 +1,4 @@
-//! Pictures, sound and documents, both directions.
+//! Images, sound and documents: lifting and lowering.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::form::{AudioForm, FileForm, ImageForm, InnerIn, SpokenForm, json, nee
 use super::{AUDIO, DETAIL, REFERENCE, TRANSCRIPT};
 use crate::shared::{self, at_address, bytes, media};
 
-/// Reads a picture.
+/// Lifts an image.
 pub(super) fn image(image: &InnerIn<'_>) -> Result<Media, WireError> {
     let mut media = at_address(need_text(image.url, "url")?);
     if let Some(detail) = text(image.detail, "detail")? {
@@ -21,22 +21,22 @@ pub(super) fn image(image: &InnerIn<'_>) -> Result<Media, WireError> {
     Ok(media)
 }
 
-/// Reads sound that is shown to a model.
+/// Lifts sound that is input to a model.
 pub(super) fn sound(audio: &InnerIn<'_>) -> Result<Media, WireError> {
     let format = need_text(audio.format, "format")?;
     let data = MediaSource::Base64(need_text(audio.data, "data")?.into_owned());
     Ok(Media { media_type: Some(format!("audio/{format}")), ..media(data) })
 }
 
-/// Reads what a model said aloud.
+/// Lifts sound that a model produced.
 pub(super) fn spoken(audio: &InnerIn<'_>) -> Result<Media, WireError> {
     let (id, data) = (need_text(audio.id, "id")?, text(audio.data, "data")?);
     let transcript = audio.transcript.map(json);
     Ok(said_aloud(id.into_owned(), data.map(Cow::into_owned), transcript))
 }
 
-/// What a model said aloud: its bytes if they are there, and the name under which the provider
-/// keeps them.
+/// Creates the media of sound that a model produced: its bytes if they are present, and the
+/// provider's id for it.
 pub(super) fn said_aloud(id: String, data: Option<String>, transcript: Option<Json>) -> Media {
     let mut media = match data {
         Some(data) => {
@@ -54,7 +54,7 @@ pub(super) fn said_aloud(id: String, data: Option<String>, transcript: Option<Js
     media
 }
 
-/// Reads a document, if it says where its bytes are in a way we know.
+/// Lifts a document, if its source is of a known kind.
 pub(super) fn document(file: &InnerIn<'_>) -> Result<Option<Media>, WireError> {
     let media = match (text(file.file_data, "file_data")?, text(file.file_id, "file_id")?) {
         (Some(data), _) => bytes(data),
@@ -68,17 +68,18 @@ pub(super) fn document(file: &InnerIn<'_>) -> Result<Option<Media>, WireError> {
     Ok(Some(Media { name, ..media }))
 }
 
-/// Whether a name of a file or a sound is one that this provider gave.
+/// Returns whether an id of a file or a sound is one that this provider assigned.
 fn is_ours(media: &Media, id: &str) -> bool {
     is_file_id(id) && (media.metadata.get(REFERENCE) == Some(&truth()) || id.starts_with("file-"))
 }
 
-/// Writes a picture.
+/// Lowers an image.
 pub(super) fn image_form(image: &Media, for_source: bool) -> Result<ImageForm<'_>, MediaFault> {
     Ok(ImageForm { url: shared::image(image, for_source)?, detail: image.metadata.get(DETAIL) })
 }
 
-/// Writes sound to be shown to a model. What is sent must be of one of the two formats there are.
+/// Lowers sound that is input to a model. When sent, it must be of one of the two formats that
+/// exist.
 pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_>, MediaFault> {
     let (media_type, data) = match &audio.source {
         MediaSource::Base64(data) if for_source => (audio.media_type.as_deref(), data.as_str()),
@@ -97,7 +98,7 @@ pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_
     Ok(AudioForm { data, format })
 }
 
-/// Writes what a model said aloud, if this provider keeps it.
+/// Lowers sound that a model produced, if this provider stores it.
 pub(super) fn spoken_form(audio: &Media, for_source: bool) -> Option<SpokenForm<'_>> {
     let (id, data) = match &audio.source {
         MediaSource::Reference(id) if for_source || is_ours(audio, id) => {
@@ -112,7 +113,7 @@ pub(super) fn spoken_form(audio: &Media, for_source: bool) -> Option<SpokenForm<
     Some(SpokenForm { id, data: data.filter(|_| for_source), transcript })
 }
 
-/// Writes a document. Bytes that are sent need a file name.
+/// Lowers a document. Bytes that are sent need a file name.
 pub(super) fn file_form(file: &Media, for_source: bool) -> Result<FileForm<'_>, MediaFault> {
     let name = file.name.as_deref();
     if let MediaSource::Reference(id) = &file.source {

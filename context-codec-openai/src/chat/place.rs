@@ -1,15 +1,15 @@
-//! What may stand where.
+//! The kinds of parts that each role accepts.
 
-/// Where a part stands.
+/// The place of a part.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
-    /// With the user: everything is taken.
+    /// A user message: all parts are accepted.
     User,
-    /// With the assistant: texts and refusals.
+    /// An assistant message: texts and refusals.
     Assistant,
-    /// With the system or a tool: texts.
+    /// A system or tool message: texts.
     Texts,
-    /// In the source form: whatever was there.
+    /// The source form: any part.
     Source,
 }
 

@@ -1,4 +1,4 @@
-//! Whole bodies, both directions.
+//! Whole bodies: lifting and lowering.
 
 use std::cell::{Cell, RefCell};
 
@@ -18,8 +18,8 @@ use super::lower::{self, Mode, Writer};
 use super::{BREAKPOINT, PROVIDER, ROLE, SOURCE_KEY, residual};
 use crate::body::{self, BodyIn};
 
-/// What the provider demands of a history. Ids longer than 40 characters are refused by a part of
-/// its servers, longer than 64 by all.
+/// The provider's rules for a history. Some of its servers refuse ids longer than 40 characters,
+/// all refuse ids longer than 64.
 pub(super) const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.max_id_len = 40;
@@ -58,7 +58,7 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     Ok(LiftedRequest::new(request, diagnostics))
 }
 
-/// A body value by value, in order to say what is wrong.
+/// Reads a body value by value, in order to report what is wrong.
 fn step_by_step(body: &Json) -> Result<(Entries<'_>, Vec<&RawValue>), WireError> {
     let mut entries: Entries<'_> = read_object(body.as_raw(), "body")?;
     let messages = entries.shift_remove("messages").filter(|messages| messages.get() != "null");
@@ -86,11 +86,12 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     Ok(LoweredRequest::new(body, diagnostics))
 }
 
-/// The messages of a body. Each is made and written at once: none waits for the others.
+/// The messages of a body. Each message is lowered and serialised at once, without collecting the
+/// others.
 struct Messages<'a> {
     writer: RefCell<Writer<'a>>,
     normalized: &'a Normalized<'a>,
-    /// How many messages were written behind the system prompt.
+    /// The number of messages written after the system prompt.
     count: Cell<usize>,
 }
 
@@ -137,7 +138,7 @@ pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     LoweredRequest::new(Json::from_serialize(&entries).expect("text keys"), diagnostics)
 }
 
-/// Everything but the messages, as the source had it.
+/// Writes everything but the messages, in the form of the source.
 fn source_envelope(request: &ModelRequest, diagnostics: &mut Vec<Diagnostic>) -> Json {
     let plain = plain_envelope(request);
     let Some(patch) = request.metadata.get(SOURCE_KEY) else { return plain };
@@ -157,7 +158,7 @@ fn plain_envelope(request: &ModelRequest) -> Json {
     Json::from_serialize(&body).expect("text keys and valid raw values")
 }
 
-/// The system prompt in a message, if it is nothing but that.
+/// Returns the system prompt of a message that is nothing but a system prompt.
 fn hoisted(message: &Message) -> Option<Vec<Text>> {
     if message.role != Role::System || message.metadata.iter().any(|(key, _)| key != ROLE) {
         return None;
@@ -178,7 +179,7 @@ fn hoisted(message: &Message) -> Option<Vec<Text>> {
     message.parts.iter().map(text).collect()
 }
 
-/// A body: its envelope and, unless only that is asked for, its messages.
+/// A body: its envelope and, unless only the envelope is asked for, its messages.
 struct Body<'a> {
     envelope: &'a Envelope<'a>,
     messages: Option<&'a Messages<'a>>,

@@ -1,5 +1,5 @@
-//! What the plain form of a message does not say of its source: found by comparing, applied on the
-//! way back.
+//! The difference between the plain form of a message and its source: computed by comparing,
+//! applied by `lower_source`.
 
 use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{Lifted, Lowered, null, object, outdated, says_the_same, truth};
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::lower::{Mode, Writer};
 use super::{SOURCE_KEY, lift};
 
-/// Reads a message, and keeps with it what it cannot hold.
+/// Lifts a message, and keeps in its metadata the values that it cannot hold.
 pub(super) fn lifted(original: &RawValue) -> Result<Lifted, WireError> {
     let (mut lifted, plain) = lift::compared(original)?;
     if !plain && let Some(residual) = between(&lifted.message, original) {
@@ -20,7 +20,7 @@ pub(super) fn lifted(original: &RawValue) -> Result<Lifted, WireError> {
     Ok(lifted)
 }
 
-/// The difference between a message's plain form and its source, if there is one.
+/// Returns the difference between a message's plain form and its source, if there is one.
 fn between(message: &Message, original: &RawValue) -> Option<Json> {
     let mut writer = Writer::new(Mode::Source { as_parts: false });
     writer.message(message);
@@ -31,7 +31,8 @@ fn between(message: &Message, original: &RawValue) -> Option<Json> {
     }
     let plain = written(message, false);
     let plain = JsonPatch::between_raw(plain.as_raw(), original)?;
-    // A list of one text is so common that it is worth a word instead of a second copy of the text.
+    // A list of one text is so common that it gets a flag of its own instead of a second copy of
+    // the text.
     Some(match JsonPatch::between_raw(written(message, true).as_raw(), original) {
         None => object([("parts", truth())]),
         Some(patch) if patch.as_json().as_str().len() < plain.as_json().as_str().len() => {
@@ -41,7 +42,7 @@ fn between(message: &Message, original: &RawValue) -> Option<Json> {
     })
 }
 
-/// The source form; the plain one if the message no longer fits its source.
+/// Writes the source form, or the plain form if the message no longer fits its source.
 pub(super) fn restore(message: &Message) -> Lowered {
     let Some(residual) = message.metadata.get(SOURCE_KEY) else {
         return plain(message, false);
@@ -61,7 +62,7 @@ fn plain(message: &Message, as_parts: bool) -> Lowered {
     written_by(Writer::new(Mode::Source { as_parts }), message)
 }
 
-/// Everything a writer makes of one message.
+/// Returns all messages that a writer makes of one message.
 pub(super) fn written_by<'a>(mut writer: Writer<'a>, message: &'a Message) -> Lowered {
     writer.message(message);
     writer.end();
@@ -69,7 +70,7 @@ pub(super) fn written_by<'a>(mut writer: Writer<'a>, message: &'a Message) -> Lo
     Lowered::new(writer.written.iter().map(form).collect(), writer.diagnostics)
 }
 
-/// The one message object of a lifted message; null if no part of it has a form.
+/// Returns the one message object of a lifted message; null if no part of it has a form.
 fn written(message: &Message, as_parts: bool) -> Json {
     let mut messages = plain(message, as_parts).messages;
     messages.pop().filter(|_| messages.is_empty()).unwrap_or_else(null)

@@ -1,4 +1,4 @@
-//! What the form has no place for in results: media. They are shown by a message of the user behind
+//! Media of results, which the form cannot hold in results. A user message after the results shows
 //! them.
 
 use context_codec_kit::wire::counted_media;
@@ -8,13 +8,13 @@ use context_core::model::MediaKind;
 use super::form::PartForm;
 use crate::shared::{PartOut, say_more};
 
-/// Media of a result, to be shown by a message of the user behind the results.
+/// Media of a result, shown by a user message after the results.
 pub(super) struct Shown<'a> {
     intro: String,
     media: Vec<PartForm<'a>>,
 }
 
-/// The media of a result and the words in front of them.
+/// Returns the media of a result with the text in front of them.
 pub(super) fn shown<'a>(
     result: &'a ToolResult,
     media: Vec<(MediaKind, PartForm<'a>)>,
@@ -27,7 +27,7 @@ pub(super) fn shown<'a>(
     Shown { intro, media: media.into_iter().map(|(_, form)| form).collect() }
 }
 
-/// The content of the message that shows the media of a turn.
+/// Returns the content of the message that shows the media of a turn.
 pub(super) fn content(shown: Vec<Shown<'_>>) -> Vec<PartForm<'_>> {
     shown
         .into_iter()
@@ -35,7 +35,7 @@ pub(super) fn content(shown: Vec<Shown<'_>>) -> Vec<PartForm<'_>> {
         .collect()
 }
 
-/// Says in the result that media follow.
+/// Adds a line to the result that says that media follow.
 pub(super) fn announce(parts: &mut Vec<PartForm<'_>>, media: &[(MediaKind, PartForm<'_>)]) {
     let kinds: Vec<_> = media.iter().map(|(kind, _)| *kind).collect();
     let follow = if kinds.len() == 1 { "follows" } else { "follow" };

@@ -1,4 +1,4 @@
-//! Answers that come in events.
+//! Streamed answers.
 
 use context_codec_kit::wire::raw_text;
 use context_core::base::{DiagnosticCode, Severity};
@@ -12,7 +12,7 @@ use super::answer::{self, UsageIn};
 use super::chunk::{AudioIn, CallDelta, Chunk, Delta, FunctionDelta};
 use super::{ANNOTATIONS, lift, media};
 
-/// A call that is being written.
+/// A call that is being received.
 #[derive(Clone, Debug, Default)]
 struct Call {
     index: Option<u64>,
@@ -23,7 +23,7 @@ struct Call {
     shown: bool,
 }
 
-/// What a model says aloud.
+/// Sound that is being received.
 #[derive(Clone, Debug, Default)]
 struct Aloud {
     id: String,
@@ -31,7 +31,7 @@ struct Aloud {
     transcript: Option<String>,
 }
 
-/// An answer in events.
+/// A streamed answer.
 #[derive(Debug, Default)]
 pub(super) struct ChatStream {
     id: Option<String>,
@@ -44,12 +44,12 @@ pub(super) struct ChatStream {
     annotations: Vec<Json>,
     calls: Vec<Call>,
     legacy: Option<Call>,
-    /// The message of a server that gives it in one.
+    /// The message of a server that sends it in one event.
     whole: Option<Message>,
     finish: Option<String>,
     usage: Option<UsageIn>,
     error: Option<ModelError>,
-    /// Whether nothing that comes now belongs to the answer.
+    /// Whether the answer has ended; later events do not belong to it.
     ended: bool,
     diagnostics: Vec<Diagnostic>,
 }
@@ -68,7 +68,7 @@ impl AnswerStream for ChatStream {
         let mut deltas = Vec::new();
         self.id = self.id.take().or(chunk.id);
         self.model = self.model.take().or(chunk.model);
-        // Some servers count up: the last one counts.
+        // Some servers report running totals: the last report counts.
         self.usage = chunk.usage.or(self.usage);
         if chunk.has_others {
             self.note(answer::several());
@@ -119,7 +119,7 @@ impl ChatStream {
         self.ended = true;
     }
 
-    /// Says something once.
+    /// Adds a diagnostic unless it is already present.
     fn note(&mut self, diagnostic: Diagnostic) {
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
@@ -212,7 +212,7 @@ impl ChatStream {
         extend(call, Some(&id), function, deltas);
     }
 
-    /// The call that a delta goes on with; nothing if it begins one.
+    /// Returns the index of the call that a delta continues, or `None` if it begins one.
     fn open(&self, index: Option<u64>, id: &str, function: &FunctionDelta<'_>) -> Option<usize> {
         let at = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index)?,
@@ -220,7 +220,7 @@ impl ChatStream {
             None => return self.calls.iter().rposition(|call| call.id == id),
         };
         let call = &self.calls[at];
-        // Servers that give whole calls at once may give all of them the same index.
+        // Servers that send whole calls at once may give all of them the same index.
         let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
         let named = function.name.as_ref().is_some_and(|name| !name.is_empty());
         let again = named && id.is_empty() && is_whole(&call.input) && !function.goes_on;
@@ -260,7 +260,7 @@ impl ChatStream {
     }
 }
 
-/// Adds to a call what a delta says. Ids and names that are said again are the same ones.
+/// Adds a delta to a call. A repeated id or name is that of the same call.
 fn extend(
     call: &mut Call,
     id: Option<&str>,
@@ -282,7 +282,7 @@ fn extend(
         deltas.push(AnswerDelta::ToolCall { id, name: call.name.clone() });
     }
     let Some(more) = function.more else { return };
-    // A server that sends a whole call a second time means the same one.
+    // A server that sends a whole call a second time means the same call.
     if more.is_empty() || (more.len() > 1 && call.input == more && is_whole(&more)) {
         return;
     }
@@ -290,14 +290,14 @@ fn extend(
     deltas.push(AnswerDelta::ToolInput(more.into_owned()));
 }
 
-/// Whether a text is one whole object.
+/// Returns whether a text is one whole object.
 fn is_whole(text: &str) -> bool {
     text.starts_with('{')
         && text.trim_end().ends_with('}')
         && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
-/// Sound needs the name under which the provider keeps it.
+/// Returns the received sound. It needs the provider's id.
 fn spoken(audio: &Aloud) -> Option<Media> {
     let transcript = audio.transcript.as_deref().map(Json::from);
     (!audio.id.is_empty())

@@ -15,7 +15,7 @@ use super::form::{At, Item, Raw, list, object, peek, text};
 use super::keys::REFUSAL;
 use super::lift::Lift;
 
-/// A response.
+/// A response that is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Body<'a> {
@@ -36,7 +36,7 @@ pub(super) struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// The id and the model.
+    /// Returns the id and the model.
     pub(super) fn names(&self) -> (Option<String>, Option<String>) {
         let owned = |raw: Raw<'_>| raw.and_then(peek).map(Cow::into_owned);
         (owned(self.id), owned(self.model))
@@ -72,7 +72,7 @@ struct Incomplete<'a> {
     reason: Raw<'a>,
 }
 
-/// Reads a whole answer. `error` makes an error of what stands in place of an answer.
+/// Lifts a whole answer. `error` classifies a body that stands in place of an answer.
 pub(super) fn lift(body: &Json, error: impl Fn(&str) -> ModelError) -> Result<Answer, WireError> {
     if wire::kind(body) != "an object" {
         return Err(wire::wrong_type(body, "", "an object"));
@@ -93,7 +93,7 @@ pub(super) fn lift(body: &Json, error: impl Fn(&str) -> ModelError) -> Result<An
     }
 }
 
-/// Reads a response whose items are these.
+/// Lifts a response with these items.
 pub(super) fn read(
     response: &Body<'_>,
     items: Vec<&RawValue>,
@@ -121,7 +121,7 @@ pub(super) fn read(
             answer.complete = false;
             None
         }
-        // It is still being made.
+        // The response is not finished.
         Some("in_progress" | "queued") => {
             answer.complete = false;
             None
@@ -131,7 +131,7 @@ pub(super) fn read(
     Ok(answer)
 }
 
-/// One message of all items. Calls that were cut off are left out.
+/// Returns one message of all items. Calls that were cut off are left out.
 pub(super) fn message(
     items: Vec<&RawValue>,
     cut: bool,
@@ -154,13 +154,13 @@ pub(super) fn message(
     Ok((Message::new(Role::Assistant, parts), lift.diagnostics))
 }
 
-/// What to say of something that is not whole.
+/// Returns the diagnostic for an incomplete item.
 pub(super) fn cut_off(path: String, what: &str) -> Diagnostic {
     let said = format!("left out: {what}");
     Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, path, said)
 }
 
-/// Why a complete answer ended.
+/// Returns why a complete answer ended.
 fn stop(message: &Message) -> StopReason {
     let has = |is: fn(&Part) -> bool| message.parts.iter().any(is);
     if has(|part| matches!(part, Part::ToolCall(_))) {

@@ -1,7 +1,7 @@
-//! The wire form: what is read as it stands, what is written as it is sent.
+//! The wire form: the types that are read and the types that are written.
 //!
-//! Reading borrows: every value is first the text it was written in, and only what a message needs
-//! is looked into.
+//! Reading borrows: every value is first its source text, and only the values that a message needs
+//! are parsed further.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use serde_json::value::RawValue;
 
 use crate::shared::{Address, PartOut};
 
-/// A value that is there and not null.
+/// A value that is present and not null.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
 
-/// An item of `input` or `output`, of whatever type.
+/// An item of `input` or `output`, of any type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Item<'a> {
@@ -95,7 +95,7 @@ pub(super) struct Sound<'a> {
     pub(super) format: Raw<'a>,
 }
 
-/// Where something stands in a list of items. Written out only if something is wrong there.
+/// The place of an item in a list, formatted only for errors and diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     /// The list.
@@ -114,7 +114,7 @@ impl At {
     }
 }
 
-/// Reads a type whose path is only needed if it does not fit.
+/// Reads a type. The path is only computed if the value does not fit.
 pub(super) fn read<'a, T: Deserialize<'a>>(
     raw: &'a RawValue,
     path: impl FnOnce() -> String,
@@ -122,7 +122,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(
     serde_json::from_str(raw.get()).or_else(|_| wire::read(raw.get(), &path()))
 }
 
-/// Reads an object. Serde would take a list for a struct as well.
+/// Reads an object. Serde alone would also accept a list for a struct.
 pub(super) fn object<'a, T: Deserialize<'a>>(
     raw: &'a RawValue,
     path: impl FnOnce() -> String,
@@ -140,7 +140,7 @@ pub(super) fn list(
     read.map_or_else(|| wire::read_list(raw, &path()), Ok)
 }
 
-/// A text that is there. Borrowed unless it has escapes.
+/// Reads a text; borrowed unless it has escapes.
 pub(super) fn text<'a>(
     raw: &'a RawValue,
     path: impl FnOnce() -> String,
@@ -148,24 +148,24 @@ pub(super) fn text<'a>(
     peek(raw).ok_or_else(|| wire::wrong_type_of(raw, &path(), "a string"))
 }
 
-/// A text that must be there.
+/// Reads a required text.
 pub(super) fn need<'a>(raw: Raw<'a>, path: impl Fn() -> String) -> Result<Cow<'a, str>, WireError> {
     text(raw.ok_or_else(|| WireError::Missing { path: path() })?, path)
 }
 
-/// The value, for keeping.
+/// Returns an owned copy of the value.
 pub(super) fn keep(raw: &RawValue) -> Json {
     Json::from(raw.to_owned())
 }
 
-/// Keeps a value beside a part, to be sent again.
+/// Keeps a value in a part's metadata, to be sent again.
 pub(super) fn remember(metadata: &mut Metadata, key: &str, raw: Raw<'_>) {
     if let Some(raw) = raw {
         metadata.insert(key, keep(raw));
     }
 }
 
-/// An item as it is written.
+/// An item that is written.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Out<'a> {
@@ -176,8 +176,8 @@ pub(super) enum Out<'a> {
     Opaque(&'a Json),
 }
 
-/// A message. Of the assistant, one that the provider knows has an id, a status and output parts;
-/// any other is a plain text with a role.
+/// A message. An assistant message that the provider knows has an id, a status and output parts;
+/// any other message is a plain text with a role.
 #[derive(Debug, Serialize)]
 pub(super) struct OutMessage<'a> {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -192,7 +192,7 @@ pub(super) struct OutMessage<'a> {
     pub(super) content: OutContent<'a>,
 }
 
-/// A value that was kept, or one of our own.
+/// A value that was kept from the source, or a fixed one.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Word<'a> {

@@ -1,18 +1,19 @@
-//! What rides along on a part because no field of a message holds it.
+//! Metadata keys for values of a part that no field of a message holds.
 
-/// Whose opaque blocks and thoughts these are. What Responses wrote only Responses understands.
+/// The provider of opaque blocks and thoughts of this form. Only the Responses API understands what
+/// it wrote.
 pub const PROVIDER: &str = "openai-responses";
-/// Whose opaque blocks are parts of a content, of a message or of a result. A type does not tell
-/// them from items: there may be items and parts of the same one.
+/// The provider of opaque blocks that are parts of a content, of a message or of a result. The type
+/// does not distinguish them from items: an item and a part may have the same type.
 pub const CONTENT_PROVIDER: &str = "openai-responses.content";
 
-/// System message: the role as written, where it is `developer`.
+/// System message: the role as written, if it is `developer`.
 pub(super) const ROLE: &str = "openai.role";
-/// Call or result: its type, where it is not a function.
+/// Call or result: its type, if it is not a function.
 pub(super) const TYPE: &str = "openai.type";
 /// Text: the model refuses.
 pub(super) const REFUSAL: &str = "openai.refusal";
-/// Image or document: how closely to look.
+/// Image or document: the level of detail.
 pub(super) const DETAIL: &str = "openai.detail";
 /// Text, thought, call or result: the id of its item. Texts of one id are one message item.
 pub const ID: &str = "openai.id";
@@ -26,11 +27,11 @@ pub const NAMESPACE: &str = "openai.namespace";
 pub const CALLER: &str = "openai.caller";
 /// Text: citations.
 pub const ANNOTATIONS: &str = "openai.annotations";
-/// Text: how likely its tokens were. Not sent again.
+/// Text: the probabilities of its tokens. Not sent again.
 pub const LOGPROBS: &str = "openai.logprobs";
 /// Text, image or document: an entry of the prompt cache ends here.
 pub const BREAKPOINT: &str = "openai.prompt_cache_breakpoint";
-/// Thought: its summary as written, where it is not one text.
+/// Thought: its summary as written, if it is not one text.
 pub const SUMMARY: &str = "openai.summary";
 /// Thought: its content as written.
 pub const CONTENT: &str = "openai.content";

@@ -1,5 +1,5 @@
-//! From items to messages and their parts. Only reads; what is lost on the way is found by
-//! comparing, in `residual`.
+//! Lifting of items to messages and their parts. This module only reads; the module `residual`
+//! finds the lost values by comparing.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,10 +19,10 @@ use super::keys::{
 use crate::body::has_only;
 use crate::shared::{at_address, bytes, media};
 
-/// The roles of the form.
+/// The roles of the wire form.
 const ROLES: &str = "user, assistant, system, developer";
 
-/// What the application answers to items only this provider understands.
+/// Outputs that the application writes for items that only this provider understands.
 const OUTPUTS: [&str; 4] = [
     "computer_call_output",
     "local_shell_call_output",
@@ -30,16 +30,16 @@ const OUTPUTS: [&str; 4] = [
     "mcp_approval_response",
 ];
 
-/// In which message an item belongs.
+/// The message that an item belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// With its neighbours in one message of the assistant.
+    /// One assistant message together with its neighbours.
     Assistant,
-    /// With its neighbours in one message of tools.
+    /// One tool message together with its neighbours.
     Tool,
-    /// With its neighbours in one message of the user, which nobody wrote.
+    /// One synthetic user message together with its neighbours.
     Output,
-    /// In one of its own.
+    /// A message of its own.
     Own(Role),
 }
 
@@ -54,13 +54,13 @@ impl Side {
     }
 }
 
-/// A message and the items it is made of.
+/// A message and the items it was made of.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) message: Message,
-    /// Their positions.
+    /// The positions of the items.
     pub(super) items: Range<usize>,
-    /// Whether the message certainly holds all that they say.
+    /// Whether the message certainly holds everything in the items.
     pub(super) is_plain: bool,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Lift {
 }
 
 impl Lift {
-    /// The messages of a list of items.
+    /// Returns the messages of a list of items.
     pub(super) fn turns(
         &mut self,
         items: &[&RawValue],
@@ -103,7 +103,8 @@ impl Lift {
         }
         for turn in &mut turns {
             if turn.message.is_placeholder() {
-                // Nothing was said, which is not the same as something that is still to be said.
+                // Marks a message that was empty, in contrast to one whose content is still to
+                // come.
                 turn.message.parts.push(Part::text(""));
             }
             turn.message.parts.shrink_to_fit();
@@ -165,7 +166,7 @@ impl Lift {
         Ok(Part::ToolResult(result))
     }
 
-    /// A text, or a list of parts.
+    /// Adds the parts of a content: a text, or a list of parts.
     fn content(
         &mut self,
         content: &RawValue,
@@ -196,7 +197,7 @@ impl Lift {
     }
 }
 
-/// Whether an item has nothing but what a message holds. Most have.
+/// Returns whether an item has nothing but what a message holds. Most items do.
 fn is_plain(item: &Item<'_>, raw: &RawValue) -> bool {
     let is_text = |raw: &RawValue| raw.get().starts_with('"');
     let whole = match (item.kind, item.role) {
@@ -225,7 +226,7 @@ fn is_plain(item: &Item<'_>, raw: &RawValue) -> bool {
     whole && !raw.get().contains("\\u")
 }
 
-/// In which message an item belongs.
+/// Returns which message an item belongs to.
 fn side(item: &Item<'_>, at: At) -> Result<Side, WireError> {
     let kind = item.kind.map(|kind| text(kind, || at.key("type"))).transpose()?;
     let role = item.role.map(|role| text(role, || at.key("role"))).transpose()?;
@@ -278,7 +279,7 @@ fn reasoning(item: &Item<'_>, at: At) -> Result<Part, WireError> {
     remember(&mut metadata, STATUS, item.status);
     let summary = thoughts(item.summary, at, "summary")?;
     let content = thoughts(item.content, at, "content")?;
-    // One text of a summary is the text itself; everything else is kept as it was written.
+    // One text of a summary becomes the thought's text; everything else is kept as it was written.
     if summary.len() > 1 || (summary.len() == 1 && item.content.is_some()) {
         remember(&mut metadata, SUMMARY, item.summary);
     }
@@ -294,7 +295,7 @@ fn reasoning(item: &Item<'_>, at: At) -> Result<Part, WireError> {
     }))
 }
 
-/// The texts of a summary or of a thought.
+/// Returns the texts of a summary or of a thought.
 pub(super) fn thoughts<'a>(
     raw: Raw<'a>,
     at: At,
@@ -310,12 +311,12 @@ pub(super) fn thoughts<'a>(
     Ok(texts)
 }
 
-/// What a person reads of the texts of a thought.
+/// Joins the texts of a thought into readable text.
 pub(super) fn joined(texts: &[Cow<'_, str>]) -> String {
     texts.join("\n\n")
 }
 
-/// A part of a known type; nothing for one that stays as it is.
+/// Lifts a part of a known type; returns `None` for a part that stays opaque.
 fn known(part: &Content<'_>, path: impl Fn() -> String + Copy) -> Result<Option<Part>, WireError> {
     let at = |key: &'static str| move || format!("{}.{key}", path());
     let mut known = match need(part.kind, at("type"))?.as_ref() {

@@ -1,4 +1,5 @@
-//! From messages to items. Never fails: what the form cannot hold is left out, with a diagnostic.
+//! Lowering of messages to items. Never fails: content that the form cannot hold is left out, with
+//! a diagnostic.
 
 mod kept;
 pub(super) mod media;
@@ -19,16 +20,16 @@ pub(super) use self::opaque::in_pairs;
 use super::form::{Annotations, Out, OutCall, OutContent, OutMessage, OutPart, Word};
 use super::keys::ROLE;
 
-/// For whom items are written.
+/// The target of written items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// For the provider.
     Send {
-        /// Whether the provider may know items by their id alone: it keeps answers unless it is
+        /// Whether the provider may know items by their id alone: it stores answers unless it is
         /// told not to.
         stored: bool,
     },
-    /// For where it came from: nothing is judged.
+    /// For the source: nothing is checked or left out.
     Source,
 }
 
@@ -36,9 +37,9 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct Writer<'a> {
     mode: Mode,
-    /// The calls that are not plain calls of functions: their results follow them.
+    /// The calls that are not plain function calls; their results are written like them.
     special: HashMap<&'a str, Kept<'a>>,
-    /// The ids of items that were written. The provider takes each once.
+    /// The ids of items that were written. The provider accepts each id once.
     ids: HashSet<&'a str>,
     place: [usize; 2],
     pub(super) out: Vec<Out<'a>>,
@@ -68,7 +69,7 @@ impl<'a> Writer<'a> {
         self.diagnostics.push(Diagnostic::new(code, severity, path, why));
     }
 
-    /// Whether an id may be written: the provider takes each once.
+    /// Returns the id if it may be written: the provider accepts each id once.
     fn fresh(&mut self, id: Option<&'a Json>) -> Option<&'a Json> {
         id.filter(|id| !self.sends() || self.ids.insert(id.as_str()))
     }
@@ -89,7 +90,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What the application says: content in messages of its own, results as items before it.
+    /// Writes a message of the application: content in messages of its own, results as items before
+    /// it.
     fn given(&mut self, message: &'a Message, role: &'static str) {
         let mut content = Vec::new();
         for (i, part) in message.parts.iter().enumerate() {
@@ -106,7 +108,7 @@ impl<'a> Writer<'a> {
         self.say(role, &mut content);
     }
 
-    /// Writes what was gathered as a message.
+    /// Writes the collected content as a message.
     fn say(&mut self, role: &'static str, content: &mut Vec<OutPart<'a>>) {
         if !content.is_empty() {
             let content = plainest(std::mem::take(content));
@@ -156,7 +158,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The content of the message item that was written last.
+    /// Returns the content of the message item that was written last.
     fn open_parts(&mut self) -> Option<&mut Vec<OutPart<'a>>> {
         match self.out.last_mut() {
             Some(Out::Message(OutMessage { content: OutContent::Parts(parts), .. })) => Some(parts),
@@ -184,8 +186,8 @@ impl<'a> Writer<'a> {
         turn.open = id;
         let phase = kept.phase;
         let role = "assistant";
-        // The provider wants the whole form of an item that it knows. Anything else is a text the
-        // assistant said.
+        // The provider wants the whole form of an item that it knows. Any other text is written as
+        // a plain text of the assistant.
         self.out.push(Out::Message(match id {
             Some(id) => OutMessage {
                 kind: Some("message"),
@@ -222,12 +224,12 @@ impl<'a> Writer<'a> {
             arguments: (!custom).then_some(written),
             input: custom.then_some(written),
             caller: kept.caller,
-            // Only calls of functions have one on the way to the provider.
+            // When sending, only function calls have a status.
             status: kept.status.filter(|_| !(custom && self.sends())),
         }));
     }
 
-    /// A part of what the application says or a tool answers.
+    /// Writes a part of the application's content or of a tool result.
     fn content(&mut self, part: &'a Part) -> Option<OutPart<'a>> {
         let why = match part {
             Part::Text(text) if self.sends() && is_blank(&text.text) => return None,
@@ -258,7 +260,8 @@ impl<'a> Writer<'a> {
         None
     }
 
-    /// Whether an item of Responses is sent: not if it is there already, or says nothing of itself.
+    /// Returns whether an item of Responses is written. When sending, an item is left out if it is
+    /// already there, or has neither type nor id.
     fn may_send(&mut self, block: &'a OpaqueBlock) -> bool {
         let is_new = |ids: &mut HashSet<&'a str>| opaque::id(block).is_none_or(|id| ids.insert(id));
         opaque::is_item(block)
@@ -266,7 +269,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What was written of a message of the assistant.
+/// The state of writing one assistant message.
 struct Turn<'a> {
     /// Thoughts that wait for the item they belong to.
     thoughts: Vec<(usize, Out<'a>)>,
@@ -275,7 +278,7 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// Writes the thoughts: their item comes now.
+    /// Writes the pending thoughts, in front of their item.
     fn flush(&mut self, out: &mut Vec<Out<'a>>) {
         self.open = None;
         out.extend(self.thoughts.drain(..).map(|(_, thought)| thought));
@@ -291,7 +294,7 @@ fn why_not(part: &Part, otherwise: &'static str) -> &'static str {
     }
 }
 
-/// One text is a text, everything else a list.
+/// Returns the content: a text if there is only one, otherwise a list.
 fn plainest(mut parts: Vec<OutPart<'_>>) -> OutContent<'_> {
     match parts.pop() {
         Some(OutPart::Text { text, prompt_cache_breakpoint: None, .. }) if parts.is_empty() => {
@@ -308,7 +311,7 @@ fn input_text<'a>(text: Cow<'a, str>, prompt_cache_breakpoint: Option<&'a Json>)
     OutPart::Text { kind: "input_text", text, prompt_cache_breakpoint }
 }
 
-/// A part of what the assistant said.
+/// Writes a text part of the assistant.
 fn output<'a>(text: &'a Text, kept: &Kept<'a>, sends: bool) -> OutPart<'a> {
     if kept.is_refusal {
         return OutPart::Refusal { kind: "refusal", refusal: &text.text };

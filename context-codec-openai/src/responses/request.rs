@@ -1,4 +1,4 @@
-//! Whole bodies, both directions.
+//! Whole bodies: lifting and lowering.
 
 mod envelope;
 
@@ -25,7 +25,7 @@ use super::lower::{Mode, Writer, in_pairs, media, opaque};
 use super::{SOURCE_KEY, residual};
 use crate::body::{self, BodyIn};
 
-/// What the Responses API demands of a history.
+/// The rules of the Responses API for a history.
 pub(super) const RULES: HistoryRules = {
     let mut rules = HistoryRules::new();
     rules.max_id_len = 64;
@@ -34,7 +34,7 @@ pub(super) const RULES: HistoryRules = {
     rules
 };
 
-/// Whether a part has a place in a message of this role.
+/// Returns whether a message of this role can hold a part.
 fn carries(role: Role, part: &Part) -> bool {
     match part {
         Part::Text(_) | Part::ToolCall(_) | Part::ToolResult(_) => true,
@@ -49,12 +49,12 @@ fn carries(role: Role, part: &Part) -> bool {
     }
 }
 
-/// How `input` was written, where that is no list.
+/// The written form of an `input` that is not a list.
 const TEXT: &str = "text";
 const NULL: &str = "null";
 const ABSENT: &str = "absent";
 
-/// Reads a body.
+/// Lifts a body.
 pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     if wire::kind(body) != "an object" {
         return Err(wire::wrong_type(body, "", "an object"));
@@ -90,7 +90,7 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     Ok(LiftedRequest::new(request, lift.diagnostics))
 }
 
-/// Reads an input that is no list; says how it was written.
+/// Lifts an input that is not a list; returns how it was written.
 fn otherwise(
     input: Option<&RawValue>,
     lift: &mut Lift,
@@ -101,7 +101,7 @@ fn otherwise(
         return Ok(Some(NULL));
     }
     if input.get().starts_with('"') {
-        // A text is the content of one message of the user.
+        // A text is the content of one user message.
         let message = format!(r#"{{"role":"user","content":{}}}"#, input.get());
         let spoken = Json::from_text(message).expect("a string in an object");
         messages(&[spoken.as_raw()], lift, request)?;
@@ -114,7 +114,7 @@ fn otherwise(
     Err(wire::wrong_type_of(input, "input", "a string or a list of items"))
 }
 
-/// Reads the messages.
+/// Lifts the messages.
 fn messages(
     items: &[&RawValue],
     lift: &mut Lift,
@@ -174,14 +174,14 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     Ok(LoweredRequest::new(body, diagnostics))
 }
 
-/// The input of a body. The items of a message are made and written at once: none waits for the
-/// others.
+/// The input of a body. The items of a message are lowered and serialised at once, without
+/// collecting the others.
 pub(super) struct Input<'a> {
     writer: RefCell<Writer<'a>>,
     held: &'a [(usize, &'a Message)],
     history: &'a Normalized<'a>,
     place: &'a dyn Fn(usize) -> usize,
-    /// How many items were written.
+    /// The number of items that were written.
     count: Cell<usize>,
 }
 
@@ -203,11 +203,11 @@ impl Serialize for Input<'_> {
     }
 }
 
-/// The results that answer what only the provider has, and the other messages with their places.
+/// Separates the results of calls that only the provider has from the other messages.
 ///
-/// If a conversation goes on at the provider, its calls may be there and not here. Results in front
-/// of the first message of the assistant cannot have a call here, so they are taken to answer
-/// those: kept, and written first.
+/// If a conversation continues at the provider, its calls may be there and not here. Results in
+/// front of the first assistant message cannot have a call here, so they are assumed to answer
+/// calls at the provider: they are kept, and written first.
 fn held(request: &ModelRequest) -> Held<'_> {
     let first = request.messages.iter().position(|message| message.role == Role::Assistant);
     let first = first.unwrap_or(request.messages.len());
@@ -223,18 +223,18 @@ fn held(request: &ModelRequest) -> Held<'_> {
     held
 }
 
-/// A conversation that goes on at the provider.
+/// The messages of a conversation that continues at the provider.
 #[derive(Debug, Default)]
 struct Held<'a> {
-    /// Messages with results of calls that only the provider has, and their places.
+    /// Messages with results of calls that only the provider has, and their positions.
     results: Vec<(usize, &'a Message)>,
     /// The other messages.
     rest: Vec<Arc<Message>>,
-    /// Their places.
+    /// The positions of the other messages.
     places: Vec<usize>,
 }
 
-/// Names a message by its place in the request.
+/// Corrects a diagnostic's path to the message's position in the request.
 fn relocate(diagnostic: &mut Diagnostic, places: &[usize]) {
     let moved = diagnostic.path.strip_prefix("messages[").and_then(|path| {
         let (index, rest) = path.split_once(']')?;
@@ -246,7 +246,7 @@ fn relocate(diagnostic: &mut Diagnostic, places: &[usize]) {
     }
 }
 
-/// Writes the body as its source had it.
+/// Writes the body in the form of its source.
 pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     let mut diagnostics = Vec::new();
     let plain =
@@ -254,7 +254,7 @@ pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     let source: JsonMap =
         request.metadata.get(SOURCE_KEY).and_then(|source| source.parse().ok()).unwrap_or_default();
     let patched = source.get("patch").map(|patch| JsonPatch::from(patch.clone()).apply(&plain));
-    // A patch that does not fit is one of other fields.
+    // A patch that does not fit belongs to other values of the fields.
     let fits = |body: &Json| {
         let entries: Result<Entries<'_>, _> = serde_json::from_str(body.as_str());
         entries.is_ok_and(|entries| {
@@ -286,7 +286,7 @@ pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     LoweredRequest::new(wire::from_map(&entries), diagnostics)
 }
 
-/// The content of the one message, if it is a text.
+/// Returns the content of the only message, if it is a text.
 fn text_of(items: &[Json]) -> Option<Json> {
     let [item] = items else { return None };
     let item: form::Item<'_> = serde_json::from_str(item.as_str()).ok()?;

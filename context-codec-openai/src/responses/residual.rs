@@ -1,5 +1,5 @@
-//! What the plain form of a message does not say of its source: found by comparing, applied on the
-//! way back.
+//! The difference between the plain form of a message and its source: computed by comparing,
+//! applied by `lower_source`.
 
 use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{array, outdated, says_the_same};
@@ -11,7 +11,8 @@ use super::form::{Out, keep};
 use super::lift::Lift;
 use super::lower::{Mode, Writer};
 
-/// The difference between a message's plain items and those it was read from, if there is one.
+/// Returns the difference between a message's plain items and those it was read from, if there is
+/// one.
 pub(super) fn between(
     message: &Message,
     source: &[&RawValue],
@@ -28,7 +29,7 @@ pub(super) fn between(
     JsonPatch::between(&written(&writer.out), &array(&source)).map(JsonPatch::into_json)
 }
 
-/// Whether an item is written as it was read, byte for byte.
+/// Returns whether an item is written as it was read, byte for byte.
 fn is(out: &Out<'_>, source: &RawValue, buffer: &mut Vec<u8>) -> bool {
     buffer.clear();
     serde_json::to_writer(&mut *buffer, out).is_ok() && buffer == source.get().as_bytes()
@@ -38,7 +39,8 @@ fn written(items: &[Out<'_>]) -> Json {
     Json::from_serialize(items).expect("text keys and JSON values")
 }
 
-/// Adds the items a message was read from to `writer`; the plain ones if it no longer fits them.
+/// Returns the items that a message was read from, or the plain items if the message no longer fits
+/// them.
 pub(super) fn restore(
     message: &Message,
     index: usize,

@@ -1,5 +1,5 @@
-//! Events. What an event says is done counts; what comes piece by piece is shown, and counts only
-//! if the rest never comes.
+//! Streamed answers. An item counts once an event reports it as done. Pieces are passed on as they
+//! arrive, and count only if the rest never arrives.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::answer::{self, Body, cut_off};
 use super::form::{Item, Raw, keep, list, object, peek, remember, text};
 use super::keys::{PHASE, REFUSAL};
 
-/// An event, of whatever type.
+/// An event, of any type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Event<'a> {
@@ -42,12 +42,12 @@ struct Event<'a> {
     error: Raw<'a>,
 }
 
-/// An item that comes.
+/// An item that is being received.
 #[derive(Debug)]
 enum Slot {
-    /// As it was announced, and what came since.
+    /// The announced item, with the pieces received since.
     Open(Open),
-    /// Whole.
+    /// The whole item.
     Done(Json),
 }
 
@@ -66,10 +66,10 @@ struct Piece {
     is_refusal: bool,
 }
 
-/// How an answer is told apart from an error.
+/// Classifies the body of an error.
 type Classify = fn(&str) -> ModelError;
 
-/// An answer of the Responses API that comes in events.
+/// A streamed answer of the Responses API.
 #[derive(Debug)]
 pub(super) struct Stream {
     id: Option<String>,
@@ -110,7 +110,7 @@ impl Stream {
             is_whole: false,
         };
         let index = event.output_index.unwrap_or_default();
-        // What is done stays done.
+        // An item that is done is not opened again.
         if !matches!(self.slots.get(&index), Some(Slot::Done(_))) {
             self.slots.insert(index, Slot::Open(open));
         }
@@ -120,14 +120,15 @@ impl Stream {
     fn done(&mut self, event: &Event<'_>) -> Result<Vec<AnswerDelta>, WireError> {
         let raw = event.item.ok_or_else(|| WireError::Missing { path: "item".to_owned() })?;
         let item: Item<'_> = object(raw, || "item".to_owned())?;
-        // What cannot be read must not take the rest with it later.
+        // An item that cannot be read is refused here, so that it does not make the whole answer
+        // fail later.
         let (message, _) = answer::message(vec![raw], false)?;
         let before =
             self.slots.insert(event.output_index.unwrap_or_default(), Slot::Done(keep(raw)));
         if before.is_some() {
             return Ok(Vec::new());
         }
-        // It was never announced: all of it is new.
+        // The item was never announced: all of it is new.
         let mut deltas: Vec<_> = called(&item).into_iter().collect();
         for part in message.parts {
             match part {
@@ -142,7 +143,7 @@ impl Stream {
         Ok(deltas)
     }
 
-    /// More of a text, or, if it is `whole`, all of it. Gives what is new.
+    /// Adds a piece of a text or, if it is `whole`, all of it. Returns the new text.
     fn said(
         &mut self,
         event: &Event<'_>,
@@ -182,7 +183,7 @@ impl Stream {
             Some(output) => list(output, || "response.output".to_owned())?,
             None => Vec::new(),
         };
-        // Some servers end without saying everything again.
+        // Some servers end without repeating all items.
         let known: Vec<&RawValue> = self.whole_items();
         if items.len() < known.len() {
             items = known;
@@ -201,7 +202,7 @@ impl Stream {
         done.collect()
     }
 
-    /// What there is of an answer that has not ended.
+    /// Returns the answer as far as it was received.
     fn broken_off(&self) -> Answer {
         let (mut parts, mut diagnostics) = (Vec::new(), Vec::new());
         for (index, slot) in &self.slots {
@@ -227,8 +228,8 @@ impl Stream {
 }
 
 impl Open {
-    /// What of the item can be sent back: text as far as it came, a call whose input is whole. The
-    /// provider does not have the item, so its id is not kept.
+    /// Adds the parts of the item that can be sent back: text as far as it was received, a call
+    /// whose input is whole. The provider does not have the item, so its id is not kept.
     fn close(&self, index: u64, parts: &mut Vec<Part>, diagnostics: &mut Vec<Diagnostic>) {
         let item: Item<'_> = serde_json::from_str(self.announced.as_str()).unwrap_or_default();
         let mut metadata = Metadata::default();
@@ -262,7 +263,7 @@ impl Open {
     }
 }
 
-/// Adds a piece, or what is missing of the whole.
+/// Appends a piece, or the part of the whole text that is still missing.
 fn grow(text: &mut String, more: &str, whole: bool) -> Option<String> {
     let new = match whole {
         false => more,
@@ -278,7 +279,7 @@ fn grow(text: &mut String, more: &str, whole: bool) -> Option<String> {
     (!new.is_empty()).then(|| new.to_owned())
 }
 
-/// That a call begins.
+/// Returns the delta for the begin of a call.
 fn called(item: &Item<'_>) -> Option<AnswerDelta> {
     let kind = item.kind.and_then(peek)?;
     let owned = |raw: Raw<'_>| raw.and_then(peek).unwrap_or_default().into_owned();
@@ -310,7 +311,7 @@ impl AnswerStream for Stream {
             Some("response.output_text.done") => text(self.said(&event, event.text, false, true)?),
             Some("response.refusal.delta") => text(self.said(&event, event.delta, true, false)?),
             Some("response.refusal.done") => text(self.said(&event, event.refusal, true, true)?),
-            // A thought counts only when it is whole, so its pieces are only shown.
+            // A thought counts only when it is whole, so its pieces are only passed on.
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
                 thought(event.delta.and_then(peek).map(std::borrow::Cow::into_owned))
             }
@@ -331,7 +332,7 @@ impl AnswerStream for Stream {
                 self.error = Some((self.classify)(data));
                 Vec::new()
             }
-            // A proxy writes an error without saying that it is one.
+            // A proxy writes an error without an event type.
             None if event.error.is_some() => {
                 self.error = Some((self.classify)(data));
                 Vec::new()

@@ -1,5 +1,5 @@
-//! Chat Completions through the public API: what a message becomes, and that nothing of its source
-//! is lost.
+//! Chat Completions through the public API: the lifted form of messages, and that nothing of their
+//! source is lost.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn value(json: &Json) -> Value {
     json.parse().expect("JSON parses")
 }
 
-/// Reads, stores, loads and writes back; gives the message as it was loaded.
+/// Lifts, stores, loads and restores; returns the message as it was loaded.
 #[track_caller]
 fn round_trip(original: &Json) -> Message {
     let lifted = chat::lift(original).expect("a message");
@@ -32,7 +32,7 @@ fn sent(message: &Message) -> Vec<Value> {
     chat::lower(message).messages.iter().map(value).collect()
 }
 
-/// What is read comes back, needs `residual` or not, and is sent as `expected`.
+/// Checks that a message is restored, needs a difference or not, and is sent as `expected`.
 #[track_caller]
 fn check(original: Value, residual: bool, expected: Value) {
     let message = round_trip(&original.into());
@@ -183,7 +183,7 @@ fn an_edited_message_is_written_as_it_is_now() {
     assert_eq!(back.diagnostics[0].path, SOURCE_KEY);
 }
 
-/// Python writes half a surrogate pair without complaint; Rust text cannot hold it.
+/// Python writes half a surrogate pair without an error; Rust text cannot hold it.
 #[test]
 fn half_a_surrogate_pair_survives() {
     let original =
@@ -236,7 +236,7 @@ fn malformed_messages_are_refused_by_name() {
     refused(json!({"role": "tool", "content": "x"}), "tool_call_id is missing");
 }
 
-/// Any JSON, shallow.
+/// Any shallow JSON.
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -338,7 +338,7 @@ proptest! {
             let back = chat::lower_source(&loaded);
             prop_assert_eq!(back.messages.iter().map(value).collect::<Vec<_>>(), [value(&json)]);
             prop_assert_eq!(back.diagnostics, []);
-            // What is sent can be read again, and says the same.
+            // A sent message can be lifted again.
             for sent in chat::lower(&loaded).messages {
                 prop_assert!(chat::lift(&sent).is_ok(), "{}", sent);
             }
@@ -351,7 +351,7 @@ proptest! {
     }
 }
 
-/// Every list under a key that holds chats, wherever it is in the file.
+/// Collects every list under a key that holds chats, anywhere in the file.
 fn chats(value: Value, found: &mut Vec<Vec<Value>>) {
     match value {
         Value::Array(items) => items.into_iter().for_each(|item| chats(item, found)),
@@ -381,7 +381,7 @@ fn real_conversations_come_back() {
     println!("{messages} messages came back");
 }
 
-/// The conversations of three collections.
+/// Returns the conversations of three collections.
 pub(crate) fn real_chats() -> Option<Vec<Vec<Value>>> {
     let data = data::folder()?;
     let mut all = Vec::new();

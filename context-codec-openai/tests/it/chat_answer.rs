@@ -1,4 +1,4 @@
-//! Chat Completions: answers, at once and in events.
+//! Chat Completions: answers, whole and streamed.
 
 use std::fs;
 
@@ -18,13 +18,13 @@ fn whole(body: &Value) -> Answer {
     ChatCodec.lift_answer(&body.into()).unwrap()
 }
 
-/// An answer of this message.
+/// Returns an answer with this message.
 #[track_caller]
 fn said(message: Value, finish: &str) -> Answer {
     whole(&json!({"choices": [{"index": 0, "message": message, "finish_reason": finish}]}))
 }
 
-/// Reads events. What any number of the first ones leave can be sent back.
+/// Reads events. The answer after any number of the first events can be sent back.
 #[track_caller]
 fn streamed(events: &[impl AsRef<str>]) -> (Answer, Vec<AnswerDelta>) {
     let mut stream = ChatCodec.answer_stream();
@@ -36,7 +36,8 @@ fn streamed(events: &[impl AsRef<str>]) -> (Answer, Vec<AnswerDelta>) {
     (stream.finish(), deltas)
 }
 
-/// A conversation that ends with the message can be sent, and every call in it has its result.
+/// Checks that a conversation that ends with the message can be sent, and that every call in it has
+/// its result.
 #[track_caller]
 fn sendable(message: Message) {
     let request = ModelRequest::new([Message::from("q"), message]);
@@ -96,7 +97,7 @@ fn why_it_ended() {
         (json!({"content": "x"}), "length", StopReason::Length),
         (json!({"content": "x"}), "content_filter", StopReason::ContentFilter),
         (json!({"content": null, "tool_calls": call}), "tool_calls", StopReason::ToolCalls),
-        // So ends an answer that had to call.
+        // An answer that was forced to call ends like this.
         (json!({"content": null, "tool_calls": call}), "stop", StopReason::ToolCalls),
         (
             json!({"content": null, "function_call": {"name": "f", "arguments": "{}"}}),
@@ -139,7 +140,7 @@ fn an_error_is_an_answer_without_parts() {
     assert!(answer.message.parts.is_empty() && !answer.complete);
     let error = answer.error.unwrap();
     assert_eq!((error.provider.as_str(), error.code.as_str()), ("openai", "rate_limit"));
-    // In the middle of a stream, what came before stands.
+    // In the middle of a stream, the content before the error is kept.
     let (stream, _) = streamed(&[
         chunk(json!({"content": "so"})),
         body.to_string(),
@@ -181,7 +182,7 @@ fn parallel_calls_are_put_together_by_their_index() {
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"x\":1}"}},
         {"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}]});
     assert_eq!(said(body, "tool_calls").message, answer.message);
-    // Cut off behind the fifth event, one call is whole.
+    // Cut off after the fifth event, one call is whole.
     let (cut, _) = streamed(&events[..5]);
     assert_eq!((calls(&cut), cut.complete), (vec![("a", "f", "{\"x\":1}")], false));
     assert!(cut.diagnostics.iter().all(|diagnostic| diagnostic.code.as_str() == "cut_off"));
@@ -207,7 +208,7 @@ fn servers_that_send_calls_in_their_own_ways_are_understood() {
         end("tool_calls"),
     ];
     assert_eq!(calls(&streamed(&bare).0), [("", "f", "{}"), ("", "g", "{}")]);
-    // Id and name again with every piece.
+    // Id and name repeated with every piece.
     let again = [
         chunk(
             json!({"tool_calls": [{"index": 0, "id": "a", "function": function("f", "{\"x\"")}]}),
@@ -260,7 +261,7 @@ fn a_call_that_the_limit_cut_off_is_left_out() {
     let answer = said(message.clone(), "length");
     assert_eq!(answer.message, Message::text(Role::Assistant, "so"));
     assert_eq!(answer.diagnostics[0].code.as_str(), "cut_off");
-    // A model that writes what is no JSON did so itself, and may be told.
+    // Input that is not JSON was written so by the model, which may be told.
     let answer = said(message, "tool_calls");
     assert!(matches!(&answer.message.parts[1],
             Part::ToolCall(call) if matches!(call.input, ToolInput::Invalid(_))));
@@ -341,7 +342,8 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(stream.answer().message.plain_text(), "a");
 }
 
-/// An event was taken key by key until one could not be read; what stood before it stayed.
+/// Regression test: an event was applied key by key until one could not be read, and the keys
+/// before it stayed.
 #[test]
 fn an_event_that_cannot_be_read_changes_nothing() {
     let mut stream = ChatCodec.answer_stream();

@@ -1,4 +1,4 @@
-//! Chat Completions: recorded requests go out as they came in, or differ in ways that have a name;
+//! Chat Completions: recorded requests are sent as they were read, or differ in named ways;
 //! recorded answers are read.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ fn value(json: &Json) -> Value {
     json.parse().unwrap()
 }
 
-/// In which ways a body that is sent differs from the one it was read from: name and count. What
-/// has no name is shown.
+/// The differences between sent bodies and their sources, by name and count. A difference without a
+/// name is printed.
 #[derive(Default)]
 struct Differences(BTreeMap<String, usize>);
 
@@ -133,8 +133,8 @@ impl Differences {
     }
 }
 
-/// Writes bodies to the file that `CONTEXT_WIRE_BODIES` names, if it names one, for the check
-/// against the published types.
+/// Writes bodies to the file that `CONTEXT_WIRE_BODIES` names, if it is set, for the check against
+/// the published types.
 fn keep(bodies: &[Value]) {
     if let Some(file) = std::env::var_os("CONTEXT_WIRE_BODIES") {
         let line = |body: &Value| json!({"provider": "openai", "body": body}).to_string() + "\n";
@@ -145,7 +145,7 @@ fn keep(bodies: &[Value]) {
     }
 }
 
-/// Reads a body and writes it both ways.
+/// Lifts a body and lowers it both ways.
 fn there_and_back(body: &Value, differences: &mut Differences) -> Value {
     let lifted = ChatCodec.lift(&body.into()).unwrap();
     let back = ChatCodec.lower_source(&lifted.request);

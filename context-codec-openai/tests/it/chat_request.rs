@@ -19,7 +19,7 @@ fn sent(request: &ModelRequest) -> Value {
     value(&ChatCodec.lower(request).unwrap().body)
 }
 
-/// Reads a body, and gives the request and what is sent. What is read comes back.
+/// Lifts a body, and returns the request and the sent body. The source is restored exactly.
 #[track_caller]
 fn lifted(body: &Value) -> (ModelRequest, Value) {
     let lifted = ChatCodec.lift(&body.into()).unwrap().request;
@@ -114,13 +114,13 @@ fn system_messages_that_say_more_stay_messages() {
         assert!(request.system.is_empty());
         assert_eq!(request.messages[0].role, Role::System);
     }
-    // Alone, it is the conversation.
+    // A system prompt alone is the conversation.
     let alone =
         json!({"model": "m", "messages": [{"role": "system", "content": "You are a potato."}]});
     let (request, sent) = lifted(&alone);
     assert!(request.system.is_empty());
     assert_eq!(sent, alone);
-    // What stands behind another one stays there.
+    // A system message after another one stays there.
     let two = json!({"model": "m", "messages": [
         {"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, hello()[0],
         {"role": "system", "content": "c"}]});
@@ -152,10 +152,10 @@ fn a_choice_that_is_none_of_ours_is_sent_as_it_was() {
     let body = json!({"model": "m", "messages": hello(), "tools": [tool], "tool_choice": choice});
     let (mut request, sent) = lifted(&body);
     assert_eq!(sent, body);
-    // What the request says itself wins.
+    // The request's own choice takes precedence.
     request.tool_choice = Some(ToolChoice::None);
     assert_eq!(sent_key(&request, "tool_choice"), json!("none"));
-    // Nothing to choose from, nothing to choose.
+    // Without tools there is no choice.
     request.tools.clear();
     let lowered = ChatCodec.lower(&request).unwrap();
     assert_eq!(value(&lowered.body).get("tool_choice"), None);
@@ -361,8 +361,8 @@ fn a_schema_is_output_and_other_formats_ride_along() {
     assert_eq!(lifted(&body).1, body);
 }
 
-/// The earlier refusal once went behind what stood between the two, and so changed its place with
-/// each turn.
+/// Regression test: the earlier refusal was written after the content between the two, and so
+/// changed its place with each turn.
 #[test]
 fn refusals_keep_their_places_but_for_the_last() {
     let refusal = |text: &str| json!({"type": "refusal", "refusal": text});
@@ -424,13 +424,13 @@ proptest! {
 
     #[test]
     fn whatever_body_is_read_comes_back(body in body_like()) {
-        // Numbers of f64 print in one way, whatever they were read from.
+        // Numbers of f64 are printed in one way, whatever their source text.
         let body = Json::from(&body);
         if let Ok(lifted) = ChatCodec.lift(&body) {
             let back = ChatCodec.lower_source(&lifted.request);
             prop_assert_eq!(value(&back.body), value(&body));
             prop_assert_eq!(back.diagnostics, []);
-            // What is sent can be read, and is sent the same way again.
+            // A sent body can be lifted, and is sent the same way again.
             if let Ok(sent) = ChatCodec.lower(&lifted.request) {
                 let again = ChatCodec.lift(&sent.body).unwrap().request;
                 let twice = ChatCodec.lower(&again).unwrap();

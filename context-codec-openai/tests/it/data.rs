@@ -1,4 +1,4 @@
-//! Data of others, if it is there.
+//! Recorded data, if it is present.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ pub(crate) fn folder() -> Option<PathBuf> {
     recordings::folder().map(|folder| folder.join("data"))
 }
 
-/// The recorded exchanges in this form.
+/// Returns the recorded exchanges in this form.
 pub(crate) fn exchanges(form: &str) -> Option<Vec<Exchange>> {
     folder().map(|folder| recordings::exchanges(&folder.join("pydantic-ai-cassettes"), form))
 }
 
-/// The files of a folder with this extension.
+/// Returns the files of a folder with this extension.
 pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<_> =

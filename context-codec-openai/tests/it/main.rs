@@ -1,4 +1,4 @@
-//! Wire forms through the public API.
+//! Tests of the wire forms through the public API.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! The Responses API through the public API: what is sent, what comes back, and that nothing of a
-//! source is lost.
+//! The Responses API through the public API: requests that are sent, and that nothing of a source
+//! is lost.
 
 use context_codec_openai::responses::{BODY_KEY, PROVIDER, ResponsesCodec, SOURCE_KEY};
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning};
@@ -21,7 +21,7 @@ pub(crate) fn lifted(body: &Value) -> ModelRequest {
     request
 }
 
-/// The body, and where something was repaired or left out.
+/// Returns the body, and the places where something was repaired or left out.
 #[track_caller]
 fn sent(request: &ModelRequest) -> (Value, Vec<String>) {
     let lowered = ResponsesCodec.lower(request).unwrap();
@@ -200,14 +200,14 @@ fn a_thought_is_sent_with_what_follows_it_or_not_at_all() {
     };
     let kept = json!([user("q"), thought("rs_1"), thought("rs_2"), call("c"), output("c")]);
     assert_eq!(with(kept.clone(), json!({})), kept);
-    // Nothing follows.
+    // No item follows the thought.
     let alone =
         json!([user("q"), {"role": "assistant", "content": "a"}, thought("rs_1"), user("r")]);
     assert_eq!(
         with(alone, json!({})),
         json!([user("q"), {"role": "assistant", "content": "a"}, user("r")])
     );
-    // The same one again.
+    // The same thought again.
     let twice = json!([
         user("q"),
         thought("rs_1"),
@@ -219,12 +219,12 @@ fn a_thought_is_sent_with_what_follows_it_or_not_at_all() {
     ]);
     let once = json!([user("q"), thought("rs_1"), call("c"), output("c"), call("d"), output("d")]);
     assert_eq!(with(twice, json!({})), once);
-    // Known by its id alone: only to a provider that keeps answers.
+    // A thought known by its id alone is sent only to a provider that stores answers.
     let by_id = json!({"type": "reasoning", "id": "rs_1", "summary": []});
     let stored = json!([user("q"), by_id, call("c"), output("c")]);
     assert_eq!(with(stored.clone(), json!({})), stored);
     assert_eq!(with(stored, json!({"store": false})), json!([user("q"), call("c"), output("c")]));
-    // Its text was edited.
+    // The thought's text was edited.
     let body = json!({"input": [user("q"), {"type": "reasoning", "id": "rs_1", "summary": [
         {"type": "summary_text", "text": "secret"}, {"type": "summary_text", "text": "more"}]},
             call("c"), output("c")]});
@@ -311,7 +311,7 @@ fn results_stand_together_and_each_id_comes_once() {
         (&sent[6]["id"], &sent[8]),
         (&json!("msg_1"), &json!({"role": "assistant", "content": "a"}))
     );
-    // Ids and names as the provider takes them.
+    // Ids and names as the provider accepts them.
     let long = "x".repeat(100);
     let sent = items_of(
         &json!({"input": [user("q"), {"type": "function_call", "call_id": long, "name": "a.b", "arguments": ""},
@@ -330,7 +330,7 @@ fn results_may_answer_calls_that_only_the_provider_has() {
         assert_eq!(body, json!({"input": input, key: "resp_1"}));
         assert_eq!(left_out, [""; 0]);
     }
-    // Paths still name places of the request.
+    // Paths still name positions in the request.
     let (_, left_out) = sent(&lifted(
         &json!({"input": [output("c1"), user("go on"), call("d")], "conversation": "c"}),
     ));
@@ -339,7 +339,7 @@ fn results_may_answer_calls_that_only_the_provider_has() {
     let (body, left_out) = sent(&lifted(&json!({"input": input, "previous_response_id": null})));
     assert_eq!(body["input"], json!([user("go on"), call("d"), output("d")]));
     assert_eq!(left_out, ["messages[0].parts[0]", "messages[0].parts[1]"]);
-    // Nothing new may be enough.
+    // An empty input may be enough.
     assert!(ResponsesCodec.lower(&lifted(&json!({"previous_response_id": "resp_1"}))).is_ok());
     let nothing = ResponsesCodec.lower(&lifted(&json!({"input": [], "model": "m"})));
     assert!(matches!(nothing, Err(WireError::NothingToSend)));

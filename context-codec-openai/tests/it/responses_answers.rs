@@ -1,4 +1,4 @@
-//! Answers of the Responses API, whole and in events.
+//! Answers of the Responses API, whole and streamed.
 
 use context_codec_openai::responses::{ID, PHASE, ResponsesCodec};
 use context_core::base::DiagnosticCode;
@@ -64,7 +64,7 @@ fn a_call_that_was_cut_off_is_no_call() {
     let cut = answer(response("incomplete", json!([said("hi"), call("incomplete", "{\"a\": ")])));
     assert_eq!(cut.message.parts.len(), 1);
     assert_eq!(cut.diagnostics[0].code, DiagnosticCode::CutOff);
-    // The model may write no JSON at all, and mean it.
+    // The model may write an input that is not JSON.
     let odd = answer(response("completed", json!([call("completed", "{\"a\": ")])));
     assert_eq!(odd.message.parts.len(), 1);
 }
@@ -101,7 +101,7 @@ fn item(kind: &str, index: u64, item: Value) -> Value {
     json!({"type": format!("response.output_item.{kind}"), "output_index": index, "item": item})
 }
 
-/// What events add, and the answer after them.
+/// Returns the deltas of events, and the answer after them.
 fn streamed(events: &[Value]) -> (Vec<AnswerDelta>, Answer) {
     let mut stream = ResponsesCodec.answer_stream();
     let deltas = events.iter().flat_map(|event| stream.push(&event.to_string()).unwrap()).collect();
@@ -149,14 +149,14 @@ fn events_become_what_the_whole_body_says() {
         AnswerDelta::ToolInput(":1}".into()),
     ];
     assert_eq!(deltas, expected);
-    // Nothing counts behind the end.
+    // Nothing counts after the end.
     events.push(item("done", 3, said("more")));
     assert_eq!(streamed(&events).1, streamed_answer);
-    // A server that does not repeat what it said.
+    // A server that does not repeat the items at the end.
     let last = events.len() - 2;
     events[last]["response"]["output"] = json!([]);
     assert_eq!(streamed(&events).1.message, streamed_answer.message);
-    // One that says everything once.
+    // A server that sends everything once.
     let once: Vec<_> = events
         .iter()
         .filter(|event| event["type"] == "response.output_item.done")
@@ -177,7 +177,7 @@ fn a_stream_that_breaks_off_leaves_what_can_be_sent() {
         let request = ModelRequest::new([Message::from("q"), answer.message]);
         crate::responses_data::sound("cut", &ResponsesCodec.lower(&request).unwrap().body);
     }
-    // A text as far as it came, without the id of an item that nobody has.
+    // A text as far as it was received, without the id of an item that does not exist.
     let (_, cut) = streamed(&events[..7]);
     let Part::Text(text) = &cut.message.parts[1] else { panic!() };
     assert_eq!(text.text, "hi");

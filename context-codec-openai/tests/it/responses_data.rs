@@ -1,5 +1,5 @@
-//! Recorded exchanges with the Responses API: nothing is lost, and what is sent differs in known
-//! ways only.
+//! Recorded exchanges with the Responses API: nothing is lost, and sent bodies differ only in known
+//! ways.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::data;
 
-/// What `lower` writes otherwise than it was recorded, and how often.
+/// The differences between recorded and lowered bodies, with their counts.
 const DIFFERENCES: [(&str, usize); 2] =
     [(".instructions: \"\" left out", 6), (".tools[].description: null left out", 12)];
 
@@ -20,7 +20,7 @@ fn value(json: &Json) -> Value {
     json.parse().unwrap()
 }
 
-/// Adds how two values differ, without positions.
+/// Adds the differences of two values, without positions.
 fn differences(from: &Value, to: &Value, path: &str, found: &mut BTreeMap<String, usize>) {
     match (from, to) {
         (Value::Object(a), Value::Object(b)) => {
@@ -78,7 +78,7 @@ fn every_recorded_request_comes_back_and_is_sent_as_it_was() {
     assert_eq!(found, expected);
 }
 
-/// The body of the answer that a stream ends with.
+/// Returns the body of the answer at the end of a stream.
 fn ending(events: &[&str]) -> Option<Json> {
     #[derive(Deserialize)]
     struct Event {
@@ -92,7 +92,7 @@ fn question_and(answer: Answer) -> ModelRequest {
     ModelRequest::new([Message::from("Go on."), answer.message])
 }
 
-/// What there is of an answer can be sent back, wherever it broke off. Gives whole answers back.
+/// Checks that an answer can be sent back wherever it breaks off. Returns the whole answer.
 #[track_caller]
 fn every_prefix_can_be_sent(name: &str, events: &[&str]) -> Answer {
     let mut stream = ResponsesCodec.answer_stream();
@@ -107,7 +107,8 @@ fn every_prefix_can_be_sent(name: &str, events: &[&str]) -> Answer {
     stream.finish()
 }
 
-/// Calls have outputs, outputs calls, thoughts what they belong to, and no id comes twice.
+/// Checks that calls have outputs, outputs have calls, thoughts have the item they belong to, and
+/// ids are unique.
 #[track_caller]
 pub(crate) fn sound(name: &str, body: &Json) {
     let body = value(body);
@@ -213,8 +214,8 @@ fn fixtures_say_the_same_streamed_and_whole() {
     assert_eq!((bodies, streams, pairs), (13, 17, 6));
 }
 
-/// What an answer is made of. Most pairs were recorded in two calls, and the model said it in other
-/// words.
+/// Returns the kinds of an answer's parts. Most pairs were recorded in two calls, so the words
+/// differ.
 fn shape(answer: &Answer) -> Vec<String> {
     let say = |part: &Part| match part {
         Part::Text(_) => "text".to_owned(),

@@ -1,5 +1,5 @@
-//! Requests of the Responses API as they are read: whatever they hold comes back, and what cannot
-//! be read says where.
+//! Lifting of Responses API requests: everything in them is restored, and errors name the place of
+//! the fault.
 
 use context_codec_openai::responses::{CONTENT_PROVIDER, ResponsesCodec, SOURCE_KEY};
 use context_core::message::OpaqueBlock;
@@ -173,8 +173,8 @@ proptest! {
     }
 }
 
-/// A part may have the type of an item. Sent as an item, a part that looks like a call without its
-/// id was a body that no provider takes and that could not be read again.
+/// A part may have the type of an item. Regression test: a part that looked like a call without its
+/// id was sent as an item, which no provider accepts and which could not be lifted again.
 #[test]
 fn an_unknown_part_of_a_content_goes_back_where_it_stood() {
     let strange = [
@@ -214,7 +214,7 @@ fn an_unknown_part_keeps_its_bytes() {
     assert_eq!(ResponsesCodec.lower(&request).unwrap().body.as_str(), body);
 }
 
-/// Without an id a message of the assistant is sent as a text, which has no room for anything else.
+/// Without an id a message of the assistant is sent as a text, which cannot hold anything else.
 #[test]
 fn an_unknown_part_of_a_message_that_the_provider_does_not_know_is_left_out_and_said() {
     let input = json!([user("q"), {"role": "assistant", "content": [

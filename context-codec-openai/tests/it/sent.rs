@@ -1,4 +1,4 @@
-//! What both forms leave out, and what they say instead.
+//! Content that both forms leave out, and the notes they write instead.
 
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::{PROVIDER, ResponsesCodec};
@@ -30,7 +30,7 @@ fn at(url: &str) -> Media {
     media(MediaSource::Url(url.to_owned()), None)
 }
 
-/// A call of a tool and a result that holds this.
+/// Returns a request with a call of a tool and a result with this output.
 fn answered(output: Vec<Part>) -> ModelRequest {
     let call = Part::tool_call("c1", "look", Json::from_text("{}").unwrap());
     let Part::ToolResult(mut result) = Part::tool_result("c1", "") else { unreachable!() };

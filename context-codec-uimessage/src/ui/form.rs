@@ -1,4 +1,4 @@
-//! The objects of the form: entries that borrow from the text, in order, with keys of any name.
+//! The objects of the form: entries in order that borrow from the text, with keys of any name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,13 +13,12 @@ use serde_json::value::RawValue;
 /// The key of a UIMessage that holds its parts.
 const PARTS: &str = "parts";
 
-/// The entries of an object. Of a key that is there twice, the last one counts, as with every JSON
-/// reader.
+/// The entries of an object. Of a repeated key the last value counts, as with every JSON reader.
 #[derive(Debug, Default)]
 pub(super) struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Entries<'a> {
-    /// Reads the object that stands at `path`.
+    /// Reads the object at `path`.
     pub(super) fn read(raw: &'a RawValue, path: &At<'_>) -> Result<Self, WireError> {
         if !is_object(raw) {
             return Err(wrong_type(raw, path, "an object"));
@@ -27,55 +26,55 @@ impl<'a> Entries<'a> {
         read(raw, path)
     }
 
-    /// The entries of an object; nothing of anything else.
+    /// Returns the entries of an object, or `None` for anything else.
     pub(super) fn maybe(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
     }
 
-    /// The entries of an object; none of anything else.
+    /// Returns the entries of an object, or no entries for anything else.
     pub(super) fn of(json: Option<&'a Json>) -> Self {
         json.and_then(|json| Self::maybe(json.as_raw())).unwrap_or_default()
     }
 
-    /// A value, also null.
+    /// Returns a value, including null.
     pub(super) fn value(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 
-    /// A value that is there and not null.
+    /// Returns a value that is present and not null.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.value(key).filter(|value| value.get() != "null")
     }
 
-    /// A text, if there is one.
+    /// Returns a text, if there is one.
     pub(super) fn text(&self, key: &str, path: &At<'_>) -> Result<Option<Cow<'a, str>>, WireError> {
         let read = |raw| text(raw).ok_or_else(|| wrong_type(raw, &path.key(key), "a string"));
         self.get(key).map(read).transpose()
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub(super) fn need_text(&self, key: &str, path: &At<'_>) -> Result<Cow<'a, str>, WireError> {
         self.text(key, path)?.ok_or_else(|| WireError::Missing { path: path.key(key).to_string() })
     }
 
-    /// A text; nothing if it is anything else.
+    /// Returns a text, or `None` for anything else.
     pub(super) fn maybe_text(&self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key).and_then(text)
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 
-    /// Whether all that it says under other keys than these is that it is done.
+    /// Returns whether the only key besides these is a `state` of `done`.
     pub(super) fn has_only_done(&self, known: &[&str]) -> bool {
         let mut others = self.iter().filter(|(key, _)| !known.contains(key));
         let only = others.next().filter(|_| others.next().is_none());
         only.is_some_and(|(key, value)| key == "state" && value.get() == r#""done""#)
     }
 
-    /// The entries under other keys than these; nothing if there are none.
+    /// Returns the entries under other keys than these, or `None` if there are none.
     pub(super) fn rest(&self, known: &[&str]) -> Option<Json> {
         if self.0.iter().all(|(key, _)| known.contains(&key.as_ref())) {
             return None;
@@ -110,7 +109,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     }
 }
 
-/// A text that borrows where it can.
+/// Deserialises a text that borrows where it can.
 struct Text;
 
 impl<'de> DeserializeSeed<'de> for Text {
@@ -137,7 +136,7 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// Where a value stands. It is written out only if something is to be said of it.
+/// The place of a value, formatted only for errors and diagnostics.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At<'a> {
     /// The body.
@@ -147,12 +146,12 @@ pub(super) enum At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// A key of the object that stands here.
+    /// Returns the place of a key of the object at this place.
     pub(super) fn key(&'a self, key: &'a str) -> At<'a> {
         At::Key(self, key)
     }
 
-    /// An item of the list that stands here.
+    /// Returns the place of an item of the list at this place.
     pub(super) fn item(&'a self, index: usize) -> At<'a> {
         At::Item(self, index)
     }
@@ -169,22 +168,22 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// A UIMessage, its parts already in entries: one pass over the text.
+/// A UIMessage with its parts already split into entries, read in one pass.
 #[derive(Debug, Default)]
 pub(super) struct MessageForm<'a> {
     /// The other keys.
     pub(super) entries: Entries<'a>,
-    /// Whether there is a key for parts, even if it is null.
+    /// Whether there is a key for parts, even if its value is null.
     pub(super) has_parts: bool,
     pub(super) parts: Option<Vec<Entries<'a>>>,
 }
 
 impl<'a> MessageForm<'a> {
-    /// Reads the UIMessage that stands at `path`.
+    /// Reads the UIMessage at `path`.
     pub(super) fn read(raw: &'a RawValue, path: &At<'_>) -> Result<Self, WireError> {
         match serde_json::from_str(raw.get()) {
             Ok(form) => Ok(form),
-            // Step by step, to say where.
+            // Reads step by step, to report the place of the error.
             Err(_) => {
                 let entries = Entries::read(raw, path)?;
                 let parts = parts_of(&entries, path)?;
@@ -199,7 +198,7 @@ impl<'a> MessageForm<'a> {
     }
 }
 
-/// The parts of a UIMessage as they were written.
+/// Returns the parts of a UIMessage as they were written.
 pub(super) fn raw_parts<'a>(
     raw: &'a RawValue,
     path: &At<'_>,
@@ -207,7 +206,7 @@ pub(super) fn raw_parts<'a>(
     Ok(parts_of(&Entries::read(raw, path)?, path)?.map(|(parts, _)| parts).unwrap_or_default())
 }
 
-/// The parts that these entries of a UIMessage have, and where they stand.
+/// Returns the parts in these entries of a UIMessage, and their place.
 #[allow(clippy::type_complexity, reason = "a pair")]
 fn parts_of<'a, 'p>(
     entries: &Entries<'a>,
@@ -248,7 +247,7 @@ impl<'de> Visitor<'de> for MessageVisitor {
     }
 }
 
-/// The text of a string.
+/// Returns the text of a string.
 pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     wire::raw_text(raw)
 }
@@ -261,7 +260,7 @@ pub(super) fn list<'a>(raw: &'a RawValue, path: &At<'_>) -> Result<Vec<&'a RawVa
     read(raw, path)
 }
 
-/// Reads a value; its path is written out only for an error.
+/// Reads a value. The path is formatted only for an error.
 fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue, path: &At<'_>) -> Result<T, WireError> {
     serde_json::from_str(raw.get()).or_else(|_| wire::read(raw.get(), &path.to_string()))
 }
@@ -270,8 +269,8 @@ pub(super) fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
 }
 
-/// The value as it was written, without white space between its tokens: a body gives the same
-/// messages however it is indented.
+/// Returns the value without white space between its tokens, so that a body gives the same messages
+/// however it is indented.
 pub(super) fn json(raw: &RawValue) -> Json {
     Json::from(raw.to_owned()).compact()
 }

@@ -1,4 +1,4 @@
-//! The other keys of a part, which no canonical field holds: kept in its metadata, written again.
+//! Keys of a part that no canonical field holds: kept in its metadata, and written again.
 
 use context_core::Metadata;
 use serde::ser::{SerializeMap, Serializer};
@@ -6,19 +6,19 @@ use serde::ser::{SerializeMap, Serializer};
 use super::PART_KEY;
 use super::form::Entries;
 
-/// The other keys of the part that has this metadata.
+/// Returns the other keys of the part that has this metadata.
 pub(super) fn part_entries(metadata: &Metadata) -> Entries<'_> {
     Entries::of(metadata.get(PART_KEY))
 }
 
-/// Writes the other keys of a part, but for those that were written.
+/// Writes the other keys of a part, except those that are already written.
 pub(super) fn others<S: Serializer>(
     map: &mut S::SerializeMap,
     metadata: &Metadata,
     written: &[&str],
 ) -> Result<(), S::Error> {
     let Some(kept) = metadata.get(PART_KEY) else { return Ok(()) };
-    // Nearly always this is all, and need not be read again.
+    // The usual case, which need not be parsed.
     if kept.as_str() == r#"{"state":"done"}"# && !written.contains(&"state") {
         return map.serialize_entry("state", "done");
     }

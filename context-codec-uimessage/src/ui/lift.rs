@@ -1,4 +1,4 @@
-//! From one UIMessage to messages.
+//! Lifting of one UIMessage to messages.
 
 use std::mem::take;
 
@@ -17,12 +17,12 @@ use super::{
     METADATA_KEY, PROVIDER, STEPS_KEY, media, output, thought,
 };
 
-/// The roles of the form.
+/// The roles of the wire form.
 const ROLES: &str = "system, user, assistant";
-/// What a result says that has no words of its own for a denial.
+/// The text of a denied result that has no text of its own.
 const DENIED: &str = "The user denied this call.";
 
-/// The messages, without the difference to their source.
+/// Lifts the messages, without the difference to their source.
 pub(super) fn plain(
     raw: &RawValue,
     path: &At<'_>,
@@ -79,10 +79,10 @@ fn mark(messages: &mut [Message], entries: &Entries<'_>, has_parts: bool) {
     }
 }
 
-/// What stands between two `step-start`.
+/// The content between two `step-start`.
 #[derive(Default)]
 struct Step {
-    /// How many of them stand before it.
+    /// The number of `step-start` before it.
     starts: u32,
     parts: Vec<Part>,
     results: Vec<Part>,
@@ -94,7 +94,7 @@ impl Step {
     fn into_messages(self, role: Role, index: usize, messages: &mut Vec<Message>) {
         let mut message = Message::new(role, self.parts);
         if message.is_placeholder() {
-            // Nothing was said, which is not the same as something that is still to be said.
+            // Marks a message that was empty, in contrast to one whose content is still to come.
             message.parts.push(Part::text(""));
         }
         if self.starts != u32::from(index > 0) {
@@ -114,7 +114,7 @@ struct Reader<'a, 'd> {
     role: Role,
     /// The UIMessage.
     raw: &'a RawValue,
-    /// Its parts as they were written, if one of them is kept.
+    /// Its parts as they were written, read once one of them is kept.
     raw_parts: Option<Vec<&'a RawValue>>,
     step: Step,
     steps: Vec<Step>,
@@ -137,7 +137,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// What a UIMessage says that is from before there were parts.
+    /// Lifts the keys of a UIMessage from versions before `parts`.
     fn before_parts(&mut self, message: &Entries<'_>, path: &At<'_>) -> Result<(), WireError> {
         if let Some(calls) = message.get("toolInvocations").filter(|_| self.role == Role::Assistant)
         {
@@ -157,7 +157,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads a part; false if it is to be kept as it was written.
+    /// Lifts a part; returns `false` if it is to be kept as it was written.
     fn part(&mut self, part: &Entries<'_>, path: &At<'_>) -> Result<bool, WireError> {
         let kind = part.need_text("type", path)?;
         let answers = self.role == Role::Assistant;
@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
         self.diagnostics.push(Diagnostic::new(code, severity, path.to_string(), said));
     }
 
-    /// A part of a tool; nothing is done if its state is not known.
+    /// Lifts a part of a tool; returns `false` without any effect if its state is unknown.
     fn tool(
         &mut self,
         part: &Entries<'_>,
@@ -253,7 +253,7 @@ impl Reader<'_, '_> {
         let state = part.need_text("state", path)?;
         let result = match &*state {
             "input-streaming" => {
-                // What is not whole yet is nothing a model could be told.
+                // An incomplete input is of no use to a model.
                 let streaming = part.iter().map(|(key, value)| (key.to_owned(), json(value)));
                 let value = from_map(&streaming.collect());
                 self.step
@@ -298,7 +298,7 @@ impl Reader<'_, '_> {
         Ok(true)
     }
 
-    /// A call as version 4 has it; nothing is done if its state is not known.
+    /// Lifts a call of version 4; returns `false` without any effect if its state is unknown.
     fn invocation(&mut self, call: &Entries<'_>, path: &At<'_>) -> Result<bool, WireError> {
         let result = match &*call.need_text("state", path)? {
             "call" => None,
@@ -350,7 +350,7 @@ enum Outcome {
     Denied,
 }
 
-/// A part that no model gets.
+/// Creates an opaque part, which no model gets.
 fn kept(raw: &RawValue) -> Part {
     Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json(raw) })
 }
@@ -359,8 +359,8 @@ fn empty() -> Json {
     from_map(&JsonMap::default())
 }
 
-/// The input of a call, and whether it is the raw one. What is a text and no JSON is what the model
-/// wrote instead of JSON.
+/// Returns the input of a call, and whether it is the raw one. A text that is not JSON is what the
+/// model wrote instead of JSON.
 fn input(part: &Entries<'_>) -> (ToolInput, bool) {
     let (value, from_raw) = match (part.get("input"), part.get("rawInput")) {
         (None, Some(raw)) => (Some(raw), true),

@@ -1,5 +1,5 @@
-//! From messages to UIMessages. Never fails: what the form cannot hold is left out, with a
-//! diagnostic.
+//! Lowering of messages to UIMessages. Never fails: content that the form cannot hold is left out,
+//! with a diagnostic.
 
 pub(super) mod groups;
 pub(super) mod pairs;
@@ -22,25 +22,25 @@ use super::{
     CONTENT_KEY, DATA_KEY, DENIED_KEY, ID_KEY, MESSAGE_KEY, METADATA_KEY, PROVIDER, STEPS_KEY,
 };
 
-/// For whom messages are written.
+/// The target of written messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// For who shows or keeps them: current keys only, and everything has an id.
+    /// For display or storage: current keys only, and everything has an id.
     Send,
-    /// For where they came from.
+    /// For the source.
     Source,
 }
 
-/// The most `step-start` that are written for one step.
+/// Maximum number of `step-start` written for one step.
 const MAX_STARTS: u32 = 64;
-/// Keys of version 4 that say what the parts say.
+/// Keys of version 4 that repeat the content of the parts.
 const OLD: [&str; 3] = ["content", "toolInvocations", "reasoning"];
 
-/// A UIMessage as it is written.
+/// A UIMessage that is written.
 #[derive(Debug)]
 pub(super) enum Written<'a> {
     Plain(UiMessage<'a>),
-    /// As it was read.
+    /// A UIMessage in the form of its source.
     Restored(Json),
 }
 
@@ -53,7 +53,7 @@ impl Serialize for Written<'_> {
     }
 }
 
-/// Messages as UIMessages, one value each.
+/// Lowers messages to UIMessages, one value each.
 pub(super) fn lowered(messages: &[&Message], mode: Mode) -> Lowered {
     let (written, diagnostics) = write(messages, mode, 0);
     let json = |written: &Written<'_>| match written {
@@ -65,8 +65,8 @@ pub(super) fn lowered(messages: &[&Message], mode: Mode) -> Lowered {
     Lowered::new(written.iter().map(json).collect(), diagnostics)
 }
 
-/// The plain form of the messages of one UIMessage, of about this many bytes; null if they are
-/// none.
+/// Returns the plain form of the messages of one UIMessage, of about `bytes` bytes; null if there
+/// is none.
 pub(super) fn alone(messages: &[&Message], bytes: usize) -> String {
     let mut writer = Writer {
         mode: Mode::Source,
@@ -86,7 +86,7 @@ pub(super) fn alone(messages: &[&Message], bytes: usize) -> String {
     }
 }
 
-/// Messages as UIMessages. The first `before` of them are not counted by diagnostics.
+/// Writes messages as UIMessages. Diagnostics do not count the first `before` of them.
 pub(super) fn write<'a>(
     messages: &[&'a Message],
     mode: Mode,
@@ -102,7 +102,8 @@ pub(super) fn write<'a>(
     (all, writer.diagnostics)
 }
 
-/// Gives an id to what has none; what was read without stays so for its source.
+/// Gives an id to each UIMessage without one. For the source, those that were read without an id
+/// keep none.
 fn derive_ids(all: &mut [Written<'_>], messages: &[&Message], mode: Mode) {
     let mut taken: Option<HashSet<String>> = None;
     for (index, written) in all.iter_mut().enumerate() {
@@ -130,7 +131,7 @@ fn derive_ids(all: &mut [Written<'_>], messages: &[&Message], mode: Mode) {
 pub(super) struct Writer<'a> {
     pub(super) mode: Mode,
     pub(super) pairs: Pairs<'a>,
-    /// How many messages are not counted.
+    /// The number of messages that diagnostics do not count.
     pub(super) before: usize,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -146,7 +147,8 @@ impl<'a> Writer<'a> {
         ));
     }
 
-    /// Says what stands nowhere.
+    /// Reports parts that are not written: results without calls, and parts of tool messages that
+    /// are not results.
     fn unpaired(&mut self, messages: &[&Message]) {
         for place in std::mem::take(&mut self.pairs.unpaired) {
             self.left_out(DiagnosticCode::Unpaired, place, "a result without its call");
@@ -166,7 +168,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// One UIMessage.
+    /// Returns one UIMessage.
     pub(super) fn group(&mut self, group: &Group, messages: &[&'a Message]) -> UiMessage<'a> {
         let (mut parts, mut steps) = (Vec::new(), 0_usize);
         for &index in &group.members {
@@ -212,7 +214,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The parts of one message.
+    /// Returns the parts of one message.
     fn parts(&mut self, index: usize, message: &'a Message) -> Vec<UiPart<'a>> {
         let data = || message.metadata.get(DATA_KEY).and_then(|json| json.parse::<JsonMap>().ok());
         let data = data().unwrap_or_default();
@@ -276,7 +278,7 @@ impl<'a> Writer<'a> {
         written
     }
 
-    /// A result without the files that a page cannot show, and with a line that says so.
+    /// Returns a result without the files that a page cannot show, and with a line that says so.
     fn shown(&mut self, place: (usize, usize), result: &'a ToolResult) -> Cow<'a, ToolResult> {
         let fault = |part: &Part| File::of(part).and_then(File::fault);
         let is_lost = |part: &Part| File::of(part).is_none_or(|file| file.fault().is_some());
@@ -295,7 +297,7 @@ impl<'a> Writer<'a> {
         Cow::Owned(shown)
     }
 
-    /// Says what of a result cannot be written.
+    /// Reports the parts of a result that cannot be written.
     fn lost_of(&mut self, place: (usize, usize), result: &ToolResult) {
         let is_denied = result.metadata.get(DENIED_KEY).is_some();
         let lost = |part: &&Part| match result.is_error {

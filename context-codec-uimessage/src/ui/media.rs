@@ -1,4 +1,4 @@
-//! File parts: pictures, sound and documents.
+//! File parts: images, sound and documents.
 
 use context_codec_kit::wire::{MediaFault, is_base64};
 use context_core::message::{Media, MediaSource};
@@ -10,16 +10,16 @@ use super::PART_KEY;
 use super::form::{At, Entries};
 use super::kept::others;
 
-/// Keys that say what a media part says.
+/// Keys that a media part has fields for.
 const KNOWN: [&str; 4] = ["type", "mediaType", "filename", "url"];
-/// The same in version 4.
+/// The same keys in version 4.
 const KNOWN_4: [&str; 4] = ["type", "mimeType", "data", "filename"];
 
-/// The schemes of addresses that a page shows files from. An address may be without one, within the
-/// application.
+/// The schemes of addresses from which a page shows files. An address within the application may
+/// have none.
 const OPENED: [&str; 4] = ["https", "http", "data", "blob"];
 
-/// Reads a file part.
+/// Lifts a file part.
 pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError> {
     let media_type = part.text("mediaType", path)?;
     let is_old = media_type.is_none() && part.get("url").is_none() && part.get("data").is_some();
@@ -42,7 +42,7 @@ pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError>
     Ok(of_type(media))
 }
 
-/// The part of media by their type.
+/// Returns the part for media of this type.
 fn of_type(media: Media) -> Part {
     match media.media_type.as_deref().unwrap_or_default() {
         kind if kind.starts_with("image/") => Part::Image(media),
@@ -51,7 +51,7 @@ fn of_type(media: Media) -> Part {
     }
 }
 
-/// What is at an address, which may hold the bytes itself.
+/// Returns the source at an address, which may hold the bytes itself.
 fn at_address(url: &str) -> MediaSource {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inline {
@@ -64,12 +64,12 @@ fn at_address(url: &str) -> MediaSource {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct File<'a> {
     media: &'a Media,
-    /// For media that do not say what they are.
+    /// The media type for media that do not state one.
     fallback: &'static str,
 }
 
 impl<'a> File<'a> {
-    /// The file of a part of media, if it says where its bytes are in a way that the form knows.
+    /// Returns the file of a media part, if its source is of a kind that the form knows.
     pub(super) fn of(part: &'a Part) -> Option<Self> {
         let (media, fallback) = match part {
             Part::Image(media) => (media, "image/*"),
@@ -81,8 +81,8 @@ impl<'a> File<'a> {
         is_here.then_some(Self { media, fallback })
     }
 
-    /// Why it is not shown: the bytes of others cannot be read by a browser, and not every address
-    /// may be opened by one.
+    /// Returns why the file is not shown: a browser cannot read files that a provider stores, and
+    /// may not open every address.
     pub(super) fn fault(self) -> Option<MediaFault> {
         match &self.media.source {
             MediaSource::Base64(data) if data.is_empty() => Some(MediaFault::Empty),
@@ -100,7 +100,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Writes its entries.
+    /// Writes the entries of the file part.
     pub(super) fn write<S: Serializer>(self, map: &mut S::SerializeMap) -> Result<(), S::Error> {
         let Self { media, fallback } = self;
         let media_type = media.media_type.as_deref().unwrap_or(fallback);

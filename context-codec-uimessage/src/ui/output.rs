@@ -1,4 +1,4 @@
-//! What tools answer: any JSON value, and the parts a model gets of it.
+//! Tool outputs: any JSON value, and the parts that a model gets of it.
 
 use context_codec_kit::wire::truth;
 use context_core::message::Text;
@@ -12,8 +12,8 @@ use super::kept::others;
 use super::media::{self, File};
 use super::{JSON_KEY, PART_KEY};
 
-/// The parts of an output: of a text one text, of a list of parts these, else the text of the JSON.
-/// Null has none.
+/// Lifts the parts of an output: one text for a text, the parts of a list of parts, otherwise the
+/// text of the JSON. Null has none.
 pub(super) fn lift(raw: &RawValue) -> Vec<Part> {
     if raw.get() == "null" {
         return Vec::new();
@@ -28,11 +28,11 @@ pub(super) fn lift(raw: &RawValue) -> Vec<Part> {
     vec![Part::Text(Text { text, metadata: Metadata::default().with(JSON_KEY, truth()) })]
 }
 
-/// The parts of a list of text and file parts. A single text is left as JSON, because parts of one
-/// text are written as a text.
+/// Returns the parts of a list of text and file parts. A single text stays JSON, because parts of
+/// one text are written as a text.
 fn parts(raw: &RawValue) -> Option<Vec<Part>> {
     let list = raw.get();
-    // Most lists are no parts and need not be looked into.
+    // Most lists are not parts and need not be parsed.
     if !list.starts_with('[') || !list.contains("\"type\"") {
         return None;
     }
@@ -89,13 +89,13 @@ impl Serialize for Output<'_> {
     }
 }
 
-/// Whether a part of a result can be written.
+/// Returns whether a part of a result can be written.
 pub(super) fn is_held(result: &ToolResult, part: &Part) -> bool {
     let alone = result.output.len() == 1;
     matches!(part, Part::Data(_)) && alone || Item::of(part).is_some()
 }
 
-/// The text of a result that is an error: its texts, joined by line feeds.
+/// Returns the text of a failed result: its texts, joined by line feeds.
 pub(super) fn error_text(result: &ToolResult) -> String {
     let texts = result.output.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),

@@ -1,5 +1,5 @@
-//! `providerMetadata`: an object of providers and what each says of a part. What the codecs of
-//! these providers look for is taken from there and put back.
+//! `providerMetadata`: an object of providers and their values for a part. Values that the codecs
+//! of these providers read are moved to the metadata keys of those codecs, and back.
 
 use std::sync::LazyLock;
 
@@ -13,20 +13,20 @@ use serde_json::value::RawValue;
 use super::form::{Entries, json};
 use super::kept::part_entries;
 
-/// The key of texts, thoughts and media.
+/// The key in texts, thoughts and media.
 pub(super) const OF_PART: &str = "providerMetadata";
-/// The key of calls.
+/// The key in calls.
 pub(super) const OF_CALL: &str = "callProviderMetadata";
 
-/// A provider and a name under which it says something here, and the metadata key of the codec that
-/// looks for it.
+/// A provider, the name of a value in its object, and the metadata key under which the provider's
+/// codec reads the value.
 const FACTS: [(&str, &str, &str); 2] =
     [("google", "thoughtSignature", "gemini.thought_signature"), ("openai", "itemId", "openai.id")];
 
-/// Something that a provider says: who, under which name, what.
+/// A provider's value: provider, name, value.
 pub(super) type Fact<'a> = (&'a str, &'static str, &'a RawValue);
 
-/// What the metadata of a part says that belongs to a provider.
+/// Returns the values in a part's metadata that belong to a provider.
 pub(super) fn facts(metadata: &Metadata) -> Vec<Fact<'_>> {
     if metadata.is_empty() {
         return Vec::new();
@@ -38,9 +38,9 @@ pub(super) fn facts(metadata: &Metadata) -> Vec<Fact<'_>> {
     FACTS.iter().filter_map(fact).collect()
 }
 
-/// The other keys of a part, in the order in which they are written. What stands under `key` goes
-/// through `take`, a function of provider, name and value that says whether it was taken, and
-/// through [`FACTS`] into `metadata`.
+/// Returns the other keys of a part, in the order in which they are written. Each value under `key`
+/// is offered to `take`, a function of provider, name and value that returns whether it used the
+/// value, and is moved to `metadata` according to [`FACTS`].
 pub(super) fn rest(
     entries: &Entries<'_>,
     known: &[&str],
@@ -77,7 +77,7 @@ pub(super) fn rest(
     rest
 }
 
-/// Writes `key` with what is left of it in the metadata of a part, and with facts.
+/// Writes `key` with the rest of it that is kept in a part's metadata, and with facts.
 pub(super) fn write<S: Serializer>(
     map: &mut S::SerializeMap,
     key: &'static str,
@@ -89,7 +89,7 @@ pub(super) fn write<S: Serializer>(
     map.serialize_entry(key, &Providers { left, facts })
 }
 
-/// What providers say.
+/// The values of all providers.
 struct Providers<'a> {
     left: Entries<'a>,
     facts: &'a [Fact<'a>],
@@ -119,7 +119,7 @@ impl Serialize for Providers<'_> {
     }
 }
 
-/// What one provider says.
+/// The values of one provider.
 struct Said<'a> {
     provider: &'a str,
     left: Entries<'a>,
@@ -142,7 +142,8 @@ impl Serialize for Said<'_> {
     }
 }
 
-/// The metadata of a part that is done, as nearly all are: made once.
+/// Returns the metadata of a part whose only other key is the state `done`, like nearly all parts;
+/// created once.
 pub(super) fn done() -> Metadata {
     static DONE: LazyLock<Metadata> = LazyLock::new(|| {
         let done = context_codec_kit::wire::object([("state", "done".into())]);
@@ -151,7 +152,7 @@ pub(super) fn done() -> Metadata {
     DONE.clone()
 }
 
-/// The metadata of a part with these other keys.
+/// Returns the metadata of a part with these other keys.
 pub(super) fn with_rest(mut metadata: Metadata, rest: &JsonMap) -> Metadata {
     let is_done = |(key, value): (&String, &Json)| key == "state" && value.as_str() == r#""done""#;
     if metadata.is_empty() && rest.len() == 1 && rest.iter().all(is_done) {
@@ -163,7 +164,7 @@ pub(super) fn with_rest(mut metadata: Metadata, rest: &JsonMap) -> Metadata {
     metadata
 }
 
-/// A string as JSON.
+/// Returns a string as JSON.
 pub(super) fn string(text: &str) -> Json {
     Json::from(text)
 }

@@ -12,16 +12,16 @@ use super::form::{At, Entries, is_object, list};
 use super::lower::{self, Mode, Written};
 use super::{BODY_KEY, ID_KEY, PROVIDER, residual};
 
-/// The key of a body that holds the messages.
+/// The key of a body for the messages.
 const MESSAGES: &str = "messages";
 /// The id of the UIMessage that a system prompt becomes.
 const SYSTEM_ID: &str = "system";
 
-/// Conversations as UIMessages.
+/// The codec of conversations as UIMessages.
 ///
 /// A body is a list of UIMessages, or an object that holds one under `messages`; its other keys are
 /// kept under [`BODY_KEY`] and written again. The system prompt of a request becomes a first
-/// UIMessage of that role; what else a request says, such as its tools, has no place and is left
+/// UIMessage of that role. Other fields of a request, such as its tools, have no place and are left
 /// out with a diagnostic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UiMessageCodec;
@@ -71,7 +71,7 @@ impl MessageCodec for UiMessageCodec {
     }
 }
 
-/// The body, if there is anything in it or it is written for its source.
+/// Writes the body, or `None` if it would be empty and is not written for its source.
 fn write(request: &ModelRequest, mode: Mode) -> (Option<Json>, Vec<Diagnostic>) {
     let system = (!request.system.is_empty()).then(|| {
         let parts = request.system.iter().cloned().map(Part::Text);
@@ -90,7 +90,7 @@ fn write(request: &ModelRequest, mode: Mode) -> (Option<Json>, Vec<Diagnostic>) 
     (Some(Json::from_serialize(&body).expect("text keys and JSON values")), diagnostics)
 }
 
-/// What is said of a request beyond its conversation.
+/// Returns the diagnostic for fields of a request besides its conversation.
 fn unheld(request: &ModelRequest) -> Option<Diagnostic> {
     let said = [
         ("model", request.model.is_some()),

@@ -1,5 +1,5 @@
-//! What the plain form of a UIMessage does not say of its source: found by comparing, applied on
-//! the way back.
+//! The difference between the plain form of a UIMessage and its source: computed by comparing,
+//! applied by `lower_source`.
 
 use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{is_plain_string, outdated, same_but_for_space, says_the_same};
@@ -12,7 +12,7 @@ use super::lower::groups::Group;
 use super::lower::{Mode, Writer, Written};
 use super::{SOURCE_KEY, lift, lower};
 
-/// The messages of the UIMessage that stands at `path`, with the difference to their source.
+/// Lifts the messages of the UIMessage at `path`, with the difference to their source.
 pub(super) fn message(
     raw: &RawValue,
     path: &At<'_>,
@@ -25,8 +25,8 @@ pub(super) fn message(
     Ok(messages)
 }
 
-/// The difference between the plain form of messages and the one UIMessage they were, if there is
-/// one.
+/// Returns the difference between the plain form of messages and the one UIMessage they were lifted
+/// from, if there is one.
 pub(super) fn between(lifted: &[Message], original: &RawValue) -> Option<Json> {
     if is_one_text(original.get()) {
         return None;
@@ -40,8 +40,8 @@ pub(super) fn between(lifted: &[Message], original: &RawValue) -> Option<Json> {
         .map(JsonPatch::into_json)
 }
 
-/// Whether a UIMessage is one text as it would be written: most are, and need not be written to
-/// find out.
+/// Returns whether a UIMessage is one text exactly as it would be written. Most are, and need not
+/// be written to find out.
 fn is_one_text(message: &str) -> bool {
     let inner = message.strip_prefix(r#"{"id":"#).and_then(|message| message.strip_suffix("}]}"));
     let Some((id, rest)) = inner.and_then(|inner| inner.split_once(r#","role":""#)) else {
@@ -53,7 +53,7 @@ fn is_one_text(message: &str) -> bool {
     matches!(role, "user" | "assistant" | "system") && is_plain_string(id) && is_plain_string(text)
 }
 
-/// The UIMessage that these messages were, if the difference still fits to them.
+/// Returns the UIMessage that these messages were lifted from, if the difference still fits them.
 pub(super) fn restore(messages: &[&Message], patch: &Json) -> Option<Json> {
     let source =
         JsonPatch::from(patch.clone()).apply(&Json::from_text(lower::alone(messages, 0)).ok()?)?;
@@ -64,7 +64,8 @@ pub(super) fn restore(messages: &[&Message], patch: &Json) -> Option<Json> {
 }
 
 impl<'a> Writer<'a> {
-    /// One UIMessage as its source had it, if it still fits, else as it is.
+    /// Returns one UIMessage in the form of its source if it still fits, otherwise in the plain
+    /// form.
     pub(super) fn written(
         &mut self,
         group: &Group,

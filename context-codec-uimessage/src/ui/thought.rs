@@ -1,5 +1,5 @@
 //! Reasoning parts: the signature and the encrypted thought are in `providerMetadata`, under a name
-//! of the provider.
+//! that depends on the provider.
 
 use context_core::message::Reasoning;
 use context_core::model::WireError;
@@ -11,10 +11,10 @@ use super::kept::others;
 use super::providers::{self, OF_PART};
 
 const KNOWN: [&str; 2] = ["type", "text"];
-/// Providers that are called otherwise here than by the codec whose thoughts they are.
+/// Providers whose name here differs from the name of the codec of their thoughts.
 const NAMES: [(&str, &str); 2] = [("google", "gemini"), ("openai", "openai-responses")];
 
-/// How a provider calls the signature and the encrypted thought.
+/// Returns a provider's names for the signature and the encrypted thought.
 fn names(provider: &str) -> (&'static str, &'static str) {
     match provider {
         "google" | "vertex" => ("thoughtSignature", "encryptedThought"),
@@ -23,7 +23,7 @@ fn names(provider: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Reads a reasoning part, with the fields it had in version 4.
+/// Lifts a reasoning part, including the fields of version 4.
 pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError> {
     let said = match (part.text("text", path)?, part.maybe_text("reasoning")) {
         (Some(text), _) | (None, Some(text)) => text,
@@ -34,7 +34,7 @@ pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError>
     let rest = providers::rest(part, &KNOWN, OF_PART, &mut metadata, |provider, name, value| {
         let called =
             NAMES.iter().find(|(here, _)| *here == provider).map_or(provider, |(_, codec)| codec);
-        // Of several providers, the first that signed.
+        // Of several providers, the first that signed counts.
         if thought.provider.as_deref().is_some_and(|taken| taken != called) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! The objects of the form as they are written: borrowed from messages, in one pass.
+//! The objects of the form that are written: borrowed from messages, serialised in one pass.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use super::output::{Output, error_text};
 use super::providers::{self, OF_CALL, OF_PART};
 use super::{DENIED_KEY, DYNAMIC_KEY, thought};
 
-/// The keys of a tool part that its call and result say.
+/// The keys of a tool part that its call and result determine.
 pub(super) const TOOL: [&str; 7] =
     ["type", "toolName", "toolCallId", "state", "input", "output", "errorText"];
-/// The same, if the raw input is what it says.
+/// The same keys, if the call determines the raw input.
 pub(super) const TOOL_RAW: [&str; 8] =
     [TOOL[0], TOOL[1], TOOL[2], TOOL[3], TOOL[4], TOOL[5], TOOL[6], "rawInput"];
-/// The states of a call without result that are more than that.
+/// The states of a call without a result that say more than that there is none.
 pub(super) const APPROVAL: [&str; 2] = ["approval-requested", "approval-responded"];
 
 /// A UIMessage.
@@ -32,22 +32,22 @@ pub(super) struct UiMessage<'a> {
     /// `content` of version 4.
     pub(super) content: Option<String>,
     pub(super) metadata: Option<&'a Json>,
-    /// None if there is only `content`.
+    /// `None` if there is only `content`.
     pub(super) parts: Option<Vec<UiPart<'a>>>,
     /// Its other keys.
     pub(super) others: Entries<'a>,
-    /// Which of them are not written.
+    /// Other keys that are not written.
     pub(super) without: &'static [&'static str],
 }
 
 /// The id of a UIMessage.
 #[derive(Debug)]
 pub(super) enum Id<'a> {
-    /// There is none.
+    /// There is no id.
     None,
-    /// As it was read.
+    /// The id that was read.
     Read(&'a Json),
-    /// By position.
+    /// An id derived from the position.
     Derived(String),
 }
 
@@ -162,7 +162,7 @@ fn tool<S: Serializer>(
     signed::<S>(map, &call.metadata, known, OF_CALL)
 }
 
-/// Writes the other keys of a part, with what its metadata says that belongs to a provider.
+/// Writes the other keys of a part, with the values in its metadata that belong to a provider.
 fn signed<S: Serializer>(
     map: &mut S::SerializeMap,
     metadata: &Metadata,

@@ -1,4 +1,4 @@
-//! For every body: what is read is written back.
+//! Every body that is lifted is restored exactly.
 
 use context_codec_uimessage::{UiMessageCodec, ui};
 use context_core::{Json, Message, MessageCodec, Metadata, Part};
@@ -38,7 +38,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object of some of these keys, with values that may be anything.
+/// An object with some of these keys, with any values.
 fn with(base: Value, keys: &'static [&'static str]) -> impl Strategy<Value = Value> {
     proptest::collection::btree_map(select(keys.to_vec()), any_json(), 0..4).prop_map(
         move |others| {
@@ -145,7 +145,7 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&body) } else {
             serde_json::to_string(&body) };
         let request = round_trip(&Json::from_text(text.unwrap()).unwrap());
-        // However it is indented, it is the same.
+        // Indentation makes no difference.
         prop_assert_eq!(&UiMessageCodec.lift(&body.into()).unwrap().request, &request);
     }
 

@@ -1,4 +1,4 @@
-//! What becomes of messages that never were UIMessages.
+//! Lowering of messages that were not lifted from UIMessages.
 
 use context_codec_uimessage::UiMessageCodec;
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
@@ -89,7 +89,7 @@ fn results_find_their_call_wherever_they_stand() {
         call("c"),
         Message::from("wait"),
         Message::new(Role::User, [Part::tool_result("c", "late"), Part::text("and?")]),
-        // The same id again, and a result too many.
+        // The same id again, and one result too many.
         call("c"),
         Message::new(Role::Tool, [Part::tool_result("c", "new"), Part::tool_result("c", "lost")]),
     ]);

@@ -1,4 +1,4 @@
-//! Input that means no good.
+//! Hostile input.
 
 use context_codec_uimessage::UiMessageCodec;
 use context_core::{Json, MessageCodec};
@@ -65,7 +65,7 @@ fn what_is_odd_comes_back() {
         let body = Json::from_text(body).expect("JSON");
         if body.as_str().contains("[[[") || body.as_str().contains("1e999")
             || body.as_str().contains("ud800") {
-            // No tree can hold it, so it is compared as text.
+            // The value is too deep for a tree, so it is compared as text.
             let request = UiMessageCodec.lift(&body).expect("a body").request;
             let back = UiMessageCodec.lower_source(&request);
             assert_eq!(back.diagnostics, []);

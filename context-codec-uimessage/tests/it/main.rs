@@ -1,5 +1,5 @@
-//! UIMessages through the public API: what they become, what becomes of other messages, and that
-//! nothing is lost.
+//! UIMessages through the public API: lifting, lowering of other messages, and that nothing is
+//! lost.
 
 mod exact;
 mod foreign;
@@ -14,7 +14,7 @@ fn value(json: &Json) -> Value {
     json.parse().expect("JSON parses")
 }
 
-/// Reads a body, stores and loads its messages, and writes it back: it is equal.
+/// Lifts a body, stores and loads its messages, and restores it: the result is equal.
 #[track_caller]
 fn round_trip(body: &Json) -> ModelRequest {
     let mut request = UiMessageCodec.lift(body).expect("a body").request;
@@ -29,7 +29,7 @@ fn round_trip(body: &Json) -> ModelRequest {
     request
 }
 
-/// The messages of a body, without their metadata.
+/// Returns the messages of a body, without their metadata.
 #[track_caller]
 fn read(body: Value) -> Vec<Message> {
     let request = round_trip(&body.into());
@@ -40,7 +40,7 @@ fn read(body: Value) -> Vec<Message> {
         .collect()
 }
 
-/// What is shown of messages, and what is said about it.
+/// Returns the UIMessages of messages, and the diagnostics.
 fn shown(messages: impl IntoIterator<Item = Message>) -> (Value, Vec<String>) {
     let lowered = UiMessageCodec.lower(&ModelRequest::new(messages)).expect("something to write");
     (value(&lowered.body), lowered.diagnostics.iter().map(ToString::to_string).collect())

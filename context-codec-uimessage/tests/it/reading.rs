@@ -1,4 +1,4 @@
-//! What a UIMessage becomes.
+//! Lifting of UIMessages.
 
 use context_codec_uimessage::{UiMessageCodec, ui};
 use context_core::message::{MediaSource, ToolInput};
@@ -11,7 +11,7 @@ fn assistant(parts: Value) -> Value {
     json!([{"id": "a", "role": "assistant", "parts": parts}])
 }
 
-/// The parts of a body's only message.
+/// Returns the parts of a body's only message.
 #[track_caller]
 fn parts(parts: Value) -> Vec<Part> {
     let mut messages = read(assistant(parts));
@@ -96,7 +96,7 @@ fn common_ui_messages_need_no_difference_beside_them() {
     for message in &request.messages {
         assert_eq!(message.metadata.get(ui::SOURCE_KEY), None, "{message:?}");
     }
-    // It is shown as it was, but for what version 4 said twice.
+    // It is written as it was, except for the content that version 4 repeats.
     let sent = UiMessageCodec.lower(&request).unwrap();
     assert_eq!(sent.diagnostics, []);
     let sent = value(&sent.body);
@@ -188,7 +188,7 @@ fn files_are_media_of_their_type() {
     assert_eq!(audio.source, MediaSource::Url("https://example.org/a.mp3".to_owned()));
     let Part::Document(text) = of(file("text/plain", "data:text/plain,hello")) else { panic!() };
     assert_eq!(text.source, MediaSource::Url("data:text/plain,hello".to_owned()));
-    // The address says something else than the part.
+    // The address states another type than the part.
     let Part::Document(odd) = of(file("text/csv", "data:text/plain;base64,AA==")) else { panic!() };
     assert_eq!(odd.media_type.as_deref(), Some("text/csv"));
     let Part::Image(old) = of(json!({"type": "file", "mimeType": "image/png", "data": "AAAA"}))

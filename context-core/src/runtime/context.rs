@@ -83,7 +83,7 @@ pub struct Prefix {
 #[must_use]
 #[non_exhaustive]
 pub struct ModelContext {
-    /// The model.
+    /// The name of the model.
     pub model: String,
     /// The conversation to send, recalled memories included.
     pub messages: Vec<Arc<Message>>,

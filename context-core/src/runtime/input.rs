@@ -39,7 +39,7 @@ pub struct PrepareInput {
     pub cancel: CancelSignal,
     /// The name of the codec, such as `anthropic`.
     pub provider: String,
-    /// The model.
+    /// The name of the model.
     pub model: String,
     /// The permissions of the agent in the application's words, for the environment part.
     pub permission_mode: Option<String>,

@@ -5,7 +5,6 @@ mod edits;
 mod endpoints;
 mod nodes;
 mod properties;
-mod rounds;
 
 use context_core::Timestamp;
 use context_core::trajectory::AgentRef;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use context_core::Timestamp;
 use context_core::trajectory::AgentRef;
-use context_core::trajectory::{BridgeFrom, Round, RoundRecord, Trajectory};
-use context_trajectory::export::{AtifOptions, SessionGraph, read_atif, write_atif};
-use context_trajectory::peer::{Generation, export_round, import_round};
+use context_core::trajectory::{Round, RoundRecord};
+use context_trajectory::SessionGraph;
+use context_trajectory::{BridgeFrom, Trajectory};
+use context_trajectory_export::peer::{Generation, export_round, import_round};
+use context_trajectory_export::{AtifOptions, read_atif, write_atif};
 
 use super::file::commits;
 

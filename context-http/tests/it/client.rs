@@ -1,4 +1,4 @@
-//! What is asked, what is tried again, what is refused.
+//! Requests, retries and refusals.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -17,7 +17,7 @@ use crate::server::{Server, reply};
 
 const KEY: &str = "q9/\"key-of-a-test";
 
-/// Waits not at all and writes down what it should have waited.
+/// Does not wait, and records the waits.
 #[derive(Clone, Debug, Default)]
 struct Noted(Arc<Mutex<Vec<Duration>>>);
 
@@ -32,7 +32,7 @@ fn never() -> CancelSignal {
     CancelSignal::never()
 }
 
-/// Everything that an error shows, its causes included.
+/// Returns everything that an error shows, including its causes.
 fn shown(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = format!("{error} {error:?} {error:#?}");
     let mut next = error.source();
@@ -43,8 +43,8 @@ fn shown(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// Asks a server that answers like this, and says what came, what was waited and how often it was
-/// asked.
+/// Sends a request to a server with these replies. Returns the result, the waits, and how often the
+/// server was called.
 async fn ask(
     request: Request,
     replies: &[String],
@@ -223,7 +223,7 @@ async fn a_service_that_asks_for_too_long_is_left_alone() {
         assert!(result.unwrap_err().retry_after() > Some(Duration::from_secs(30)));
         assert_eq!((waits, asked), (vec![], 1));
     }
-    // Nor is it waited for longer than all waits may take, or than the call has.
+    // A wait longer than the limit of all waits, or than the rest of the call, is not made.
     let slow = [reply("429 No", "retry-after: 25\r\n", "")];
     let many = ClientOptions::default().retries(Retries::at_most(9));
     assert_eq!(ask(Request::get("x"), &slow, many.clone()).await.1.len(), 2);
@@ -244,7 +244,7 @@ async fn a_lost_reply_is_asked_for_again_only_where_that_does_no_harm() {
             assert_eq!((result.is_ok(), asked), (true, 2));
         }
     }
-    // Where nobody listens, nothing was done.
+    // Without a listener, the request had no effect.
     let noted = Noted::default();
     let client =
         Client::new("http://127.0.0.1:9", ClientOptions::default().pauses(Arc::new(noted.clone())));
@@ -282,7 +282,7 @@ async fn what_says_no_is_handed_over_redacted_and_cut() {
     assert_eq!(refused.body, r#"{"error":"you sent … and sk-…"}"#);
     assert_eq!((refused.request_id.as_deref(), refused.is_cut), (Some("r-1"), false));
 
-    // Half a key is one too.
+    // Half a key is removed as well.
     for cut in 1..40 {
         let body = format!("{}{KEY}{}", "x".repeat(20), "y".repeat(200));
         let options = options.clone().max_error_bytes(cut);
@@ -388,7 +388,7 @@ async fn a_raised_signal_ends_every_wait() {
     assert!(matches!(result, Err(HttpError::Cancelled)));
     assert_eq!(server.heard().len(), 0);
 
-    // In the wait before another try, which would be long.
+    // In the wait before a retry, which would be long.
     let busy = Server::start([reply("429 No", "retry-after: 29\r\n", "")]).await;
     let source = CancelSource::new();
     #[derive(Debug)]
@@ -409,7 +409,7 @@ async fn a_raised_signal_ends_every_wait() {
 async fn every_phase_has_its_limit() {
     let short = Duration::from_millis(30);
     let options = || ClientOptions::default().retries(Retries::none());
-    // Accepts, as the system does it, and says nothing.
+    // The system accepts the connection, and no reply follows.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
     for (options, phase) in [
@@ -424,8 +424,8 @@ async fn every_phase_has_its_limit() {
             other => panic!("{other:?}"),
         }
     }
-    // A handshake is part of the connection. Without certificates to trust there is no client of
-    // TLS.
+    // A TLS handshake is part of the connection. Without trusted certificates there is no TLS
+    // client.
     let options = options().connect_timeout(short).proxy(Proxy::none());
     let Ok(client) = Client::new(&address.replace("http:", "https:"), options) else { return };
     match client.send(&Request::get("x"), &never()).await {

@@ -1,9 +1,9 @@
-//! Server-sent events are read alike in whatever pieces they come.
+//! Server-sent events are parsed the same way for chunks of any size.
 
 use context_http::{EventParser, TooLong};
 use proptest::prelude::*;
 
-/// What a parser of these pieces gives, with names.
+/// Returns the events of these chunks, with names.
 fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(Option<String>, String)> {
     let mut parser = EventParser::new(1 << 20);
     let mut events = Vec::new();
@@ -22,14 +22,14 @@ fn data(text: &str) -> Vec<String> {
     whole(text).into_iter().map(|(_, data)| data).collect()
 }
 
-/// The rules of the standard once more, over the whole text at once.
+/// A second implementation of the standard's rules, over the whole text at once.
 fn by_the_book(text: &str) -> Vec<(Option<String>, String)> {
     let text =
         text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let (mut events, mut name, mut data) = (Vec::new(), String::new(), Vec::new());
     let mut lines: Vec<&str> = text.split('\n').collect();
     lines.pop();
-    // A stream ends its last event.
+    // The end of a stream ends its last event.
     lines.push("");
     for line in lines {
         match line.split_once(':').unwrap_or((line, "")) {
@@ -110,7 +110,7 @@ fn an_event_too_long_is_refused_before_it_is_whole() {
             text.as_bytes().chunks(5).try_for_each(|piece| parser.push(piece, &mut events));
         assert_eq!((read, events), (Err(TooLong::Event), vec![]), "{text}");
     }
-    // Small ones may be many, and those before one that is too long stand.
+    // There may be many small events, and those before one that is too long are returned.
     let mut events = Vec::new();
     let mut parser = EventParser::new(24);
     let many = format!("{}data: {long}", "data: 0123456789\n\n".repeat(100));

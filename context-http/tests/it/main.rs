@@ -1,4 +1,4 @@
-//! What the client does, against servers on loopback.
+//! Tests of the client against servers on loopback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 

@@ -1,4 +1,4 @@
-//! A server that says what it was told to say.
+//! A server with prepared replies.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Answers each connection with the next of its texts, the last one for all that follow, and closes
-/// it.
+/// Answers each connection with the next of its texts, the last one for all further connections,
+/// and closes the connection.
 pub(crate) struct Server {
     pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
@@ -27,7 +27,7 @@ impl Server {
                 let request = request(&mut stream).await;
                 log.lock().unwrap().push(request);
                 let reply = &replies[number.min(replies.len() - 1)];
-                // The client may have gone.
+                // The client may have disconnected.
                 let _ = stream.write_all(reply).await;
                 let _ = stream.shutdown().await;
             }
@@ -35,7 +35,7 @@ impl Server {
         Self { url, heard, task }
     }
 
-    /// What was asked, head and body.
+    /// Returns the requests, head and body.
     pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
@@ -70,7 +70,8 @@ async fn request(stream: &mut TcpStream) -> String {
     }
 }
 
-/// A reply with a body whose length is told, and a few more headers, each ended by a line end.
+/// Returns a reply with a body whose length is stated, and a few more headers, each ended by a line
+/// end.
 pub(crate) fn reply(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(

@@ -1,18 +1,18 @@
-//! Who gets the room there is.
+//! Distribution of the size limit among the files.
 
 use super::text::FileText;
 
-/// What of a text is kept.
+/// The part of a text that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// Its first bytes.
+    /// The number of bytes that are kept, from the beginning.
     pub(super) bytes: usize,
-    /// The limit that holds here.
+    /// The limit that applies to this text.
     pub(super) limit: usize,
 }
 
-/// What is kept of each text, in the order of the texts: the last gets its room first. When one had
-/// to be cut for the limit of all, those before it are left out.
+/// Returns the part that is kept of each text, in the order of the texts. The last text gets its
+/// room first. Once a text had to be cut for the total limit, the texts before it are left out.
 pub(super) fn allot<'a>(
     texts: impl DoubleEndedIterator<Item = &'a FileText>,
     max_bytes: usize,
@@ -33,8 +33,8 @@ pub(super) fn allot<'a>(
     kept
 }
 
-/// The largest end of a text within `limit` bytes: behind a line, unless that would waste more than
-/// half, then behind a character.
+/// Returns the largest end of a text within `limit` bytes: after a line, unless that would waste
+/// more than half of the limit, otherwise after a character.
 fn cut(text: &str, limit: usize) -> usize {
     if limit >= text.len() {
         return text.len();
@@ -64,13 +64,14 @@ mod tests {
     fn the_nearest_keeps_all_and_the_farthest_nothing() {
         let files = [file("far\n"), file("one\ntwo\nthree\n"), file("near\n")];
         assert_eq!(allot(&files, 100, 100), [4, 14, 5]);
-        // Ten bytes for the second: two lines and a piece. What that leaves is not for the first.
+        // Ten bytes for the second text: two lines and a piece. The room that this leaves does not
+        // go to the first text.
         assert_eq!(allot(&files, 15, 100), [0, 8, 5]);
         assert_eq!(allot(&files, 5, 100), [0, 0, 5]);
         assert_eq!(allot(&files, 0, 100), [0, 0, 0]);
         let limits = super::allot(files.iter(), 15, 13).into_iter().map(|kept| kept.limit);
         assert_eq!(limits.collect::<Vec<_>>(), [15, 15, 13]);
-        // The limit of a file is no reason to leave out others.
+        // The limit of one file does not leave out other files.
         assert_eq!(allot(&files, 100, 9), [4, 8, 5]);
     }
 

@@ -1,21 +1,21 @@
-//! What the model is shown of the files.
+//! The fragment that shows the files to the model.
 
 use context_core::{Fragment, FragmentData, fragment};
 
 const INSTRUCTIONS: &str = "Instructions for work in this project, from files: the most general first, the one \
 nearest to the working folder last. Where two disagree, follow the later one.";
 
-/// A file as it is shown.
+/// A file as the model sees it.
 pub(super) struct Shown<'a> {
     pub(super) path: &'a str,
     /// The part that is kept.
     pub(super) text: &'a str,
-    /// How many bytes are missing behind it, and the limit that is why.
+    /// The number of bytes missing after the kept part, and the limit that is the reason.
     pub(super) missing: Option<(u64, usize)>,
 }
 
-/// The fragment `project_instructions`: how to read it, and a fragment `file` of `path` and `text`
-/// for each.
+/// Returns the fragment `project_instructions`: an introduction, and for each file a fragment
+/// `file` of `path` and `text`.
 pub(super) fn project_instructions<'a>(files: impl Iterator<Item = Shown<'a>>) -> Fragment {
     let mut files = files.map(|file| entry(&file).into()).peekable();
     let intro = files.peek().is_some().then(|| FragmentData::from(INSTRUCTIONS));
@@ -24,7 +24,7 @@ pub(super) fn project_instructions<'a>(files: impl Iterator<Item = Shown<'a>>) -
 
 fn entry(file: &Shown<'_>) -> Fragment {
     let mut text = file.text.trim_end().replace("\r\n", "\n");
-    // Leading lines, not leading spaces: those may indent the first one.
+    // Drops leading lines, not leading spaces: those may indent the first line.
     let blank = text.len() - text.trim_start_matches('\n').len();
     text.drain(..blank);
     if let Some((bytes, limit)) = file.missing {
@@ -36,13 +36,13 @@ fn entry(file: &Shown<'_>) -> Fragment {
     Fragment::new("file", FragmentData::map([("path", file.path), ("text", &text)]))
 }
 
-/// What stands where something is missing.
+/// Returns the note that replaces missing text.
 fn note(path: &str, bytes: u64, limit: usize) -> String {
     let (missing, limit) = (grouped(bytes), grouped(limit as u64));
     format!("[… {missing} bytes of {path} left out: over the limit of {limit} bytes]")
 }
 
-/// A number with commas between thousands.
+/// Formats a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);

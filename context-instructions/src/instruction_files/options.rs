@@ -1,8 +1,8 @@
-//! What to look for, and how much of it to take.
+//! Options of the search for instruction files, and size limits.
 
 use std::path::PathBuf;
 
-/// What to look for, and how much of it to take. The defaults suit most projects.
+/// Options of the search for instruction files, and size limits. The defaults suit most projects.
 ///
 /// ```
 /// use context_instructions::InstructionOptions;
@@ -16,30 +16,30 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstructionOptions {
-    /// Names of files in order of preference. They may lead into a folder (`.claude/CLAUDE.md`).
+    /// Names of files in order of preference. A name may lead into a folder (`.claude/CLAUDE.md`).
     pub names: Vec<String>,
-    /// Whether every name counts in a folder, in the order of names; else only the first that is
-    /// there.
+    /// Whether a folder's files of all names are taken, in the order of names. Otherwise only the
+    /// first that exists is taken.
     pub every_name: bool,
-    /// The project's root. Without one it is the nearest folder with a `.git`, from the working
-    /// folder up; if there is none, the working folder alone is looked at.
+    /// The project's root. `None` means the nearest folder with a `.git`, from the working folder
+    /// up; if there is none, only the working folder is searched.
     pub root: Option<PathBuf>,
-    /// Files to take besides, before those of the project. One that does not exist is passed over.
+    /// Additional files, placed before those of the project. A file that does not exist is skipped.
     pub extra: Vec<PathBuf>,
-    /// The limit of all files together, in bytes of the files. Notes about what is missing come on
-    /// top.
+    /// Limit for all files together, in bytes of the files. Notes about missing text are not
+    /// counted.
     pub max_bytes: usize,
-    /// The limit of one file in bytes.
+    /// Limit for one file, in bytes.
     pub max_file_bytes: usize,
-    /// Whether a link in the project may lead out of its root. If not, such a file is passed over
-    /// and reported: in a folder of strangers, a link can name any file of this machine. Files that
-    /// are named in `extra` are read wherever they are.
+    /// Whether a link in the project may lead out of its root. If not, such a file is skipped and
+    /// reported: in a folder of strangers, a link can name any file of this machine. Files named in
+    /// `extra` are read wherever they are.
     pub links_out: bool,
 }
 
 impl Default for InstructionOptions {
-    /// `AGENTS.md`, else `CLAUDE.md`; 64 KiB in all and 32 KiB a file; links are followed wherever
-    /// they lead.
+    /// Returns the default options: `AGENTS.md`, else `CLAUDE.md`; 64 KiB in total and 32 KiB per
+    /// file; links are followed wherever they lead.
     fn default() -> Self {
         Self {
             names: vec!["AGENTS.md".to_owned(), "CLAUDE.md".to_owned()],
@@ -54,35 +54,35 @@ impl Default for InstructionOptions {
 }
 
 impl InstructionOptions {
-    /// Looks for these names.
+    /// Sets the names to look for.
     #[must_use]
     pub fn with_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Takes every name of a folder, not only the first that is there.
+    /// Takes the files of all names in a folder, not only the first that exists.
     #[must_use]
     pub fn with_every_name(mut self) -> Self {
         self.every_name = true;
         self
     }
 
-    /// Begins at this folder, which should be the working folder or above it.
+    /// Sets the root, which should be the working folder or a folder above it.
     #[must_use]
     pub fn with_root(mut self, root: impl Into<PathBuf>) -> Self {
         self.root = Some(root.into());
         self
     }
 
-    /// Takes one more file, before those of the project and behind the extra files named so far.
+    /// Adds a file, placed before those of the project and after the extra files added so far.
     #[must_use]
     pub fn with_extra(mut self, file: impl Into<PathBuf>) -> Self {
         self.extra.push(file.into());
         self
     }
 
-    /// Reads no file of the project that a link puts outside of its root.
+    /// Skips files of the project that a link puts outside of its root.
     #[must_use]
     pub fn without_links_out(mut self) -> Self {
         self.links_out = false;

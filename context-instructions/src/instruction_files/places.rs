@@ -1,4 +1,4 @@
-//! Where instruction files may be.
+//! The places where instruction files are looked for.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,24 @@ use context_core::base::{DiagnosticCode, Severity};
 
 use super::InstructionOptions;
 
-/// A place of the walk: one file named by path, or the names of one folder.
+/// A place in the search: one file named by path, or the names to try in one folder.
 pub(super) struct Place {
     /// The files to try, in order.
     pub(super) files: Vec<Candidate>,
-    /// Whether every file there is counts, or only the first.
+    /// Whether every existing file is taken, or only the first.
     pub(super) every: bool,
 }
 
-/// A file that may be there.
+/// A file that may exist.
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
-    /// How the model is shown the path: from the project's root, with slashes.
+    /// The path as the model sees it: from the project's root, with slashes.
     pub(super) shown: String,
-    /// The folder that it must really be below, links resolved.
+    /// The folder that must contain the file after links are resolved.
     pub(super) within: Option<PathBuf>,
 }
 
-/// The places in order, farthest first.
+/// Returns the places in order, farthest first.
 pub(super) fn places(
     working: &Path,
     options: &InstructionOptions,
@@ -39,7 +39,7 @@ pub(super) fn places(
         every: true,
     });
     let mut places: Vec<_> = extra.collect();
-    // Links resolved, so that going up from the folder is going up.
+    // Links are resolved, so that each ancestor of the path is a parent folder.
     let folder = match working.canonicalize() {
         Ok(folder) => folder,
         Err(error) => {

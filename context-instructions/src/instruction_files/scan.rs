@@ -1,4 +1,4 @@
-//! Looking, and looking again.
+//! Scanning for instruction files, and rescanning.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,38 +16,38 @@ use super::places::{Candidate, places};
 use super::text::FileText;
 use crate::files::{FileCache, is_absent};
 
-/// A file that was found.
+/// An instruction file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstructionFile {
-    /// Where it is.
+    /// The file's path.
     pub path: PathBuf,
-    /// How the model is shown its path: from the project's root, or as it was given.
+    /// The path as the model sees it: from the project's root, or as it was given.
     pub shown: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// How many of them the model is not shown.
+    /// The number of these bytes that the model is not shown.
     pub left_out: u64,
 }
 
-/// What was found.
+/// The result of a scan.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct InstructionScan {
     /// The fragment `project_instructions`, with a fragment `file` of `path` and `text` for each
-    /// file. Without files it holds nothing, and nothing is rendered.
+    /// file. Without files it is empty and renders to nothing.
     pub fragment: Fragment,
     /// The files, nearest last.
     pub files: Vec<InstructionFile>,
-    /// What could not be read, was replaced, or is over a limit.
+    /// Files that could not be read, are over a limit, or had bytes replaced.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many files were read.
+    /// The number of files that were read.
     pub read: usize,
-    /// Whether the fragment says something else than that of the scan before; at first it does.
+    /// Whether the fragment differs from that of the previous scan; `true` for the first scan.
     pub changed: bool,
 }
 
-/// The instruction files for one working folder, and what was in them.
+/// The instruction files for one working folder, with a cache of their content.
 ///
 /// ```no_run
 /// use context_core::Timestamp;
@@ -66,7 +66,7 @@ pub struct InstructionFiles {
     last: Option<Last>,
 }
 
-/// The fragment of the last scan and what it was made of.
+/// The fragment of the last scan, and its inputs.
 struct Last {
     found: Vec<Found>,
     fragment: Fragment,
@@ -86,15 +86,17 @@ impl Found {
 }
 
 impl InstructionFiles {
-    /// The files for work in this folder.
+    /// Creates a scanner for work in this folder.
     pub fn new(working_folder: impl Into<PathBuf>, options: InstructionOptions) -> Self {
         Self { working: working_folder.into(), options, cache: FileCache::default(), last: None }
     }
 
-    /// Looks for the files: new, changed and deleted ones are noticed, unchanged ones are not read.
+    /// Looks for the files. New, changed and deleted files are noticed; unchanged files are not
+    /// read.
     ///
-    /// `now` is the time of the caller's clock. It only decides which files will be read again:
-    /// those that were modified within the two seconds before, since a later change might not show.
+    /// `now` is the time of the caller's clock. It only decides which files are read again: those
+    /// that were modified within the two seconds before, because a later change of them might leave
+    /// the same stamp.
     #[must_use]
     pub fn scan(&mut self, now: Timestamp) -> InstructionScan {
         let mut diagnostics = Vec::new();
@@ -129,11 +131,11 @@ impl InstructionFiles {
         InstructionScan { fragment, files, diagnostics, read, changed }
     }
 
-    /// What there is, nearest last, each file once.
+    /// Returns the files found, nearest last, each file once.
     fn find(&mut self, now: Timestamp, diagnostics: &mut Vec<Diagnostic>) -> Vec<Found> {
         let limit = self.options.max_file_bytes.min(self.options.max_bytes) as u64;
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
-        // From the nearest, so that of two ways to one file the nearer counts.
+        // From the nearest, so that the nearer of two paths to one file counts.
         for place in places(&self.working, &self.options, diagnostics).into_iter().rev() {
             let mut here = Vec::new();
             for file in place.files {
@@ -142,7 +144,7 @@ impl InstructionFiles {
                     diagnostics.push(outside(&file));
                     continue;
                 }
-                // One byte more than is wanted, to see whether a file is blank at limit zero.
+                // One byte more than needed, to see whether a file is blank when the limit is zero.
                 let text =
                     match self.cache.get(&file.path, now, limit.saturating_add(1), FileText::new) {
                         Ok(text) if text.is_blank() => continue,

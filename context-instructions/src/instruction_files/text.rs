@@ -1,15 +1,15 @@
-//! The text of a file.
+//! The text of an instruction file.
 
 use crate::files::FileHead;
 
 /// The beginning of a file as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileText {
-    /// The text as far as it was read, with the line ends it has.
+    /// The text that was read, with its original line ends.
     pub(super) text: String,
-    /// How many bytes of the file are behind it.
+    /// The number of bytes of the file after this text.
     pub(super) unread: u64,
-    /// Whether bytes that are no UTF-8 were replaced.
+    /// Whether bytes that are not UTF-8 were replaced.
     pub(super) lossy: bool,
 }
 
@@ -34,18 +34,18 @@ impl FileText {
         Self { text, unread, lossy }
     }
 
-    /// Whether there is nothing in it to show.
+    /// Returns whether there is nothing to show.
     pub(super) fn is_blank(&self) -> bool {
         self.unread == 0 && self.text.trim().is_empty()
     }
 
-    /// How many bytes the file has, as text.
+    /// Returns the length of the whole file in bytes, as text.
     pub(super) fn bytes(&self) -> u64 {
         self.text.len() as u64 + self.unread
     }
 }
 
-/// Where the character begins that the end of a read has cut, if it has.
+/// Returns the start of a character that the end of a read has cut, if there is one.
 fn without_cut_character(bytes: &[u8]) -> Option<usize> {
     let tail = bytes.len().saturating_sub(3);
     let lead = tail + bytes[tail..].iter().rposition(|byte| byte & 0xc0 != 0x80)?;

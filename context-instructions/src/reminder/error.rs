@@ -1,18 +1,18 @@
-//! Why a reminder is refused.
+//! Errors of building a reminder.
 
 use context_core::{Error, ErrorKind};
 
-/// Why a reminder is refused, when it is built.
+/// An error of building a reminder.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReminderError {
     /// The text is empty or only white space.
     #[error("the text of a reminder must not be empty")]
     EmptyText,
-    /// A steer reminder without a predicate would speak at every step of the model.
+    /// A steer reminder without a predicate would fire at every step of the model.
     #[error("a reminder with the target `steer` needs a predicate")]
     SteerWithoutPredicate,
-    /// There is no such target.
+    /// No target has this name.
     #[error("no reminder target is named `{0}`; there are `user`, `tool-output` and `steer`")]
     UnknownTarget(String),
     /// The id of a `once` is empty or only white space.
@@ -21,13 +21,13 @@ pub enum ReminderError {
     /// The count of this predicate is 0, so it could never hold.
     #[error("`{0}` of 0 can never hold")]
     ZeroCount(&'static str),
-    /// The pattern of a predicate is no regular expression, or too large a one.
+    /// The pattern of a predicate is not a regular expression, or too large.
     #[error("the pattern of a predicate cannot be used")]
     Pattern(#[from] regex::Error),
-    /// The predicate is made of too many others.
+    /// The predicate consists of too many others.
     #[error("a predicate is made of more than {limit} others")]
     PredicateTooLarge {
-        /// How many it may be made of.
+        /// The largest number of predicates it may consist of.
         limit: usize,
     },
 }

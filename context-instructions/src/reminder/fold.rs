@@ -1,4 +1,4 @@
-//! Putting reminders into messages that are about to be saved.
+//! Folds reminders into messages that are about to be saved.
 
 use std::sync::Arc;
 
@@ -8,47 +8,48 @@ use context_core::{Json, Message, MessageId, Node, Part, Role, Timestamp};
 use super::element::{Mark, REMINDERS, SOURCE, Synthetic};
 use super::{ConversationSummary, Reminder, ReminderTarget, Situation};
 
-/// What a fold did.
+/// The result of a fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[must_use]
 pub struct Folded {
-    /// How many reminders spoke.
+    /// The number of reminders that fired.
     pub fired: usize,
-    /// The ids of `once` that were used up, in the order in which they were.
+    /// The `once` ids that were used up, in order.
     pub once: Vec<String>,
-    /// The pending messages that say more now, in their order.
+    /// The pending messages that were changed, in their order.
     pub changed: Vec<MessageId>,
-    /// The synthetic message that is pending now, if one was put in.
+    /// The synthetic message that was added to the pending messages, if any.
     pub steer: Option<MessageId>,
 }
 
-/// Asks every reminder, in the order given, and folds those that speak into the messages that are
-/// `pending`.
+/// Evaluates every reminder, in the order given, and folds those that fire into the `pending`
+/// messages.
 ///
-/// `summary` is of the chain that `pending` follows, without `pending`. `usage` is the total of
-/// tokens used, where the caller keeps one; else what the messages say counts. `make_id` is called
-/// once if a message is put in.
+/// `summary` covers the chain that `pending` follows, without `pending`. `usage` is the total of
+/// tokens used, if the caller keeps one; otherwise the usage in the messages' metadata counts.
+/// `make_id` is called once if a message is added.
 ///
-/// * Target user: the last pending message of the user, if no answer of the model is pending behind
+/// * Target user: the last pending message of the user, if no answer of the model is pending after
 ///   it.
 /// * Target tool-output: the last result of the last pending tool message, under the same
 ///   condition.
-/// * Target steer: one synthetic message of the user behind the last pending message, if that is a
+/// * Target steer: one synthetic user message after the last pending message, if that message is a
 ///   tool message and all calls of its step are answered.
 ///
-/// A message that carries reminders gets no more, so that folding again, after a save that failed,
-/// changes nothing. Placeholders are no answers: they stay behind what is folded. A message that is
-/// folded into keeps its id, its time and its revision; its token count goes, as it no longer fits.
+/// A message that already carries reminders gets no more, so folding again after a failed save
+/// changes nothing. Placeholders do not count as answers; they stay after the folded message. A
+/// message that a reminder is folded into keeps its id, time and revision. Its token count is
+/// dropped, because it no longer fits.
 ///
 /// # Metadata
 ///
-/// * `reminders` of a message that something was folded into: a list of
-///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is there for tool
-///   results alone and counts the parts of the result; `start` and `end` count Unicode scalar
-///   values; `once` is left out when empty.
-/// * `synthetic` of a message that nobody wrote: `{"source": "reminder", "once": ["id"]}`. Such a
-///   message is no turn, whatever its source.
+/// * `reminders` of a message with folded reminders: a list of
+///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is present for
+///   tool results only and counts the parts of the result. `start` and `end` count Unicode scalar
+///   values. `once` is left out when empty.
+/// * `synthetic` of a message that neither the user nor the model wrote:
+///   `{"source": "reminder", "once": ["id"]}`. Such a message is not a turn, whatever its source.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -119,19 +120,19 @@ pub fn fold_reminders(
     folded
 }
 
-/// A reminder that speaks.
+/// A reminder that fired.
 struct Spoken {
     element: String,
     as_part: bool,
     once: Vec<String>,
 }
 
-/// Which of the pending messages reminders go to.
+/// The pending messages that reminders are folded into, one index per target.
 #[derive(Default)]
 struct Places {
     user: Option<usize>,
     tool: Option<usize>,
-    /// The message behind which the steer message goes.
+    /// The message that the steer message follows.
     steer: Option<usize>,
 }
 
@@ -142,7 +143,7 @@ impl Places {
         for (at, node) in
             pending.iter().enumerate().rev().filter(|(_, node)| !node.is_placeholder())
         {
-            // A boundary, or a message that cannot be read, is nothing to reach across.
+            // A boundary, or a message that cannot be read, ends the search.
             let Ok(message) = node.message() else { break };
             let free = message.metadata.get(REMINDERS).is_none();
             match message.role {
@@ -171,7 +172,7 @@ impl Places {
     }
 }
 
-/// The same node with another message of the same role.
+/// Returns the same node with another message of the same role.
 fn with_message(node: &Node, message: Message) -> Node {
     let mut changed = Node::new(&node.id, message, node.created_at);
     changed.revision = node.revision;
@@ -210,8 +211,8 @@ fn mark(message: &mut Message, marks: &[Mark]) {
     }
 }
 
-/// Appends what is spoken to the last text there was before, or as parts of their own. An empty
-/// text is none: a part that holds nothing but reminders is one that was not there.
+/// Appends the elements to the last text that was there before, or as parts of their own. An empty
+/// text does not count: a part that holds only reminders is one that was added by a fold.
 fn append(parts: &mut Vec<Part>, spoken: Vec<Spoken>) -> Vec<Mark> {
     let last = parts.iter().rposition(|part| matches!(part, Part::Text(_)));
     let last =

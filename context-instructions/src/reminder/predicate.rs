@@ -1,4 +1,4 @@
-//! When a reminder speaks.
+//! Predicates that decide when a reminder fires.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use regex::{Regex, RegexBuilder};
 
 use super::{ReminderError, Situation};
 
-/// How many predicates one may be made of, itself included.
+/// Maximum number of predicates in one predicate, itself included.
 const LARGEST: usize = 1000;
 
 /// A comparison with a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Comparison {
-    /// This many.
+    /// Exactly this count.
     Exactly(u64),
-    /// This many or more.
+    /// This count or more.
     AtLeast(u64),
-    /// This many or fewer.
+    /// This count or less.
     AtMost(u64),
 }
 
 impl Comparison {
-    /// Whether it holds for `count`.
+    /// Returns whether the comparison holds for `count`.
     pub fn holds(self, count: u64) -> bool {
         match self {
             Self::Exactly(wanted) => count == wanted,
@@ -34,21 +34,20 @@ impl Comparison {
     }
 }
 
-/// When a reminder speaks. Cheap to clone; combined by [`all`](Self::all), [`any`](Self::any) and
-/// `!`.
+/// A condition under which a reminder fires. Cheap to clone; combined by [`all`](Self::all),
+/// [`any`](Self::any) and `!`.
 ///
-/// What is wrong with one (a count of 0, an empty id, a pattern that is none) is told by
-/// [`ReminderBuilder::build`](super::ReminderBuilder::build).
+/// The constructors do not fail. [`ReminderBuilder::build`](super::ReminderBuilder::build) reports
+/// an invalid predicate: a count of 0, an empty id, a pattern that is not a regular expression.
 ///
-/// # What each looks at
+/// # Scope of each predicate
 ///
-/// Turn, reply and step are those of [`ConversationSummary`](super::ConversationSummary); the
-/// *news* is
-/// [`Situation::news`]: the last reply for the target user, the newest step for tool output and steer, so that a
-/// call or a failure is spoken of once and not at every later step. What is about to be saved
-/// counts everywhere.
+/// Turn, reply and step are those of [`ConversationSummary`](super::ConversationSummary). The
+/// *news* is [`Situation::news`]: the last reply for the target user, the newest step for tool
+/// output and steer, so that a call or a failure fires a reminder once and not at every later step.
+/// Messages that are about to be saved count everywhere.
 ///
-/// | looks at | predicates |
+/// | scope | predicates |
 /// |---|---|
 /// | whole conversation | [`every_n_turns`](Self::every_n_turns), [`first_turns`](Self::first_turns), [`after_turn`](Self::after_turn), [`usage_exceeds`](Self::usage_exceeds), [`once`](Self::once) |
 /// | whole conversation, whether the news changed it | [`every_n_tool_calls`](Self::every_n_tool_calls) |
@@ -57,8 +56,8 @@ impl Comparison {
 /// | news | [`tool_called`](Self::tool_called), [`any_tool_called`](Self::any_tool_called), [`tool_failed`](Self::tool_failed), [`any_tool_failed`](Self::any_tool_failed), [`tool_output_contains`](Self::tool_output_contains) |
 /// | last text of the model, of any turn | [`last_assistant_length`](Self::last_assistant_length) |
 ///
-/// Those that are not about news stay true for a while: between the steps of one turn they hold at
-/// each, unless combined with one of the news or with `once`.
+/// Predicates that are not about the news stay true for a while: between the steps of one turn they
+/// hold at each step, unless combined with one about the news or with `once`.
 #[derive(Clone, Debug)]
 pub struct Predicate {
     kind: Arc<Kind>,
@@ -90,95 +89,96 @@ enum Kind {
 }
 
 impl Predicate {
-    /// In every `n`-th turn of the conversation: `n`, `2n`, and so on.
+    /// Holds in every `n`-th turn of the conversation: `n`, `2n`, and so on.
     pub fn every_n_turns(n: u64) -> Self {
         Self::counted("every_n_turns", n, Kind::EveryNTurns)
     }
 
-    /// In the first `n` turns of the conversation.
+    /// Holds in the first `n` turns of the conversation.
     pub fn first_turns(n: u64) -> Self {
         Self::counted("first_turns", n, Kind::FirstTurns)
     }
 
-    /// In every turn behind the `n`-th of the conversation.
+    /// Holds in every turn after the `n`-th of the conversation.
     pub fn after_turn(n: u64) -> Self {
         Kind::AfterTurn(n).into()
     }
 
-    /// This tool was called in the news.
+    /// Holds if this tool was called in the news.
     pub fn tool_called(tool: impl Into<String>) -> Self {
         Kind::ToolCalled(Some(tool.into())).into()
     }
 
-    /// Some tool was called in the news.
+    /// Holds if any tool was called in the news.
     pub fn any_tool_called() -> Self {
         Kind::ToolCalled(None).into()
     }
 
-    /// A call of this tool failed in the news. The tool is the one that was called, or where that
-    /// call is not known the one that the result names.
+    /// Holds if a call of this tool failed in the news. The tool is the one that was called or, if
+    /// that call is not known, the one that the result names.
     pub fn tool_failed(tool: impl Into<String>) -> Self {
         Kind::ToolFailed(Some(tool.into())).into()
     }
 
-    /// A call of some tool failed in the news.
+    /// Holds if a call of any tool failed in the news.
     pub fn any_tool_failed() -> Self {
         Kind::ToolFailed(None).into()
     }
 
-    /// How many tools were called in the last reply.
+    /// Compares the number of tool calls in the last reply.
     pub fn tool_call_count(count: Comparison) -> Self {
         Kind::ToolCallCount(count).into()
     }
 
-    /// With the news, the number of calls in the whole conversation reached or passed a multiple of
-    /// `n`. A step that calls several tools at once does not jump over it.
+    /// Holds if, with the news, the number of calls in the whole conversation reached or passed a
+    /// multiple of `n`. A step that calls several tools at once does not jump over the multiple.
     pub fn every_n_tool_calls(n: u64) -> Self {
         Self::counted("every_n_tool_calls", n, Kind::EveryNToolCalls)
     }
 
-    /// The newest `n` results of the last reply failed, or more.
+    /// Holds if at least the newest `n` results of the last reply failed.
     pub fn tool_failure_streak(n: u64) -> Self {
         Self::counted("tool_failure_streak", n, Kind::ToolFailureStreak)
     }
 
-    /// A message with tool results of the news contains this text, whatever the case (simple
+    /// Holds if a message with tool results of the news contains this text, ignoring case (simple
     /// Unicode folding).
     pub fn tool_output_contains(text: impl AsRef<str>) -> Self {
         Self::pattern(includes(text.as_ref()), Kind::ToolOutput)
     }
 
-    /// At least this many tokens were used: of the total that the caller of the fold gave, else of
-    /// what the messages of the conversation report.
+    /// Holds if at least this many tokens were used: of the total that the caller of the fold
+    /// passed, otherwise of the usage that the messages of the conversation report.
     pub fn usage_exceeds(tokens: u64) -> Self {
         Kind::Usage(tokens).into()
     }
 
-    /// At least this long ago the last message before this turn was said. Never in a first turn.
+    /// Holds if the last message before this turn is at least this old. Never holds in a first
+    /// turn.
     pub fn elapsed_exceeds(time: Duration) -> Self {
         Kind::Elapsed(time).into()
     }
 
-    /// What the user said in this turn contains this text, whatever the case (simple Unicode
+    /// Holds if the user's text of this turn contains this text, ignoring case (simple Unicode
     /// folding).
     pub fn content_includes(text: impl AsRef<str>) -> Self {
         Self::pattern(includes(text.as_ref()), Kind::Content)
     }
 
-    /// What the user said in this turn matches this regular expression somewhere.
+    /// Holds if the user's text of this turn matches this regular expression somewhere.
     pub fn content_matches(pattern: impl AsRef<str>) -> Self {
         Self::pattern(Regex::new(pattern.as_ref()), Kind::Content)
     }
 
-    /// How many characters (Unicode scalar values) the last text of the model has; 0 before there
-    /// is one.
+    /// Compares the number of characters (Unicode scalar values) of the model's last text; 0 before
+    /// there is one.
     pub fn last_assistant_length(characters: Comparison) -> Self {
         Kind::LastAssistantLength(characters).into()
     }
 
-    /// Once per conversation, durably: the id is stored with the message into which a reminder was
-    /// folded that held because of this, and found again in the chain. Reminders that share an id
-    /// speak once together.
+    /// Holds once per conversation, durably. The id is stored with the message into which a
+    /// reminder was folded because of this predicate, and found again in the chain. Reminders that
+    /// share an id fire together, once.
     pub fn once(id: impl Into<String>) -> Self {
         let id = id.into();
         match id.trim().is_empty() {
@@ -187,45 +187,45 @@ impl Predicate {
         }
     }
 
-    /// Whatever `holds` says. It should depend on the situation alone.
+    /// Holds if `holds` returns `true`. `holds` should depend on the situation alone.
     pub fn custom(holds: impl Fn(&Situation<'_>) -> bool + Send + Sync + 'static) -> Self {
         Kind::Custom(Box::new(holds)).into()
     }
 
-    /// All of these hold. Of none at all: always.
+    /// Holds if all of these hold. Without any predicates it always holds.
     pub fn all(predicates: impl IntoIterator<Item = Self>) -> Self {
         Self::combined(predicates.into_iter().collect(), Kind::All)
     }
 
-    /// One of these holds. Of none at all: never.
+    /// Holds if one of these holds. Without any predicates it never holds.
     pub fn any(predicates: impl IntoIterator<Item = Self>) -> Self {
         Self::combined(predicates.into_iter().collect(), Kind::Any)
     }
 
-    /// Both hold.
+    /// Holds if both hold.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self::all([self, other])
     }
 
-    /// One of both holds.
+    /// Holds if one of the two holds.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self::any([self, other])
     }
 
-    /// Whether it holds.
+    /// Returns whether the predicate holds.
     pub fn holds(&self, situation: &Situation<'_>) -> bool {
         self.evaluate(situation, true, &mut Vec::new())
     }
 
-    /// If it holds: the ids of `once` that it holds because of.
+    /// Returns the `once` ids because of which the predicate holds, or `None` if it does not hold.
     pub(super) fn evidence(&self, situation: &Situation<'_>) -> Option<Vec<String>> {
         let mut once = Vec::new();
         self.evaluate(situation, true, &mut once).then_some(once)
     }
 
-    /// What is wrong with it.
+    /// Reports why the predicate is invalid.
     pub(super) fn check(&self) -> Result<(), ReminderError> {
         match &*self.kind {
             Kind::Invalid(error) => Err(error.clone()),
@@ -244,8 +244,8 @@ impl Predicate {
         pattern.map_or_else(|error| Kind::Invalid(error.into()), kind).into()
     }
 
-    /// Bounded in size, shared ones counted as often as they are named, because evaluation walks
-    /// all of them. What is wrong with one is wrong with the whole.
+    /// Combines predicates. The size is limited, counting shared predicates as often as they occur,
+    /// because evaluation visits all of them. If one predicate is invalid, so is the combination.
     fn combined(predicates: Vec<Self>, kind: impl FnOnce(Vec<Self>) -> Kind) -> Self {
         if let Some(invalid) = predicates.iter().find(|predicate| predicate.check().is_err()) {
             return invalid.clone();
@@ -258,8 +258,8 @@ impl Predicate {
         Self { kind: Arc::new(kind(predicates)), size }
     }
 
-    /// Whether it holds. If that is as `wanted`, `once` gains the ids that made it so, else it
-    /// stays as it was.
+    /// Returns whether the predicate holds. If the result is `wanted`, the ids that caused it are
+    /// appended to `once`; otherwise `once` is unchanged.
     fn evaluate(&self, situation: &Situation<'_>, wanted: bool, once: &mut Vec<String>) -> bool {
         let before = once.len();
         let holds = match &*self.kind {
@@ -292,7 +292,7 @@ impl std::ops::Not for Predicate {
 }
 
 impl Kind {
-    /// Whether one that is made of no others holds.
+    /// Returns whether a predicate that contains no others holds.
     fn holds(&self, situation: &Situation<'_>) -> bool {
         let summary = situation.summary();
         match self {
@@ -326,7 +326,7 @@ impl Kind {
     }
 }
 
-/// A pattern that finds just this text, in any case.
+/// Returns a pattern that finds exactly this text, ignoring case.
 fn includes(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(&regex::escape(text)).case_insensitive(true).build()
 }

@@ -1,4 +1,4 @@
-//! The situation in which a reminder is asked whether it speaks.
+//! The situation in which a predicate is evaluated.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use context_core::Timestamp;
 
 use super::{ConversationSummary, ReminderTarget, ToolActivity};
 
-/// The situation in which a reminder is asked whether it speaks, and what it says.
+/// The situation in which a predicate is evaluated and a reminder's text is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     summary: &'a ConversationSummary,
@@ -17,8 +17,8 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// A situation: of a conversation up to the message in question, where something would be said,
-    /// and when. `usage` is the total of tokens used, where somebody keeps one.
+    /// Creates a situation from a summary of the conversation up to the message in question, the
+    /// target, and the current time. `usage` is the total of tokens used, if the caller keeps one.
     pub fn new(
         summary: &'a ConversationSummary,
         target: ReminderTarget,
@@ -28,28 +28,29 @@ impl<'a> Situation<'a> {
         Self { summary, target, now, usage }
     }
 
-    /// The conversation up to here, with what is about to be saved.
+    /// Returns the summary of the conversation up to here, including the messages about to be
+    /// saved.
     pub fn summary(&self) -> &'a ConversationSummary {
         self.summary
     }
 
-    /// Where the reminder would be said.
+    /// Returns the target of the reminder.
     pub fn target(&self) -> ReminderTarget {
         self.target
     }
 
-    /// Now.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The number of the current turn; the first one is 1.
+    /// Returns the number of the current turn; the first one is 1.
     pub fn turn(&self) -> u64 {
         self.summary.turns()
     }
 
-    /// What tools did since a reminder of this target could last have been said: in the whole last
-    /// reply for one to the user, in the newest step for the others.
+    /// Returns the tool activity since a reminder of this target could last have fired: of the
+    /// whole last reply for the target user, of the newest step for the others.
     pub fn news(&self) -> &'a ToolActivity {
         match self.target {
             ReminderTarget::User => self.summary.reply(),
@@ -57,23 +58,24 @@ impl<'a> Situation<'a> {
         }
     }
 
-    /// How long ago the last message before the current turn was said; nothing in the first turn.
+    /// Returns the time since the last message before the current turn; `None` in the first turn.
     pub fn elapsed(&self) -> Option<Duration> {
         let micros = self.now.as_micros().saturating_sub(self.summary.before_turn()?.as_micros());
         Some(Duration::from_micros(u64::try_from(micros).unwrap_or(0)))
     }
 
-    /// How many tokens were used: the total that the caller gave, else what the messages say.
+    /// Returns how many tokens were used: the total that the caller passed, otherwise the usage
+    /// that the messages report.
     pub fn usage_tokens(&self) -> u64 {
         self.usage.unwrap_or_else(|| self.summary.usage_tokens())
     }
 
-    /// The text of what the user said last, without reminders.
+    /// Returns the text of the user's last message, without reminders.
     pub fn user_text(&self) -> Cow<'a, str> {
         self.summary.last_user().map_or(Cow::Borrowed(""), |message| message.plain_text())
     }
 
-    /// The text of the last message in which the model said any.
+    /// Returns the text of the model's last message that has any text.
     pub fn assistant_text(&self) -> Cow<'a, str> {
         self.summary.last_assistant().map_or(Cow::Borrowed(""), |message| message.plain_text())
     }

@@ -1,4 +1,4 @@
-//! Taking reminders out again.
+//! Removes reminders from messages.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,9 +7,9 @@ use context_core::{Message, Part};
 
 use super::element::{Mark, REMINDERS, is_element, marks};
 
-/// The text without these ranges, which count Unicode scalar values. Ranges may overlap and come in
-/// any order; what lies behind the end is ignored, and so is a range that ends before it starts. If
-/// something was removed, white space at the end goes too.
+/// Returns the text without these ranges, which count Unicode scalar values. Ranges may overlap and
+/// come in any order. The part of a range after the end of the text is ignored, and so is a range
+/// that ends before it starts. If something was removed, trailing white space is removed too.
 pub fn strip_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     let mut kept = without(text, in_bytes(text, ranges));
     if kept.len() < text.len() {
@@ -18,12 +18,11 @@ pub fn strip_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     kept
 }
 
-/// The message as it was before reminders were folded into it, white space included.
+/// Returns the message as it was before reminders were folded into it, white space included.
 ///
-/// Parts that held nothing but reminders are gone, and so is the metadata that said where they
-/// stood. A synthetic message of reminders comes back without parts and stays marked as synthetic.
-/// Where no reminder stands in its place any more, because the text was changed since, nothing is
-/// cut.
+/// Parts that held only reminders are removed, and so is the metadata that recorded where reminders
+/// stand. A synthetic message of reminders loses its parts and stays marked as synthetic. If the
+/// text was changed since and a range no longer holds a reminder, nothing is cut there.
 #[must_use]
 pub fn strip_reminders(message: &Message) -> Message {
     let mut message = message.clone();
@@ -33,7 +32,7 @@ pub fn strip_reminders(message: &Message) -> Message {
     for Mark { part, output, start, end, .. } in marks {
         parts.entry(part).or_default().entry(output).or_default().push(start..end);
     }
-    // From the end, so that a part that goes moves none that is still to come.
+    // From the end, so that the removal of a part does not move parts that are still to come.
     for (part, places) in parts.into_iter().rev() {
         for (output, ranges) in places.into_iter().rev() {
             match (output, message.parts.get_mut(part)) {
@@ -60,7 +59,7 @@ fn strip_part(parts: &mut Vec<Part>, index: usize, ranges: &[Range<usize>]) {
     }
 }
 
-/// The ranges in bytes, in the order given, none behind the end and none inverted.
+/// Returns the ranges in bytes, in the order given, none beyond the end and none inverted.
 fn in_bytes(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut wanted: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
     wanted.sort_unstable();
@@ -83,7 +82,7 @@ fn in_bytes(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The text without these ranges of bytes.
+/// Returns the text without these ranges of bytes.
 fn without(text: &str, mut ranges: Vec<Range<usize>>) -> String {
     ranges.sort_unstable_by_key(|range| range.start);
     let (mut kept, mut at) = (String::with_capacity(text.len()), 0);

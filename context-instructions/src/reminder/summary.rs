@@ -1,4 +1,4 @@
-//! What predicates know of a conversation, kept up to date message by message.
+//! The state of a conversation that predicates need, updated message by message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use context_core::{Json, Message, Node, Part, Role, Timestamp, ToolResult};
 use super::element::{REMINDERS, Synthetic, marks};
 use super::strip_reminders;
 
-/// What tools did in some stretch of a conversation.
+/// The tool activity in a stretch of a conversation.
 #[derive(Clone, Debug, Default)]
 pub struct ToolActivity {
     calls: u64,
@@ -19,27 +19,27 @@ pub struct ToolActivity {
 }
 
 impl ToolActivity {
-    /// How often any tool was called.
+    /// Returns how often any tool was called.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// How many results say that the call failed.
+    /// Returns how many results report a failed call.
     pub fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// How often this tool was called.
+    /// Returns how often this tool was called.
     pub fn calls_of(&self, tool: &str) -> u64 {
         self.tools.get(tool).map_or(0, |(calls, _)| *calls)
     }
 
-    /// How many results of this tool say that the call failed.
+    /// Returns how many results of this tool report a failed call.
     pub fn failures_of(&self, tool: &str) -> u64 {
         self.tools.get(tool).map_or(0, |(_, failures)| *failures)
     }
 
-    /// The messages with the results, in order, without reminders.
+    /// Returns the messages with the results, in order, without reminders.
     pub fn results(&self) -> &[Arc<Message>] {
         &self.results
     }
@@ -57,19 +57,21 @@ impl ToolActivity {
     }
 }
 
-/// What predicates know of a conversation. Built by [`push`](Self::push) from the messages of a
-/// chain in their order; cheap to clone, so that what is pending can be added to a copy.
+/// The state of a conversation that predicates need. Built by [`push`](Self::push) from the
+/// messages of a chain in their order. Cheap to clone, so that pending messages can be added to a
+/// copy.
 ///
 /// * A **turn** is a message of the user that is not [synthetic](Message::is_synthetic).
-/// * A **reply** is what the model and its tools did since the last turn; until they have done
-///   anything, what they did before it. So a reminder for the user's next message can look at how
-///   the last turn went.
+/// * A **reply** is the activity of the model and its tools since the last turn. Until there is
+///   any, it is the activity before that turn, so a reminder for the user's next message can look
+///   at how the last turn went.
 /// * A **step** is one answer of the model and the tool results that follow it.
 ///
-/// It keeps counts of everything, texts of the last turn, and tool results of one reply.
+/// A summary keeps counts of the whole conversation, texts of the last turn, and tool results of
+/// one reply.
 ///
-/// When a message changes what stands in the chain already, the summary has to be built again from
-/// there; filling a placeholder at the end changes nothing that was counted.
+/// A message that changes one of the chain makes it necessary to rebuild the summary from there.
+/// Filling a placeholder at the end changes nothing that was counted.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationSummary {
     messages: u64,
@@ -83,21 +85,21 @@ pub struct ConversationSummary {
     last_role: Option<Role>,
     reply: Arc<ToolActivity>,
     step: Arc<ToolActivity>,
-    /// Whether nobody has answered the last turn.
+    /// Whether the last turn has no answer yet.
     turn_open: bool,
     streak: u64,
-    /// The calls of the newest step that no result answers yet, by id, and their tools.
+    /// The unanswered calls of the newest step, by id, with their tools.
     open_calls: Arc<BTreeMap<String, Arc<str>>>,
     once: Arc<BTreeSet<String>>,
 }
 
 impl ConversationSummary {
-    /// Of a conversation in which nothing was said.
+    /// Creates the summary of an empty conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the next message. Boundaries, placeholders and what cannot be read say nothing and are
+    /// Adds the next message. Boundaries, placeholders and messages that cannot be read are
     /// skipped.
     pub fn push(&mut self, node: &Node) {
         if node.role().is_none() || node.is_placeholder() {
@@ -124,69 +126,68 @@ impl ConversationSummary {
         self.last_time = Some(node.created_at);
     }
 
-    /// How many messages there are, without placeholders.
+    /// Returns the number of messages, without placeholders.
     pub fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// How many turns there are; the last one may still be without an answer.
+    /// Returns the number of turns; the last one may still be unanswered.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// How often the model called a tool in the whole conversation.
+    /// Returns how often the model called a tool in the whole conversation.
     pub fn tool_calls(&self) -> u64 {
         self.tool_calls
     }
 
-    /// How many tokens the messages say they used: under `usage` of their metadata, `total_tokens`
-    /// or else input, output and cache, in the spellings of the large providers.
+    /// Returns how many tokens the messages report as used: under `usage` of their metadata,
+    /// `total_tokens` or else input, output and cache, in the spellings of the large providers.
     pub fn usage_tokens(&self) -> u64 {
         self.usage
     }
 
-    /// What the user said last, without reminders.
+    /// Returns the user's last message, without reminders.
     pub fn last_user(&self) -> Option<&Arc<Message>> {
         self.last_user.as_ref()
     }
 
-    /// The last message in which the model said some text.
+    /// Returns the model's last message that has any text.
     pub fn last_assistant(&self) -> Option<&Arc<Message>> {
         self.last_assistant.as_ref()
     }
 
-    /// When the last message before the current turn was said.
+    /// Returns the time of the last message before the current turn.
     pub fn before_turn(&self) -> Option<Timestamp> {
         self.before_turn
     }
 
-    /// What tools did in the reply.
+    /// Returns the tool activity of the reply.
     pub fn reply(&self) -> &ToolActivity {
         &self.reply
     }
 
-    /// What tools did in the newest step.
+    /// Returns the tool activity of the newest step.
     pub fn step(&self) -> &ToolActivity {
         &self.step
     }
 
-    /// How many of the reply's results, counted from the newest, failed without one between that
-    /// did not.
+    /// Returns how many of the reply's newest results failed in a row.
     pub fn failure_streak(&self) -> u64 {
         self.streak
     }
 
-    /// Whether the `once` of this id was used up.
+    /// Returns whether the `once` of this id was used up.
     pub fn once_used(&self, id: &str) -> bool {
         self.once.contains(id)
     }
 
-    /// Whether every call of the newest step has its result.
+    /// Returns whether every call of the newest step has its result.
     pub(super) fn calls_are_answered(&self) -> bool {
         self.open_calls.is_empty()
     }
 
-    /// Notes that the `once` of this id is used up.
+    /// Records that the `once` of this id is used up.
     pub(super) fn use_once(&mut self, id: &str) {
         if !self.once.contains(id) {
             Arc::make_mut(&mut self.once).insert(id.to_owned());
@@ -235,7 +236,7 @@ impl ConversationSummary {
             Arc::make_mut(&mut self.step).called(&tool);
             Arc::make_mut(&mut self.open_calls).insert(call.id.clone(), tool);
         }
-        // A provider's own tools answer in the same message.
+        // Results of a provider's own tools are in the same message.
         self.push_part_results(message);
     }
 
@@ -271,7 +272,7 @@ impl ConversationSummary {
     }
 }
 
-/// The message without reminders; the same one if it has none.
+/// Returns the message without reminders, or the same message if it has none.
 fn readable(message: &Arc<Message>) -> Arc<Message> {
     match message.metadata.get(REMINDERS) {
         Some(_) => Arc::new(strip_reminders(message)),
@@ -279,13 +280,13 @@ fn readable(message: &Arc<Message>) -> Arc<Message> {
     }
 }
 
-/// The tokens of a usage report as providers write it; 0 for anything else.
+/// Returns the total tokens of a usage report in a provider's form; 0 for anything else.
 pub fn total_tokens(usage: &Json) -> u64 {
     const TOTAL: [&str; 2] = ["total_tokens", "totalTokens"];
     const INPUT: [&str; 4] = ["input_tokens", "inputTokens", "prompt_tokens", "promptTokens"];
     const OUTPUT: [&str; 4] =
         ["output_tokens", "outputTokens", "completion_tokens", "completionTokens"];
-    // Not part of the input where they are told at this level.
+    // Not part of the input where they are reported at this level.
     const CACHE: [&str; 2] = ["cache_read_input_tokens", "cache_creation_input_tokens"];
     let Ok(usage) = usage.parse::<JsonMap>() else { return 0 };
     let number = |key: &&str| usage.get(*key)?.parse::<u64>().ok();

@@ -1,4 +1,4 @@
-//! Reminders and how they are made.
+//! Reminders and their builder.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use super::element::element;
 use super::{Predicate, ReminderError, Situation};
 
-/// Where a reminder is said.
+/// The place that a reminder is folded into.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReminderTarget {
-    /// In the message of the user that is about to be answered.
+    /// The message of the user that is about to be answered.
     #[default]
     User,
-    /// In the newest tool result.
+    /// The newest tool result.
     ToolOutput,
-    /// Between two steps of the model: in a user message of its own behind the tool results.
+    /// Between two steps of the model: a user message of its own after the tool results.
     Steer,
 }
 
@@ -65,7 +65,8 @@ impl fmt::Debug for Text {
     }
 }
 
-/// A text that is said when its predicate holds. Valid as it is; cheap to clone.
+/// A text that is folded into a message when its predicate holds. Validated when built; cheap to
+/// clone.
 ///
 /// ```
 /// use context_instructions::{Predicate, reminder};
@@ -82,17 +83,17 @@ pub struct Reminder {
 }
 
 impl Reminder {
-    /// Where it is said.
+    /// Returns the target.
     pub fn target(&self) -> ReminderTarget {
         self.target
     }
 
-    /// Whether it becomes a part of its own.
+    /// Returns whether the reminder becomes a part of its own.
     pub(super) fn as_part(&self) -> bool {
         self.as_part
     }
 
-    /// Its element, and the ids of `once` it used up, if it speaks in this situation.
+    /// Returns the element and the used-up `once` ids if the reminder fires in this situation.
     pub(super) fn speak(&self, situation: &Situation<'_>) -> Option<(String, Vec<String>)> {
         let once = match &self.when {
             Some(when) => when.evidence(situation)?,
@@ -106,7 +107,7 @@ impl Reminder {
     }
 }
 
-/// A reminder that says `text`: by default at the end of every message of the user.
+/// Builds a reminder with the text `text`: by default at the end of every message of the user.
 ///
 /// ```
 /// use context_instructions::{Predicate, ReminderError, reminder};
@@ -120,15 +121,15 @@ pub fn reminder(text: impl Into<String>) -> ReminderBuilder {
     ReminderBuilder::new(Text::Fixed(text.into().into()))
 }
 
-/// A reminder whose text is made from the situation once its predicate holds. Nothing, or only
-/// white space, is not said and uses up no `once`.
+/// Builds a reminder whose text is made from the situation once its predicate holds. If `make`
+/// returns `None` or only white space, nothing is folded and no `once` is used up.
 pub fn reminder_with(
     make: impl Fn(&Situation<'_>) -> Option<String> + Send + Sync + 'static,
 ) -> ReminderBuilder {
     ReminderBuilder::new(Text::Made(Arc::new(make)))
 }
 
-/// A [`Reminder`] in the making.
+/// Builds a [`Reminder`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ReminderBuilder(Reminder);
@@ -138,26 +139,26 @@ impl ReminderBuilder {
         Self(Reminder { text, target: ReminderTarget::default(), when: None, as_part: false })
     }
 
-    /// Says it only when `predicate` holds. Without one it is always said;
+    /// Sets the predicate that must hold for the reminder to fire. Without one it always fires;
     /// [`ReminderTarget::Steer`] needs one.
     pub fn when(mut self, predicate: Predicate) -> Self {
         self.0.when = Some(predicate);
         self
     }
 
-    /// Says it in a text part of its own instead of at the end of the last text.
+    /// Puts the reminder into a text part of its own instead of at the end of the last text.
     pub fn as_part(mut self) -> Self {
         self.0.as_part = true;
         self
     }
 
-    /// Says it there.
+    /// Sets the target.
     pub fn target(mut self, target: ReminderTarget) -> Self {
         self.0.target = target;
         self
     }
 
-    /// The reminder, if it can work.
+    /// Returns the reminder, or an error if it could not work.
     pub fn build(self) -> Result<Reminder, ReminderError> {
         let Self(reminder) = self;
         if matches!(&reminder.text, Text::Fixed(text) if text.trim().is_empty()) {

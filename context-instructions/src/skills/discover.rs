@@ -1,4 +1,4 @@
-//! Finding skills in folders.
+//! Finds skills in folders.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -12,7 +12,7 @@ use super::skill::Found;
 use super::{MAX_SKILL_BYTES, Skill};
 use crate::files::{FileCache, is_absent};
 
-/// How many entries of one root are looked at.
+/// Maximum number of entries of one root that are examined.
 pub const MAX_SKILL_ENTRIES: usize = 10_000;
 
 const FILE: &str = "SKILL.md";
@@ -21,15 +21,15 @@ const FILE: &str = "SKILL.md";
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SkillScan {
-    /// The skills, by name and then by path; no name twice.
+    /// The skills, sorted by name and then by path. Names are unique.
     pub skills: Vec<Skill>,
-    /// What is wrong with files that are no skills, and which names were there twice.
+    /// Errors of files that are not skills, and names that occur twice.
     pub diagnostics: Vec<Diagnostic>,
-    /// How many files were read.
+    /// The number of files that were read.
     pub read: usize,
 }
 
-/// Folders of skills, and what was in them.
+/// Folders of skills, with a cache of their content.
 ///
 /// ```no_run
 /// use context_core::Timestamp;
@@ -46,17 +46,18 @@ pub struct SkillFolders {
 }
 
 impl SkillFolders {
-    /// Roots in order of preference: of two skills with one name, that of the earlier root is
-    /// taken. A root holds skills in its folders, not deeper; one that has a `SKILL.md` of its own
-    /// is that skill and nothing else. Links are followed.
+    /// Creates a scanner for `roots` in order of preference: of two skills with one name, the skill
+    /// of the earlier root is taken. A root holds skills in its direct subfolders only; a root that
+    /// has a `SKILL.md` of its own is that skill and nothing else. Links are followed.
     pub fn new<P: Into<PathBuf>>(roots: impl IntoIterator<Item = P>) -> Self {
         Self { roots: roots.into_iter().map(Into::into).collect(), cache: FileCache::default() }
     }
 
     /// Looks for skills. A root that does not exist has none.
     ///
-    /// `now` is the time of the caller's clock. It only decides which files will be read again:
-    /// those that were modified within the two seconds before, since a later change might not show.
+    /// `now` is the time of the caller's clock. It only decides which files are read again: those
+    /// that were modified within the two seconds before, because a later change of them might leave
+    /// the same stamp.
     #[must_use]
     pub fn scan(&mut self, now: Timestamp) -> SkillScan {
         let mut scan = SkillScan::default();
@@ -106,13 +107,13 @@ impl fmt::Debug for SkillFolders {
     }
 }
 
-/// Looks for skills once; see [`SkillFolders`].
+/// Scans for skills once, without a cache; see [`SkillFolders`].
 #[must_use]
 pub fn discover_skills<P: Into<PathBuf>>(roots: impl IntoIterator<Item = P>) -> SkillScan {
     SkillFolders::new(roots).scan(Timestamp::default())
 }
 
-/// Where skills of a root may be.
+/// Returns the paths in a root where skills may be.
 fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
     let own = root.join(FILE);
     if own.symlink_metadata().is_ok() {

@@ -1,4 +1,4 @@
-//! What the model is told of the skills there are.
+//! The fragment that lists the available skills for the model.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use context_core::{Fragment, FragmentData, fragment};
 
 use super::Skill;
 
-/// How many characters of a description the model is shown.
+/// Maximum number of characters of a description that the model sees.
 pub const MAX_DESCRIPTION_CHARS: usize = 1024;
 
 const INSTRUCTIONS: &str = "Skills are instructions for particular kinds of work. Below are the name, the \
 description and the file of each one you have. When a task fits a description, read that file first and follow \
 it; paths in it are relative to its folder. Do not read skills the task does not need.";
 
-/// The fragment `available_skills`: how to use skills, and a fragment `skill` of `name`,
-/// `description` and `path` for each, in the order given. Without skills it holds nothing, and
-/// nothing is rendered.
+/// Returns the fragment `available_skills`: instructions for using skills, and for each skill a
+/// fragment `skill` of `name`, `description` and `path`, in the order given. Without skills it is
+/// empty and renders to nothing.
 ///
 /// A description longer than [`MAX_DESCRIPTION_CHARS`] is cut and ends with an ellipsis. Paths that
 /// are not Unicode have replacement characters.

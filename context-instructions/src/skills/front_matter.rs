@@ -13,11 +13,11 @@ pub(super) struct Parts<'a> {
     /// The YAML, with the rest of the first line before it, so that line numbers are those of the
     /// file.
     yaml: &'a str,
-    /// What follows.
+    /// The text after the front matter.
     pub(super) body: &'a str,
 }
 
-/// The keys a skill needs, and the others as they were.
+/// The keys that a skill needs, and all other keys unchanged.
 #[derive(Debug, Default)]
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct FrontMatter {
     pub(super) rest: JsonMap,
 }
 
-/// Cuts a text at the two lines. A byte order mark and white space behind the dashes do not matter.
+/// Splits a text at the two lines. A byte order mark and white space after the dashes are ignored.
 pub(super) fn split(text: &str) -> Result<Parts<'_>, SkillError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.split_inclusive('\n').next().unwrap_or_default();
@@ -44,9 +44,8 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, SkillError> {
 }
 
 impl Parts<'_> {
-    /// Reads the YAML. Files in use often have a colon in a value without quotes, which YAML
-    /// refuses; such a value is taken as the text it was meant to be, and the second result says
-    /// so.
+    /// Parses the YAML. Existing files often have a colon in an unquoted value, which YAML refuses;
+    /// such a value is then read as text. The second result says whether that was necessary.
     pub(super) fn parse(&self) -> Result<(FrontMatter, bool), SkillError> {
         let error = match parse(self.yaml) {
             Ok(matter) => return Ok((matter, false)),
@@ -60,7 +59,8 @@ impl Parts<'_> {
 }
 
 fn parse(yaml: &str) -> Result<FrontMatter, SkillError> {
-    // A file is at most a megabyte; what aliases make of it must not be more than a few.
+    // A file is at most one megabyte; the limit keeps aliases from expanding it to more than a few
+    // megabytes.
     let options = serde_saphyr::options! {
         with_snippet: false,
         non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString,
@@ -72,8 +72,8 @@ fn parse(yaml: &str) -> Result<FrontMatter, SkillError> {
     })
 }
 
-/// The same with quotes around every value of the top level that has a colon and none. Nothing if
-/// there is no such value.
+/// Quotes every value of the top level that has a colon and no quotes. Returns `None` if there is
+/// no such value.
 fn quoted(yaml: &str) -> Option<String> {
     let mut out = String::with_capacity(yaml.len() + 16);
     let mut changed = false;

@@ -1,4 +1,4 @@
-//! One skill and what can be wrong with it.
+//! A skill, and the errors of reading one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use super::MAX_DESCRIPTION_CHARS;
 use super::front_matter::{Parts, split};
 use crate::files::FileHead;
 
-/// The largest `SKILL.md`, in bytes. What is larger belongs into files beside it.
+/// Maximum size of a `SKILL.md`, in bytes. Larger content belongs into other files of the skill.
 pub const MAX_SKILL_BYTES: u64 = 1 << 20;
 
-/// Why a file is no skill.
+/// Why a file is not a skill.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
@@ -23,12 +23,12 @@ pub enum SkillError {
     /// The second line `---` is missing.
     #[error("the front matter is not closed by a line of three dashes")]
     UnclosedFrontMatter,
-    /// The front matter is not YAML, or not of keys and values.
+    /// The front matter is not YAML, or not a map of keys and values.
     #[error("the front matter is no YAML of keys and values, line {line}: {message}")]
     Yaml {
         /// The line of the file, from 1.
         line: u64,
-        /// What the reader of YAML says.
+        /// The message of the YAML parser.
         message: String,
     },
     /// The front matter has no `name`, or a blank one.
@@ -40,7 +40,7 @@ pub enum SkillError {
     /// The file is not UTF-8.
     #[error("the file is not UTF-8, from byte {valid_bytes} on")]
     NotUtf8 {
-        /// How many bytes before it are.
+        /// The number of valid bytes before that position.
         valid_bytes: usize,
     },
     /// The file is longer than [`MAX_SKILL_BYTES`].
@@ -49,29 +49,29 @@ pub enum SkillError {
         /// Its length in bytes.
         bytes: u64,
     },
-    /// The file is not there, not a file, or cannot be read.
+    /// The file does not exist, is not a regular file, or cannot be read.
     #[error("the file cannot be read: {0}")]
     Unreadable(#[from] io::Error),
 }
 
 context_core::readable_debug!(SkillError);
 
-/// A skill: what the model is told of it, and where the rest is.
+/// A skill: the description that the model sees, and the path of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skill {
     /// The name.
     pub name: String,
-    /// What it is for and when to use it.
+    /// The purpose of the skill and when to use it.
     pub description: String,
-    /// Its `SKILL.md`. Other files of the skill are beside it.
+    /// The path of its `SKILL.md`. Other files of the skill are in the same folder.
     pub path: PathBuf,
     /// Every other key of the front matter (`license`, `allowed-tools`, …), in order, as JSON.
     pub metadata: Metadata,
 }
 
 impl Skill {
-    /// A skill that was not read from front matter.
+    /// Creates a skill that was not read from front matter.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -93,8 +93,8 @@ impl Skill {
         Found::in_file(&path, &head).map(|found| found.skill)
     }
 
-    /// What the file says behind its front matter, read now and without white space around it: for
-    /// models that cannot read files by themselves.
+    /// Reads the text of the file after its front matter, without white space around it, for models
+    /// that cannot read files themselves.
     pub fn instructions(&self) -> Result<String, SkillError> {
         let head = FileHead::read(&self.path, MAX_SKILL_BYTES)?;
         let parts = split(text(&head)?)?;
@@ -102,7 +102,7 @@ impl Skill {
     }
 }
 
-/// A skill and what should be known about it.
+/// A skill and its diagnostics.
 #[derive(Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) skill: Skill,

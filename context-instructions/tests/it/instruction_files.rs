@@ -1,5 +1,5 @@
-//! Instruction files in folders: which count, in what order, how much of them, and when they are
-//! read.
+//! Instruction files in folders: which count, their order, how much of them is used, and when they
+//! are read.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use context_core::{FragmentData, Timestamp};
 use context_instructions::{InstructionFiles, InstructionOptions, InstructionScan};
 use tempfile::TempDir;
 
-/// Long after every file of these tests was written.
+/// A time long after every file of these tests was written.
 const LATER: Timestamp = Timestamp::from_micros(i64::MAX / 2);
 
 /// A project: a folder with `.git`, itself inside a folder with a file that must not count.
@@ -50,7 +50,7 @@ fn options() -> InstructionOptions {
     InstructionOptions::default()
 }
 
-/// Path and text of each file in the fragment.
+/// Returns path and text of each file in the fragment.
 fn shown(scan: &InstructionScan) -> Vec<(String, String)> {
     let Some(FragmentData::List(items)) = scan.fragment.data() else { panic!("no list") };
     let files = items.iter().filter_map(|item| match item {
@@ -173,8 +173,7 @@ fn a_link_out_of_the_project_is_read_only_if_that_is_wanted() {
         [(DiagnosticCode::Misplaced, "a link leads out of the project; it is not read")]
     );
 
-    // Of two names of a folder the second is taken then; a file that is named by itself is read
-    // wherever it is.
+    // Then the second name of a folder is taken. A file given by path is read wherever it is.
     project.write("CLAUDE.md", "Claude.");
     let named = options().without_links_out().with_extra(elsewhere.path("keys"));
     assert_eq!(texts(&project.scan("a", named)), ["Secret.", "Claude.", "Notes."]);
@@ -223,7 +222,7 @@ fn what_is_no_utf8_is_replaced_and_reported() {
     let scan = project.scan("", options());
     assert_eq!(texts(&scan), ["caf\u{fffd} in Latin-1"]);
     assert_eq!(scan.diagnostics[0].code, DiagnosticCode::BrokenInput);
-    // Nothing is wrong with a character that only the limit cuts.
+    // A character that only the limit cuts is not an error.
     project.write("AGENTS.md", "éééé");
     let scan = project.scan("", options().with_max_file_bytes(4));
     assert_eq!(texts(&scan), ["éé\n[… 4 bytes of AGENTS.md left out: over the limit of 4 bytes]"]);
@@ -270,7 +269,7 @@ fn set_modified(path: &Path, time: SystemTime) {
     File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
-/// When the file was last touched, as far as its stamp tells.
+/// Returns the time of the last touch, as far as the stamp holds it.
 fn touched(path: &Path) -> Timestamp {
     let metadata = fs::metadata(path).unwrap();
     #[cfg(unix)]
@@ -285,7 +284,7 @@ fn touched(path: &Path) -> Timestamp {
 }
 
 /// Two writes within one step of the file system's clock leave the same stamp. A scan between them
-/// must not take the first text for the file's for ever.
+/// must not keep the first text forever.
 #[test]
 fn a_file_read_right_after_it_was_written_is_read_again() {
     let project = Project::new();
@@ -297,13 +296,13 @@ fn a_file_read_right_after_it_was_written_is_read_again() {
     let now = touched(&path);
     assert_eq!(texts(&files.scan(now)), ["One."]);
 
-    // Same length, same time of modification.
+    // Same length, same modification time.
     project.write("AGENTS.md", "Two.");
     set_modified(&path, written);
     let scan = files.scan(touched(&path));
     assert_eq!((scan.read, texts(&scan)), (1, vec!["Two.".to_owned()]));
 
-    // Not known to be settled: read again, and the same text is no change.
+    // The stamp is not settled: the file is read again, and the same text is no change.
     let scan = files.scan(now);
     assert_eq!((scan.read, scan.changed), (1, false));
     let settled = Timestamp::from_micros(touched(&path).as_micros() + 2_000_000);
@@ -311,7 +310,7 @@ fn a_file_read_right_after_it_was_written_is_read_again() {
     assert_eq!(files.scan(settled).read, 0);
 }
 
-/// Programs that unpack or copy set the time of modification to what it was elsewhere.
+/// Programs that unpack or copy files restore the original modification time.
 #[cfg(unix)]
 #[test]
 fn a_change_shows_although_the_time_of_modification_was_set_back() {

@@ -1,4 +1,4 @@
-//! Reminders: when they speak, where they are said, and that they can be taken out again.
+//! Reminders: when they fire, where they are folded, and that they can be removed again.
 
 mod folding;
 mod predicates;
@@ -15,7 +15,7 @@ use serde_json::json;
 /// A conversation that is saved message by message, a second apart, as an application would.
 #[derive(Default)]
 struct Talk {
-    /// What is stored.
+    /// The summary of the stored messages.
     summary: ConversationSummary,
     stored: Vec<Arc<Node>>,
     pending: Vec<Arc<Node>>,
@@ -44,11 +44,11 @@ impl Talk {
         })
     }
 
-    /// Folds and saves; whether anything spoke.
+    /// Folds and saves; returns whether any reminder fired.
     fn save(&mut self, reminders: &[Reminder]) -> bool {
         let folded = self.fold(reminders);
         for node in self.pending.drain(..) {
-            // What is saved is read back from its bytes.
+            // The saved node is read back from its bytes.
             let read = Node::from_encoded(
                 node.id.clone(),
                 node.kind,
@@ -74,7 +74,7 @@ fn assistant(text: &str) -> Message {
     Message::text(Role::Assistant, text)
 }
 
-/// A step in which the model calls these tools; their ids are their names and places.
+/// Returns a step in which the model calls these tools; the ids are made of names and positions.
 fn calls(tools: &[&str]) -> Message {
     let calls = tools.iter().enumerate();
     Message::new(
@@ -83,7 +83,7 @@ fn calls(tools: &[&str]) -> Message {
     )
 }
 
-/// What the tools answer.
+/// Returns the results of the tools.
 fn results(tools: &[&str], text: &str) -> Message {
     let results = tools.iter().enumerate();
     Message::new(
@@ -92,7 +92,7 @@ fn results(tools: &[&str], text: &str) -> Message {
     )
 }
 
-/// The same with every call failed.
+/// Returns the results of the tools, all of them failed.
 fn failures(tools: &[&str]) -> Message {
     let mut message = results(tools, "it failed");
     for part in &mut message.parts {

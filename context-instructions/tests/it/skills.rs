@@ -1,4 +1,4 @@
-//! Skills in folders: what is found, what is refused and with which words.
+//! Skills in folders: which are found, which are refused, and with which messages.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use context_instructions::{
 };
 use tempfile::TempDir;
 
-/// Long after every file of these tests was written.
+/// A time long after every file of these tests was written.
 const LATER: Timestamp = Timestamp::from_micros(i64::MAX / 2);
 
 fn write(root: &Path, folder: &str, text: impl AsRef<[u8]>) {
@@ -131,8 +131,8 @@ fn byte_order_marks_and_line_ends_do_not_matter() {
     assert_eq!(scan.skills[0].instructions().unwrap(), "# windows\nOne.\nTwo.");
 }
 
-/// Other readers of skills take a value line by line, so many files have a colon without quotes,
-/// which is no YAML. To lose the skill for that would surprise its author.
+/// Other readers of skills take a value line by line, so many files have an unquoted colon, which
+/// is not valid YAML. Losing the skill for that would surprise its author.
 #[test]
 fn a_colon_without_quotes_is_taken_as_text_and_reported() {
     let root = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What a model says arrives, whole and in events, as if there were no network.
+//! The model's answer, whole and streamed, is the same as without a network.
 
 use context_core::model::{AnswerDelta, LanguageModel, StopReason};
 use context_core::{Answer, CancelSignal, Message, ModelRequest, Part, Role};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{FORMS, complete, model, request, served, stream, talkative};
 
-/// What the simulator says to the same request without a network.
+/// Returns the simulator's answer to the same request without a network.
 async fn direct(form: &str, in_events: bool) -> Answer {
     let mut request = request().model("a-model");
     request.stream = in_events.then_some(true);
@@ -71,7 +71,7 @@ async fn what_is_handed_out_adds_up_to_the_answer() {
 #[tokio::test]
 async fn every_model_can_be_asked_for_a_stream() {
     for form in FORMS {
-        // The simulator hands out nothing before it is done.
+        // The simulator passes on no delta before it is done.
         let model: Box<dyn LanguageModel> = Box::new(talkative(form));
         let mut deltas = Vec::new();
         let mut show = |delta| deltas.push(delta);

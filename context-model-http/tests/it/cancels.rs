@@ -1,4 +1,4 @@
-//! A call that is cancelled ends, whatever it waits for.
+//! A cancelled call ends, whatever it waits for.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use context_model_http::{Endpoint, HttpEmbedder};
 
 use crate::{FORMS, bad, model, request, served, talkative};
 
-/// Waits until a server has heard somebody, and a little for what it says.
+/// Waits until a server has received a request, and a little longer for its reply.
 async fn heard(server: &BadServer) {
     while server.requests().is_empty() {
         tokio::task::yield_now().await;

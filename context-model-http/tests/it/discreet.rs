@@ -1,5 +1,4 @@
-//! A key is shown nowhere: not by values, not by errors, not in traces, and not where a service
-//! repeats it.
+//! A key is never shown: not by values, errors or traces, and not where a service repeats it.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -17,7 +16,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::{bad, complete, request, stream};
 
-/// Keys that look like keys, like nothing, and like something that has to be escaped.
+/// Keys that look like keys, like ordinary text, and like text that has to be escaped.
 const KEYS: [&str; 4] =
     ["sk-proj-abcdefghij0123456789", "hush hush you", "p\"q\\w/0123456789", "ünïcödé-secret"];
 
@@ -31,7 +30,7 @@ fn shown(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Whether a text has a key or a good part of it.
+/// Returns whether a text contains a key or a good part of it.
 fn gives_away(text: &str, key: &str) -> bool {
     let quoted = json!(key).to_string();
     let half: String = key.chars().skip(key.chars().count() / 2).collect();
@@ -79,7 +78,8 @@ async fn a_service_that_repeats_the_key_is_not_quoted() {
                 for answer in [complete(&model).await, stream(&model).await.0] {
                     let text = match &answer {
                         Err(error) => shown(error),
-                        // What a model says is what it says; what is said of it is ours.
+                        // The model's own text may be anything; the error and the diagnostics must
+                        // not show the key.
                         Ok(answer) => format!("{:?} {:?}", answer.error, answer.diagnostics),
                     };
                     assert_silent(&text, key);
@@ -129,7 +129,7 @@ fn whoever_holds_a_key_does_not_show_it() {
     }
 }
 
-/// Writes down every event and span, whatever its level.
+/// Records every event and span, whatever its level.
 #[derive(Clone, Default)]
 struct Everything(Arc<Mutex<String>>);
 

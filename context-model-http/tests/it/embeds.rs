@@ -1,4 +1,4 @@
-//! Vectors come back one for each text, in order, all of one length, or not at all.
+//! An embedder returns one vector per text, in order, all of one length, or an error.
 
 use context_conformance::simulator::http::{Bad, HttpFace, HttpServer, hashed_vector};
 use context_core::model::{EmbedAs, Embedder, ModelErrorCode as Code};
@@ -118,7 +118,7 @@ async fn vectors_in_any_order_find_their_texts() {
     let server = bad(Bad::says(200, body.to_string())).await;
     let found = embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap();
     assert_eq!(found, [vec![1.0], vec![2.0]]);
-    // Servers that number nothing send them in order.
+    // Servers without indexes send the vectors in order.
     let body = json!({"data": [{"embedding": [2]}, {"embedding": "AACAPw=="}]});
     let server = bad(Bad::says(200, body.to_string())).await;
     assert_eq!(

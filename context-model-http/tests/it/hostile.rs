@@ -1,5 +1,4 @@
-//! Servers that behave badly cost a bounded time and bounded memory, and are told by the right
-//! code.
+//! Servers that misbehave cost bounded time and bounded memory, and are reported by the right code.
 
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use context_model_http::HttpModel;
 
 use crate::{FORMS, bad, complete, model, stream};
 
-/// A model with small limits that asks once, and waits no longer than this.
+/// Returns a model with small limits that sends each request once, and waits no longer than
+/// `patience`.
 fn careful(form: &str, url: &str, patience: Duration) -> HttpModel {
     model(form, url, |endpoint| {
         endpoint.with(|options| {
@@ -24,7 +24,8 @@ fn careful(form: &str, url: &str, patience: Duration) -> HttpModel {
 /// Longer than any test takes.
 const PATIENT: Duration = Duration::from_secs(600);
 
-/// The codes of a whole answer and of a stream, if this one is expected.
+/// Returns the error codes of a whole answer and of a stream. The timeouts are short only if a
+/// timeout is expected.
 async fn codes(form: &str, behaves: Bad, expected: Code) -> (Code, Code) {
     let server = bad(behaves.clone()).await;
     let patience = if expected == Code::Timeout { Duration::from_millis(20) } else { PATIENT };
@@ -70,14 +71,14 @@ async fn every_bad_server_has_its_code() {
             let found = codes(form, behaves.clone(), whole).await;
             assert_eq!(found, (whole, in_events), "{form} {behaves:?}");
         }
-        // The status counts, whether the words come or not.
+        // The status counts, whether the body arrives or not.
         let server = bad(Bad::SilentRefusal(401)).await;
         let model = model(form, &server.url(), |endpoint| {
             endpoint.with(|options| options.idle_timeout(Duration::from_millis(20)))
         });
         let error = complete(&model).await.unwrap_err();
         assert_eq!((error.code, error.status), (Code::Authentication, Some(401)), "{form}");
-        // A byte at a time is alive, but not for ever.
+        // A byte at a time keeps the connection alive, but not beyond the total timeout.
         let server = bad(Bad::SlowBody(pause)).await;
         let model = crate::model(form, &server.url(), |endpoint| {
             endpoint.with(|options| options.total_timeout(Duration::from_millis(60)))
@@ -114,7 +115,7 @@ async fn a_server_that_is_not_there_is_the_network() {
     let gone = bad(Bad::Closes).await;
     let url = gone.url();
     drop(gone);
-    // The port is given back when its task is gone.
+    // The port is released when its task is gone.
     tokio::task::yield_now().await;
     let error = complete(&careful("openai", &url, PATIENT)).await.unwrap_err();
     assert_eq!(

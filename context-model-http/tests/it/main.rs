@@ -1,5 +1,5 @@
-//! Models and embedders over real connections: to the kit's simulator, and to servers that behave
-//! badly.
+//! Models and embedders over real connections: to the kit's simulator, and to servers that
+//! misbehave.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -69,7 +69,7 @@ pub(crate) fn simulator(form: &str) -> Simulator {
     Simulator::new(codec(form), Arc::new(Quarters))
 }
 
-/// A simulator that thinks, talks and calls.
+/// Returns a simulator that sends a thought, text and calls.
 pub(crate) fn talkative(form: &str) -> Simulator {
     simulator(form).behaviour(|_: &ModelRequest| {
         vec![
@@ -83,7 +83,7 @@ pub(crate) fn talkative(form: &str) -> Simulator {
     })
 }
 
-/// The model of this form at an address in front of `/v1`.
+/// Returns the model of this form at an address without `/v1`.
 pub(crate) fn model(form: &str, url: &str, change: impl FnOnce(Endpoint) -> Endpoint) -> HttpModel {
     let endpoint = change(Endpoint::at(format!("{url}/v1")).key(KEY));
     match form {
@@ -94,7 +94,7 @@ pub(crate) fn model(form: &str, url: &str, change: impl FnOnce(Endpoint) -> Endp
     .unwrap()
 }
 
-/// The same, which waits not at all between tries and writes down how long it should have waited.
+/// Returns a model that does not wait between attempts, and records the waits.
 pub(crate) fn noted(form: &str, url: &str, notes: &Noted) -> HttpModel {
     let notes = Arc::new(notes.clone());
     model(form, url, |endpoint| endpoint.with(|options| options.pauses(notes)))
@@ -120,7 +120,7 @@ pub(crate) async fn complete(model: &HttpModel) -> Result<Answer, ModelError> {
     model.complete(&request(), &CancelSignal::never()).await
 }
 
-/// Streams an answer, and gives what was handed out with it.
+/// Streams an answer, and returns it with its deltas.
 pub(crate) async fn stream(
     model: &dyn LanguageModel,
 ) -> (Result<Answer, ModelError>, Vec<AnswerDelta>) {
@@ -130,7 +130,7 @@ pub(crate) async fn stream(
     (answer, deltas)
 }
 
-/// Waits not at all and writes down what it should have waited.
+/// Does not wait, and records the waits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted(Arc<Mutex<Vec<Duration>>>);
 

@@ -1,4 +1,4 @@
-//! Requests go through the proxy that is named.
+//! Requests go through the configured proxy.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::{KEY, complete, served, stream, talkative};
 
-/// A proxy on loopback that hands every request on to one server, and what it heard.
+/// A proxy on loopback that forwards every request to one server, and the requests it received.
 async fn proxy(server: std::net::SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -58,7 +58,8 @@ async fn a_named_proxy_is_asked_for_everything() {
             .starts_with("POST http://provider.test/v1/chat/completions HTTP/1.1")
     );
 
-    // What is encrypted goes through a tunnel; a proxy that makes none sees no request and no key.
+    // Encrypted requests go through a tunnel; a proxy that does not open one sees no request and no
+    // key.
     let error = complete(&through("https://provider.test/v1")).await.unwrap_err();
     assert_eq!(error.code, Code::Network, "{error:?}");
     let last = heard.lock().unwrap().last().cloned().unwrap();

@@ -1,4 +1,4 @@
-//! What a provider refuses, and in which words, is told by the right code with the right numbers.
+//! A provider's refusal is reported by the right code with the right numbers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use context_model_http::{Endpoint, HttpModel};
 
 use crate::{FORMS, bad, complete, model, request, served, simulator, stream};
 
-/// The error of a model that is asked once, whole and in events: both must be the same.
+/// Returns the error of a model that is called once, whole and streamed: both must be the same.
 async fn refused(form: &str, simulator: Simulator) -> ModelError {
     let server = served(simulator).await;
     let model = model(form, &server.url(), |e| e.with(|options| options.retries(Retries::none())));

@@ -1,4 +1,4 @@
-//! What is refused for now is asked again, as often and as late as it should be.
+//! Temporary refusals are retried as often and as late as they should be.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn the_wait_is_the_one_that_the_provider_asks_for() {
         let simulator = talkative(form).script([Fault::RateLimit { retry_after: Some(wait) }]);
         let (server, notes) = (served(simulator).await, Noted::default());
         let _ = complete(&noted(form, &server.url(), &notes)).await.unwrap();
-        // Only OpenAI tells milliseconds.
+        // Only OpenAI states milliseconds.
         let told = if form == "anthropic" { Duration::from_secs(2) } else { wait };
         assert_eq!(notes.waits(), [told], "{form}");
     }

@@ -1,4 +1,4 @@
-//! Endpoints are what the environment says, or what is said.
+//! Endpoints follow the environment, or explicit settings.
 
 use context_core::model::LanguageModel;
 use context_model_http::{Endpoint, HttpEmbedder, HttpError, HttpModel, SetupError};
@@ -66,8 +66,8 @@ fn what_cannot_be_used_is_refused_before_anything_is_sent() {
     assert_eq!((named.name(), named.codec().name()), ("gpt-5", "openai-responses"));
 }
 
-/// An address that was copied with its path was asked for `…/chat/completions/chat/completions`,
-/// and said only 404.
+/// The case: an address that was copied with its path led to requests for
+/// `…/chat/completions/chat/completions`, and the only error was 404.
 #[test]
 fn an_address_with_the_path_and_a_model_without_a_name_are_refused_with_what_to_do() {
     for path in

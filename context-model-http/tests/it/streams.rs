@@ -1,4 +1,4 @@
-//! A stream that breaks off is never taken for an answer that is whole, and is not asked for again.
+//! A stream that breaks off is never taken for a whole answer, and is not requested again.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn wherever_a_connection_breaks_the_answer_says_so() {
                     assert_eq!(text_of(&deltas), "", "{place}");
                 }
                 Ok(answer) => {
-                    // Behind the last word nothing is missing but what it cost.
+                    // After the last word only the usage is missing.
                     let error = answer.error.clone();
                     assert_eq!(answer.complete, error.is_none(), "{place}");
                     assert!(error.is_none_or(|error| error.code == Code::Network), "{place}");
@@ -115,7 +115,7 @@ async fn an_event_that_cannot_be_read_ends_the_answer() {
 #[tokio::test]
 async fn a_server_that_leaves_the_connection_open_is_not_waited_for() {
     let delta = r#"{"choices":[{"index":0,"delta":{"content":"Aisle."},"finish_reason":"stop"}]}"#;
-    // It says that a megabyte follows.
+    // The head announces a megabyte.
     let server = bad(Bad::BreaksOffBehind(vec![delta.to_owned(), "[DONE]".to_owned()])).await;
     let (answer, _) = stream(&model("openai", &server.url(), |e| e)).await;
     let answer = answer.unwrap();

@@ -1,4 +1,4 @@
-//! How short results become.
+//! The length of shortened results.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -61,7 +61,7 @@ fn shortened_results_have_at_most_the_bound_and_a_little() {
     }
 }
 
-/// Beside another result, so that it has to be measured.
+/// A second result makes the policy measure this one.
 #[test]
 fn a_result_of_just_the_bound_and_what_a_note_takes_stays() {
     let of = |tokens: u64| {
@@ -80,7 +80,7 @@ fn a_result_of_just_the_bound_and_what_a_note_takes_stays() {
     assert!(is_nothing(&policy, &of(800)) && !is_nothing(&policy, &of(801)));
 }
 
-/// Counts as the published vocabulary does, and how often it is asked for a preview.
+/// Counts with the published vocabulary, and records how often a preview is counted.
 #[derive(Debug)]
 struct Asked(ModelCounter, AtomicUsize);
 
@@ -99,8 +99,8 @@ impl TokenCounter for Asked {
     }
 }
 
-/// The first text that is tried is good enough where a text is as dense at its ends as in its
-/// middle; where it is not, the next one knows how dense the ends are.
+/// The first attempt is good enough if a text is as dense at its ends as in its middle. Otherwise
+/// the second attempt knows the density of the ends.
 #[test]
 fn a_preview_is_found_in_few_tries() {
     let tries = |text: String| {
@@ -157,7 +157,7 @@ fn a_second_pass_does_nothing_and_a_smaller_bound_shortens_once() {
     assert_eq!(shown.matches("[Result shortened").count(), 1);
 }
 
-/// A body that came from elsewhere has no metadata, and the marker is all there is.
+/// A message from another program has no metadata, so only the marker shows that it was shortened.
 #[test]
 fn a_marker_alone_is_enough() {
     let first = left(&Microcompact::new(), &steps(6, "grep"));
@@ -189,7 +189,7 @@ fn ids_names_and_errors_survive() {
     assert_eq!(short.metadata.get("shortened").unwrap().as_str(), r#"{"tokens":2001,"bound":768}"#);
 }
 
-/// What was spilled can be read back as long as somebody knows where it is.
+/// A spilled result can be read back as long as its address is known.
 #[test]
 fn a_spilled_result_keeps_the_line_that_says_where_all_of_it_is() {
     let blob = BlobId::of(b"all of it").to_reference();

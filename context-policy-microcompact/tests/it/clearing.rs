@@ -1,4 +1,4 @@
-//! Nothing is left of old results.
+//! Clearing of old results.
 
 use context_core::Part;
 use context_policy_microcompact::Microcompact;
@@ -16,7 +16,7 @@ fn all_but_the_newest_message_of_results_is_cleared() {
     assert!(is_nothing(&Microcompact::clearing(), &left));
 }
 
-/// A history that came back through another program has no metadata: the note itself is not cleared
+/// A history that passed through another program has no metadata: a note is still not cleared
 /// again.
 #[test]
 fn a_note_is_known_by_its_words() {

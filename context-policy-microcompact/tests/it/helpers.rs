@@ -11,12 +11,12 @@ use serde_json::json;
 
 pub(crate) type History = Vec<Arc<Message>>;
 
-/// A long text, of 2,001 tokens.
+/// Returns a long text of 2,001 tokens.
 pub(crate) fn long() -> String {
     "alpha beta gamma delta. ".repeat(400)
 }
 
-/// With a published vocabulary.
+/// Returns a counter with a published vocabulary.
 pub(crate) fn counter() -> ModelCounter {
     ModelTable::builtin().model("gpt-4o").counter()
 }
@@ -31,7 +31,7 @@ pub(crate) fn result(id: &str, output: Vec<Part>) -> ToolResult {
     }
 }
 
-/// A call and its result.
+/// Returns a call and its result.
 pub(crate) fn step(id: &str, tool: &str, output: Vec<Part>) -> [Message; 2] {
     [
         Message::new(Role::Assistant, [Part::tool_call(id, tool, json!({"path": "a.rs"}))]),
@@ -39,7 +39,7 @@ pub(crate) fn step(id: &str, tool: &str, output: Vec<Part>) -> [Message; 2] {
     ]
 }
 
-/// A request and so many calls with long results.
+/// Returns a request and `count` calls with long results.
 pub(crate) fn steps(count: usize, tool: &str) -> History {
     let steps = (0..count).flat_map(|n| step(&format!("c{n}"), tool, vec![Part::text(long())]));
     history([Message::from("q")].into_iter().chain(steps))
@@ -59,7 +59,7 @@ pub(crate) fn image() -> Part {
     })
 }
 
-/// To have so many tokens of history.
+/// Returns the goal of `tokens` tokens of history.
 pub(crate) fn goal(tokens: u64) -> Goal {
     Goal::new(Budget::new(200_000, 8_000), 0, tokens)
 }
@@ -76,12 +76,12 @@ pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> 
     plan(policy, messages).apply(messages).unwrap().messages
 }
 
-/// Whether nothing is done.
+/// Returns whether the policy proposes nothing.
 pub(crate) fn is_nothing(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> bool {
     matches!(proposal(policy, messages), Proposal::Nothing { .. })
 }
 
-/// The results, in order.
+/// Returns the results, in order.
 pub(crate) fn results(messages: &[Arc<Message>]) -> Vec<&ToolResult> {
     let parts = messages.iter().flat_map(|message| &message.parts);
     let results = parts.filter_map(|part| match part {
@@ -91,12 +91,12 @@ pub(crate) fn results(messages: &[Arc<Message>]) -> Vec<&ToolResult> {
     results.collect()
 }
 
-/// What a result says.
+/// Returns the text of a result.
 pub(crate) fn text(result: &ToolResult) -> String {
     Message::new(Role::Tool, result.output.clone()).plain_text().into_owned()
 }
 
-/// The ids of results that have changed.
+/// Returns the ids of results that have changed.
 pub(crate) fn changed(before: &[Arc<Message>], after: &[Arc<Message>]) -> Vec<String> {
     let pairs = results(before).into_iter().zip(results(after));
     pairs

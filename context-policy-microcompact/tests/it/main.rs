@@ -1,4 +1,4 @@
-//! What is shortened, how, and what stays.
+//! Which results are shortened, how, and what stays.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

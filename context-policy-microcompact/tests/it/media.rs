@@ -53,7 +53,7 @@ fn what_the_user_attached_is_cleared_last_and_only_if_asked_for() {
     assert_eq!(unmet.apply(&messages).unwrap().messages[0].plain_text(), "look\n[image cleared]");
 }
 
-/// What the model made is part of what it said.
+/// Media that the model made are part of its answer.
 #[test]
 fn only_what_the_user_attached_is_cleared_for_being_attached() {
     let made = Message::new(Role::Assistant, [Part::text("here"), image()]);
@@ -65,7 +65,7 @@ fn only_what_the_user_attached_is_cleared_for_being_attached() {
     assert_eq!((left[0].plain_text().as_ref(), &left[1..]), ("[image cleared]", &messages[1..]));
 }
 
-/// Text is its bytes, and a picture just what stands for it.
+/// Counts text by its bytes, and an image like its note.
 #[derive(Debug)]
 struct AsLongAsItsNote;
 

@@ -1,4 +1,4 @@
-//! What holds for every conversation.
+//! Properties for every conversation.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn clearing_keeps_the_contract() {
     assert_policy_conforms(&Microcompact::clearing().tools(Tools::All));
 }
 
-/// Calls and results by their ids, and who speaks.
+/// Returns the calls and results by their ids, and the role of each message.
 fn skeleton(messages: &[Arc<Message>]) -> Vec<(String, Vec<String>)> {
     let of = |message: &Arc<Message>| {
         let halves = message.parts.iter().filter_map(|part| match part {

@@ -19,7 +19,7 @@ fn the_newest_four_stay() {
     );
 }
 
-/// Even if none is to be kept: the model has not seen what it asked for.
+/// Even if no result is to be kept: the model has not seen these.
 #[test]
 fn what_the_model_has_not_answered_to_stays() {
     let messages = steps(3, "read_file");
@@ -29,8 +29,8 @@ fn what_the_model_has_not_answered_to_stays() {
     );
 }
 
-/// Results of one round come in a message each from some agents, and within the answer from tools
-/// that the provider runs.
+/// Some agents send each result of a round in a message of its own, and tools that the provider
+/// runs have their results within the answer.
 #[test]
 fn what_the_model_has_not_answered_to_may_be_in_several_messages_or_in_its_own() {
     let policy = Microcompact::new().keep_results(0);
@@ -90,7 +90,8 @@ fn tools_outside_the_list_and_protected_ones_are_not_touched() {
     }
 }
 
-/// Ids were once looked up in the whole history, and a result of another tool was shortened too.
+/// Regression test: ids were looked up in the whole history, and a result of another tool was
+/// shortened too.
 #[test]
 fn two_calls_with_one_id_are_told_apart() {
     let output = || vec![Part::text(long())];
@@ -133,8 +134,8 @@ fn a_warm_cache_can_be_waited_out() {
     assert!(policy.plan(&view, &goal(1_000)).into_plan().is_some());
 }
 
-/// A rewrite of early messages is paid for by what follows: the plan says what it costs, and
-/// whether that comes back.
+/// A change of early messages makes the provider read the rest again: the plan states the cost, and
+/// whether it pays off.
 #[test]
 fn a_plan_for_a_warm_cache_has_its_price() {
     let messages = steps(40, "bash");
@@ -150,7 +151,7 @@ fn a_plan_for_a_warm_cache_has_its_price() {
     assert!(plan.price(&view, &CacheState::default()).pays_off_within(0));
 }
 
-/// The name stands in reports and in stored boundaries.
+/// The name is part of reports and of stored boundaries.
 #[test]
 fn it_has_a_name() {
     assert_eq!(Microcompact::new().name(), "microcompact");

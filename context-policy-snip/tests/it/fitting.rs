@@ -74,7 +74,7 @@ fn a_long_turn_loses_its_middle() {
     assert_eq!(left[2..4], ["call c16", "result c16"]);
 }
 
-/// What is protected stands apart, so there are several gaps, and each takes room.
+/// Protected steps stand apart, so there are several gaps, and each takes room.
 #[test]
 fn every_gap_counts_against_the_goal() {
     let protected = |n: usize| {

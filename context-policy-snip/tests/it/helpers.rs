@@ -10,7 +10,7 @@ use serde_json::json;
 
 pub(crate) type History = Vec<Arc<Message>>;
 
-/// A request and an answer.
+/// Returns a request and an answer.
 pub(crate) fn turn(n: usize) -> [Message; 2] {
     [
         Message::from(format!("q{n}")),
@@ -22,7 +22,7 @@ pub(crate) fn turns(count: usize) -> Vec<Message> {
     (0..count).flat_map(turn).collect()
 }
 
-/// A call and its result.
+/// Returns a call and its result.
 pub(crate) fn step(id: &str, tool: &str) -> [Message; 2] {
     [
         Message::new(Role::Assistant, [Part::tool_call(id, tool, json!({}))]),
@@ -38,7 +38,7 @@ pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// To have so many tokens of history.
+/// Returns the goal of `tokens` tokens of history.
 pub(crate) fn goal(tokens: u64) -> Goal {
     Goal::new(Budget::new(200_000, 8_000), 500, 500 + tokens)
 }
@@ -67,7 +67,8 @@ pub(crate) fn left(
     plan(policy, messages, tokens).apply(messages).unwrap().messages
 }
 
-/// The first word of each message, or the ids of calls and results, or the whole text of a gap.
+/// Returns the first word of each message, the ids of calls and results, or the whole text of a
+/// gap.
 pub(crate) fn shown(messages: &[Arc<Message>]) -> Vec<String> {
     let shown = |message: &Arc<Message>| match message.parts.first() {
         Some(Part::ToolCall(call)) => format!("call {}", call.id),

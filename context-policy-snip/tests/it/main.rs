@@ -1,4 +1,4 @@
-//! What is left out, what stays, and what says so.
+//! Which messages are left out, which stay, and the text of gaps.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -6,7 +6,7 @@ use context_policy_snip::Snip;
 
 use crate::helpers::{History, history, left, proposal, shown, step, turn};
 
-/// A request and a step that stays.
+/// Returns a request and a step that stays.
 fn protected(n: usize) -> [Message; 3] {
     let [call, result] = step(&format!("look{n}"), "look");
     [Message::from(format!("r{n}")), call, result]
@@ -33,8 +33,8 @@ fn policy() -> Snip {
     Snip::by_turns().turns(1, 1).protect(ToolNames::new(["look"]))
 }
 
-/// The call stays, as no gap is worth it. Then its result has to stay, and so does the run that it
-/// stands in; others go.
+/// The call stays, because it is smaller than a gap. Then its result has to stay, and so does the
+/// run that contains it; other runs are left out.
 #[test]
 fn what_belongs_to_a_run_that_is_too_small_for_a_gap_stays() {
     let messages = half_of_a_pair_in_a_small_run();
@@ -68,7 +68,7 @@ fn what_belongs_to_a_run_that_is_too_small_for_a_gap_stays() {
     assert!(proposal(&policy(), &left, 0).into_plan().is_none());
 }
 
-/// A run that is too small holds nobody else back if nothing in it has a partner elsewhere.
+/// A run that is too small does not keep other runs if nothing in it has a partner elsewhere.
 #[test]
 fn a_run_that_is_too_small_and_whole_keeps_nothing_but_itself() {
     let [call, result] = step("late", "bash");
@@ -86,7 +86,7 @@ fn a_run_that_is_too_small_and_whole_keeps_nothing_but_itself() {
     assert_eq!(shown[5..10], ["so", "r2", "call look2", "result look2", gap]);
 }
 
-/// A gap that is as large as what it stands for gains nothing.
+/// A gap that is as large as the messages it replaces gains nothing.
 #[test]
 fn a_run_goes_only_if_its_gap_is_smaller() {
     let gone = |words: usize| {

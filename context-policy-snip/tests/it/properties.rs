@@ -1,4 +1,4 @@
-//! What holds for every conversation.
+//! Properties for every conversation.
 
 use context_conformance::policy::assert_policy_conforms;
 use context_core::history::ToolNames;

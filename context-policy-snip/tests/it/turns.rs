@@ -34,8 +34,8 @@ fn nothing_is_left_out_of_six_turns() {
     assert!(proposal(&Snip::by_turns(), &history(turns(6)), 0).into_plan().is_none());
 }
 
-/// Pairs were once matched against the last turns alone: a call in the first ones lost its result
-/// there.
+/// Regression test: pairs were matched only against the last turns, so a call in the first turns
+/// lost its result.
 #[test]
 fn a_call_and_its_result_in_the_first_turns_both_stay() {
     let [call, result] = step("h1", "bash");
@@ -73,15 +73,15 @@ fn gaps_add_up_and_do_not_pile_up() {
 #[test]
 fn other_numbers_of_turns_can_be_asked_for() {
     let left = left(&Snip::by_turns().turns(0, 1), &history(turns(5)), 0);
-    // The first request stays whatever is asked for.
+    // The first request always stays.
     assert_eq!(
         shown(&left),
         ["q0", "[3 turns (7 messages) in the middle were left out]", "q4", "a4"]
     );
 }
 
-/// A protected step that stayed for another reason, as its late result stood in one that stays,
-/// once lost its request; so did the later one when the same was asked again.
+/// Regression test: a protected step that stayed for another reason (its late result stood in a
+/// step that stays) lost its request; so did the later request when the same was asked again.
 #[test]
 fn protected_steps_have_their_requests_whatever_else_keeps_them() {
     let ([early, result], [call, other]) = (step("early", "look"), step("now", "look"));
@@ -99,7 +99,7 @@ fn protected_steps_have_their_requests_whatever_else_keeps_them() {
     assert!(proposal(&policy, &left, 0).into_plan().is_none());
 }
 
-/// A provider's own calls and their results are blocks of one message, and no gap comes between
+/// A provider's own calls and their results are blocks of one message, and no gap may separate
 /// them.
 #[test]
 fn a_gap_stands_between_whole_steps() {
@@ -111,7 +111,7 @@ fn a_gap_stands_between_whole_steps() {
     }
 }
 
-/// The name stands in reports and in stored boundaries.
+/// The name is part of reports and of stored boundaries.
 #[test]
 fn it_has_a_name() {
     assert_eq!(Snip::by_turns().name(), "snip");

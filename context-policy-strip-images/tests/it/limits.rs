@@ -9,7 +9,7 @@ use context_policy_strip_images::{Rescale, Rescaled, StripImages};
 
 use crate::{History, attached, content, image, left, media};
 
-/// As much of a picture of this size as says how large it is.
+/// Returns the beginning of a PNG of this size, with the header that states the size.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -36,8 +36,8 @@ fn within(
     content(&left(history, |view| policy.within(view, &limits)).expect("an image goes"))
 }
 
-/// A session took a screenshot at every step until the provider counted a hundred and refused each
-/// request from then on.
+/// The case: a session took a screenshot at every step until the provider counted a hundred and
+/// refused each further request.
 #[test]
 fn of_too_many_images_the_oldest_go() {
     let history = vec![attached([image("1"), image("2")]), attached([image("3"), image("4")])];
@@ -84,7 +84,7 @@ fn what_just_meets_a_limit_stays() {
     assert_eq!(left, ["at", "[image removed: over]"]);
 }
 
-/// A number of images is a number of images.
+/// A limit of images counts only images.
 #[test]
 fn other_media_do_not_count_as_images() {
     let pdf = Part::Document(media(MediaSource::Reference("file-1".into()), Some("terms.pdf")));
@@ -103,8 +103,8 @@ fn an_error_that_is_not_of_images_takes_all_media_out_whatever_limits_it_mention
     assert_eq!(content(&sent), ["[image removed: 1]", "[image removed: 2]"]);
 }
 
-/// Cameras write a preview and much else in front of the size; a browser hands pictures over as
-/// addresses of their own data.
+/// Cameras write a preview and other data in front of the size, and a browser passes images as data
+/// addresses.
 #[test]
 fn the_size_is_found_behind_what_a_camera_writes_and_in_a_data_url() {
     let mut photo = vec![0xFF, 0xD8, 0xFF, 0xE1];
@@ -131,7 +131,7 @@ fn where_none_is_known_to_be_beyond_the_limit_those_of_unknown_size_go_then_all(
     assert_eq!(left, ["[image removed: here]"]);
 }
 
-/// Makes every picture 1000 pixels square, or a file that is no picture.
+/// Makes every image a square of `side` pixels, or a file that is not an image.
 #[derive(Debug)]
 struct Shrink {
     side: u32,

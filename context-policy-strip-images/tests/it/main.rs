@@ -1,4 +1,4 @@
-//! The policy through its public surface.
+//! Tests of the policy through its public API.
 
 mod limits;
 mod strip;
@@ -10,7 +10,7 @@ use context_core::message::{Media, MediaSource};
 use context_core::model::{MediaKind, TokenCount, TokenCounter};
 use context_core::{Message, Metadata, Part, Role, ToolResult};
 
-/// A token for each byte of text, a hundred for each piece of media.
+/// Counts a token per byte of text, and a hundred per piece of media.
 #[derive(Debug)]
 pub(crate) struct Bytes;
 
@@ -70,7 +70,7 @@ pub(crate) fn left(
     Some(plan.apply(messages).expect("a plan fits the history it was made for").messages)
 }
 
-/// Names of media and texts of a history, in order.
+/// Returns names of media and texts of a history, in order.
 pub(crate) fn content(messages: &History) -> Vec<String> {
     let of = |part: &Part| match part {
         Part::Text(text) => Some(text.text.clone()),

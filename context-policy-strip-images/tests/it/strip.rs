@@ -1,4 +1,4 @@
-//! What goes, what stays, in which order.
+//! Which media are removed, which stay, and in which order.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn a_note_says_what_there_was_and_nothing_ends_it() {
     assert_eq!(content(&told), ["[image removed: a   b.png]", "[image removed]"]);
 }
 
-/// Screenshots of a tool push out the one picture that the user asks about.
+/// Screenshots of a tool must not push out the one image that the user asks about.
 #[test]
 fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
     let history = vec![
@@ -97,8 +97,7 @@ fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
     assert_eq!(StripImages::new().plan(&view, &goal).into_plan(), None);
 }
 
-/// A token for each byte of text, and as many for a picture as its note has if its name is one
-/// letter.
+/// Counts a token per byte of text, and an image like its note if its name is one letter.
 #[derive(Debug)]
 struct AsLongAsItsNote;
 
@@ -124,7 +123,7 @@ fn a_picture_that_is_no_larger_than_its_note_stays() {
     assert_eq!(content(&plan.apply(&history).unwrap().messages), ["b", "[image removed]"]);
 }
 
-/// What the words of an error hint at does not decide where its code does.
+/// The error's code decides, not its message.
 #[test]
 fn a_code_that_is_known_decides() {
     let history: History = vec![attached([image("a.png")])];
@@ -189,7 +188,7 @@ proptest! {
     }
 }
 
-/// The name stands in reports of what was done, whichever seam it was asked through.
+/// The name is part of reports, and is the same through both traits.
 #[test]
 fn it_has_one_name() {
     let policy = StripImages::new();

@@ -1,4 +1,4 @@
-//! How much is covered, kept and shown: to the token, where the goal says so.
+//! Amounts that are covered, kept and shown: exact to the token where the goal determines it.
 
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{Goal, HistoryView, Proposal};
@@ -11,12 +11,12 @@ use crate::desk::{
     stand_in, steps, task, user,
 };
 
-/// How many of the last messages stay.
+/// Returns how many of the last messages stay.
 fn stays(policy: &Summarize, messages: &History, goal: &Goal) -> usize {
     messages.len() - task(policy, messages, goal).covers.end
 }
 
-/// How many tokens these messages are.
+/// Returns the number of tokens of these messages.
 fn tokens(messages: &[std::sync::Arc<Message>]) -> u64 {
     QuarterCounter.count_messages(messages).tokens()
 }
@@ -36,7 +36,7 @@ fn the_goal_is_used_up_to_the_token() {
 fn the_window_is_used_up_to_the_token() {
     let messages = history(steps("the task", 40, 4_000));
     let policy = Summarize::new().window(8_000).keep_latest(20);
-    // A goal of nothing: the least a summary may have, the request, and the last three steps.
+    // A goal of zero: the minimum size of a summary, the request, and the last three steps.
     let fits = 256 + tokens(&messages[..1]) + tokens(&messages[messages.len() - 6..]);
     let stays = |window| stays(&policy, &messages, &Goal::new(Budget::new(window, 0), 0, 0));
     assert_eq!((stays(fits), stays(fits - 1)), (6, 4));
@@ -54,7 +54,7 @@ fn so_many_messages_stay_and_groups_are_whole() {
     }
 }
 
-/// The old checkpoint gives way to the new one.
+/// The new checkpoint replaces the old one.
 #[test]
 fn an_old_checkpoint_takes_no_room() {
     let old = user("so far. ".repeat(1_500)).marked(Message::SYNTHETIC).marked(Message::CHECKPOINT);
@@ -64,7 +64,7 @@ fn an_old_checkpoint_takes_no_room() {
     assert_eq!(stays(&policy, &history(with), &goal(10_000)), without);
 }
 
-/// The first request may be shortened to what a summary may have; the newest one stays as it is.
+/// The first request may be shortened to the size of a summary; the newest one stays unchanged.
 #[test]
 fn requests_take_the_room_that_they_will_have() {
     let large = "data ".repeat(4_000);
@@ -96,7 +96,7 @@ fn a_first_request_of_just_the_size_of_a_summary_stays_whole() {
     assert!(first(whole + 1) < whole);
 }
 
-/// Among what stays it is counted once.
+/// A request among the newest messages is counted once.
 #[test]
 fn the_newest_request_is_counted_once() {
     let mut talk = steps("the task", 40, 4_000);
@@ -109,7 +109,7 @@ fn the_newest_request_is_counted_once() {
     assert_eq!(stays(&policy, &messages, &goal(fits - 1)), 3);
 }
 
-/// A request that stands where the covered part ends is not kept of it.
+/// A request after the covered part is not listed among the kept messages.
 #[test]
 fn what_stays_behind_the_covered_part_is_not_kept_of_it() {
     let mut talk = steps("the task", 40, 4_000);
@@ -151,7 +151,7 @@ fn a_checkpoint_counts_what_it_stands_for_and_nothing_that_stays() {
     );
 }
 
-/// A summary that has grown too long is shortened inside, and no more than has to be.
+/// A summary that has grown too long is shortened inside, and no more than necessary.
 #[test]
 fn of_a_long_summary_so_far_as_much_as_fits_is_given() {
     let old = user(format!("first {} last", "word ".repeat(200_000)))

@@ -1,4 +1,4 @@
-//! Which answers are taken, and that nothing happens with the others.
+//! Which answers are accepted, and that the others change nothing.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The message that stands for others.
+//! The checkpoint message.
 
 use context_core::{Message, Part, Role};
 use context_policy_summarize::{CarriedTools, Checkpoint, Summarize};
@@ -12,7 +12,7 @@ fn checkpoint_of(policy: &Summarize, messages: &History, text: &str) -> Message 
     Message::clone(&accept(policy, messages, &task, &says(text)).unwrap().messages[0])
 }
 
-/// A request, calls that leave facts, and many steps behind them.
+/// Returns a request, calls that leave facts, and many steps after them.
 fn busy() -> History {
     let mut talk = vec![
         user("the task"),
@@ -93,14 +93,14 @@ fn facts_go_from_checkpoint_to_checkpoint() {
     assert_eq!(read.facts.questions.len(), 1);
     assert_eq!(read.facts.skills, [r#"{"name":"xls"}"#, r#"{"name":"pdf"}"#]);
 
-    // The list that stays in the conversation is the newer one: the old one would contradict it.
+    // The list that stays in the conversation is newer: the old one would contradict it.
     messages.extend(history([call("w", "todo_write", json!({ "todos": [] })), result("w", "ok")]));
     let read = Checkpoint::read(&checkpoint_of(&policy, &messages, WHOLE)).unwrap();
     assert_eq!(read.facts.todo, None);
     assert_eq!(read.facts.questions.len(), 1);
 }
 
-/// Of what is asked and read for a whole session the newest stays.
+/// Of the questions and skills of a whole session the newest stay.
 #[test]
 fn facts_are_bounded_and_a_list_may_be_what_was_read() {
     let mut talk = vec![user("the task")];
@@ -159,7 +159,7 @@ fn prose_about_tokens_stays_and_keys_do_not() {
     }
 }
 
-/// A checkpoint of somebody else, or one whose record cannot be read, is a summary all the same.
+/// A checkpoint of another policy, or one whose record cannot be read, is still a summary.
 #[test]
 fn a_foreign_checkpoint_is_taken_at_its_word() {
     let foreign = user("Earlier: the user booked a trip.")

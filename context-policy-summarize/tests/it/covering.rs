@@ -1,4 +1,4 @@
-//! What is covered, what stays.
+//! Which messages are covered, and which stay.
 
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{Goal, HistoryView, Proposal};
@@ -57,8 +57,8 @@ fn once_is_enough() {
     }
 }
 
-/// An agent writes its to-do list in the first turn. That call is protected elsewhere, and a cut
-/// that has to stay in front of it has nothing left to summarise, for the rest of the session.
+/// An agent writes its to-do list in the first turn. If that call were protected, no cut could
+/// follow it, and nothing could be summarised for the rest of the session.
 #[test]
 fn an_early_call_that_matters_holds_nothing_up() {
     let mut talk = vec![
@@ -182,7 +182,7 @@ fn a_message_that_was_nothing_but_a_signed_thought_goes() {
     assert_eq!(last, ["second", "two", "third", "three"]);
 }
 
-/// A tool that runs long: its result comes after other messages. Nothing may be cut in between.
+/// A long-running tool: its result comes after other messages. No cut may separate call and result.
 #[test]
 fn a_call_is_not_parted_from_a_late_result() {
     let mut talk = steps("the task", 30, 4_000);

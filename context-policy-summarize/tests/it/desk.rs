@@ -1,4 +1,4 @@
-//! What the tests share: histories, goals, a model that needs no network.
+//! Helpers of the tests: histories, goals, a model that needs no network.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 pub(crate) type History = Vec<Arc<Message>>;
 
-/// To reach so many tokens, in a window that is not in the way.
+/// Returns a goal of `target` tokens, in a window large enough not to matter.
 pub(crate) fn goal(target: u64) -> Goal {
     Goal::new(Budget::new(200_000, 8_000), 0, target)
 }
@@ -36,7 +36,7 @@ pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// A request and so many steps of tools, each with a result of so many bytes.
+/// Returns a request and `count` tool steps, each with a result of `bytes` bytes.
 pub(crate) fn steps(request: &str, count: usize, bytes: usize) -> Vec<Message> {
     let mut messages = vec![user(request)];
     for step in 0..count {
@@ -51,7 +51,7 @@ pub(crate) fn plan(policy: &Summarize, messages: &History, goal: &Goal) -> Propo
     policy.plan(&HistoryView::new(messages, &QuarterCounter), goal)
 }
 
-/// The task that must be proposed.
+/// Returns the summary task, which must be proposed.
 pub(crate) fn task(policy: &Summarize, messages: &History, goal: &Goal) -> SummaryTask {
     match plan(policy, messages, goal) {
         Proposal::Summary(task) => *task,
@@ -73,20 +73,20 @@ pub(crate) fn says(text: impl Into<String>) -> Answer {
     Answer::new(assistant(text))
 }
 
-/// The messages after a summary by [`stand_in`].
+/// Returns the messages after a summary by [`stand_in`].
 pub(crate) fn compacted(policy: &Summarize, messages: &History, goal: &Goal) -> History {
     let task = task(policy, messages, goal);
     accept(policy, messages, &task, &stand_in(&task)).unwrap().messages
 }
 
-/// What the model is shown: the one message of a request.
+/// Returns the text that the model is shown: the one message of a request.
 pub(crate) fn shown(task: &SummaryTask) -> String {
     assert_eq!(task.request.messages.len(), 1);
     task.request.messages[0].plain_text().into_owned()
 }
 
-/// A model that needs no network: the summary so far goes on, and each message of the user gives
-/// its first words.
+/// A model that needs no network: it continues the summary so far, and adds the first words of each
+/// user message.
 pub(crate) fn stand_in(task: &SummaryTask) -> Answer {
     let shown = shown(task);
     let so_far = between(&shown, "<summary-so-far>\n", "\n</summary-so-far>").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The crate through its public API, in one binary.
+//! Tests of the crate through its public API, in one binary.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! What holds for any conversation and any answer.
+//! Properties for any conversation and any answer.
 
 use context_conformance::policy::{QuarterCounter, assert_policy_conforms_with, conversations};
 use context_core::history::{HistoryView, Proposal};

@@ -1,4 +1,4 @@
-//! Behaviour recorded elsewhere, as far as it concerns what is summarised.
+//! Behaviour recorded from another implementation, as far as it concerns summaries.
 
 use context_conformance::recordings;
 use context_core::message::{Media, MediaSource};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::desk::{WHOLE, accept, between, goal, history, says, shown, steps, task, user};
 
-/// The sound and the unsound cases of a group.
+/// Returns the sound and the unsound cases of a group.
 #[allow(clippy::print_stdout, reason = "whoever runs tests should know what was not tested")]
 fn cases(group: &str) -> Vec<Value> {
     let Some(folder) = recordings::folder() else { return Vec::new() };
@@ -53,7 +53,8 @@ fn part(json: &Value) -> Part {
     }
 }
 
-/// Media are replaced by markers, wherever they stand; bytes never reach the model that summarises.
+/// Media are replaced by markers, wherever they stand; their bytes never reach the model that
+/// summarises.
 #[test]
 fn media_are_not_sent_to_be_summarised() {
     for case in cases("strip_media_for_summary") {
@@ -79,8 +80,8 @@ fn media_are_not_sent_to_be_summarised() {
     }
 }
 
-/// The checkpoint first, then what is kept. Ours is a message of the user's role, so that a request
-/// never ends with the assistant because of it, and nothing has to be added where nothing is kept.
+/// The checkpoint is first, followed by the kept messages. It is a user message, so a request never
+/// ends with the assistant because of it, and no message has to be added if none is kept.
 #[test]
 fn what_is_kept_follows_the_checkpoint() {
     for case in cases("post_compact_order") {
@@ -101,7 +102,7 @@ fn what_is_kept_follows_the_checkpoint() {
     }
 }
 
-/// Who asks is told by the role and by marks, never by what a text looks like.
+/// The role and the marks decide whose request a message is, never its text.
 #[test]
 fn requests_of_the_user_are_shown_as_theirs() {
     for case in cases("real_request") {
@@ -117,7 +118,8 @@ fn requests_of_the_user_are_shown_as_theirs() {
         let as_user = second.starts_with("<message from=\"user\">");
         assert!(!request || as_user, "{}: {second}", case["id"]);
         assert!(!synthetic || !as_user, "{}", case["id"]);
-        // Texts that only look like ours are taken for requests here, since ours are marked.
+        // Texts that only look like synthetic messages are requests here, because synthetic
+        // messages are marked.
         if case["output"] == true {
             assert!(request, "{}: {words}", case["id"]);
         }

@@ -1,4 +1,4 @@
-//! What the model is asked.
+//! The requests to the model.
 
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{Goal, Proposal};
@@ -213,8 +213,8 @@ fn input(task: &context_core::history::SummaryTask) -> u64 {
     QuarterCounter.count_request(&task.request).total().high()
 }
 
-/// The request for the summary was itself too long for the window: a session that could neither go
-/// on nor be compacted.
+/// The case: the request for the summary was itself too long for the window, so the session could
+/// neither continue nor be compacted.
 #[test]
 fn the_request_fits_whatever_the_history_is() {
     let megabyte = "word ".repeat(200_000);
@@ -262,8 +262,8 @@ fn unless_said_the_window_is_the_goals() {
     }
 }
 
-/// What does not fit even shortened is not left out: the oldest part is summarised, the next one
-/// the next time.
+/// Messages that do not fit even shortened are not left out: the oldest part is summarised first,
+/// the next one the next time.
 #[test]
 fn a_long_history_is_summarised_in_several_runs() {
     let policy = Summarize::new().window(6_000);

@@ -1,4 +1,4 @@
-//! The policy through its public surface.
+//! Tests of the policy through its public API.
 
 mod properties;
 mod recovery;
@@ -47,7 +47,7 @@ pub(crate) fn result(id: &str, text: &str) -> Message {
     Message::new(Role::Tool, [Part::tool_result(id, text)])
 }
 
-/// What is left of a history after a proposal; nothing if there was none.
+/// Returns the history after a proposal, or `None` if nothing was proposed.
 pub(crate) fn left(
     messages: &History,
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
@@ -56,7 +56,7 @@ pub(crate) fn left(
     Some(plan.apply(messages).expect("a plan fits the history it was made for"))
 }
 
-/// Where the messages that are left came from; nothing for a note.
+/// Returns the original position of each message that is left; `None` for a gap message.
 pub(crate) fn origins(
     messages: &History,
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,

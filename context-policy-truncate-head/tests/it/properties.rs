@@ -1,4 +1,4 @@
-//! What holds for every history.
+//! Properties for every history.
 
 use context_codec_kit::normalize::normalize;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ proptest! {
         if plan.after <= tokens {
             prop_assert_eq!(cut(&left, &policy, tokens), None);
         } else {
-            // As close as it gets: more is not to be had, or hardly.
+            // The goal is approached as closely as possible: a second cut gains little or nothing.
             let again = cut(&left, &policy, tokens).map_or(plan.after, |(again, _)| again.after);
             prop_assert!(again + again / 4 + 64 >= plan.after, "{} {}", again, plan.after);
         }
@@ -62,7 +62,7 @@ proptest! {
         let Some(plan) = truncate_head(&view, ratio).into_plan() else { return Ok(()) };
         let anchors: u64 = view.structure().anchors().map(|at| view.tokens(at)).sum();
         let most = (view.total() as f64 * ratio) as u64;
-        // The newest message stays, and a provider's own blocks in it cannot be made shorter.
+        // The newest message stays, and a provider's own blocks in it cannot be shortened.
         let newest = history.len() - 1;
         let opaque = history[newest].parts.iter().any(|part| matches!(part, Part::Opaque(_)));
         let whole = if opaque { view.tokens(newest) } else { 0 };

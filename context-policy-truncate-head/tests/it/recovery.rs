@@ -1,4 +1,4 @@
-//! What is decided when a provider refuses.
+//! Decisions after a provider's refusal.
 
 use context_core::history::{
     Attempt, Failure, Goal, HistoryView, RecoveryDecision, RecoveryPolicy,
@@ -92,7 +92,7 @@ fn a_decision_says_which_cut_it_is() {
     }
 }
 
-/// The name stands in reports, in stored boundaries and in recoveries.
+/// The name is part of reports, of stored boundaries and of recoveries.
 #[test]
 fn it_has_one_name() {
     let policy = TruncateHead::new();

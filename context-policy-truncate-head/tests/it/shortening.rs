@@ -1,4 +1,4 @@
-//! What is shortened where leaving out messages is not enough.
+//! Shortening where leaving out messages is not enough.
 
 use context_core::history::HistoryView;
 use context_core::message::{Media, ToolInput};
@@ -8,8 +8,8 @@ use context_policy_truncate_head::{Measure, TruncateHead, truncate_head};
 
 use crate::{Bytes, assistant, call, history, left, result, user};
 
-/// A file was pasted into the only message there is. No share of one message is smaller than it, so
-/// it was sent again and again.
+/// The case: a file was pasted into the only message. No share of one message is smaller than it,
+/// so it was sent again and again.
 #[test]
 fn a_single_message_larger_than_the_window_is_shortened_inside() {
     let text = format!("summarise this: {} thanks", "word ".repeat(2_000));
@@ -46,8 +46,8 @@ fn results_of_tools_are_shortened_before_what_the_user_wrote() {
     );
 }
 
-/// The preview of an output that is kept elsewhere was cut in its middle, where it says where: the
-/// model could not read the rest any more.
+/// Regression test: the preview of an output that is kept elsewhere was cut in its middle, where it
+/// names the place, so the model could not read the rest.
 #[test]
 fn a_shortened_preview_still_says_where_all_of_it_is() {
     let blob = format!("blob:{}", "5".repeat(64));
@@ -121,7 +121,7 @@ fn said(parts: &[Part]) -> String {
     Message::new(Role::User, parts.iter().cloned()).plain_text().into_owned()
 }
 
-/// What the user wrote is longer than what is left of the result, and stays whole all the same.
+/// The user's text is longer than the rest of the result, and still stays whole.
 #[test]
 fn a_request_is_not_shortened_while_results_can_be() {
     let request = "why does it fail? ".repeat(20);
@@ -169,7 +169,7 @@ fn what_is_no_longer_than_a_note_is_not_replaced_by_one() {
     assert_eq!(short[1].plain_text(), "[left out]");
 }
 
-/// Pictures go only when texts alone do not make enough room.
+/// Images are removed only if shortening texts does not make enough room.
 #[test]
 fn media_stay_where_shorter_texts_are_enough() {
     let form = r#"{"role":"user","parts":[{"type":"image","source":{"url":"https://example.com/a.png"}}]}"#;
@@ -184,8 +184,8 @@ fn media_stay_where_shorter_texts_are_enough() {
     assert_eq!(plan.apply(&messages).unwrap().messages[0].parts[0], picture);
 }
 
-/// Results first, then what the user wrote as well, as long as something can be read of each; the
-/// inputs of calls only then.
+/// Results first, then the user's texts as well, as long as a readable part of each remains; inputs
+/// of calls only after that.
 #[test]
 fn texts_are_shortened_step_by_step() {
     let input = serde_json::json!({ "content": "x".repeat(600) });
@@ -243,7 +243,7 @@ fn media_of_results_give_way_to_notes_too() {
     assert_eq!(shown, "[image left out]\n[document left out]\n[audio left out]");
 }
 
-/// A token for each byte of text, and many for media.
+/// Counts a token per byte of text, and many for media.
 #[derive(Debug)]
 struct Costly;
 
@@ -261,7 +261,7 @@ impl TokenCounter for Costly {
     }
 }
 
-/// Where not even notes fit, something that can be read is worth more than coming a little closer.
+/// If not even notes fit, readable text is worth more than coming a little closer to the goal.
 #[test]
 fn a_goal_of_nothing_leaves_what_can_be_read() {
     let messages =
@@ -277,7 +277,7 @@ fn a_goal_of_nothing_leaves_what_can_be_read() {
     }
 }
 
-/// Four bytes are a token.
+/// Counts a token per four bytes.
 #[derive(Debug)]
 struct Quarter;
 

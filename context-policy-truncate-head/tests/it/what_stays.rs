@@ -28,7 +28,7 @@ fn nothing_of_nothing_is_left_out() {
     assert_eq!(origins(&history([user("only this")]), |view| truncate_head(view, 1.0)), None);
 }
 
-/// Somebody says what to do, and later only "continue": both have to be there after a cut, or the
+/// A user describes the task, and later says only "continue": both messages have to stay, or the
 /// task is lost.
 #[test]
 fn the_first_request_and_the_newest_survive() {
@@ -125,13 +125,13 @@ fn what_was_left_out_is_said_and_added_up() {
     assert_eq!(gap(&twice), format!("[{gone} earlier messages were left out here]"));
 }
 
-/// What stays as it was is not said to be shortened, and the note is a part of the goal.
+/// The report does not count unchanged messages as shortened, and the note counts against the goal.
 #[test]
 fn a_note_counts_against_the_goal_and_what_was_done_is_said() {
     let turns = (0..40).flat_map(|n| [user(&format!("question {n}")), assistant(&"x".repeat(60))]);
     let messages = history(turns);
     let view = HistoryView::new(&messages, &Bytes);
-    // Less than half, so that more goes than a note takes.
+    // Less than half, so that the cut removes more than a note takes.
     for tokens in 400..1_000 {
         let plan = TruncateHead::new().keep_tokens(&view, tokens).into_plan().unwrap();
         assert!(plan.after <= tokens, "{} of {tokens}", plan.after);
@@ -142,7 +142,7 @@ fn a_note_counts_against_the_goal_and_what_was_done_is_said() {
     }
 }
 
-/// A request that stays anyway, or has its turn already, is counted once.
+/// A request that always stays, or whose turn is kept already, is counted once.
 #[test]
 fn a_goal_that_fits_to_the_token_is_used_up() {
     let ten = "x".repeat(10);
@@ -161,7 +161,7 @@ fn a_goal_that_fits_to_the_token_is_used_up() {
     assert_eq!(left, Some([0, 3, 4, 5, 6].map(Some).to_vec()));
 }
 
-/// Where a note would take an eighth of what may stay, there is none, and its room is used.
+/// If a note would take an eighth of the room, there is none, and its room is used.
 #[test]
 fn without_room_for_notes_all_room_is_for_messages() {
     let ten = "x".repeat(10);
@@ -187,8 +187,8 @@ fn one_message_is_said_in_the_singular() {
     assert_eq!(left.messages[1].plain_text(), "[1 earlier message was left out here]");
 }
 
-/// Some agents send results and what the user said meanwhile as one message. Its call goes, its
-/// words stay.
+/// Some agents send results and the user's text of the meantime as one message. If the call is
+/// removed, the text stays.
 #[test]
 fn a_request_that_stays_loses_the_results_of_calls_that_go() {
     let meanwhile =

@@ -1,18 +1,17 @@
-//! Text in which nothing is Markdown.
+//! Escapes text so that nothing in it is Markdown.
 //!
-//! A backslash stands before every character that CommonMark, GFM or one of the usual extensions
-//! could read as structure, so that the text reads back as it was. It is for one line only; whether
-//! that is enough for a text, [`is_plain_line`] tells.
+//! A backslash is written before every character that CommonMark, GFM or one of the usual
+//! extensions could read as structure, so that the text reads back unchanged. Escaping works for
+//! text of one line only; [`is_plain_line`] decides whether it is enough for a text.
 
 use super::title::title_case;
 
-/// What stands for a name that cannot be seen.
+/// Written in place of a name without visible characters.
 const UNNAMED: &str = "(unnamed)";
 
-/// Whether a text that somebody else wrote can stand in a line of ours once it is escaped. It
-/// cannot if it has line breaks, also such as only some readers know, or white space around it that
-/// would be lost; nor if it has an address in it, which GFM makes a link whatever stands before its
-/// characters.
+/// Returns whether an untrusted text can stand in a line once it is escaped. A text cannot if it
+/// has line breaks (including those that only some readers know), white space around it that would
+/// be lost, or an address in it, which GFM makes a link whatever stands before its characters.
 pub(super) fn is_plain_line(text: &str) -> bool {
     if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
         return false;
@@ -37,17 +36,17 @@ pub(super) fn is_plain_line(text: &str) -> bool {
     !bytes.iter().enumerate().any(breaks)
 }
 
-/// Whether this colon could be that of `https://`.
+/// Returns whether this colon could be that of `https://`.
 fn is_scheme(bytes: &[u8], at: usize) -> bool {
     bytes[at + 1..].starts_with(b"//")
 }
 
-/// Whether this full stop could be the first of `www.`.
+/// Returns whether this full stop could be the first of `www.`.
 fn is_www(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(3).is_some_and(|start| bytes[start..at].eq_ignore_ascii_case(b"www"))
 }
 
-/// Appends a text of one line that begins where a block could.
+/// Appends a text of one line at a place where a block could begin.
 pub(super) fn push_line(out: &mut String, text: &str) {
     let bytes = text.as_bytes();
     let digits = bytes.iter().take(10).take_while(|byte| byte.is_ascii_digit()).count();
@@ -55,9 +54,9 @@ pub(super) fn push_line(out: &mut String, text: &str) {
     let special = match bytes.get(digits) {
         // An ordered list.
         Some(b'.' | b')') => digits > 0 && ends(digits + 1),
-        // A heading, a line under a heading, a definition.
+        // A heading, an underline of a heading, a definition.
         Some(b'#' | b'=' | b':') => digits == 0,
-        // A list, a line under a heading, the edge of a document's head.
+        // A list, an underline of a heading, the edge of front matter.
         Some(byte @ (b'-' | b'+')) => digits == 0 && (ends(1) || bytes.get(1) == Some(byte)),
         _ => false,
     };
@@ -72,7 +71,7 @@ pub(super) fn push_line(out: &mut String, text: &str) {
     push_inline(out, text);
 }
 
-/// Appends a text of one line that stands inside a line.
+/// Appends a text of one line inside a line.
 pub(super) fn push_inline(out: &mut String, text: &str) {
     let bytes = text.as_bytes();
     let mut written = 0;
@@ -100,15 +99,15 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
     out.push_str(&text[written..]);
 }
 
-/// Whether what follows an ampersand could be the name or the number of a character. The longest
-/// has 31 letters.
+/// Returns whether the bytes after an ampersand could be the name or the number of a character. The
+/// longest name has 31 letters.
 fn is_entity(bytes: &[u8]) -> bool {
     let mut name =
         bytes.iter().take(40).skip_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'#');
     name.next() == Some(&b';')
 }
 
-/// Whether this underscore stands between letters or digits, where it is no emphasis.
+/// Returns whether this underscore stands between letters or digits, where it is not emphasis.
 fn is_inside_word(text: &str, at: usize) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + 1..].chars().next();
@@ -122,20 +121,18 @@ pub(super) fn push_label(out: &mut String, name: &str) {
     out.push_str("**");
 }
 
-/// Appends a name in title case, as the text of a heading. `is_last`: nothing follows it in its
-/// line.
+/// Appends a name in title case, as the text of a heading. `is_last`: nothing follows the name in
+/// its line.
 pub(super) fn push_heading(out: &mut String, name: &str, is_last: bool) {
     push_name(out, &title_case(name));
-    // A run of the one would close the heading, the other ends what some readers take for its
-    // attributes.
+    // A run of `#` would close the heading; `}` ends what some readers take for attributes.
     if is_last && out.ends_with(['#', '}']) {
         let last = out.len() - 1;
         out.insert(last, '\\');
     }
 }
 
-/// Appends a name without what could not be seen of it: nothing that breaks a line, no white space
-/// around it.
+/// Appends a name without invisible characters: no line breaks inside it, no white space around it.
 fn push_name(out: &mut String, name: &str) {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let name = name.trim_matches(|c: char| c.is_whitespace() || c.is_control());

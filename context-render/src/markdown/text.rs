@@ -4,11 +4,11 @@ use crate::layout::{indentation, new_line};
 
 const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
-/// Appends a text that its author trusts to be Markdown, as what a list item begins with. `indent`
-/// is the column at which it stands.
+/// Appends a text that its author trusts to be Markdown at the beginning of a list item. `indent`
+/// is the column at which the text stands.
 pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
     if is_blank(text) {
-        // An item of nothing would be a line under a heading, or end the list.
+        // An empty item would be read as an underline of a heading, or end the list.
         out.push('"');
         push_lines(out, text, indent);
         if text.ends_with(LINE_ENDS) {
@@ -19,7 +19,7 @@ pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
     }
     let first = text.split(LINE_ENDS).next().unwrap_or_default();
     if is_blank(first) {
-        // An item that begins with an empty line has the same fault.
+        // An item that begins with an empty line has the same problem.
         out.push_str("&#32;");
         push_lines(out, text, indent);
         return;
@@ -28,24 +28,25 @@ pub(super) fn push_item(out: &mut String, text: &str, indent: usize) {
     let (space, rest) = text.split_at(spaces);
     out.push_str(space);
     if first.bytes().all(|byte| matches!(byte, b'-' | b' ' | b'\t')) {
-        // With the item's own, these would be a line across the page, or items of nothing.
+        // Together with the hyphen of the item, these would be a thematic break, or empty items.
         out.push('\\');
     }
-    // Up to three spaces belong to the item's marker, so that no line may stand left of them; more
-    // begin a block of code.
+    // Up to three spaces belong to the item's marker, so no line may begin left of them. More
+    // spaces begin a code block.
     let column =
         |column: usize, c: char| if c == '\t' { column - column % 4 + 4 } else { column + 1 };
     let width = space.chars().fold(indent, column) - indent;
     push_hanging(out, rest, indent, if width < 4 { width } else { 0 });
 }
 
-/// Appends a text, its lines but the first indented so that they stay inside the list item. Line
-/// ends stay what they are.
+/// Appends a text whose lines after the first are indented so that they stay inside the list item.
+/// Line ends are not changed.
 pub(super) fn push_lines(out: &mut String, text: &str, indent: usize) {
     push_hanging(out, text, indent, 0);
 }
 
-/// The same for lines of which none may begin left of `hang` columns behind the indentation.
+/// Appends a text like [`push_lines`], but no line begins left of `hang` columns after the
+/// indentation.
 fn push_hanging(out: &mut String, text: &str, indent: usize, hang: usize) {
     let mut lines = text.split_inclusive(LINE_ENDS);
     out.push_str(lines.next().unwrap_or_default());
@@ -58,8 +59,8 @@ fn push_hanging(out: &mut String, text: &str, indent: usize, hang: usize) {
     }
 }
 
-/// Appends a text in a fence that it cannot end, without a line end behind it. Line ends become
-/// line feeds.
+/// Appends a text in a fence that the text cannot end, without a line end after the fence. Line
+/// ends become line feeds.
 pub(super) fn push_fenced(out: &mut String, text: &str, indent: usize) {
     let fence = (longest_run(text, b'`') + 1).max(3);
     out.extend(std::iter::repeat_n('`', fence));
@@ -79,7 +80,7 @@ pub(super) fn push_fenced(out: &mut String, text: &str, indent: usize) {
     out.extend(std::iter::repeat_n('`', fence));
 }
 
-/// CommonMark has no null character; it reads as this one.
+/// Appends a line with U+FFFD for U+0000, as CommonMark reads the null character.
 fn push_visible(out: &mut String, line: &str) {
     let mut parts = line.split('\0');
     out.push_str(parts.next().unwrap_or_default());

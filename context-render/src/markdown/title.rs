@@ -1,16 +1,16 @@
-//! Title case of names: what headings say.
+//! Title case of names, for headings.
 
-/// Words that stay small, wherever they stand.
+/// Words that stay in lower case wherever they stand.
 const SMALL_WORDS: [&str; 8] = ["a", "the", "and", "or", "not", "but", "for", "of"];
 
-/// A name in title case, as the headings of Markdown show it: `style_guide` and `styleGuide` become
-/// `Style Guide`.
+/// Returns a name in title case, as Markdown headings show it: `style_guide` and `styleGuide`
+/// become `Style Guide`.
 ///
-/// Underscore, hyphen, full stop, colon and white space each become a space; a word also begins
-/// where a capital follows a small letter, and with the last capital of several if a small letter
-/// follows it or, behind a small letter, the name ends there. Each word is written small but for
-/// its first letter; `a`, `the`, `and`, `or`, `not`, `but`, `for` and `of` are small altogether,
-/// even in front.
+/// Underscore, hyphen, full stop, colon and white space each become a space. A word also begins
+/// where a capital follows a lower-case letter, and with the last capital of several if a
+/// lower-case letter follows it or, after a lower-case letter, the name ends there. Each word is
+/// written in lower case but for its first letter; `a`, `the`, `and`, `or`, `not`, `but`, `for` and
+/// `of` are in lower case altogether, even at the beginning.
 ///
 /// ```
 /// use context_render::title_case;
@@ -23,7 +23,8 @@ pub fn title_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 8);
     let mut word = 0;
     let mut previous = None;
-    // Whether the capitals before this character, if there are any, follow a small letter.
+    // Whether the run of capitals before this character, if there is one, follows a lower-case
+    // letter.
     let mut after_small = false;
     let mut chars = name.chars().peekable();
     while let Some(c) = chars.next() {
@@ -54,7 +55,7 @@ pub fn title_case(name: &str) -> String {
     out
 }
 
-/// Gives the word that begins at `start` its capital.
+/// Capitalizes the word that begins at `start`.
 fn end_word(out: &mut String, start: usize) {
     let word = &out[start..];
     if SMALL_WORDS.contains(&word) {

@@ -6,11 +6,11 @@ use context_core::Fragment;
 
 use crate::inflect::{Inflector, Name};
 
-/// What a name ends with if somebody else wrote what stands under it.
+/// The suffix of the name of an untrusted fragment.
 pub(crate) const MARK: &str = " (untrusted)";
 
-/// The key of a value: a name, and whether it is marked. Two keys are equal if they are written
-/// alike.
+/// The key of a value: a name, and whether it is marked. Two keys are equal if their written forms
+/// are equal.
 #[derive(Clone, Debug)]
 pub(crate) struct Key<'a> {
     name: Name<'a>,
@@ -22,12 +22,13 @@ impl<'a> Key<'a> {
         Self { name, marked }
     }
 
-    /// That of a fragment; `untrusted` if it is taken for what somebody else wrote anyway.
+    /// Returns the key of a fragment. It is marked if the fragment is untrusted or `untrusted` is
+    /// set.
     pub(crate) fn of(fragment: &'a Fragment, untrusted: bool) -> Self {
         Self::new(Name::Given(fragment.name()), untrusted || fragment.is_untrusted())
     }
 
-    /// That of an item.
+    /// Returns the empty key, that of an array's item.
     pub(crate) fn none() -> Self {
         Self::new(Name::Given(""), false)
     }
@@ -40,12 +41,13 @@ impl<'a> Key<'a> {
         self.marked
     }
 
-    /// The text of the key, in two parts so that it need not be put together.
+    /// Returns the text of the key in two parts, so that they need not be concatenated.
     pub(crate) fn parts(&self) -> [&str; 2] {
         [&self.name, if self.marked { MARK } else { "" }]
     }
 
-    /// The key of a group of fragments that have this one. The mark is no part of the word.
+    /// Returns the key of a group of fragments that have this key. The mark is not part of the
+    /// inflected word.
     pub(crate) fn plural(&self, inflector: &mut Inflector) -> Self {
         let (name, marked) = match &self.name {
             Name::Given(name) => match name.strip_suffix(MARK) {
@@ -57,7 +59,7 @@ impl<'a> Key<'a> {
         Self::new(inflector.group(&name), marked)
     }
 
-    /// The same for keys that are written alike.
+    /// Returns a value that is equal for keys with the same written form.
     pub(crate) fn same(&self) -> (&str, bool) {
         match self.name.strip_suffix(MARK) {
             Some(name) if !self.marked => (name, true),

@@ -1,4 +1,4 @@
-//! What becomes of lists, and of maps whose keys would meet.
+//! Conversion of lists, and of maps in which two keys could collide.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,11 +7,11 @@ use context_core::{Fragment, FragmentData};
 use super::{Children, Growing, Key, MARK, Node, NodeId, Open, Outline, Value, append};
 use crate::inflect::Inflector;
 
-/// So many keys are compared one by one; more are hashed.
+/// Up to this many keys are compared one by one; beyond it they are hashed.
 const FEW: usize = 8;
 
 impl<'a> Outline<'a> {
-    /// A list whose children are known.
+    /// Returns the value of a list whose children are complete.
     pub(super) fn list(&mut self, open: &Open) -> Value<'a> {
         let children = open.children.children;
         let only_fragments = !children.is_empty() && open.fragments == children.len;
@@ -38,7 +38,7 @@ impl<'a> Outline<'a> {
         Value::Array(children)
     }
 
-    /// Fragments gathered by name, if the plurals of their names are all different.
+    /// Gathers fragments by name, if the plurals of their names are all different.
     fn groups(&mut self, children: Children) -> Option<Children> {
         let ids: Vec<NodeId> = self.nodes(children).map(|(id, _)| id).collect();
         let mut inflector = std::mem::take(&mut self.inflector);
@@ -59,8 +59,9 @@ impl<'a> Outline<'a> {
         Some(groups.children)
     }
 
-    /// An entry whose value is a marked fragment of the same name is one with it, under the marked
-    /// name. If that is another key of the map, the entry holds the fragment instead.
+    /// An entry whose value is a marked fragment of the same name is merged with it, under the
+    /// marked name. If another key of the map has that marked name, the entry contains the fragment
+    /// instead.
     pub(super) fn part_marked_entries(&mut self, children: Children) {
         let names: HashSet<&str> =
             self.nodes(children).map(|(_, node)| &**node.key.name()).collect();
@@ -78,9 +79,9 @@ impl<'a> Outline<'a> {
 }
 
 struct Grouped<'a> {
-    /// The groups' keys, in the order of their first members.
+    /// The keys of the groups, in the order of their first members.
     keys: Vec<Key<'a>>,
-    /// For each member, which group it is in.
+    /// For each member, the index of its group.
     places: Vec<usize>,
 }
 
@@ -100,7 +101,7 @@ fn group<'k, 'a: 'k>(
     all_different(keys.iter()).then_some(Grouped { keys, places })
 }
 
-/// Whether no two keys are written alike.
+/// Returns whether no two keys have the same written form.
 pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>) -> bool {
     let mut few: [Option<&Key<'_>>; FEW] = [None; FEW];
     let mut many = HashSet::new();
@@ -124,9 +125,9 @@ pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>)
     true
 }
 
-/// Whether the data of a fragment becomes a table, without reading it: a look at it, and at the
-/// names in it if it is a list. Data that cannot be rendered is none. Lists are grouped if there is
-/// an inflector.
+/// Returns whether the data of a fragment becomes a table, without reading all of it: only the
+/// data's kind and, for a list, the names in it are looked at. Data that cannot be rendered is not
+/// a table. Lists are grouped if `inflector` is given.
 pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector>) -> bool {
     let list = match data {
         FragmentData::Map(_) | FragmentData::Fragment(_) => return true,
@@ -138,7 +139,7 @@ pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector
         match item {
             FragmentData::Fragment(fragment) if is_shown(fragment) => {
                 keys.push(Key::of(fragment, false));
-                // Most lists that are no tables show it at once.
+                // Most lists that are not tables are recognised here.
                 if inflector.is_none() && matches!(keys.as_slice(), [.., a, b] if a == b) {
                     return false;
                 }
@@ -152,7 +153,7 @@ pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector
     !keys.is_empty() && (all_different(keys.iter()) || groups())
 }
 
-/// Whether a fragment has any data.
+/// Returns whether a fragment's data is not null.
 pub(crate) fn is_shown(fragment: &Fragment) -> bool {
     !matches!(fragment.data(), Some(FragmentData::Null))
 }

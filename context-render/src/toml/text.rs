@@ -7,7 +7,7 @@ use context_core::fragment::Number;
 use crate::outline::Key;
 use crate::walk::Scalar;
 
-/// A key: bare if it can be, else quoted.
+/// Appends a key: bare if possible, otherwise quoted.
 pub(super) fn push_key(out: &mut String, key: &Key<'_>) {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let name = key.name();
@@ -20,7 +20,7 @@ pub(super) fn push_key(out: &mut String, key: &Key<'_>) {
     out.push('"');
 }
 
-/// A value on one line.
+/// Appends a value on one line.
 pub(super) fn push_scalar(out: &mut String, value: Scalar<'_>) {
     match value {
         Scalar::Bool(value) => out.push_str(if value { "true" } else { "false" }),
@@ -33,11 +33,11 @@ pub(super) fn push_scalar(out: &mut String, value: Scalar<'_>) {
     }
 }
 
-/// A value that begins behind a key at the beginning of a line: text may take several.
+/// Appends a value after a key at the beginning of a line. Text may take several lines.
 pub(super) fn push_line_scalar(out: &mut String, value: Scalar<'_>) {
     match value {
         Scalar::Text(text) if text.contains('\n') => {
-            // The line break behind the opening quotes is no part of the text.
+            // The line break after the opening quotes is not part of the text.
             out.push_str("\"\"\"\n");
             push_escaped(out, text, Quotes::Three);
             out.push_str("\"\"\"");
@@ -51,7 +51,7 @@ fn push_number(out: &mut String, number: Number) {
     let _ = match number {
         Number::Int(n) => write!(out, "{n}"),
         Number::UInt(n) if i64::try_from(n).is_ok() => write!(out, "{n}"),
-        // Integers have 64 bits with a sign.
+        // TOML integers are signed 64-bit integers.
         Number::UInt(n) => write!(out, "\"{n}\""),
         Number::Float(n) if n.is_nan() => write!(out, "nan"),
         Number::Float(n) if n.is_infinite() => {
@@ -61,7 +61,7 @@ fn push_number(out: &mut String, number: Number) {
         Number::Float(_) => {
             let start = out.len();
             let written = write!(out, "{number}");
-            // Without one of them it would be an integer.
+            // Without a point or an exponent it would read back as an integer.
             if !out[start..].contains(['.', 'e']) {
                 out.push_str(".0");
             }
@@ -74,16 +74,16 @@ fn number_is_negative(number: Number) -> bool {
     matches!(number, Number::Float(n) if n.is_sign_negative())
 }
 
-/// Between which quotes a text stands.
+/// The kind of quotes around a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     One,
-    /// Line feeds and tabs stand as they are, and so do quotes, but never three in a row or one at
-    /// the end.
+    /// Line feeds, tabs and quotes are written as they are, but never three quotes in a row or one
+    /// at the end.
     Three,
 }
 
-/// The bytes that may have to be escaped.
+/// Bytes that may have to be escaped.
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut byte = 0;
@@ -98,8 +98,7 @@ const SPECIAL: [bool; 256] = {
 };
 
 fn push_escaped(out: &mut String, text: &str, quotes: Quotes) {
-    // What has not been written yet begins at the first; what has not been looked at, at the
-    // second.
+    // `rest`: start of the text not yet written. `from`: start of the text not yet examined.
     let (mut rest, mut from) = (0, 0);
     let mut run = 0;
     while let Some(plain) =

@@ -1,16 +1,16 @@
 //! The layout of a TOML document: headers, dotted keys, arrays and inline tables.
 //!
-//! Two loops, each with its own stack: one for tables whose entries have lines of their own, at
-//! most as deep as a path is long, and one for the values inside a line.
+//! Two loops with a stack each: one for tables whose entries have lines of their own, whose depth
+//! is limited by the length of a path, and one for the values inside a line.
 
 use context_core::fragment::Form;
 
 use super::text::{push_key, push_line_scalar, push_scalar};
 use crate::outline::{Children, Key, Node, NodeId, Outline, Value};
 
-/// A table has a header.
+/// A table with a header.
 pub(super) const HEADED: Form = Form(0);
-/// A table's entries have dotted keys: something follows that has none.
+/// A table whose entries have dotted keys, because a key that is not dotted follows.
 pub(super) const DOTTED: Form = Form(1);
 /// An item of the array of all fragments.
 pub(super) const ITEM: Form = Form(2);
@@ -18,17 +18,17 @@ pub(super) const ITEM: Form = Form(2);
 /// The array of all fragments.
 const FRAGMENTS: &str = "fragments";
 
-/// How many names a header or a dotted key has at most.
+/// Maximum number of names in a header or a dotted key.
 const MAX_PATH_NAMES: usize = 8;
 
-/// How long a path is at most if it is written again for what is inside.
+/// Maximum length in bytes of a path that is repeated for the entries under it.
 const MAX_PATH_BYTES: usize = 256;
 
-/// Writes pieces. Keeps its buffers from one to the next.
+/// Writes pieces. Its buffers are reused from one piece to the next.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     levels: Vec<Level>,
-    /// The names of the open tables, as they are written.
+    /// The names of the open tables in written form.
     path: String,
     frames: Vec<Frame>,
 }
@@ -37,9 +37,10 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Level {
     next: Option<NodeId>,
-    /// How many of its entries, from `next` on, stand before the first that may have a header.
+    /// The number of entries, from `next` on, before the first that may have a header.
     before_headers: usize,
-    /// From where on the path is not said by a header: that stands in front of each key.
+    /// Start of the part of the path that no header states; that part is written in front of each
+    /// key.
     unsaid: usize,
     /// The length of its path.
     path: usize,
@@ -104,7 +105,7 @@ impl Writer {
         self.write_entries(outline, start, out);
     }
 
-    /// Writes what is in the open tables.
+    /// Writes the entries of the open tables.
     fn write_entries(&mut self, outline: &Outline<'_>, start: usize, out: &mut String) {
         while let Some(level) = self.levels.last_mut() {
             self.path.truncate(level.path);
@@ -138,14 +139,15 @@ impl Writer {
         }
     }
 
-    /// Whether the keys in the table whose path is complete may begin with that path.
+    /// Returns whether the keys of the table at the current path may be written with that path in
+    /// front.
     fn can_be_dotted(&self, children: Children, unsaid: usize) -> bool {
         !children.is_empty()
             && self.levels.len() + 1 < MAX_PATH_NAMES
             && self.path.len() - unsaid <= MAX_PATH_BYTES
     }
 
-    /// Opens the table whose path is complete, behind its header if it has one.
+    /// Opens the table at the current path, after its header if it has one.
     fn open(&mut self, outline: &Outline<'_>, children: Children, headed: bool) {
         let may_have_headers =
             headed && self.levels.len() + 1 < MAX_PATH_NAMES && self.path.len() <= MAX_PATH_BYTES;
@@ -157,7 +159,7 @@ impl Writer {
             children.len()
         };
         let unsaid = match (headed, self.levels.last()) {
-            // The dot is not said either.
+            // The header also makes the dot unnecessary.
             (true, _) => self.path.len() + 1,
             (false, Some(around)) => around.unsaid,
             (false, None) => 0,

@@ -1,23 +1,23 @@
-//! Which tables are alike: those that can be rows under one header.
+//! Finds the tables of the same shape, which can be rows under one header.
 //!
-//! Every table of nothing but scalars and of such tables has a shape: the set of its keys and of
-//! their values' shapes. Tables are rows if they have the same. Shapes are found from the inside
-//! out and are numbers, so that finding them takes one visit to each node, however the tables are
-//! nested. Where nobody will ask, because what stands beside a table is none, they are not looked
-//! for.
+//! A table that holds only scalars and other such tables has a shape: the set of its keys with the
+//! shapes of their values. Tables are rows if they have the same shape. Shapes are computed from
+//! the inside out and represented by numbers, so finding them takes one visit per node, however the
+//! tables are nested. A shape is not computed where it is not needed because a sibling of the table
+//! is not a table.
 
 use std::collections::HashMap;
 
 use crate::outline::{Children, Key, Node, NodeId, Outline, Value};
 
-/// How deep the tables in a row may be.
+/// Maximum depth of the tables in a row.
 const MAX_DEPTH: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Shape {
     /// One cell of a row.
     Cell,
-    /// A table of cells and of such tables.
+    /// A table of cells and of other such tables.
     Row(usize),
     /// Anything else.
     Other,
@@ -26,14 +26,14 @@ enum Shape {
 /// The shapes of an outline's nodes.
 #[derive(Debug, Default)]
 pub(super) struct Shapes<'a> {
-    /// By node.
+    /// The shape of each node, by node index.
     shapes: Vec<Shape>,
     known: HashMap<Box<[(Key<'a>, Shape)]>, usize>,
-    /// By shape: how many tables are in one another.
+    /// The nesting depth of each shape, by shape number.
     depths: Vec<usize>,
     stack: Vec<Frame>,
     columns: Vec<(Key<'a>, Shape)>,
-    /// The table whose shape was found last: the next one is often alike.
+    /// The table whose shape was found last. The next table often has the same shape.
     last: Option<(NodeId, usize)>,
 }
 
@@ -42,14 +42,14 @@ pub(super) struct Shapes<'a> {
 struct Frame {
     id: NodeId,
     next: Option<NodeId>,
-    /// Whether anybody asks for its shape.
+    /// Whether the shape of this container is needed.
     asked: bool,
-    /// Whether anybody asks for those of its children.
+    /// Whether the shapes of its children are needed.
     asks: bool,
 }
 
 impl<'a> Shapes<'a> {
-    /// Finds the shapes of a node and of everything in it.
+    /// Finds the shapes of a node and of all nodes in it.
     pub(super) fn find(&mut self, outline: &Outline<'a>, root: NodeId) {
         self.shapes.clear();
         self.shapes.resize(outline.len(), Shape::Cell);
@@ -79,7 +79,7 @@ impl<'a> Shapes<'a> {
         self.stack.push(Frame { id, next: children.first(), asked, asks });
     }
 
-    /// The shape of a container, once those of its children are known.
+    /// Returns the shape of a container whose children's shapes are known.
     fn shape(&mut self, outline: &Outline<'a>, id: NodeId) -> Shape {
         let Value::Table(children) = outline.node(id).value else { return Shape::Other };
         if let Some((last, row)) = self.last
@@ -117,7 +117,7 @@ impl<'a> Shapes<'a> {
         Shape::Row(row)
     }
 
-    /// Whether a table has the columns of another, in the same order.
+    /// Returns whether a table has the columns of another, in the same order.
     fn is_like(&self, outline: &Outline<'_>, children: Children, other: NodeId) -> bool {
         let Value::Table(others) = outline.node(other).value else { return false };
         let mut pairs = outline.nodes(children).zip(outline.nodes(others));
@@ -127,7 +127,7 @@ impl<'a> Shapes<'a> {
         children.len() == others.len() && pairs.all(alike)
     }
 
-    /// The first of these nodes, if all are rows of one shape.
+    /// Returns the first of these nodes if all are rows of one shape.
     pub(super) fn rows(&self, outline: &Outline<'a>, children: Children) -> Option<NodeId> {
         let first = children.first()?;
         let shape = self.shapes[first.index()];
@@ -136,8 +136,8 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// A first look at nodes: whether they are tables of as many entries, and the first key of each is
-/// one of the first table's. If it has many, nobody looks.
+/// A cheap first check: whether the nodes are tables with the same number of entries, and the first
+/// key of each is a key of the first table. Keys are not compared if the first table has many.
 fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
     const MANY: usize = 8;
     let table = |id: NodeId| match outline.node(id).value {
@@ -155,7 +155,7 @@ fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
     })
 }
 
-/// The cells of a row, in the order of the columns of another.
+/// Calls `cell` for the cells of a row, in the order of the columns of another row.
 pub(super) fn for_each_cell<'a>(
     outline: &Outline<'a>,
     columns: NodeId,
@@ -175,7 +175,7 @@ pub(super) fn for_each_cell<'a>(
     }
 }
 
-/// Whether the columns of two rows of one shape stand in the same order.
+/// Returns whether the columns of two rows of one shape are in the same order.
 pub(super) fn same_order(outline: &Outline<'_>, a: NodeId, b: NodeId) -> bool {
     let mut stack = vec![(a, b)];
     while let Some((a, b)) = stack.pop() {
@@ -195,7 +195,7 @@ pub(super) fn same_order(outline: &Outline<'_>, a: NodeId, b: NodeId) -> bool {
     true
 }
 
-/// The values of a table, in the order of the columns of another.
+/// The values of a table, in the order of the columns of another table.
 struct Cells<'a, 'o> {
     column: Option<NodeId>,
     row: Row<'a, 'o>,

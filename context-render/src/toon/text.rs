@@ -8,7 +8,7 @@ use context_core::fragment::Number;
 use crate::outline::Key;
 use crate::walk::Scalar;
 
-/// A key: bare if it can be, else quoted.
+/// Appends a key: bare if possible, otherwise quoted.
 pub(super) fn push_key(out: &mut String, key: &Key<'_>) {
     let name = key.name();
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -29,8 +29,8 @@ pub(super) fn push_scalar(out: &mut String, value: Scalar<'_>) {
     }
 }
 
-/// Whole numbers that fit into 64 bits with all their digits, others with as few as read back,
-/// never with an exponent. There is nothing for what is no number.
+/// Appends a number, never with an exponent: whole numbers that fit into 64 bits with all their
+/// digits, others with as few digits as read back exactly. Infinities and NaN become `null`.
 fn push_number(out: &mut String, number: Number) {
     const I64: Range<f64> = i64::MIN as f64..i64::MAX as f64;
     const U64: Range<f64> = 0.0..u64::MAX as f64;
@@ -39,14 +39,14 @@ fn push_number(out: &mut String, number: Number) {
         Number::Int(n) => write!(out, "{n}"),
         Number::UInt(n) => write!(out, "{n}"),
         Number::Float(n) if !n.is_finite() => write!(out, "null"),
-        // Also takes the sign from zero.
+        // The conversion also drops the sign of zero.
         Number::Float(n) if n.fract() == 0.0 && I64.contains(&n) => write!(out, "{}", n as i64),
         Number::Float(n) if n.fract() == 0.0 && U64.contains(&n) => write!(out, "{}", n as u64),
         Number::Float(n) => write!(out, "{n}"),
     };
 }
 
-/// The bytes that no bare text has.
+/// Bytes that a bare text must not contain.
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut byte = 0;
@@ -63,7 +63,8 @@ const SPECIAL: [bool; 256] = {
     special
 };
 
-/// Whether a text can stand without quotes: it is not read as anything else, nor as several values.
+/// Returns whether a text can stand without quotes: it is not read as another type, nor as several
+/// values.
 fn can_be_bare(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with([' ', '-', '#'])
@@ -73,7 +74,7 @@ fn can_be_bare(text: &str) -> bool {
         && !is_like_a_number(text.as_bytes())
 }
 
-/// Whether a text looks like a number, also like one with leading zeros or a plus sign.
+/// Returns whether a text looks like a number, including numbers with leading zeros or a plus sign.
 fn is_like_a_number(text: &[u8]) -> bool {
     let number = without_sign(text);
     let Some(mut rest) = without_digits(number) else { return false };
@@ -95,7 +96,7 @@ fn without_sign(text: &[u8]) -> &[u8] {
     }
 }
 
-/// What follows one or more digits.
+/// Returns the bytes after one or more digits, or `None` if there is no digit.
 fn without_digits(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (digits > 0).then(|| &text[digits..])
@@ -104,7 +105,7 @@ fn without_digits(text: &[u8]) -> Option<&[u8]> {
 fn push_quoted(out: &mut String, parts: [&str; 2]) {
     out.push('"');
     for part in parts {
-        // What has not been written yet begins here.
+        // Start of the text that has not been written yet.
         let mut rest = 0;
         for (at, byte) in part.bytes().enumerate() {
             let escaped = match byte {

@@ -1,6 +1,6 @@
 //! The layout of TOON: fields, items and rows on lines of their own.
 //!
-//! One loop with its own stack of fields and items that are still to be written.
+//! One loop with a stack of the fields and items that are still to be written.
 
 use std::fmt::Write;
 
@@ -10,15 +10,15 @@ use super::shape::{Shapes, for_each_cell};
 use super::text::{push_key, push_scalar};
 use crate::outline::{Children, NodeId, Outline, Value};
 
-/// A field of the object that the prompt is.
+/// A field of a prompt that is an object.
 pub(super) const FIELD: Form = Form(0);
-/// An item of the array that the prompt is.
+/// An item of a prompt that is an array.
 pub(super) const ITEM: Form = Form(1);
-/// The same as a row under a header.
+/// An item of a prompt that is an array, as a row under a header.
 pub(super) const ROW: Form = Form(2);
 /// A field as a row under a header.
 pub(super) const KEYED_ROW: Form = Form(3);
-/// It stands in the head of the prompt already.
+/// A piece that is already written in the head of the prompt.
 pub(super) const IN_HEAD: Form = Form(4);
 
 const SPACES: &str = "                                                                ";
@@ -32,7 +32,7 @@ pub(super) struct Writer<'w, 'a> {
     stack: Vec<Frame>,
 }
 
-/// Fields or items that are to be written.
+/// Fields or items still to be written.
 struct Frame {
     next: Option<NodeId>,
     depth: usize,
@@ -78,7 +78,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         self.run();
     }
 
-    /// Writes what stands in front of the pieces of a prompt.
+    /// Writes the header in front of the pieces of a prompt.
     pub(super) fn header_of_document(&mut self, root: NodeId) {
         match self.outline.node(root).value {
             Value::Scalar(_) => {}
@@ -119,7 +119,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    /// A key and its value, on a line that has begun. What is in the value stands one level deeper.
+    /// Writes a key and its value on a line that has begun. The content of the value is one level
+    /// deeper.
     fn field(&mut self, id: NodeId, depth: usize) {
         let node = self.outline.node(id);
         push_key(self.out, &node.key);
@@ -178,7 +179,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             Value::Table(children) => {
                 let Some(first) = children.first() else { return };
                 self.out.push(' ');
-                // The other fields come behind what is in the first one.
+                // The other fields follow the content of the first field.
                 self.push(self.outline.next(first), depth + 1, false);
                 self.field(first, depth + 1);
             }
@@ -189,7 +190,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         self.outline.nodes(children).all(|(_, node)| matches!(node.value, Value::Scalar(_)))
     }
 
-    /// Scalars behind the length of their array.
+    /// Writes the scalars of an array after its length.
     fn flat(&mut self, children: Children) {
         self.out.push(':');
         for (place, (_, node)) in self.outline.nodes(children).enumerate() {
@@ -205,12 +206,12 @@ impl<'w, 'a> Writer<'w, 'a> {
         let _ = write!(self.out, "[{}{}]", children.len(), if keyed { ":" } else { "" });
     }
 
-    /// The first value of a table, if its values can be rows behind their keys.
+    /// Returns the first value of a table if its values can be rows with keys.
     fn keyed_rows(&self, children: Children) -> Option<NodeId> {
         if children.len() < 2 { None } else { self.shapes.rows(self.outline, children) }
     }
 
-    /// The names of the columns, as this row has them.
+    /// Writes the names of the columns, in the order of this row.
     fn columns(&mut self, row: Option<NodeId>) {
         let outline = self.outline;
         let mut stack = Vec::new();

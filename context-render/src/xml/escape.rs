@@ -1,15 +1,15 @@
-//! Text and attribute values in XML 1.0.
+//! Escapes text and attribute values for XML 1.0.
 //!
-//! Everything reads back as it was, except the characters XML 1.0 cannot say, which are replaced by
-//! ones a reader can see.
+//! Text reads back unchanged, except for the characters that XML 1.0 cannot express, which are
+//! replaced by visible ones.
 
 /// Appends `text` as the content of an element.
 pub(super) fn push_text(out: &mut String, text: &str) {
     push_escaped(out, text, Place::Text);
 }
 
-/// Appends a line of text that is laid out for reading, so that its white space is not exact
-/// anyway: the carriage return of a line break stays what it is.
+/// Appends a line of text that is laid out for reading. White space is not exact in this layout, so
+/// the carriage return of a line break is not escaped.
 pub(super) fn push_line(out: &mut String, line: &str) {
     push_escaped(out, line, Place::Line);
 }
@@ -19,7 +19,7 @@ pub(super) fn push_attribute(out: &mut String, value: &str) {
     push_escaped(out, value, Place::Attribute);
 }
 
-/// Where text stands, which decides how its white space is written.
+/// The place of a text, which decides how its white space is written.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Text,
@@ -27,8 +27,8 @@ enum Place {
     Attribute,
 }
 
-/// Whether the byte may have to be replaced: mark-up, controls, and the first byte of U+FFFE and
-/// U+FFFF.
+/// Returns whether the byte may have to be replaced: mark-up, controls, and the first byte of
+/// U+FFFE and U+FFFF.
 #[inline]
 fn is_special(byte: u8) -> bool {
     (byte < 0x20)
@@ -54,7 +54,7 @@ fn push_escaped(out: &mut String, text: &str, place: Place) {
             b'"' => ("&quot;", 1),
             b'\'' => ("&apos;", 1),
             b'\r' if place != Place::Line => ("&#13;", 1),
-            // An attribute's white space is normalised when it is read.
+            // A parser normalises the white space of attributes.
             b'\n' if attribute => ("&#10;", 1),
             b'\t' if attribute => ("&#9;", 1),
             0xEF if matches!(bytes.get(at + 1..at + 3), Some([0xBF, 0xBE | 0xBF])) => {
@@ -74,14 +74,15 @@ fn push_escaped(out: &mut String, text: &str, place: Place) {
     out.push_str(&text[written..]);
 }
 
-/// How many bytes are looked at together.
+/// The number of bytes examined at once.
 const BLOCK: usize = 32;
 
-/// Most text needs no change, so many bytes are looked at together.
+/// Returns the position of the first special byte. Most text has none, so many bytes are examined
+/// at once.
 fn find_special(bytes: &[u8]) -> Option<usize> {
     let (blocks, end) = bytes.as_chunks::<BLOCK>();
     let plain = BLOCK * blocks.iter().take_while(|block| !has_special(block)).count();
-    // The end is looked at in one go as well, together with some of what is known to be plain.
+    // The rest is examined at once as well, together with some bytes that are known to be plain.
     if plain + end.len() == bytes.len()
         && bytes.last_chunk().is_some_and(|end| !has_special::<BLOCK>(end))
     {
@@ -91,8 +92,8 @@ fn find_special(bytes: &[u8]) -> Option<usize> {
     Some(plain + distance)
 }
 
-/// [`is_special`] of any of the bytes. Without a way out of the loop it becomes a few vector
-/// instructions.
+/// Returns whether [`is_special`] holds for any of the bytes. Without an early exit the loop
+/// compiles to a few vector instructions.
 #[inline]
 fn has_special<const N: usize>(block: &[u8; N]) -> bool {
     block.iter().fold(false, |special, &byte| special | is_special(byte))

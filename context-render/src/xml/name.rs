@@ -1,8 +1,8 @@
-//! Names of elements: any text becomes a valid one.
+//! Names of elements: any text is turned into a valid name.
 //!
-//! Two different names may become the same; the caller keeps the original where that could be.
+//! Two different names may become the same. The caller keeps the original of a changed name.
 
-/// Whether the name written is the one given.
+/// Whether the written name is the given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a changed name must be kept elsewhere"]
 pub(super) enum Written {
@@ -28,7 +28,7 @@ pub(super) fn push_name(out: &mut String, name: &str) -> Written {
 
 fn push_repaired(out: &mut String, name: &str) -> Written {
     let mut written = Written::AsGiven;
-    // An empty name, or a first character that may stand in a name but not begin it.
+    // Handles an empty name, and a first character that may stand in a name but not begin it.
     if name.chars().next().is_none_or(|first| is_inner(first) && !is_start(first)) {
         out.push('_');
         written = Written::Changed;
@@ -44,14 +44,14 @@ fn push_repaired(out: &mut String, name: &str) -> Written {
     written
 }
 
-/// Most names: ASCII, and valid as they are.
+/// Returns whether a name is ASCII and valid as it is, like most names.
 fn is_plain(name: &str) -> bool {
     let bytes = name.as_bytes();
     bytes.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
         && bytes.iter().all(|&byte| PLAIN[usize::from(byte)])
 }
 
-/// ASCII that may stand in a name. A table, because every tag is looked through.
+/// ASCII characters allowed in names. A table, because the name of every tag is checked.
 const PLAIN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

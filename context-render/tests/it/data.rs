@@ -1,9 +1,9 @@
-//! The folder of shared test data, which need not be there.
+//! The folder of shared test data, which may be missing.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// A folder of the test data. Says so and gives nothing if it is not there.
+/// Returns a folder of the test data. If it is missing, prints that and returns `None`.
 #[allow(clippy::print_stderr, reason = "a test that did nothing must say so")]
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let root = match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
@@ -18,7 +18,7 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The JSON files in a folder and the folders in it, in order.
+/// Returns the JSON files in a folder and its subfolders, in order.
 pub(crate) fn json_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,4 +1,4 @@
-//! The renderers through their public API, in one binary.
+//! Tests of the renderers through their public API, in one binary.
 
 mod data;
 mod markdown_properties;

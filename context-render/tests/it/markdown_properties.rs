@@ -1,5 +1,5 @@
-//! What holds for every tree: text that is not trusted never becomes structure and reads back, and
-//! names never become structure.
+//! Properties of rendered Markdown for every tree: untrusted text never becomes structure and reads
+//! back, and names never become structure.
 
 use context_conformance::renderer::{
     BoxError, PromptReader, assert_renderer_conforms, fragments, name, text,
@@ -20,7 +20,7 @@ fn is_nothing(data: &FragmentData) -> bool {
     }
 }
 
-/// A text as Markdown can say it.
+/// Returns a text in the form that Markdown can express.
 fn said(text: &str) -> String {
     text.replace('\0', "\u{FFFD}").replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -33,13 +33,13 @@ fn visible(name: &str) -> String {
     }
 }
 
-/// What must be read back.
+/// The tokens that must be read back.
 struct Expected {
     tokens: Vec<Token>,
 }
 
 impl Expected {
-    /// `untrusted`: every section says that it is.
+    /// `untrusted`: every section is marked.
     fn of(fragments: &[Fragment], untrusted: bool) -> Vec<Token> {
         let mut expected = Self { tokens: Vec::new() };
         for fragment in fragments.iter().filter(|fragment| !data_of(fragment).is_empty()) {
@@ -124,7 +124,7 @@ fn scalar(data: &FragmentData) -> Option<String> {
     }
 }
 
-/// The fragments with tame text wherever it is trusted.
+/// Replaces trusted text in the fragments by text without Markdown.
 fn tamed(fragments: &[Fragment]) -> Vec<Fragment> {
     fragments.iter().map(tame_fragment).collect()
 }
@@ -176,7 +176,7 @@ impl PromptReader for Markdown {
         Ok(read(prompt).into_iter().filter_map(text).map(|text| self.said(&text)).collect())
     }
 
-    /// An empty item shows two quotes.
+    /// An empty item is written as two quotes.
     fn said(&self, text: &str) -> String {
         if text == "\"\"" { String::new() } else { said(text) }
     }
@@ -242,7 +242,7 @@ proptest! {
                 Fragment::new("after", after)];
             MarkdownRenderer::new().render(&all).unwrap()
         };
-        // Of untrusted text, the block it is in.
+        // The events of the block that an untrusted text is in.
         let events = |text: &str| -> Vec<_> {
             let events = Parser::new_ext(text, options()).map(Event::into_static);
             let mut after_mark = false;
@@ -276,7 +276,8 @@ proptest! {
         let items = [first.as_str().into(), FragmentData::map([(name, third.as_str()), ("k".into(), "v")]), deep, "end".into()];
         let list = Fragment::new("f", FragmentData::list(items));
         let text = MarkdownRenderer::new().render(&[list, Fragment::new("after", "x")]).unwrap();
-        // With the texts' own structure, only ours is at the outer levels.
+        // Although the texts have structure of their own, the outer levels hold only the
+        // renderer's.
         let mut depth = 0;
         let mut outer = Vec::new();
         for event in Parser::new(&text) {
@@ -297,11 +298,11 @@ proptest! {
 
     #[test]
     fn trusted_text_in_an_item_is_the_same_markdown(text in prop_oneof![text(), "[-a#>*` \n\t]{1,12}"]) {
-        // A tab is as wide as its column wants, and not all of the parser takes a carriage return
-        // for a line end.
+        // The width of a tab depends on its column, and the parser does not treat a carriage return
+        // as a line end everywhere.
         let text = text.replace('\t', " ").replace('\r', "\n");
-        // What cannot begin an item as it is, and the few spaces that belong to the item's marker
-        // there.
+        // Skips texts that cannot begin an item unchanged, and those whose first spaces belong to
+        // the item's marker.
         let first = text.split(['\n', '\r']).next().unwrap_or_default();
         let spaces = first.len() - first.trim_start_matches(' ').len();
         if first.trim_matches([' ', '-']).is_empty() || (1..4).contains(&spaces) {

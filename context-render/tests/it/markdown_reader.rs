@@ -1,24 +1,23 @@
 //! Reads rendered Markdown back with an independent parser that has all its extensions on.
 //!
-//! It takes only what the renderer writes of its own: whatever else text could have become is an
-//! error.
+//! The reader accepts only the structure that the renderer writes. Any other structure is an error.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-/// What stands in the output, in order.
+/// An element of the output, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// A section begins: its heading, and its text if it is one.
+    /// The beginning of a section: its heading, and its content if that is a text.
     Section(String, String),
-    /// An item: its label, and what stands behind that or instead of it.
+    /// An item: its label, and the text after it or in its place.
     Item(Option<String>, String),
-    /// A list begins, in the section or the item before it.
+    /// The beginning of a list, in the section or the item before it.
     Enter,
-    /// The list that began last ends.
+    /// The end of the list that began last.
     Leave,
 }
 
-/// All extensions, but for the one that writes other quotes and dashes.
+/// Returns all extensions except the one that replaces quotes and dashes.
 pub(crate) fn options() -> Options {
     Options::all() - Options::ENABLE_SMART_PUNCTUATION
 }
@@ -84,7 +83,7 @@ pub(crate) fn read(markdown: &str) -> Vec<Token> {
     tokens
 }
 
-/// How an item says that it is deeper than what is indented.
+/// Returns whether a text is the note of an item deeper than the indented levels.
 fn is_level(text: &str) -> bool {
     text.strip_prefix("(level ").and_then(|text| text.strip_suffix(") ")).is_some()
 }

@@ -8,7 +8,7 @@ fn render(fragments: impl IntoIterator<Item = Fragment>) -> String {
     MarkdownRenderer::new().render(&fragments).expect("fragments of data")
 }
 
-/// What stands under the heading of a section called `x`.
+/// Returns the text under the heading of a section called `x`.
 fn body(data: impl Into<FragmentData>) -> String {
     let text = render([Fragment::new("x", data)]);
     text.strip_prefix("## X").expect("a heading").trim_start_matches('\n').to_owned()

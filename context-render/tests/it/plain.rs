@@ -1,5 +1,5 @@
-//! The plain tree that fragments stand for, by the rules in the docs and with none of the crate's
-//! own code but its plurals: what TOML and TOON must read back.
+//! The plain tree of fragments that TOML and TOON must read back. It follows the rules in the docs
+//! and uses none of the crate's own code but its plurals.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub(crate) enum Plain {
 }
 
 impl Plain {
-    /// All that is said, without keys.
+    /// Returns all values as text, without keys.
     pub(crate) fn texts(&self) -> Vec<String> {
         match self {
             Self::Bool(value) => vec![value.to_string()],
@@ -35,10 +35,11 @@ pub(crate) struct Rules {
     pub(crate) untrusted: bool,
 }
 
-/// Something in a list: its name if it is a fragment.
+/// An entry of a list: its name if it is a fragment.
 type Entry = (Option<String>, Plain);
 
-/// The whole prompt: a table of the fragments, or an array of them if two have one name.
+/// Returns the whole prompt: a table of the fragments, or an array of them if two have the same
+/// name.
 pub(crate) fn document(fragments: &[Fragment], rules: Rules) -> Plain {
     let entries = fragments.iter().filter_map(|fragment| top(fragment, rules));
     match listed(entries.map(|(name, value)| (Some(name), value)).collect()) {
@@ -96,7 +97,7 @@ fn value(data: &FragmentData, rules: Rules) -> Option<Plain> {
     })
 }
 
-/// Whether an entry of a map is not left out.
+/// Returns whether an entry of a map is rendered.
 fn is_shown(key: &str, data: &FragmentData) -> bool {
     match data {
         FragmentData::Null => false,
@@ -155,7 +156,7 @@ fn grouped<'a>(items: impl Iterator<Item = &'a FragmentData>, rules: Rules) -> P
     )
 }
 
-/// The mark is no part of the word.
+/// The mark is not part of the word.
 fn plural_of(name: &str) -> String {
     match name.strip_suffix(" (untrusted)") {
         Some(word) => marked_name(&plural(word)),

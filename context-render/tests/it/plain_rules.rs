@@ -1,4 +1,4 @@
-//! What the formats of plain data have in common.
+//! Rules that the formats of plain data have in common.
 
 use std::sync::Arc;
 

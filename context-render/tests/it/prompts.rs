@@ -1,4 +1,4 @@
-//! Prompts as a model sees them. A change here is a change of every agent's prompt.
+//! Prompts as a model sees them. A change here changes every agent's prompt.
 
 use context_core::{Fragment, FragmentData, Renderer, fragment, hint, role};
 use context_render::{MarkdownRenderer, XmlRenderer};
@@ -112,7 +112,7 @@ fn a_database_in_markdown() {
     insta::assert_snapshot!(MarkdownRenderer::new().render(&[database()]).unwrap());
 }
 
-/// Mail and pages that a tool brought, between rules that are ours.
+/// Mail and pages that a tool fetched, between trusted rules.
 #[test]
 fn untrusted_input_in_markdown() {
     let mail = FragmentData::map([

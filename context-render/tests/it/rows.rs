@@ -1,9 +1,9 @@
-//! Random trees of which many parts are alike.
+//! Random trees with many parts of the same shape.
 
 use context_core::{Fragment, FragmentData};
 use proptest::prelude::*;
 
-/// Trees of few keys and kinds, so that many of the maps in a list or a map are alike.
+/// Trees with few keys and kinds, so that many of the maps in a list or a map have the same shape.
 pub(crate) fn alike() -> impl Strategy<Value = Vec<Fragment>> {
     let leaf = prop_oneof![
         4 => (0_i64..10).prop_map(FragmentData::from),

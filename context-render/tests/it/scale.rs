@@ -1,4 +1,4 @@
-//! Large and deep trees: no stack grows, and every level costs the same.
+//! Large and deep trees: rendering uses no recursion, and every level costs the same.
 
 use context_core::{Fragment, FragmentData, Renderer, fragment};
 use context_render::{MarkdownRenderer, XmlRenderer};
@@ -114,8 +114,8 @@ fn deep_markdown_renders_in_every_shape() {
     assert_eq!(MarkdownRenderer::new().render(&[Fragment::new("f", nothing)]).unwrap(), "");
 }
 
-/// A fence is longer than any run of backticks in its text; finding it must not cost the square of
-/// it.
+/// A fence is longer than any run of backticks in its text. Finding the longest run must take
+/// linear time.
 #[test]
 fn long_texts_of_marks_render_in_markdown() {
     let markdown = MarkdownRenderer::new().untrusted(true);

@@ -1,6 +1,6 @@
-//! The documents of the toml-test suite: each as fragments, rendered and read back.
+//! The documents of the toml-test suite: each is converted to fragments, rendered and read back.
 //!
-//! The suite tags each value with its type. There are no dates in fragments, so they are text here.
+//! The suite tags each value with its type. Fragments have no dates, so dates are text here.
 
 use std::fs;
 
@@ -65,7 +65,7 @@ fn every_document_of_the_suite_reads_back() {
             map.iter().map(|(name, data)| Fragment::new(name.as_str(), data.clone())).collect();
         let text = TomlRenderer::new().render(&fragments).unwrap();
         assert_eq!(read(&text), wanted, "{}\n{text}", file.display());
-        // The same as one fragment.
+        // The same document as one fragment.
         let text = TomlRenderer::new()
             .render(&[Fragment::new("document", FragmentData::Map(map))])
             .unwrap();

@@ -1,4 +1,4 @@
-//! What holds for every tree written as TOML: the `toml` crate reads the same tree back.
+//! Property for every tree written as TOML: the `toml` crate reads the same tree back.
 
 use context_conformance::renderer::{BoxError, assert_renderer_conforms, fragments};
 use context_core::fragment::{Form, Number, Piece, Pieces};
@@ -9,7 +9,7 @@ use toml::Value;
 
 use crate::plain::{Plain, Rules, document};
 
-/// What a document says. An array of all fragments is what stands at the top level.
+/// Returns the content of a document. An array of all fragments is the content of the top level.
 pub(crate) fn read(text: &str) -> Plain {
     assert_version_1_0(text);
     let table =
@@ -17,8 +17,8 @@ pub(crate) fn read(text: &str) -> Plain {
     plain(Value::Table(table))
 }
 
-/// The crate also reads TOML 1.1. What only that allows must not be there: line breaks and a last
-/// comma in inline tables, and escapes by `\\e` and `\\x`.
+/// The crate also reads TOML 1.1. The output must not have what only TOML 1.1 allows: line breaks
+/// and a last comma in inline tables, and escapes by `\\e` and `\\x`.
 fn assert_version_1_0(text: &str) {
     let (mut rest, mut braces, mut before) = (text, 0_usize, ' ');
     while let Some(c) = rest.chars().next() {
@@ -69,7 +69,8 @@ fn plain(value: Value) -> Plain {
     }
 }
 
-/// What must be read back: TOML has no integers above `i64::MAX`, and no arrays at the top level.
+/// Returns the tree that must be read back: TOML has no integers above `i64::MAX`, and no arrays at
+/// the top level.
 pub(crate) fn expected(fragments: &[Fragment], rules: Rules) -> Plain {
     match sayable(document(fragments, rules)) {
         array @ Plain::Array(_) => Plain::Table(vec![("fragments".to_owned(), array)]),
@@ -95,7 +96,7 @@ fn renderer(rules: Rules) -> TomlRenderer {
     TomlRenderer::new().group(rules.group).untrusted(rules.untrusted)
 }
 
-/// All there is in a document but its keys.
+/// Returns all values of a document, without its keys.
 fn texts(prompt: &str) -> Result<Vec<String>, BoxError> {
     Ok(read(prompt).texts())
 }

@@ -84,7 +84,7 @@ fn text_of_several_lines_stands_as_it_is() {
     ] {
         assert_eq!(render([x(text)]), expected);
     }
-    // Where it cannot have lines of its own they are escaped.
+    // Where the text cannot have lines of its own, its line breaks are escaped.
     assert_eq!(render([x(list(["a\nb"]))]), r#"x = ["a\nb"]"#);
     assert_eq!(render([x(map([("k", "a\nb")]))]), "[x]\nk = \"\"\"\na\nb\"\"\"");
 }
@@ -193,7 +193,7 @@ x = [
 
 [fragments.x]"#
     );
-    // One that says nothing meets nobody.
+    // A null fragment does not collide with another of the same name.
     assert_eq!(render([Fragment::new("hint", FragmentData::Null), hint("h")]), "hint = \"h\"");
 }
 
@@ -202,8 +202,8 @@ fn groups_are_arrays_under_the_plural() {
     let toml = TomlRenderer::new().group(true);
     let rules = fragment("rules", [hint("one"), role("r"), hint("two")]);
     assert_eq!(render_with(&toml, [rules]), "[rules]\nhints = [\"one\", \"two\"]\nroles = [\"r\"]");
-    // Not with something loose among them, not if plurals meet, and not in lists that are no
-    // fragment's data.
+    // No grouping with other values among the fragments, with colliding plurals, or in lists that
+    // are not a fragment's data.
     let loose = fragment("x", [hint("one").into(), FragmentData::from("loose")]);
     assert_eq!(render_with(&toml, [loose]), "x = [\n  { hint = \"one\" },\n  \"loose\",\n]");
     let meeting = fragment("x", [hint("a"), Fragment::new("hints", "b"), hint("c")]);
@@ -238,7 +238,7 @@ fn what_somebody_else_wrote_says_so() {
         render_with(&grouped, [page]),
         "[\"page (untrusted)\"]\n\"hints (untrusted)\" = [\"a\"]\nhints = [\"b\"]"
     );
-    // A name that only looks marked is told apart.
+    // A name that only looks marked is distinguished from a marked one.
     let forged = [Fragment::new("hint (untrusted)", "a"), hint("b").untrusted()];
     assert!(render(forged).starts_with("[[fragments]]\n"));
     let forged = map([

@@ -1,4 +1,4 @@
-//! Large and deep trees in TOML: no stack grows, and every level costs the same.
+//! Large and deep trees in TOML: rendering uses no recursion, and every level costs the same.
 
 use context_core::{Fragment, FragmentData, Renderer, fragment, role};
 use context_render::TomlRenderer;
@@ -46,7 +46,7 @@ fn two_hundred_thousand_levels_render_in_every_shape() {
     }
 }
 
-/// Paths would make this quadratic: each level would say the names of all levels around it.
+/// Paths would make this quadratic: each level would repeat the names of all levels around it.
 #[test]
 fn output_grows_with_the_depth_not_with_its_square() {
     let bytes = |levels| {

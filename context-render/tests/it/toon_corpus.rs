@@ -1,7 +1,7 @@
-//! The fixtures of the TOON specification: each input as fragments, rendered.
+//! The fixtures of the TOON specification: each input is converted to fragments and rendered.
 //!
-//! They are of version 4.0, and the renderer writes 4.4, which changes none of them. What is no
-//! prompt is sorted out by rule.
+//! The fixtures are of version 4.0, and the renderer writes 4.4, which changes none of them. Rules
+//! exclude the inputs that are not prompts.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::data::{folder, json_files};
 use crate::toon_properties::same;
 
-/// Why an input is no prompt, or is not written as this renderer writes.
+/// Returns why an input is not a prompt, or is written in another way than this renderer's.
 fn unfit(fixture: &Value) -> Option<&'static str> {
     let options = fixture["options"].as_object();
     let chosen = options.is_some_and(|options| options.keys().any(|key| key != "strict"));

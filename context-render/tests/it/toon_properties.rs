@@ -1,5 +1,5 @@
-//! What holds for every tree written as TOON: it is what the `toon-format` crate writes for the
-//! same tree, and that crate reads the tree back.
+//! Properties for every tree written as TOON: the output equals that of the `toon-format` crate for
+//! the same tree, and that crate reads the tree back.
 
 use context_conformance::renderer::{
     BoxError, assert_reads_back, assert_renders_soundly, fragments,
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::plain::{Plain, Rules, document};
 use crate::rows::alike;
 
-/// The tree as the crate takes it: TOON has nothing for what is no number.
+/// Returns the tree in the crate's form: TOON has no form for NaN and infinities.
 pub(crate) fn json(plain: &Plain) -> Value {
     match plain {
         Plain::Bool(value) => Value::from(*value),
@@ -28,8 +28,8 @@ pub(crate) fn json(plain: &Plain) -> Value {
     }
 }
 
-/// Whether two trees say the same. There is one kind of number in TOON, and rows have the columns
-/// in the order of the first.
+/// Returns whether two trees are equal. TOON has one kind of number, and rows have the columns in
+/// the order of the first row.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -49,7 +49,8 @@ pub(crate) fn expected(fragments: &[Fragment], rules: Rules) -> Value {
     json(&document(fragments, rules))
 }
 
-/// As the crate writes it, together and each alone; and read back.
+/// Compares with the crate's output, for all fragments together and for each alone, and reads it
+/// back.
 pub(crate) fn check(fragments: &[Fragment], rules: Rules) {
     let toon = ToonRenderer::new().group(rules.group).untrusted(rules.untrusted);
     let all = std::iter::once(fragments);
@@ -63,7 +64,7 @@ pub(crate) fn check(fragments: &[Fragment], rules: Rules) {
     }
 }
 
-/// All there is in a document but its keys.
+/// Returns all values of a document, without its keys.
 fn texts(prompt: &str) -> Result<Vec<String>, BoxError> {
     let read: Value = toon_format::decode_default(prompt)?;
     let (mut values, mut texts) = (vec![&read], Vec::new());

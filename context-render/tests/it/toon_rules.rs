@@ -1,6 +1,6 @@
-//! Each rule of the TOON renderer by example. That the text is what the `toon-format` crate writes
-//! is tested for any tree elsewhere; here is how it looks, and how a prompt is put together from
-//! pieces.
+//! Each rule of the TOON renderer by example. Other tests compare the output with that of the
+//! `toon-format` crate for any tree. These tests show the layout, and how a prompt is assembled
+//! from pieces.
 
 use context_core::fragment::{Form, Piece, Pieces};
 use context_core::{Fragment, FragmentData, Renderer, fragment, hint, role};
@@ -90,7 +90,7 @@ fn objects_that_are_alike_are_rows() {
     let nested = |n: i64| map([("in", row(n, "p")), ("n", n.into())]);
     assert_eq!(render([x(list([nested(1), nested(2)]))]), "x[2]{in{a,b},n}:\n  1,p,1\n  2,p,2");
     assert_eq!(render([x(list([map([("a", list([1]))])]))]), "x[1]:\n  - a[1]: 1");
-    // The columns stand as the first row has them.
+    // The columns have the order of the first row.
     let turned = map([("b", FragmentData::from("q")), ("a", 2.into())]);
     assert_eq!(render([x(list([row(1, "p"), turned]))]), "x[2]{a,b}:\n  1,p\n  2,q");
 }
@@ -151,7 +151,7 @@ fn a_prompt_is_an_object_or_an_array_and_may_be_rows() {
         render([Fragment::new("a", policy("s")), Fragment::new("b", turned())]),
         "[2:]{rule,level}:\n  a: s,1\n  b: turned,2"
     );
-    // One that says nothing does not count.
+    // A null fragment does not count.
     assert_eq!(render([Fragment::new("hint", FragmentData::Null), hint("h")]), "hint: h");
 }
 
@@ -173,7 +173,7 @@ fn a_piece_depends_on_its_fragment_and_form_alone() {
         toon.render(&fragments).unwrap()
     );
     assert_eq!(alone, ["  1,2", "  3,4"]);
-    // A form that nobody asked for is that of a field.
+    // An unknown form is treated as that of a field.
     let mut out = Pieces::default();
     toon.render_pieces(&[Piece { fragment: &fragments[0], form: Form(200) }], &mut out).unwrap();
     assert_eq!(out.iter().collect::<String>(), "x:\n  a: 1\n  b: 2");

@@ -1,4 +1,4 @@
-//! Large and deep trees in TOON: no stack grows, and nothing is looked at again and again.
+//! Large and deep trees in TOON: rendering uses no recursion, and no node is examined repeatedly.
 
 use context_core::{Fragment, FragmentData, Renderer, fragment, role};
 use context_render::ToonRenderer;
@@ -47,7 +47,7 @@ fn ten_thousand_levels_render_in_every_shape() {
     }
 }
 
-/// Rows may have objects in them down to a depth; what is deeper is written as fields.
+/// Rows may contain objects down to a maximum depth; deeper ones are written as fields.
 #[test]
 fn columns_are_as_deep_as_the_format_allows() {
     let text = |levels| {
@@ -62,8 +62,8 @@ fn columns_are_as_deep_as_the_format_allows() {
     assert_eq!(text(10_000).matches("bottom").count(), 2);
 }
 
-/// Whether tables are alike is found from the inside out. Asked anew at every level, this would
-/// take as many looks as there are pairs of nodes around one another.
+/// Shapes of tables are computed from the inside out. Computing them anew at every level would take
+/// as many comparisons as there are pairs of nested nodes.
 #[test]
 fn tables_that_differ_at_the_bottom_only() {
     let side = |key: &'static str| {

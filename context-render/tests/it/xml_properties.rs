@@ -1,4 +1,4 @@
-//! What holds for every tree: the output is well-formed and everything in it reads back.
+//! Properties for every tree: the output is well-formed and everything in it reads back.
 
 use context_conformance::renderer::{
     BoxError, PromptReader, assert_renderer_conforms, assert_renders_soundly, fragments, name,
@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use crate::xml_reader::{Token, read, visible};
 
-/// What must be read back: the tree without what holds nothing, names and texts as XML can say
-/// them. An item's name is not given; it is made by rules of language.
+/// Returns the tokens that must be read back: the tree without empty nodes, with names and texts as
+/// XML can express them. The name of an item is `None`, because it depends on language rules.
 fn expected(fragments: &[Fragment]) -> Vec<(Option<String>, Token)> {
     let mut out = Vec::new();
     fragments.iter().for_each(|fragment| expect_fragment(fragment, &mut out));
@@ -51,7 +51,7 @@ fn expect(name: Option<&str>, data: &FragmentData, out: &mut Vec<(Option<String>
     out.push((None, Token::Leave));
 }
 
-/// Takes the names away that the other side does not give.
+/// Removes the names that the expected tokens do not have.
 fn compared(
     read: Vec<Token>,
     expected: &[(Option<String>, Token)],
@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn indented_text_differs_in_white_space_only(fragments in fragments()) {
         let squeezed = |xml: XmlRenderer| -> Vec<_> {
-            // A carriage return may stand as it is in text that is laid out.
+            // In text that is laid out, a carriage return is not escaped.
             let mut tokens = read(&xml.render(&fragments).unwrap().replace('\r', ""));
             for token in &mut tokens {
                 if let Token::Leaf(_, text) = token {

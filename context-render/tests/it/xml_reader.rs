@@ -1,21 +1,21 @@
-//! Reads rendered XML back with an independent parser, inside a root of its own.
+//! Reads rendered XML back with an independent parser, inside a root element.
 
 use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-/// What stands in the output, in order.
+/// An element of the output, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// An element with elements in it; under its original name.
+    /// An element that contains elements, under its original name.
     Enter(String),
-    /// An element with text in it; under its original name.
+    /// An element that contains text, under its original name.
     Leaf(String, String),
-    /// The element entered last ends.
+    /// The end of the element entered last.
     Leave,
 }
 
-/// An element that has not ended yet.
+/// An open element.
 struct Open {
     name: String,
     text: String,
@@ -75,7 +75,7 @@ pub(crate) fn read(xml: &str) -> Vec<Token> {
         }
     }
     assert!(open.is_empty());
-    // The root is ours.
+    // Removes the root element.
     match tokens.as_slice() {
         [] => Vec::new(),
         [Token::Enter(root), inner @ .., Token::Leave] if root == "root" => inner.to_vec(),
@@ -99,7 +99,7 @@ fn original_name(tag: &BytesStart<'_>) -> String {
     }
 }
 
-/// What says that somebody else wrote it.
+/// Returns whether an attribute marks untrusted content.
 fn is_mark(attribute: &Attribute<'_>) -> bool {
     attribute.key.into_inner() == "untrusted" && &*attribute.value == "true"
 }
@@ -119,7 +119,8 @@ fn assert_allowed(c: char) {
     assert!(allowed, "{c:?} cannot stand in XML");
 }
 
-/// The parser is lax about names. ASCII is enough to see that nothing can leave its place.
+/// Checks a name, because the parser is lax about names. ASCII is enough to see that nothing can
+/// leave its place.
 fn assert_name(name: &str) {
     let first = name.chars().next().expect("a name");
     assert!(
@@ -130,7 +131,7 @@ fn assert_name(name: &str) {
     assert!(name.chars().all(inner), "{name:?} is no name");
 }
 
-/// What becomes of text that XML cannot say.
+/// Returns a text with the characters that XML cannot express replaced.
 pub(crate) fn visible(text: &str) -> String {
     let visible = |c| match c {
         '\t' | '\n' | '\r' => c,

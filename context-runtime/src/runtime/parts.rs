@@ -89,7 +89,7 @@ pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &Chat
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeFault {
-    /// Nothing of the window is left for input.
+    /// The reserve leaves nothing of the window for input.
     #[error("a window of {window} tokens has no room beside {reserve} for the answer")]
     Window {
         /// The window, in tokens.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use context_core::{Result, Retry};
 use tokio::time::sleep;
 
-/// How often a call is made at most.
+/// Sets the maximum number of tries.
 const TRIES: u32 = 5;
 /// How long to wait before the second; then twice as long each time.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -26,7 +26,7 @@ pub(crate) struct Chat {
     pub(crate) messages: Vec<Message>,
 }
 
-/// The folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
+/// Returns the folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
 fn data_root() -> PathBuf {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     env::var_os("CONTEXT_TEST_DATA")

@@ -113,7 +113,7 @@ fn replay(suite: &Suite, path: &Path, verbose: bool) -> Result<bool, BoxError> {
     Ok(report.failed() == 0)
 }
 
-/// The folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
+/// Returns the folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
 fn data_root() -> PathBuf {
     match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
         Some(folder) => folder.into(),

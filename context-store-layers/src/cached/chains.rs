@@ -1,4 +1,4 @@
-//! Reading a chain: from what is kept, if the store says that it still holds.
+//! Reading a chain from the cache, if the store confirms that it is current.
 
 use context_core::store::{ChainEnd, Window};
 use context_core::{Chain, ChatRef, Result};
@@ -8,7 +8,7 @@ use super::kept::{Key, reaches};
 use super::loads::Load;
 
 impl Shared {
-    /// The window of a chain as the store has it now.
+    /// Returns the current window of a chain.
     pub(super) async fn read(
         &self,
         chat: &ChatRef,
@@ -30,7 +30,7 @@ impl Shared {
         }
     }
 
-    /// Reads what is asked for, and keeps it.
+    /// Reads the window from the store and caches it.
     async fn load(
         &self,
         key: &Key,
@@ -47,8 +47,8 @@ impl Shared {
         read
     }
 
-    /// What is kept, with what has followed since; all of the chain, if what is kept no longer
-    /// holds.
+    /// Returns the cached chain with the messages that followed, or the whole chain if the cached
+    /// one is not current.
     async fn renew(
         &self,
         key: &Key,
@@ -73,7 +73,8 @@ impl Shared {
         }
         if news.edition() != kept.edition() || news.skipped() != kept.skipped() + kept.len() as u64
         {
-            // Not what was asked for: better read it as if nothing were kept.
+            // The answer does not fit the cached chain, so the chain is read as if nothing were
+            // cached.
             self.kept.forget(key);
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! What is kept: chains by where they end, bounded by bytes.
+//! The cached chains, by their ends, bounded by bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use moka::sync::Cache;
 
 use super::stats::CacheStats;
 
-/// Whose chain it is and where it ends.
+/// The chat of a chain and the end of the chain.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     chat: ChatRef,
@@ -44,8 +44,8 @@ impl Key {
     }
 }
 
-/// Chains, none of them empty. Each was the state of its chat in one edition; whether it still is,
-/// only the store knows.
+/// Cached chains, none of them empty. Each was the state of its chat in one generation. Only the
+/// store knows whether it still is.
 pub(super) struct Kept {
     chains: Cache<Key, Chain>,
     capacity: u64,
@@ -59,17 +59,18 @@ impl Kept {
         Self { chains, capacity: bytes, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
-    /// What is kept of a chain, if it is enough for this window.
+    /// Returns the cached part of a chain, if it covers this window.
     pub(super) fn get(&self, key: &Key, window: &Window) -> Option<Chain> {
         self.chains.get(key).filter(|chain| reaches(chain, window))
     }
 
-    /// What is kept of a chain that ends with this message.
+    /// Returns the cached part of a chain that ends with this message.
     pub(super) fn ending_with(&self, key: &Key, head: &MessageId) -> Option<Chain> {
         self.chains.get(key).filter(|chain| chain.head() == Some(head))
     }
 
-    /// Keeps a chain, unless more of the same edition is kept, or there could never be room for it.
+    /// Caches a chain, unless a longer part of the same generation is cached, or the chain exceeds
+    /// the capacity.
     pub(super) fn put(&self, key: &Key, chain: &Chain) {
         if u64::from(weight(key, chain)) > self.capacity {
             return self.forget(key);
@@ -85,21 +86,21 @@ impl Kept {
         self.chains.invalidate(key);
     }
 
-    /// Forgets all chains of a chat.
+    /// Drops all chains of a chat.
     pub(super) fn forget_chat(&self, chat: &ChatRef) {
         self.forget_where(|key| key.chat == *chat);
     }
 
-    /// Forgets all chains of a user.
+    /// Drops all chains of a user.
     pub(super) fn forget_user(&self, user: &UserId) {
         self.forget_where(|key| key.chat.user == *user);
     }
 
-    /// Removals are rare, so all keys are looked at rather than an index kept of them.
+    /// Removals are rare, so all keys are scanned instead of maintaining an index.
     fn forget_where(&self, gone: impl Fn(&Key) -> bool) {
         let keys: Vec<_> = self.chains.iter().map(|(key, _)| key).filter(|key| gone(key)).collect();
         keys.iter().for_each(|key| self.chains.invalidate(&**key));
-        // An entry that was invalidated still holds its chain until the cache tidies up.
+        // An invalidated entry holds its chain until the cache runs its pending tasks.
         self.chains.run_pending_tasks();
     }
 
@@ -127,12 +128,13 @@ impl Kept {
     }
 }
 
-/// How many bytes an entry takes, about.
+/// Returns the approximate size of an entry in bytes.
 fn weight(key: &Key, chain: &Chain) -> u32 {
     u32::try_from(chain.memory() + key.bytes() + size_of::<Key>()).unwrap_or(u32::MAX)
 }
 
-/// Whether the window of the whole chain is within this part of it, also when more follows.
+/// Whether the window of the whole chain lies within this part of the chain, even if more messages
+/// follow.
 pub(super) fn reaches(part: &Chain, window: &Window) -> bool {
     if part.is_whole() {
         return true;
@@ -140,7 +142,7 @@ pub(super) fn reaches(part: &Chain, window: &Window) -> bool {
     match window {
         Window::Last(n) => *n <= part.len(),
         Window::Boundary => part.iter().rev().any(|node| node.kind == NodeKind::Boundary),
-        // The node in front of those that fit must be known not to fit.
+        // The node before the window must be known not to fit into it.
         Window::Tokens(_) => window.of(part).len() < part.len(),
         Window::After { message, edition } => {
             *edition == part.edition() && part.position(message).is_some()
@@ -169,8 +171,8 @@ mod tests {
         Chain::from_nodes(0, nodes).with_edition(7)
     }
 
-    /// Wherever the kept part begins: what it is said to be enough for, it answers as the whole
-    /// chain would.
+    /// Wherever the cached part begins, every window that it covers is the same as that of the
+    /// whole chain.
     #[test]
     fn a_part_answers_as_the_whole_or_not_at_all() {
         let after = |message: &str, edition| Window::After { message: message.into(), edition };

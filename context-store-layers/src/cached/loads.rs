@@ -1,4 +1,4 @@
-//! Of those who miss the same chain at once, one loads it.
+//! Deduplication of loads: if several callers miss the same chain, one of them loads it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,24 +8,26 @@ use tokio::sync::OnceCell;
 
 use super::kept::Key;
 
-/// What a load came to; nothing if it failed, since an error is for the one who loaded.
+/// The result of a load. `None` if it failed, because the error is returned to the loading caller
+/// only.
 type Loaded = OnceCell<Option<Chain>>;
 
-/// The loads that are under way.
+/// The loads in progress.
 #[derive(Default)]
 pub(super) struct Loads(Mutex<HashMap<Key, Weak<Loaded>>>);
 
-/// How one came to a chain.
+/// The way in which a caller got a chain.
 pub(super) enum Load {
-    /// It was loaded for this caller.
+    /// The chain was loaded for this caller.
     Own(Result<Chain>),
-    /// Somebody else loaded it, or tried to, perhaps before this caller had asked: it may be out of
-    /// date.
+    /// Another caller loaded the chain or failed to. The load may have begun before this caller's
+    /// request, so the chain may be out of date.
     Shared(Option<Chain>),
 }
 
 impl Loads {
-    /// Loads, or waits for whoever does. If they give up, another one of those who wait goes on.
+    /// Loads the chain, or waits for the caller that loads it. If that caller is dropped, one of
+    /// the waiting callers loads the chain.
     pub(super) async fn join(&self, key: &Key, load: impl Future<Output = Result<Chain>>) -> Load {
         let place = self.enter(key);
         let mut own = None;
@@ -51,12 +53,12 @@ impl Loads {
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashMap<Key, Weak<Loaded>>> {
-        // Nothing can panic while the lock is held.
+        // No code can panic while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A caller's part in a load. The last one to leave clears it away.
+/// A caller's share in a load. The last one to be dropped removes the load.
 struct Place<'a> {
     loads: &'a Loads,
     key: Key,
@@ -66,7 +68,7 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut under_way = self.loads.under_way();
-        // Others come in under the same lock, so nobody does between this look and the removal.
+        // Callers join under the same lock, so none can join between this check and the removal.
         if Arc::strong_count(&self.loaded) == 1 {
             under_way.remove(&self.key);
         }

@@ -1,15 +1,15 @@
-//! Numbers of a cache.
+//! Statistics of a cache.
 
-/// What a cache did and holds.
+/// The counters and the size of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// Reads that were answered with what was kept and what had followed it.
+    /// Reads that were answered from the cache and the messages that followed.
     pub hits: u64,
-    /// Reads for which the chain, or the part that was asked for, was loaded.
+    /// Reads that loaded the chain or the requested part of it.
     pub misses: u64,
-    /// How many chains are kept.
+    /// The number of cached chains.
     pub chains: u64,
-    /// How many bytes they take, about.
+    /// Their approximate size in bytes.
     pub bytes: u64,
 }

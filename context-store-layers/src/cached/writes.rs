@@ -1,5 +1,5 @@
-//! The calls of the seam. Those that write are the store's own, and what they make of kept chains
-//! is noted: what was added is kept, what was taken out of the history is not held any longer.
+//! The calls of the store. Writes are passed to the inner store, and their effect on cached chains
+//! is applied: appended messages are added, and removed content is dropped.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Shared {
         &*self.inner
     }
 
-    /// A call that is the store's own.
+    /// Passes a call to the inner store.
     async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         W: Future<Output = Result<T>>,
@@ -24,11 +24,11 @@ impl Shared {
         work().await
     }
 
-    /// Notes what was added behind a kept chain.
+    /// Adds appended messages to a cached chain.
     ///
-    /// Whatever was written in between by others, this stays what it says it is: if the edition is
-    /// another one by now, the next read finds out, and if it is not, these messages are behind
-    /// that one in it.
+    /// The entry stays correct if others have written in between. If the generation has changed,
+    /// the next read finds out. If it has not, these messages follow the cached head in that
+    /// generation.
     fn note(&self, added: &Added) {
         let Some(kept) =
             self.kept.ending_with(&Key::branch(&added.chat, &added.branch), &added.behind)
@@ -41,7 +41,7 @@ impl Shared {
     }
 }
 
-/// Messages of a commit that does nothing but add them to a branch.
+/// The messages of a commit that only appends to a branch.
 struct Added {
     chat: ChatRef,
     branch: BranchName,
@@ -52,7 +52,8 @@ struct Added {
 impl Added {
     fn of(commit: &Commit) -> Option<Self> {
         let Target::Extend { branch, expected: Some(behind) } = &commit.target else { return None };
-        // A store may count revisions itself: messages that come with one are read back.
+        // A store may count revisions itself, so messages that come with a revision are read from
+        // the store.
         let plain = commit.amendments.is_empty()
             && commit.redactions.is_empty()
             && !commit.nodes.is_empty()

@@ -1,15 +1,15 @@
-//! Amounts that are added to metadata, where a counter beside the sealed value would not come to
-//! the same.
+//! Amounts that are added to metadata, in cases where a counter beside the encrypted value would
+//! give another result.
 //!
-//! A counter sums up what was added, and is laid over the value when a chat is opened. That is the
-//! same as adding one after the other, except where an amount takes the place of what is there
-//! because it is of another shape: a number added to an object, a text added to a number. Such an
-//! amount becomes what it comes to, a value that is set. So before amounts are added, the chat is
-//! read.
+//! A counter sums up what was added, and is merged with the value when a chat is decrypted. The
+//! result is the same as adding one amount after the other, unless an amount replaces a value
+//! because it has another shape: a number added to an object, or a text added to a number. Such an
+//! amount is converted to the resulting value, which is then set. Therefore the chat is read before
+//! amounts are added.
 //!
-//! What this does not do: settle a race between two who change the shape of one value at once,
-//! where the later one wins; or tell a commit with a key and such an amount from another one when
-//! it is repeated, which is refused then and adds nothing twice.
+//! This does not resolve a race between two writers who change the shape of one value at once: the
+//! later one wins. It also cannot recognize a repeated commit with a key and such an amount. That
+//! commit is rejected, and nothing is added twice.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use super::chats::MOST_LEVELS;
 use super::layer::Layer;
 
 impl Layer {
-    /// A patch that comes to the same when its amounts go to counters.
+    /// Returns an equivalent patch whose amounts can go to counters.
     pub(super) async fn settled<'a>(
         &self,
         operation: &'static str,
@@ -32,7 +32,7 @@ impl Layer {
         if patch.add.is_empty() {
             return Ok(Cow::Borrowed(patch));
         }
-        // One that does not exist the backend refuses.
+        // The backend rejects the patch of a chat that does not exist.
         let Some(stored) = self.inner.history().chat(chat).await? else {
             return Ok(Cow::Borrowed(patch));
         };
@@ -56,22 +56,22 @@ impl Layer {
     }
 }
 
-/// Whether an amount meets only values of its own shape, so that it does not matter whether it is
-/// added to what is there or to a counter over it. Sums are not compared: added up in another order
-/// they are rounded otherwise.
+/// Whether an amount meets only values of its own shape, so that adding it to the value or to a
+/// counter gives the same result. Sums are not compared, because another order of additions rounds
+/// differently.
 fn adds_up(present: &Json, amount: &Json, level: usize) -> bool {
     match (shape(present, level), shape(amount, level)) {
         (Shape::Fields(present), Shape::Fields(amount)) => amount.iter().all(|(name, amount)| {
             present.get(name).is_none_or(|present| adds_up(present, amount, level + 1))
         }),
         (Shape::Number, Shape::Number) => true,
-        // The later one takes the place of the earlier one, in a counter as well.
+        // The later text replaces the earlier one, in a counter as well.
         (Shape::Other, Shape::Other) => level < MOST_LEVELS,
         _ => false,
     }
 }
 
-/// What becomes of a value that is added.
+/// The shape of a value, which decides how an amount is added to it.
 enum Shape {
     Number,
     Fields(JsonMap),

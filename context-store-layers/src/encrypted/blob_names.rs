@@ -1,9 +1,9 @@
-//! Which stored blob is which: callers name a blob by the hash of its bytes, the backend by that of
-//! the sealed ones.
+//! The mapping of blob ids: callers name a blob by the hash of its bytes, the backend by the hash
+//! of the encrypted bytes.
 //!
-//! What belongs together stands sealed in the stored blob's media type, written with it in one
-//! transaction. What was found is remembered: a name is a function of key and bytes, so what is
-//! remembered can be gone, and never wrong.
+//! The caller's id is stored encrypted in the media type of the stored blob, written in the same
+//! transaction. Results are cached. An id is a function of key and bytes, so a cached one may be
+//! missing in the backend, but it is never wrong.
 
 use bytes::Bytes;
 use context_core::ChatRef;
@@ -16,22 +16,22 @@ use super::place::Place;
 use super::record::{SealError, Sealer, key_of, record_text, seal, text_record};
 use super::segments::Sealing;
 
-/// How many names are remembered.
+/// The number of cached names.
 const REMEMBERED: u64 = 10_000;
 
-/// Which stored blob has the bytes of this name.
+/// The cached stored ids, by chat and caller's id.
 pub(super) struct BlobNames(Cache<(ChatRef, BlobId), BlobId>);
 
-/// A stored blob, opened.
+/// A stored blob, decrypted.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) id: BlobId,
     pub(super) media_type: Option<String>,
-    /// Nothing if it is stored without encryption.
+    /// `None` if it is stored without encryption.
     pub(super) sealing: Option<Sealing>,
-    /// As the backend knows it.
+    /// The blob as the backend knows it.
     pub(super) stored: Blob,
-    /// Whether it was sealed with another key than the current one.
+    /// Whether it was encrypted with another key than the current one.
     pub(super) old: bool,
 }
 
@@ -55,7 +55,7 @@ impl BlobNames {
     }
 }
 
-/// What stands in a stored blob's media type.
+/// Returns the media type of the stored blob, which holds the encrypted name.
 pub(super) fn seal_name(
     key: &EncryptionKey,
     chat: &ChatRef,
@@ -75,7 +75,7 @@ pub(super) fn seal_name(
 }
 
 impl Sealer {
-    /// Reads what stands in a stored blob's media type.
+    /// Decrypts the media type of a stored blob.
     pub(super) fn open_name(&self, chat: &ChatRef, stored: Blob) -> Result<Found, SealError> {
         let Some(record) = stored.media_type.as_deref().and_then(text_record) else {
             if !self.allow_plain {
@@ -106,14 +106,14 @@ impl Sealer {
 }
 
 impl Found {
-    /// The key that the bytes are sealed with.
+    /// Returns the key that the bytes are encrypted with.
     pub(super) fn key<'a>(&self, sealer: &'a Sealer) -> Result<&'a EncryptionKey, SealError> {
         let record =
             self.stored.media_type.as_deref().and_then(text_record).ok_or(SealError::Plain)??;
         sealer.ring.get(&key_of(&record)?).ok_or(SealError::Broken)
     }
 
-    /// The blob as callers know it.
+    /// Returns the blob as callers know it.
     pub(super) fn blob(&self) -> Blob {
         let mut blob = self.stored.clone();
         blob.id = self.id;
@@ -124,13 +124,13 @@ impl Found {
         blob
     }
 
-    /// How good it is, beside others with the same bytes: one that has a type, and one of the
-    /// current key, which were put last.
+    /// Returns the preference among blobs with the same bytes: those with a type first, then those
+    /// of the current key, then the latest variant.
     fn rank(&self) -> (bool, bool, Option<u8>) {
         (self.media_type.is_some(), !self.old, self.sealing.as_ref().map(|sealing| sealing.variant))
     }
 
-    /// The opened bytes of what was read.
+    /// Decrypts the bytes that were read.
     pub(super) fn open(
         &self,
         sealer: &Sealer,
@@ -143,8 +143,8 @@ impl Found {
     }
 }
 
-/// Those of a chat, by name; the best first where several have the same bytes, as while one is
-/// sealed anew.
+/// Sorts the blobs of a chat by name. Where several have the same bytes, as during a rotation, the
+/// preferred one comes first.
 pub(super) fn sort(found: &mut [Found]) {
     found.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
 }

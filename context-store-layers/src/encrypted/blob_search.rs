@@ -1,5 +1,5 @@
-//! Finding a blob by the name that callers know: by looking through the names of those of the chat,
-//! unless it is remembered.
+//! Finding a blob by the caller's id: by reading the names of the chat's blobs, unless the id is
+//! cached.
 
 use context_core::base::{BlobId, limits};
 use context_core::store::{BlobStore, Cursor, PageWalk};
@@ -10,12 +10,12 @@ use super::layer::Layer;
 use super::record::SealError;
 
 impl Layer {
-    /// Whether the bytes of this name are remembered as another stored blob than this one.
+    /// Whether the id is cached with another stored blob than this one.
     pub(super) fn names_another(&self, chat: &ChatRef, id: &BlobId, stored: &BlobId) -> bool {
         self.names.get(chat, id).is_some_and(|known| known != *stored)
     }
 
-    /// All blobs of a chat, [sorted](sort), and those that cannot be opened.
+    /// Returns all blobs of a chat, [sorted](sort), and those that cannot be decrypted.
     pub(super) async fn all_blobs(
         &self,
         chat: &ChatRef,
@@ -42,8 +42,8 @@ impl Layer {
         }
     }
 
-    /// The stored blobs that have the bytes of this name, the best first. Fails if there is none,
-    /// but some that cannot be opened.
+    /// Returns the stored blobs with the bytes of this id, the preferred one first. Returns an
+    /// error if there is none, but some blobs cannot be decrypted.
     pub(super) async fn variants(
         &self,
         operation: &'static str,
@@ -60,7 +60,7 @@ impl Layer {
         }
     }
 
-    /// The stored blob with the bytes of this name, from memory if it is there.
+    /// Returns the stored blob with the bytes of this id, from the cache if possible.
     pub(super) async fn find_blob(
         &self,
         operation: &'static str,

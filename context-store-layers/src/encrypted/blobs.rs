@@ -1,4 +1,4 @@
-//! Blobs: callers see names, sizes and types of the bytes they put.
+//! Blobs: callers see the ids, sizes and types of the bytes they put.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use super::layer::Layer;
 use super::place::Place;
 use super::segments::{Sealing, plain_bytes, seal_blob};
 
-/// What is larger is sealed beside the tasks of the runtime.
+/// Larger blobs are encrypted in a blocking thread.
 const LARGE: usize = 1 << 20;
-/// How often a blob is looked for that is sealed anew just now.
+/// The number of times a blob is looked up while a rotation replaces it.
 const TRIES: usize = 3;
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl BlobStore for Layer {
         blob.check(chat)?;
         let NewBlob { bytes, media_type, at, .. } = blob;
         let (id, sealing, sealed) = self.seal_bytes(chat, None, 0, bytes.clone()).await?;
-        // The same bytes may be there under an older key, or as the variant that got its type
+        // The same bytes may be stored with an older key, or as the variant that got its type
         // later.
         if !self.sealer.ring.older().is_empty()
             || self.names_another(chat, &id, &BlobId::of(&sealed))
@@ -106,7 +106,7 @@ impl BlobStore for Layer {
         let mut pruned = BlobsPruned::default();
         for found in self.variants("remove_blob", chat, id).await? {
             let one = self.blobs()?.remove_blob(chat, &found.stored.id).await?;
-            // However often it is stored while it is sealed anew, it is one.
+            // A blob that is stored several times during a rotation counts once.
             pruned.references = pruned.references.max(one.references);
             if one.blobs > 0 {
                 (pruned.blobs, pruned.bytes) = (1, found.blob().bytes);
@@ -125,7 +125,8 @@ impl BlobStore for Layer {
 }
 
 impl Layer {
-    /// The name of bytes, if it is not known already, and how they are sealed with the current key.
+    /// Returns the id of the bytes, unless it is given, and the bytes encrypted with the current
+    /// key.
     pub(super) async fn seal_bytes(
         &self,
         chat: &ChatRef,
@@ -167,8 +168,9 @@ impl Layer {
         Ok(found)
     }
 
-    /// Stores bytes once more, under another variant that says their type, and lets go of what did
-    /// not: the backend keeps the first type that it is told.
+    /// Stores bytes once more as another variant with their media type, and removes the variant
+    /// without a type. The backend keeps the first type of a blob, so the type of the stored blob
+    /// cannot be changed.
     async fn note_type(
         &self,
         chat: &ChatRef,
@@ -186,7 +188,7 @@ impl Layer {
         Ok(found.unwrap_or(typed).blob())
     }
 
-    /// Notes that a blob was used. False if it is gone.
+    /// Records a use of a blob. Returns false if the blob no longer exists.
     pub(super) async fn touch(&self, chat: &ChatRef, found: &Found, at: Timestamp) -> Result<bool> {
         Ok(self.blobs()?.read_blob(chat, &found.stored.id, 0..0, Some(at)).await?.is_some())
     }

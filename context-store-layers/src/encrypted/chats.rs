@@ -1,9 +1,10 @@
-//! What is sealed of chats: titles, and the values of metadata.
+//! Encryption of chats: titles, and the values of metadata.
 //!
 //! Numbers that are *added* to metadata are the exception. A backend adds them within its
-//! transaction, so that two writers never lose one another's count, and cannot add what it cannot
-//! read: `add` of a key goes to a counter of its own beside the sealed value, its numbers and the
-//! names of its fields readable, all else in it sealed. Opening puts both together.
+//! transaction, so that concurrent writers never lose a count, and it can only add numbers that it
+//! can read. An `add` to a key therefore goes to a separate counter beside the encrypted value. The
+//! numbers of the counter and the names of its fields are readable, and everything else in it is
+//! encrypted. Decryption merges both.
 
 use context_core::base::{JsonMap, sealed};
 use context_core::store::{Chat, ChatPatch, ChatSummary, NewChat};
@@ -13,11 +14,12 @@ use super::keys::EncryptionKey;
 use super::place::Place;
 use super::record::{SealError, Sealer, seal_text, text_record};
 
-/// Prefixes the key of a counter.
+/// The prefix of a counter's key.
 const COUNTER: &str = "sealed+";
-/// Prefixes a key that begins like one of ours.
+/// The prefix of a key that begins like a reserved one.
 const ESCAPED: &str = "sealed=";
-/// Down to this depth fields of counters are added one by one; what is deeper is a value.
+/// The depth down to which fields of counters are added one by one. Anything deeper is a single
+/// value.
 pub(super) const MOST_LEVELS: usize = 16;
 
 pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
@@ -26,7 +28,7 @@ pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
     new
 }
 
-/// A patch for the backend. Its amounts go to counters.
+/// Returns an encrypted patch for the backend. Its amounts go to counters.
 pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch) -> ChatPatch {
     let title = patch.title.as_ref();
     let title =
@@ -50,7 +52,7 @@ fn seal_values(key: &EncryptionKey, chat: &ChatRef, metadata: &Metadata) -> Meta
     metadata.iter().map(seal).collect()
 }
 
-/// An amount with its numbers as they are.
+/// Returns an amount with readable numbers and everything else encrypted.
 fn seal_amount(
     key: &EncryptionKey,
     chat: &ChatRef,
@@ -75,7 +77,7 @@ fn seal_amount(
     Json::from(seal_text(key, &Place::added(chat, name, path), amount.as_str()).as_str())
 }
 
-/// What the backend calls a key of metadata.
+/// Returns the stored form of a metadata key.
 fn stored_key(name: &str) -> String {
     let ours = [COUNTER, ESCAPED].iter().any(|prefix| name.starts_with(prefix));
     if ours { format!("{ESCAPED}{name}") } else { name.to_owned() }
@@ -148,7 +150,8 @@ impl Sealer {
         self.open_json(&Place::added(chat, name, path), amount)
     }
 
-    /// The records in a chat's title and metadata, or that there is none where one should be.
+    /// Returns the records in a chat's title and metadata, and an error for each that is not
+    /// encrypted.
     pub(super) fn records_of(chat: &Chat) -> Vec<Result<Vec<u8>, SealError>> {
         let of = |text: &str| text_record(text).unwrap_or(Err(SealError::Plain));
         let mut records: Vec<_> = chat.title.iter().map(|title| of(title)).collect();
@@ -166,7 +169,7 @@ impl Sealer {
         records
     }
 
-    /// What seals title and metadata anew; nothing if there is nothing to do.
+    /// Returns a patch that encrypts title and metadata again, or `None` if there is nothing to do.
     pub(super) fn reseal_chat(&self, stored: &Chat) -> Result<Option<ChatPatch>> {
         let is_old = |record: &Result<Vec<u8>, SealError>| {
             record.as_ref().map_or(true, |record| self.is_old(record))
@@ -177,8 +180,8 @@ impl Sealer {
         self.reseal_values(stored).map(Some)
     }
 
-    /// Counters keep their numbers: to set them would lose what is added meanwhile, so
-    /// only what is beside the numbers is added once more.
+    /// Counters keep their numbers, because setting them would lose concurrent additions. Only
+    /// their other values are added again.
     fn reseal_values(&self, stored: &Chat) -> Result<ChatPatch> {
         let key = self.ring.current();
         let (mut values, mut add) = (stored.clone(), Metadata::default());
@@ -199,7 +202,7 @@ impl Sealer {
     }
 }
 
-/// A counter without its numbers; nothing if it has nothing else.
+/// Returns a counter without its numbers, or `None` if it has only numbers.
 fn texts_of(amount: &Json, level: usize) -> Option<Json> {
     if amount.parse::<serde_json::Number>().is_ok() {
         return None;
@@ -212,7 +215,7 @@ fn texts_of(amount: &Json, level: usize) -> Option<Json> {
     Json::from_serialize(&texts).ok().filter(|_| !texts.is_empty())
 }
 
-/// The texts of a counter.
+/// Returns the texts of a counter.
 fn strings(amount: &Json, level: usize) -> Vec<String> {
     match amount.parse::<JsonMap>() {
         Ok(fields) if level < MOST_LEVELS => {
@@ -222,7 +225,7 @@ fn strings(amount: &Json, level: usize) -> Vec<String> {
     }
 }
 
-/// A cursor of another listing, or none at all.
+/// Returns the error for a cursor that does not belong to this listing.
 pub(super) fn bad_cursor(operation: &'static str) -> Error {
     Error::invalid(operation, "the cursor is not one of this listing")
 }

@@ -1,10 +1,10 @@
-//! Commits, and how they stay safe to repeat.
+//! Commits, and their idempotence under encryption.
 //!
-//! A backend tells a repeated commit by its bytes. Sealing is deterministic, so as long as the key
-//! is the same, a commit repeated is the same commit. After a rotation it is not: then messages
-//! that are stored with the same text are sent as they are stored, and a commit with a key is
-//! sealed with each older key until one is the commit that was remembered. Whatever is sent, the
-//! backend decides under its own guard.
+//! A backend recognizes a repeated commit by its bytes. Encryption is deterministic, so with the
+//! same key a repeated commit is identical. After a rotation it is not. In that case, messages that
+//! are stored with the same text are sent in their stored form, and a commit with a key is
+//! encrypted with each older key until the backend recognizes it. The backend always decides under
+//! its own concurrency control.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,8 +49,8 @@ impl Layer {
         }
     }
 
-    /// The commit with the stored bytes of those new messages that are stored with the same text;
-    /// nothing if there are none that would differ.
+    /// Returns the commit with the stored bytes of those new messages that are stored with the same
+    /// text, or `None` if no message differs.
     async fn as_stored(&self, commit: &Commit, sealed: &Commit) -> Result<Option<Commit>> {
         let ids: Vec<MessageId> = commit.nodes.iter().map(|node| node.id.clone()).collect();
         let found = self.inner.history().messages(&commit.chat, &ids).await?;
@@ -62,7 +62,7 @@ impl Layer {
             else {
                 continue;
             };
-            // One that cannot be opened is not the same text.
+            // A message that cannot be decrypted does not have the same text.
             let opened = self.sealer.open_node("commit", &commit.chat, &stored);
             if opened.is_ok_and(|opened| opened.same_content(plain)) {
                 *sent = stored;
@@ -72,8 +72,8 @@ impl Layer {
         Ok(differs.then_some(same))
     }
 
-    /// What the backend calls each of these fragments. One without an id that is stored has its
-    /// name already, which may be of an older key.
+    /// Returns the stored id of each of these fragments. A stored fragment without an id keeps its
+    /// stored id, which may come from an older key.
     async fn fragment_names(
         &self,
         chat: &ChatRef,

@@ -1,7 +1,7 @@
-//! What is sealed of messages and fragments: the stored form, with its kind and version.
+//! The encrypted form of messages and fragments, which includes kind and version.
 //!
-//! The text of a record is a byte of flags, the version, the length of the kind, the kind, and the
-//! bytes.
+//! The plain text of a record is a byte of flags, the version, the length of the kind, the kind,
+//! and the bytes.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use super::keys::EncryptionKey;
 use super::place::Place;
 use super::record::{SealError, Sealer, seal, seal_text};
 
-/// The version of the sealed form.
+/// The version of the encrypted form.
 const VERSION: u16 = 1;
 
-/// The message was not counted: what the backend has is its weight, so that windows by tokens are
-/// cut alike.
+/// A flag for a message without a token count. The backend stores the message's weight in its
+/// place, so that windows by tokens are cut in the same way.
 const UNCOUNTED: u8 = 1;
 
-/// Prefixes an id of a fragment that has none.
+/// The prefix of the stored id of a fragment without an id.
 const NAMELESS: &str = "sealed:";
-/// Prefixes an id that begins like one of ours.
+/// The prefix of an id that begins like a reserved one.
 const ESCAPED: &str = "sealed=";
 
 pub(super) fn seal_node(key: &EncryptionKey, chat: &ChatRef, node: &Node) -> Arc<Node> {
@@ -85,7 +85,7 @@ impl Sealer {
         Ok(revision)
     }
 
-    /// The form within, and its flags; no flags if it was not sealed.
+    /// Decrypts a form. Returns its flags, or `None` if it was not encrypted, and the form.
     fn open_form(&self, place: &Place, form: &Encoded) -> Result<(Option<u8>, Encoded), SealError> {
         if form.kind() != sealed::KIND {
             return if self.allow_plain { Ok((None, form.clone())) } else { Err(SealError::Plain) };
@@ -112,7 +112,7 @@ impl Sealer {
         Ok((Some(flags), Encoded::new(kind, version, bytes)))
     }
 
-    /// The fragment as callers know it.
+    /// Returns the fragment as callers know it.
     pub(super) fn open_fragment(
         &self,
         chat: &ChatRef,
@@ -138,7 +138,7 @@ impl Sealer {
     }
 }
 
-/// A fragment under an id that the backend knows.
+/// Encrypts a fragment under its stored id.
 pub(super) fn seal_fragment(
     key: &EncryptionKey,
     chat: &ChatRef,
@@ -154,14 +154,13 @@ pub(super) fn seal_fragment(
     StoredFragment { id: Some(id), metadata, body }
 }
 
-/// What the backend calls the fragment of this id.
+/// Returns the stored id of a fragment.
 pub(super) fn stored_id(id: &FragmentId) -> FragmentId {
     let ours = [NAMELESS, ESCAPED].iter().any(|prefix| id.as_str().starts_with(prefix));
     if ours { format!("{ESCAPED}{id}").into() } else { id.clone() }
 }
 
-/// What the backend calls a fragment without an id: a hash of its content that only who has the key
-/// can make.
+/// Returns the stored id of a fragment without an id: a keyed hash of its content.
 pub(super) fn nameless_id(
     key: &EncryptionKey,
     chat: &ChatRef,

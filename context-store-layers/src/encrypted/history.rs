@@ -1,4 +1,4 @@
-//! Chats and messages, sealed on the way in and opened on the way out.
+//! Chats and messages, encrypted on writing and decrypted on reading.
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, limits};
@@ -42,7 +42,8 @@ impl HistoryStore for Layer {
     }
 
     async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
-        // Refuses what is too large in itself, in the words of the backend.
+        // Rejects a patch that exceeds the limits before encryption, with the same error as the
+        // backend.
         let mut blank = Chat::new(NewChat::new(chat.clone(), at));
         patch.apply(&mut blank)?;
         let _writing = self.writing(chat).await;
@@ -147,10 +148,10 @@ impl HistoryStore for Layer {
 }
 
 impl Layer {
-    /// A page of chats that fit the filters, which only this side of the backend can tell.
+    /// Returns a page of chats that match the filters, which only this layer can evaluate.
     ///
-    /// A cursor is one of the backend's, behind the last chat that was taken: where a backend's
-    /// page has more that fit than are wanted, it is read again, shorter.
+    /// The cursor is one of the backend after the last chat on the page. If a backend's page has
+    /// more matching chats than requested, it is read again with a smaller limit.
     async fn list_matching(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
         let history = self.inner.history();
         let mut asked =

@@ -1,4 +1,4 @@
-//! Keys: the one that seals, and older ones that still open.
+//! Keys: the current one, which encrypts, and older ones, which only decrypt.
 
 use std::fmt;
 use std::path::Path;
@@ -8,25 +8,25 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use zeroize::Zeroizing;
 
-/// How long a key is, in bytes.
+/// The length of a key in bytes.
 const KEY_BYTES: usize = 32;
 
-/// What a key is called in the records that it sealed: 1 to 16 visible ASCII characters. It is no
-/// secret.
+/// The name of a key in the records that it has encrypted: 1 to 16 visible ASCII characters. It is
+/// not secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; Self::BYTES]);
 
-/// Why something is no key.
+/// An error of a key or a key ring.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The name of a key is empty, too long, or has characters that are not visible ASCII.
     #[error("a key is named by 1 to 16 visible ASCII characters")]
     Id,
-    /// It is not 32 bytes, or no text of 32 bytes.
+    /// The key does not have 32 bytes, or is not a text of 32 bytes.
     #[error("a key is 32 bytes, as 64 hexadecimal digits or as Base64")]
     Bytes,
-    /// Two keys of a ring have one name.
+    /// Two keys of a ring have the same name.
     #[error("two keys are named {0}")]
     Twice(KeyId),
     /// The file with the key cannot be read.
@@ -36,8 +36,8 @@ pub enum KeyError {
 
 context_core::readable_debug!(KeyError);
 
-/// A secret key of 32 bytes. What it is made of is wiped from memory when it is dropped, and never
-/// shown.
+/// A secret key of 32 bytes. The derived keys are wiped from memory when the value is dropped, and
+/// are never shown.
 #[derive(Clone)]
 pub struct EncryptionKey {
     id: KeyId,
@@ -46,8 +46,8 @@ pub struct EncryptionKey {
     nonces: Zeroizing<[u8; KEY_BYTES]>,
 }
 
-/// The keys of a store: the current one, which seals, and older ones, which only open. `Debug`
-/// shows their names.
+/// The keys of a store: the current one, which encrypts, and older ones, which only decrypt.
+/// `Debug` shows only their names.
 ///
 /// ```
 /// use context_store_layers::{EncryptionKey, KeyError, KeyRing};
@@ -68,7 +68,7 @@ pub struct KeyRing {
 impl KeyId {
     pub(super) const BYTES: usize = 16;
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(Self::BYTES);
         std::str::from_utf8(&self.0[..length]).unwrap_or_default()
@@ -78,7 +78,7 @@ impl KeyId {
         &self.0
     }
 
-    /// The name in a record; nothing if it cannot be one.
+    /// Reads the name in a record. Returns `None` if it is not a valid name.
     pub(super) fn from_record(bytes: [u8; Self::BYTES]) -> Option<Self> {
         let id = Self(bytes);
         id.as_str().parse().ok().filter(|read| *read == id)
@@ -113,7 +113,7 @@ impl fmt::Debug for KeyId {
 }
 
 impl EncryptionKey {
-    /// A key of these bytes, which should be random.
+    /// Returns a key of these bytes, which should be random.
     pub fn from_bytes(id: &str, bytes: &[u8; KEY_BYTES]) -> Result<Self, KeyError> {
         let derive = |purpose| Zeroizing::new(blake3::derive_key(purpose, bytes));
         Ok(Self {
@@ -124,7 +124,8 @@ impl EncryptionKey {
         })
     }
 
-    /// A key written as 64 hexadecimal digits or as Base64, with white space around it or without.
+    /// Parses a key written as 64 hexadecimal digits or as Base64. Surrounding white space is
+    /// ignored.
     pub fn from_text(id: &str, text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         let mut key = Zeroizing::new([0; KEY_BYTES]);
@@ -144,7 +145,8 @@ impl EncryptionKey {
         Self::from_bytes(id, &key)
     }
 
-    /// A key from a file: 32 bytes, or what [`from_text`](Self::from_text) reads. Blocks.
+    /// Reads a key from a file with 32 bytes or with a text for [`from_text`](Self::from_text).
+    /// Blocks the thread.
     pub fn from_file(id: &str, path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let bytes = Zeroizing::new(std::fs::read(path)?);
         if let Ok(key) = <&[u8; KEY_BYTES]>::try_from(bytes.as_slice()) {
@@ -153,7 +155,7 @@ impl EncryptionKey {
         Self::from_text(id, std::str::from_utf8(&bytes).map_err(|_| KeyError::Bytes)?)
     }
 
-    /// What it is called.
+    /// Returns the name of the key.
     pub fn id(&self) -> &KeyId {
         &self.id
     }
@@ -166,7 +168,7 @@ impl EncryptionKey {
         &self.blobs
     }
 
-    /// A hash that only who has the key can make.
+    /// Returns a hasher for a keyed hash, which only a holder of the key can compute.
     pub(super) fn hasher(&self) -> blake3::Hasher {
         blake3::Hasher::new_keyed(&self.nonces)
     }
@@ -179,12 +181,12 @@ impl fmt::Debug for EncryptionKey {
 }
 
 impl KeyRing {
-    /// A ring of one key.
+    /// Returns a ring of one key.
     pub fn new(current: EncryptionKey) -> Self {
         Self { current, older: Vec::new() }
     }
 
-    /// With a key that opens what it once sealed.
+    /// Adds a key that decrypts records it once encrypted.
     pub fn with_older(mut self, key: EncryptionKey) -> Result<Self, KeyError> {
         if self.get(key.id()).is_some() {
             return Err(KeyError::Twice(key.id));
@@ -193,17 +195,17 @@ impl KeyRing {
         Ok(self)
     }
 
-    /// The key that seals.
+    /// Returns the key that encrypts.
     pub fn current(&self) -> &EncryptionKey {
         &self.current
     }
 
-    /// The keys that only open.
+    /// Returns the keys that only decrypt.
     pub fn older(&self) -> &[EncryptionKey] {
         &self.older
     }
 
-    /// The key of this name.
+    /// Returns the key of this name.
     pub fn get(&self, id: &KeyId) -> Option<&EncryptionKey> {
         std::iter::once(&self.current).chain(&self.older).find(|key| key.id == *id)
     }

@@ -1,4 +1,4 @@
-//! The layer: what implements the seam beneath [`EncryptedStore`](super::EncryptedStore).
+//! The layer that implements the store traits for [`EncryptedStore`](super::EncryptedStore).
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::blob_names::BlobNames;
 use super::record::Sealer;
 
-/// How many locks the chats share.
+/// The number of locks that chats share.
 const GATES: usize = 64;
 
 pub(super) struct Layer {
     pub(super) inner: Arc<dyn Store>,
     pub(super) sealer: Sealer,
     pub(super) names: BlobNames,
-    /// Whoever replaces what is stored holds one shared, a rotation exclusively: it reads, seals
-    /// anew and writes, and what is amended in between would be lost.
+    /// Locks of chats. A call that replaces stored data holds one shared. A rotation holds it
+    /// exclusively, because it reads, encrypts and writes, and would overwrite a concurrent
+    /// amendment.
     gates: [RwLock<()>; GATES],
 }
 
@@ -59,7 +60,7 @@ impl Layer {
     }
 }
 
-/// The ability is only offered where the store beneath has it.
+/// The error for a missing ability. The layer offers an ability only if the inner store has it.
 fn missing(ability: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, ability, "the store beneath has no such ability")
 }

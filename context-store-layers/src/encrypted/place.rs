@@ -1,5 +1,5 @@
-//! Where a record belongs. It is authenticated with the record, so that a record that was moved
-//! cannot be opened.
+//! The place of a record. The place is authenticated with the record, so a record that was moved
+//! cannot be decrypted.
 
 use context_core::base::{BlobId, FragmentId, StreamId};
 use context_core::message::NodeKind;
@@ -7,7 +7,7 @@ use context_core::trajectory::RoundRef;
 use context_core::trajectory::{NodeId, QueueName};
 use context_core::{ChatRef, MessageId, UserId};
 
-/// What a record is of, and the row it is in.
+/// The kind of a record and the row it is in.
 #[derive(Clone)]
 pub(super) struct Place(Vec<u8>);
 
@@ -44,14 +44,14 @@ impl Place {
         Self::of_chat("metadata", chat, &[key.as_bytes()])
     }
 
-    /// A value that was added to metadata and is no number.
+    /// A value other than a number that was added to metadata.
     pub(super) fn added(chat: &ChatRef, key: &str, path: &[String]) -> Self {
         let mut parts = vec![key.as_bytes()];
         parts.extend(path.iter().map(String::as_bytes));
         Self::of_chat("added", chat, &parts)
     }
 
-    /// By the id that the backend knows.
+    /// A fragment, by its stored id.
     pub(super) fn fragment(chat: &ChatRef, id: &FragmentId) -> Self {
         Self::of_chat("fragment", chat, &[id.as_str().as_bytes()])
     }
@@ -60,7 +60,7 @@ impl Place {
         Self::of_chat("fragment metadata", chat, &[id.as_str().as_bytes(), key.as_bytes()])
     }
 
-    /// What gives a fragment without an id one that the backend knows.
+    /// The place from which the stored id of a fragment without an id is derived.
     pub(super) fn fragment_name(chat: &ChatRef) -> Self {
         Self::of_chat("fragment name", chat, &[])
     }
@@ -73,12 +73,12 @@ impl Place {
         Self::of_chat("stream error", chat, &[stream.as_str().as_bytes()])
     }
 
-    /// By the name that callers know. Of a user, since chats of one share it.
+    /// A blob, by the caller's id. It belongs to a user, because the chats of a user share it.
     pub(super) fn blob(user: &UserId, id: &BlobId) -> Self {
         Self::new("blob", &[user.as_str().as_bytes(), id.as_bytes()])
     }
 
-    /// By the name that the backend knows.
+    /// The name of a blob, by the stored id.
     pub(super) fn blob_name(chat: &ChatRef, stored: &BlobId) -> Self {
         Self::of_chat("blob name", chat, &[stored.as_bytes()])
     }
@@ -96,18 +96,18 @@ impl Place {
         Self::of_round("round title", round, &[])
     }
 
-    /// A field of a node, as it is.
+    /// A field of a node in its present state.
     pub(super) fn node_field(round: &RoundRef, node: NodeId, name: &str) -> Self {
         Self::of_round("node field", round, &[&node.ordinal.to_le_bytes(), name.as_bytes()])
     }
 
-    /// A field of a node, as it was in a version.
+    /// A field of a node in an earlier version.
     pub(super) fn node_version(round: &RoundRef, node: NodeId, version: u32, name: &str) -> Self {
         let numbers = [node.ordinal.to_le_bytes(), version.to_le_bytes()];
         Self::of_round("node version", round, &[&numbers[0], &numbers[1], name.as_bytes()])
     }
 
-    /// A param of a step, wherever it is in its queue.
+    /// A param of a step, at any position of its queue.
     pub(super) fn step_param(round: &RoundRef, queue: QueueName, step: &str, name: &str) -> Self {
         let parts = [queue.as_str(), step, name].map(str::as_bytes);
         Self::of_round("step param", round, &parts)

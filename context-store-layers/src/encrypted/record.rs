@@ -1,9 +1,10 @@
-//! One record: how it is sealed and opened.
+//! The encryption and decryption of one record.
 //!
-//! A record is the mark, the form (1), the name of the key, the nonce, and what XChaCha20-Poly1305
-//! makes of the text with all of that and the [`Place`] as associated data. The nonce is a keyed
-//! hash of place and text, so the same text in the same place gives the same record; nothing is
-//! drawn at random. Opening hashes again: a record opens under one key alone.
+//! A record consists of the mark, the form (1), the name of the key, the nonce, and the
+//! XChaCha20-Poly1305 ciphertext of the text, with all of these and the [`Place`] as associated
+//! data. The nonce is a keyed hash of place and text, so the same text in the same place gives the
+//! same record, and no random source is needed. Decryption verifies the hash, so a record can be
+//! decrypted with one key only.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -24,20 +25,21 @@ const NONCE: usize = KEY + KeyId::BYTES;
 const NONCE_BYTES: usize = 24;
 const TEXT: usize = NONCE + NONCE_BYTES;
 
-/// Why what is stored could not be opened: the source of the store's error.
+/// The reason why stored data could not be decrypted, which is the source of the store's error.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// It was sealed with a key that the ring does not have.
+    /// The record was encrypted with a key that the ring does not have.
     #[error("sealed with the key {0}, which is not at hand")]
     UnknownKey(KeyId),
-    /// It is not sealed, and the store takes nothing that is not.
+    /// The data is not encrypted, and the store does not accept plain data.
     #[error("stored without encryption")]
     Plain,
-    /// It was sealed by a newer program.
+    /// The record was encrypted by a newer program.
     #[error("sealed in form {0}, which this program does not know")]
     NewerForm(u8),
-    /// It was altered, moved to another place, or sealed with another key of the same name.
+    /// The record was altered, moved to another place, or encrypted with another key of the same
+    /// name.
     #[error("altered, moved, or sealed with another key")]
     Broken,
 }
@@ -45,7 +47,7 @@ pub enum SealError {
 context_core::readable_debug!(SealError);
 
 impl SealError {
-    /// The store's error; `what` is the thing, by its name.
+    /// Converts it to the store's error. `what` is the kind of the thing, `name` its name.
     pub(super) fn of(self, operation: &'static str, what: &'static str, name: &str) -> Error {
         let kind = match &self {
             Self::UnknownKey(_) | Self::NewerForm(_) => ErrorKind::Unsupported,
@@ -60,7 +62,7 @@ impl SealError {
     }
 }
 
-/// Seals and opens.
+/// Encrypts and decrypts records.
 #[derive(Debug)]
 pub(super) struct Sealer {
     pub(super) ring: KeyRing,
@@ -85,13 +87,13 @@ impl Sealer {
         Ok(plain)
     }
 
-    /// The key that sealed it, which must be in the ring.
+    /// Returns the key of a record, which must be in the ring.
     pub(super) fn key(&self, sealed: &[u8]) -> Result<&EncryptionKey, SealError> {
         let id = key_of(sealed)?;
         self.ring.get(&id).ok_or(SealError::UnknownKey(id))
     }
 
-    /// Whether it was sealed with another key than the current one.
+    /// Whether a record was encrypted with another key than the current one.
     pub(super) fn is_old(&self, sealed: &[u8]) -> bool {
         key_of(sealed).ok().as_ref() != Some(self.ring.current().id())
     }
@@ -108,7 +110,7 @@ impl Sealer {
     }
 }
 
-/// Which key sealed it.
+/// Returns the name of a record's key.
 pub(super) fn key_of(sealed: &[u8]) -> Result<KeyId, SealError> {
     if !sealed.starts_with(&BYTES_MARK) {
         return Err(SealError::Plain);
@@ -119,18 +121,18 @@ pub(super) fn key_of(sealed: &[u8]) -> Result<KeyId, SealError> {
         None => return Err(SealError::Broken),
     }
     let form = sealed[BYTES_MARK.len()];
-    // A blob has one more byte in front of the name.
+    // A blob has one more byte before the name.
     let start = KEY + usize::from(form == 2);
     let id = sealed.get(start..start + KeyId::BYTES).and_then(|id| id.try_into().ok());
     id.and_then(KeyId::from_record).ok_or(SealError::Broken)
 }
 
-/// The record of a stored form.
+/// Returns the record of a stored form.
 pub(super) fn form_record(form: &Encoded) -> Result<&Bytes, SealError> {
     if form.kind() == KIND { Ok(form.bytes()) } else { Err(SealError::Plain) }
 }
 
-/// The record in a sealed text; nothing if it is not sealed.
+/// Returns the record in an encrypted text, or `None` if the text is not encrypted.
 pub(super) fn text_record(text: &str) -> Option<Result<Vec<u8>, SealError>> {
     let rest = text.strip_prefix(TEXT_MARK)?;
     Some(STANDARD_NO_PAD.decode(rest).map_err(|_| SealError::Broken))
@@ -156,14 +158,14 @@ pub(super) fn seal_text(key: &EncryptionKey, place: &Place, plain: &str) -> Stri
     record_text(&seal(key, place, plain.as_bytes()))
 }
 
-/// A record as a text.
+/// Returns a record as a text.
 pub(super) fn record_text(record: &[u8]) -> String {
     let mut text = TEXT_MARK.to_owned();
     STANDARD_NO_PAD.encode_string(record, &mut text);
     text
 }
 
-/// A hash of place and text that only who has the key can make.
+/// Returns a keyed hash of place and text, which only a holder of the key can compute.
 pub(super) fn synthetic<const N: usize>(
     key: &EncryptionKey,
     place: &Place,
@@ -229,7 +231,8 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None,
             ..ProptestConfig::default() })]
 
-        /// Every byte counts: the mark, the form, the key's name, the nonce, the text, the tag.
+        /// Every byte is authenticated: the mark, the form, the key's name, the nonce, the text,
+        /// the tag.
         #[test]
         fn no_altered_record_opens(
             plain in proptest::collection::vec(any::<u8>(), 0..40),

@@ -1,18 +1,18 @@
-//! Rotation: what is sealed with older keys, or not at all, is sealed with the current one.
+//! Key rotation: records of older keys and plain records are encrypted with the current key.
 //!
-//! It can be ended at any time and begun again: what is done is passed over. Nothing of it counts
-//! as activity ([`Chat::updated_at`](context_core::store::Chat::updated_at) stays). A message that
-//! is sealed anew is redacted by itself: nothing of the old record is kept, its revision counts one
-//! up, and readers load the chat again.
+//! A rotation can be interrupted and started again. Records that are done are skipped. A rotation
+//! does not count as activity ([`Chat::updated_at`](context_core::store::Chat::updated_at) does not
+//! change). A message is replaced by redacting it with the same content: the old record is not
+//! kept, the message's revision increases by one, and readers load the chat again.
 //!
-//! A store has no way to change earlier revisions, so a message that has some is left, with them,
-//! unless they may be dropped; so are streams, which end and are pruned, rounds of trajectories,
-//! and fragments without an id that were stored without encryption. What is left keeps its key in
-//! use.
+//! A store cannot change earlier revisions. A message with revisions is therefore left with its old
+//! key, unless the revisions may be dropped. Streams (which end and are pruned), rounds of
+//! trajectories, and fragments without an id that were stored without encryption are left as well.
+//! Records that are left keep their key in use.
 //!
-//! Within one handle nothing is lost that is amended meanwhile. An amendment of the same message by
-//! another process, in the moment between reading and writing, would be: let one process write to a
-//! chat while it is rotated.
+//! Within one handle no concurrent amendment is lost. An amendment of the same message by another
+//! process, in the moment between reading and writing, would be lost. Let only one process write to
+//! a chat while it is rotated.
 
 use std::sync::Arc;
 
@@ -27,41 +27,41 @@ use super::forms::{seal_fragment, seal_node};
 use super::layer::Layer;
 use super::record::{form_record, text_record};
 
-/// How many messages are looked at between two looks at the cancel signal.
+/// The number of messages processed between two checks of the cancel signal.
 const PAGE: usize = 100;
-/// How many bytes of messages are written at once; a single one may be larger.
+/// The maximum number of bytes of messages written at once. A single message may be larger.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// What a rotation may do.
+/// Options of a rotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RotateOptions {
-    /// Drops the earlier revisions of messages, where they or the message are sealed with older
-    /// keys. Otherwise such messages are left.
+    /// Whether to drop the earlier revisions of a message if they or the message have older keys.
+    /// If false, such messages are left.
     pub drop_revisions: bool,
 }
 
-/// What a rotation has sealed anew.
+/// Counts of the records that a rotation has encrypted again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Rotated {
-    /// Chats that were looked at to their end.
+    /// Chats that were processed to their end.
     pub chats: u64,
     /// Messages.
     pub messages: u64,
     /// Fragments.
     pub fragments: u64,
-    /// Chats whose title and metadata were.
+    /// Chats whose title and metadata were encrypted again.
     pub titles: u64,
     /// Blobs.
     pub blobs: u64,
-    /// Messages with revisions, fragments, streams and rounds of trajectories that are not sealed
-    /// with the current key, and could not be.
+    /// Messages with revisions, fragments, streams and rounds of trajectories that do not have the
+    /// current key and could not be rotated.
     pub left: u64,
 }
 
 impl RotateOptions {
-    /// Drops the earlier revisions of messages that are sealed anew.
+    /// Sets whether to drop the earlier revisions of messages that are encrypted again.
     #[must_use]
     pub fn drop_revisions(mut self, drop: bool) -> Self {
         self.drop_revisions = drop;
@@ -101,7 +101,7 @@ impl Layer {
             for summary in page.items {
                 let chat = summary.chat.chat;
                 match self.rotate_chat(&chat, options, cancel).await {
-                    // Deleted in the meantime.
+                    // The chat was deleted in the meantime.
                     Err(error) if error.is_not_found() => continue,
                     rotated => all.add(rotated?),
                 }
@@ -215,13 +215,13 @@ impl Layer {
         let count = redactions.len() as u64;
         if count > 0 {
             let commit = Commit::new(stored.chat.clone(), Target::Stay, stored.updated_at);
-            // It has no target, so there is nothing it could conflict with.
+            // The commit has no target, so it cannot conflict.
             let _ = self.inner.history().commit(Commit { redactions, ..commit }).await?;
         }
         Ok(count)
     }
 
-    /// Fragments, title and metadata.
+    /// Rotates fragments, title and metadata.
     async fn rotate_beside(&self, stored: &Chat, rotated: &mut Rotated) -> Result<()> {
         let chat = &stored.chat;
         let _rotating = self.rotating(chat).await;
@@ -254,8 +254,8 @@ impl Layer {
         Ok(())
     }
 
-    /// Puts the bytes anew, then lets go of the old ones: in between they are there twice, and
-    /// shown once.
+    /// Stores the encrypted bytes again, then removes the old ones. In between they are stored
+    /// twice, but shown once.
     async fn rotate_blob(&self, chat: &ChatRef, found: &Found) -> Result<()> {
         let bytes = self.read_whole(chat, found).await?;
         let variant = found.sealing.as_ref().map_or(0, |sealing| sealing.variant);
@@ -269,7 +269,7 @@ impl Layer {
         Ok(())
     }
 
-    /// All bytes of a stored blob.
+    /// Returns all bytes of a stored blob.
     pub(super) async fn read_whole(&self, chat: &ChatRef, found: &Found) -> Result<Bytes> {
         const OPERATION: &str = "read_blob";
         let part = found.sealing.as_ref().map(|sealing| sealing.part(0..u64::MAX));

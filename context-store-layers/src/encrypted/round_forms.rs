@@ -1,7 +1,7 @@
-//! What is sealed of rounds: value by value, so that each stays of the form that its field has.
-//! Text is text with the mark, JSON a JSON string with the mark.
+//! Encryption of rounds, value by value, so that each value keeps the form of its field: an
+//! encrypted text is a text with the mark, and encrypted JSON is a JSON string with the mark.
 //!
-//! One walk over what a round holds serves to seal it, to open it, and to look at its records.
+//! One traversal of a round is used to encrypt it, to decrypt it, and to inspect its records.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use super::record::{SealError, Sealer, seal_text, text_record};
 
 type Walked<T> = Result<T, SealError>;
 
-/// What becomes of each text and each JSON value.
+/// The operation on each text and each JSON value.
 pub(super) trait Walk {
     fn text(&mut self, place: Place, text: &str) -> Walked<String>;
     fn json(&mut self, place: Place, json: &Json) -> Walked<Json>;
 }
 
-/// Seals.
+/// Encrypts.
 pub(super) struct Seal<'a>(pub(super) &'a EncryptionKey);
 
 impl Walk for Seal<'_> {
@@ -38,7 +38,7 @@ impl Walk for Seal<'_> {
     }
 }
 
-/// Opens.
+/// Decrypts.
 pub(super) struct Open<'a>(pub(super) &'a Sealer);
 
 impl Walk for Open<'_> {
@@ -51,7 +51,7 @@ impl Walk for Open<'_> {
     }
 }
 
-/// Hands each record on, as it is.
+/// Passes each record on, unchanged.
 pub(super) struct Look<F>(pub(super) F);
 
 impl<F: FnMut(Walked<Vec<u8>>)> Walk for Look<F> {
@@ -81,7 +81,7 @@ fn changes(
     changes: &Changes,
 ) -> Walked<Changes> {
     let walked = changes.iter().map(|(name, known)| match name {
-        // Numbers, and names of models.
+        // Measures hold numbers and names of models.
         Measures::FIELD => Ok((name, known.clone())),
         _ => Ok((name, value(walk, place(name), known)?)),
     });
@@ -148,7 +148,7 @@ pub(super) fn change(walk: &mut impl Walk, round: &RoundRef, known: &Change) -> 
     })
 }
 
-/// Walks over all of a round, and leaves it.
+/// Visits all of a round without changing it.
 pub(super) fn look(record: &RoundRecord, each: impl FnMut(Walked<Vec<u8>>)) -> Walked<()> {
     let mut walk = Look(each);
     head(&mut walk, &record.head)?;

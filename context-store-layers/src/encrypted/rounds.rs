@@ -1,8 +1,8 @@
-//! Trajectories: what nodes hold is sealed; ids, labels, kinds, edges, measures, times and counts
-//! are not.
+//! Trajectories: the content of nodes is encrypted. Ids, labels, kinds, edges, measures, times and
+//! counts are not.
 //!
-//! A repeated commit is known by its key and its round's revision, so it need not be sealed with
-//! the key of the first time.
+//! The backend recognizes a repeated commit by its key and the revision of its round, so the commit
+//! need not be encrypted with the same key again.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -92,7 +92,8 @@ impl Layer {
         Ok(record)
     }
 
-    /// Calls with each stored round of a user, where there are some. Asks `cancel` between rounds.
+    /// Calls a function for each stored round of a user, if there are any. Checks `cancel` between
+    /// rounds.
     pub(super) async fn each_stored_round(
         &self,
         operation: &'static str,
@@ -118,7 +119,7 @@ impl Layer {
         }
     }
 
-    /// Opens every round of a user, and says which cannot be.
+    /// Decrypts every round of a user and reports those that cannot be decrypted.
     pub(super) async fn check_rounds(
         &self,
         user: &UserId,
@@ -135,7 +136,7 @@ impl Layer {
         self.each_stored_round("check", user, cancel, opened).await
     }
 
-    /// How many rounds of a user hold something that is not sealed with the current key.
+    /// Returns the number of rounds of a user with a record that does not have the current key.
     pub(super) async fn old_rounds(&self, user: &UserId, cancel: &CancelSignal) -> Result<u64> {
         let mut old = 0;
         let count = |record: RoundRecord| {

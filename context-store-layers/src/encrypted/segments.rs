@@ -1,9 +1,9 @@
-//! The bytes of blobs: sealed in segments, so that a range is read without the rest.
+//! The bytes of blobs, encrypted in segments, so that a range can be read without the rest.
 //!
-//! A sealed blob is the mark, the form (2), the variant, the name of the key, and 19 bytes of a
-//! nonce; then segments of 64 KiB with a tag each. A segment's nonce is those bytes, its number and
-//! whether it is the last one (the construction known as STREAM), and its associated data says
-//! whose which blob it is: none can be left out, moved or cut off.
+//! An encrypted blob consists of the mark, the form (2), the variant, the name of the key, and 19
+//! bytes of a nonce, followed by segments of 64 KiB with a tag each. The nonce of a segment
+//! consists of those bytes, its number and whether it is the last one (the STREAM construction).
+//! Its associated data names the user and the blob. No segment can be omitted, moved or cut off.
 
 use std::ops::Range;
 
@@ -19,25 +19,25 @@ use super::record::{SealError, synthetic};
 const FORM: u8 = 2;
 const PREFIX_BYTES: usize = 19;
 
-/// What the nonces of a blob begin with.
+/// The common prefix of the nonces of a blob.
 pub(super) type Prefix = [u8; PREFIX_BYTES];
 
-/// How a blob is sealed: what has to be known to open a part of it.
+/// The parameters needed to decrypt a part of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sealing {
-    /// How many bytes it holds.
+    /// The number of plain bytes.
     pub(super) bytes: u64,
-    /// Tells two seals of the same bytes apart.
+    /// Distinguishes two encrypted forms of the same bytes.
     pub(super) variant: u8,
     pub(super) prefix: Prefix,
 }
 
-/// Which segments a range needs, and where in them it is.
+/// The segments that a range needs, and the range within them.
 pub(super) struct Part {
-    /// Of the sealed blob.
+    /// A range of the encrypted blob.
     pub(super) sealed: Range<u64>,
     first: u64,
-    /// Of the text of those segments.
+    /// A range of the plain text of those segments.
     within: Range<usize>,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn seal_blob(
     plain: &[u8],
 ) -> (Sealing, Bytes) {
     let mut prefix = synthetic::<PREFIX_BYTES>(key, place, plain);
-    // Otherwise two variants would share nonces; their texts are the same, but so would be their
-    // bytes.
+    // Otherwise two variants would share nonces. That is not a weakness, as their texts are the
+    // same, but their bytes would be the same too.
     prefix[0] ^= variant;
     let sealing = Sealing { bytes: plain.len() as u64, variant, prefix };
     let segments = sealing.segments();
@@ -79,7 +79,7 @@ impl Sealing {
         self.bytes.div_ceil(SEGMENT_BYTES as u64).max(1)
     }
 
-    /// How many bytes the backend keeps.
+    /// Returns the number of bytes that the backend stores.
     pub(super) fn sealed_bytes(&self) -> u64 {
         BLOB_HEADER_BYTES as u64 + self.bytes + self.segments() * SEGMENT_TAG_BYTES as u64
     }
@@ -94,7 +94,8 @@ impl Sealing {
         XNonce::from(nonce)
     }
 
-    /// What to read for a range, which is cut to where the bytes end; nothing if it is empty.
+    /// Returns the part to read for a range, which is cut at the end of the bytes, or `None` if the
+    /// range is empty.
     pub(super) fn part(&self, range: Range<u64>) -> Option<Part> {
         let (start, end) = (range.start, range.end.min(self.bytes));
         if start >= end {
@@ -110,7 +111,7 @@ impl Sealing {
         Some(Part { sealed, first, within })
     }
 
-    /// Opens what was read for a part.
+    /// Decrypts the bytes that were read for a part.
     pub(super) fn open(
         &self,
         key: &EncryptionKey,
@@ -139,12 +140,12 @@ impl Sealing {
     }
 }
 
-/// How many bytes blobs held that took these many sealed ones: exact for one, within a tag for each
-/// of several.
+/// Returns the number of plain bytes of blobs with this many encrypted bytes: exact for one blob,
+/// within a tag for each of several.
 pub(super) fn plain_bytes(blobs: u64, sealed: u64) -> u64 {
     let (segment, tag) = (SEGMENT_BYTES as u64, SEGMENT_TAG_BYTES as u64);
     let rest = sealed.saturating_sub(blobs * (BLOB_HEADER_BYTES as u64 + tag));
-    // Behind the first segment of each.
+    // The segments after the first of each blob.
     let more = if blobs == 1 {
         rest.saturating_sub(segment).div_ceil(segment + tag)
     } else {
@@ -208,7 +209,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None,
             ..ProptestConfig::default() })]
 
-        /// Altered, exchanged, left out or cut off: no such segment opens.
+        /// An altered, exchanged, omitted or cut segment cannot be decrypted.
         #[test]
         fn no_altered_segment_opens(at in 0..1usize << 20, flip in 1..=255u8, cut in 1..200usize) {
             let plain = noise(2 * SEGMENT_BYTES + 100);

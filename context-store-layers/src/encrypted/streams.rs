@@ -1,4 +1,4 @@
-//! Streams: chunks and errors are sealed; states, writers, counts and times are not.
+//! Streams: chunks and errors are encrypted. States, writers, counts and times are not.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -51,7 +51,7 @@ impl StreamStore for Layer {
         if let StreamOutcome::Refused(stream) = &done
             && append.offset < stream.chunks
         {
-            // Perhaps a repetition of what was sealed before the keys were changed.
+            // The append may repeat one that was encrypted before the keys were changed.
             for older in ring.older() {
                 let sealed = seal_append(older, chat, id, &append);
                 done = streams.append_stream(chat, id, sealed).await?;
@@ -177,7 +177,7 @@ impl Layer {
             StreamOutcome::Applied(stream) => StreamOutcome::Applied(open(stream)?),
             StreamOutcome::Replayed(stream) => StreamOutcome::Replayed(open(stream)?),
             StreamOutcome::Refused(stream) => StreamOutcome::Refused(open(stream)?),
-            // A new outcome has to be opened as well.
+            // A new outcome must be decrypted as well.
             other => StreamOutcome::Refused(open(other.stream().clone())?),
         })
     }
@@ -189,7 +189,7 @@ fn seal_append(
     id: &StreamId,
     append: &StreamAppend,
 ) -> StreamAppend {
-    // An offset is whatever a caller says.
+    // The caller's offset may be any number.
     let place = |i: u64| Place::chunk(chat, id, append.offset.saturating_add(i));
     let chunks: Vec<_> =
         (0..).zip(&append.chunks).map(|(i, chunk)| seal(key, &place(i), chunk)).collect();

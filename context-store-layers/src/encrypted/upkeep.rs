@@ -1,4 +1,4 @@
-//! Looking after an encrypted store: what the one beneath does, and a check that opens every
+//! Maintenance of an encrypted store: that of the inner store, and a check that decrypts every
 //! record.
 
 use std::path::Path;
@@ -22,7 +22,8 @@ impl Maintenance for Layer {
         let mut walk = PageWalk::new("users", "user");
         loop {
             let page = match maintenance.users(limits::MAX_PAGE, after.as_ref()).await {
-                // Then an operator who knows the users checks one by one.
+                // If the store cannot list its users, an operator who knows them checks each user
+                // separately.
                 Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(report),
                 page => page?,
             };
@@ -58,7 +59,8 @@ impl Maintenance for Layer {
 }
 
 impl Layer {
-    /// Opens every record of a user, and says which cannot be. Asks `cancel` between chats.
+    /// Decrypts every record of a user and reports those that cannot be decrypted. Checks `cancel`
+    /// between chats.
     pub(super) async fn check_records(
         &self,
         user: &UserId,
@@ -81,7 +83,7 @@ impl Layer {
                     ));
                 }
                 match self.check_chat(&chat, &mut findings).await {
-                    // Deleted in the meantime.
+                    // The chat was deleted in the meantime.
                     Err(error) if error.is_not_found() => {}
                     checked => checked?,
                 }

@@ -1,4 +1,4 @@
-//! Which keys are in use: how many records are sealed with each.
+//! The keys in use, with the number of records of each.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use super::layer::Layer;
 use super::record::{SealError, Sealer, form_record, key_of, text_record};
 use super::round_forms;
 
-/// How many records are sealed with which key.
+/// The number of records by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyUsage {
-    /// By the name of the key; keys that are not at hand too.
+    /// By the name of the key, including keys that the ring does not have.
     pub records: BTreeMap<KeyId, u64>,
-    /// Stored without encryption.
+    /// Records stored without encryption.
     pub plain: u64,
-    /// Damaged, so that not even the key is known.
+    /// Damaged records, whose key cannot be determined.
     pub broken: u64,
 }
 
@@ -52,7 +52,7 @@ impl Layer {
             for summary in page.items {
                 cancel.check("key_usage")?;
                 match self.key_usage_of(&summary.chat).await {
-                    // Deleted in the meantime.
+                    // The chat was deleted in the meantime.
                     Err(error) if error.is_not_found() => {}
                     of_chat => usage.add(of_chat?),
                 }

@@ -1,8 +1,7 @@
-//! The calls of the seam that are about what is kept beside chats: blobs, streams, trajectories,
-//! memories.
+//! The calls about blobs, streams, trajectories and memories.
 
-/// The second part of the table: what [`forward`](super::forward) does not know. Each goes back to
-/// it for the next.
+/// The second part of the table: the methods that [`forward`](super::forward) does not know. Each
+/// expansion continues there with the next method.
 macro_rules! beside {
     // BlobStore
     (@ $s:ident $l:ident [$($d:tt)*] put_blob $($r:ident)*) => {

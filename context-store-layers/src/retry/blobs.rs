@@ -1,4 +1,4 @@
-//! Blobs: all calls may be made again, but one that removes has to know what was there.
+//! Blobs: all calls may be repeated, but a removal must read first what it removes.
 
 use crate::forward::forward;
 

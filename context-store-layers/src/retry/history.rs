@@ -1,4 +1,4 @@
-//! Chats and their history: what is true after a lost reply, call by call.
+//! Chats and their history: the answers after a lost reply, call by call.
 
 use context_core::base::CommitKey;
 use context_core::store::{
@@ -10,15 +10,15 @@ use context_core::{BranchName, ChatRef, Error, ErrorKind, MessageId, Result, Ret
 use super::Shared;
 use crate::forward::forward;
 
-/// Whether repeating a commit could do it twice, or could not tell that it was done.
+/// Whether a repeated commit could be applied twice, or could not be recognized as applied.
 fn needs_key(commit: &Commit) -> bool {
     if commit.key.is_some() {
         return false;
     }
     match &commit.target {
         Target::Stay | Target::Fork { name: ForkName::NextVersionOf(_), .. } => true,
-        // Ids tell where there are new messages; without any, a second fork finds its own name
-        // taken.
+        // New messages are recognized by their ids. Without any, the repeated fork would find its
+        // own branch and report that its name is taken.
         Target::Fork { name: ForkName::Exact(_), .. } => commit.nodes.is_empty(),
         Target::Extend { .. } => {
             let changes = !commit.amendments.is_empty()
@@ -34,13 +34,13 @@ fn find<'a>(branches: &'a [Branch], name: &BranchName) -> Option<&'a Branch> {
     branches.iter().find(|branch| branch.name == *name)
 }
 
-/// Whether a branch that was there is now called `to`, which nothing was called before.
+/// Whether an earlier branch is now called `to`, a name that no branch had before.
 fn is_renamed(seen: &Branch, to: &BranchName, before: &[Branch], now: &[Branch]) -> bool {
     find(before, to).is_none()
         && find(now, to).is_some_and(|branch| branch.created_at == seen.created_at)
 }
 
-/// Of a chat that was written to between a look and a deletion.
+/// The error for a chat that was written to between the read and the deletion.
 fn busy() -> Error {
     Error::new(ErrorKind::Unavailable, "delete_chat", "the chat is written to all the time")
 }
@@ -59,7 +59,7 @@ impl Shared {
         }
     }
 
-    /// A patch that adds, as a commit whose key says whether it was done.
+    /// Applies a patch that adds numbers, as a commit whose key tells whether it was applied.
     async fn add(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
         const OPERATION: &str = "update_chat";
         let commit =
@@ -71,7 +71,7 @@ impl Shared {
                 "a patch lost a race that it is not in",
             ));
         }
-        // It is done, so nobody must be told to do it again.
+        // The commit is applied, so the caller must not be told to repeat it.
         let chat_now = self.again(|| self.inner.history().chat(chat)).await;
         let chat_now = chat_now.map_err(|error| error.with_retry(Retry::AfterRefresh))?;
         chat_now.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))
@@ -85,7 +85,7 @@ impl Shared {
         let mut tries = self.tries();
         loop {
             match self.inner.history().commit(commit.clone()).await {
-                // Nobody else has the key: what was replayed is a try of this call.
+                // Nobody else has the key, so the replayed commit is an earlier try of this call.
                 Ok(CommitOutcome::Replayed(committed)) if ours => {
                     return Ok(CommitOutcome::Applied(committed));
                 }
@@ -112,8 +112,8 @@ impl Shared {
                 Ok(false) => tries.failed(busy()).await?,
                 Err(error) => tries.failed(error).await?,
             }
-            // A try that failed may have deleted it. What is there now must be the chat that was
-            // meant, as it was seen.
+            // A failed try may have deleted the chat. The chat that exists now must be the one that
+            // was read before.
             match self.look(|| history.chat(chat)).await?.flatten() {
                 Some(now) if now.created_at == seen.created_at => {
                     if idle_since.is_some_and(|since| now.updated_at > since) {

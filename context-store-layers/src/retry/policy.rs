@@ -1,8 +1,8 @@
-//! How often a call is made, and how long is waited in between.
+//! The policy of retries: the number of tries, and the waits between them.
 
 use std::time::Duration;
 
-/// How often a call is made, and how long is waited in between.
+/// Limits on the number of tries and on the waits between them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,14 +18,14 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// How often a call is made at most, the first time included. 1 repeats nothing.
+    /// The maximum number of tries, including the first. 1 means no retries.
     pub tries: u32,
-    /// How long to wait before the second try; twice as long before each other. Up to half of a
-    /// wait is left out.
+    /// The wait before the second try. It doubles before each further try. Up to half of a wait is
+    /// left out.
     pub first_wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,
-    /// No try begins later than this after the first one.
+    /// The time after the first try in which a further try may begin.
     pub total: Duration,
 }
 
@@ -42,28 +42,29 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How often a call is made at most.
+    /// Sets the maximum number of tries.
     #[must_use]
     pub fn tries(mut self, tries: u32) -> Self {
         self.tries = tries;
         self
     }
 
-    /// The shortest and the longest wait.
+    /// Sets the first and the longest wait.
     #[must_use]
     pub fn waits(mut self, first: Duration, longest: Duration) -> Self {
         (self.first_wait, self.longest_wait) = (first, longest);
         self
     }
 
-    /// No try begins later than this after the first one.
+    /// Sets the time after the first try in which a further try may begin.
     #[must_use]
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self
     }
 
-    /// How long to wait after so many tries, by a number that is somewhere in its type.
+    /// Returns the wait after this many tries. `spread`, which may be any number, selects how much
+    /// of the wait is left out.
     pub(super) fn wait(&self, tries: u32, spread: u64) -> Duration {
         let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
         let whole = self.first_wait.saturating_mul(doubled).min(self.longest_wait);

@@ -1,4 +1,4 @@
-//! Waiting, as something that is handed in.
+//! An injectable timer.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,17 +6,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-/// Waits, and tells how long it took.
+/// A timer that waits and measures elapsed time.
 #[async_trait]
 pub trait Sleeper: fmt::Debug + Send + Sync + 'static {
-    /// How long ago some moment was that stays the same. Never goes back.
+    /// Returns the time since a fixed moment. Never decreases.
     fn elapsed(&self) -> Duration;
 
-    /// Returns when this time is over.
+    /// Returns after the given time.
     async fn sleep(&self, time: Duration);
 }
 
-/// Waits by tokio's timer, which the runtime must have; in paused time it is tokio's paused time.
+/// Tokio's timer, which the runtime must have enabled. If tokio's time is paused, the paused time
+/// is used.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioSleeper(Instant);
 

@@ -8,7 +8,7 @@ use context_core::{Error, IdGenerator, Result, Retry};
 use super::policy::RetryPolicy;
 use super::sleeper::Sleeper;
 
-/// How often a call was made, and since when.
+/// The number of failed tries of a call, and the time of the first.
 pub(super) struct Tries<'a> {
     policy: &'a RetryPolicy,
     sleeper: &'a dyn Sleeper,
@@ -31,7 +31,7 @@ impl<'a> Tries<'a> {
         self.failed > 0
     }
 
-    /// Waits before the next try. Gives the error back if there is to be none.
+    /// Waits before the next try. Returns the error if there is none.
     pub(super) async fn failed(&mut self, error: Error) -> Result<()> {
         if error.retry() != Retry::Safe {
             return Err(error);

@@ -1,4 +1,4 @@
-//! Blobs, in the store that was given for them.
+//! Blobs, in the store that was set for them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{Shared, shadow};
 use crate::abilities::Abilities as _;
 
 impl Shared {
-    /// Only reached if there is one; without, blobs are those of the history's store.
+    /// Called only if that store is set. Otherwise blobs are in the store of the history.
     fn files(&self) -> &Arc<dyn Store> {
         self.blobs.as_ref().unwrap_or(&self.main)
     }
@@ -38,7 +38,7 @@ impl BlobStore for Shared {
         }
         shadow::make(&**files, &there, at).await?;
         let put = files.shelf()?.put_blob(&shadow, blob).await;
-        // Whoever deleted the chat before the shadow was there has not seen it.
+        // A deletion that ran before the shadow was created has not seen the shadow.
         self.still(OPERATION, &there, files).await?;
         put
     }
@@ -91,7 +91,7 @@ impl BlobStore for Shared {
 }
 
 impl Shared {
-    /// Refuses what was put for a chat that is no more, and takes it away again.
+    /// Returns an error for a put into a chat that was deleted, and removes what was put.
     pub(super) async fn still(
         &self,
         operation: &'static str,

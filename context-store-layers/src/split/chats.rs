@@ -1,4 +1,4 @@
-//! The history, and what becomes of shadows when a chat goes.
+//! The history, and the deletion of shadows with their chats.
 
 use context_core::{ChatRef, Result, Store, Timestamp};
 
@@ -11,7 +11,7 @@ impl Shared {
         &*self.main
     }
 
-    /// A call that is the store's own.
+    /// Passes a call to the inner store.
     async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         W: Future<Output = Result<T>>,
@@ -19,8 +19,8 @@ impl Shared {
         work().await
     }
 
-    /// Deletes a chat, then what other stores have of it. There may be something left of an earlier
-    /// chat of that name, also if there is none now.
+    /// Deletes a chat, then its data in other stores. Remains of an earlier chat of that name are
+    /// deleted as well, even if no chat exists now.
     async fn delete(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
         let deleted = self.main.history().delete_chat(chat, idle_since).await?;
         let now = self.main.history().chat(chat).await?;

@@ -1,4 +1,4 @@
-//! Looking after all the stores at once.
+//! Maintenance of all stores together.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         let mut report = self.main.upkeep()?.check(cancel).await?;
         for other in self.others() {
-            // Chats of the other store are shadows: nobody's conversations.
+            // Chats of the other store are shadows, so they are not counted.
             let of_other = other.upkeep()?.check(cancel).await?;
             report.blobs += of_other.blobs;
             report.streams += of_other.streams;
@@ -60,7 +60,7 @@ impl Maintenance for Shared {
                     sum.before += one.before;
                     sum.after += one.after;
                 }
-                // A store that has nothing to give back does not keep the others from it.
+                // A store without vacuum does not prevent that of the others.
                 Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 Err(error) => return Err(error),
             }
@@ -70,7 +70,7 @@ impl Maintenance for Shared {
         })
     }
 
-    /// One file cannot hold several stores.
+    /// A single file cannot hold several stores.
     async fn backup(&self, to: &Path) -> Result<()> {
         if self.others().is_empty() {
             return self.main.upkeep()?.backup(to).await;

@@ -1,19 +1,19 @@
-//! Shadows: the chats of another store that stand for those of the history.
+//! Shadows: the chats of another store that represent those of the history.
 
 use context_core::base::limits;
 use context_core::store::{Chat, ChatQuery, CheckReport, Finding, NewChat, PageWalk};
 use context_core::{ChatId, ChatRef, Error, ErrorKind, Metadata, Result, Store, Timestamp, UserId};
 
-/// Whose chats name the users who have shadows.
+/// The user whose chats name the users who have shadows.
 const REGISTER: &str = "context.split";
-/// Under which key of its metadata a shadow says whose it is.
+/// The metadata key under which a shadow names its chat.
 const SHADOWED: &str = "chat";
 
-/// The shadow of a chat as it exists now.
+/// Returns the shadow of a chat in its present life.
 pub(super) fn of(chat: &Chat) -> ChatRef {
     let (id, born) = (chat.chat.chat.as_str(), chat.created_at.as_micros());
     let plain = format!("{id}@{born}");
-    // No id that stands for itself begins like one that stands for a hash.
+    // Ids that begin with `#` are hashed, so no plain name is equal to a hashed one.
     let name = if plain.len() <= limits::MAX_ID_BYTES && !id.starts_with('#') {
         plain
     } else {
@@ -22,7 +22,7 @@ pub(super) fn of(chat: &Chat) -> ChatRef {
     ChatRef::new(chat.chat.user.clone(), name)
 }
 
-/// Whether a user of the other store stands for none.
+/// Whether a user of the other store is the register.
 pub(super) fn is_register(user: &UserId) -> bool {
     user.as_str() == REGISTER
 }
@@ -31,7 +31,7 @@ fn entry(user: &UserId) -> ChatRef {
     ChatRef::new(REGISTER, user.as_str())
 }
 
-/// Makes the shadow of a chat, and before that notes that the user has some.
+/// Creates the shadow of a chat, after noting in the register that the user has shadows.
 pub(super) async fn make(other: &dyn Store, chat: &Chat, at: Timestamp) -> Result<()> {
     let _noted = other.history().create_chat(NewChat::new(entry(&chat.chat.user), at)).await?;
     let mut new = NewChat::new(of(chat), at);
@@ -40,7 +40,7 @@ pub(super) async fn make(other: &dyn Store, chat: &Chat, at: Timestamp) -> Resul
     Ok(())
 }
 
-/// Deletes the shadows of a chat, but that of the chat as it exists now.
+/// Deletes the shadows of a chat, except for that of the chat that exists now.
 pub(super) async fn sweep(other: &dyn Store, chat: &ChatRef, now: Option<&Chat>) -> Result<()> {
     let keep = now.map(of);
     let mut query = ChatQuery::new(chat.user.clone());
@@ -61,17 +61,17 @@ pub(super) async fn sweep(other: &dyn Store, chat: &ChatRef, now: Option<&Chat>)
     }
 }
 
-/// Forgets that a user had shadows. True if that was noted.
+/// Removes a user from the register. Returns whether the user was in it.
 pub(super) async fn forget(other: &dyn Store, user: &UserId) -> Result<bool> {
     other.history().delete_chat(&entry(user), None).await
 }
 
-/// Whether it is noted that a user has shadows.
+/// Whether a user is in the register.
 pub(super) async fn is_noted(other: &dyn Store, user: &UserId) -> Result<bool> {
     Ok(other.history().chat(&entry(user)).await?.is_some())
 }
 
-/// Finds shadows of chats that are no more.
+/// Reports shadows of chats that do not exist.
 pub(super) async fn find_orphans(
     main: &dyn Store,
     other: &dyn Store,
@@ -109,7 +109,7 @@ async fn find_orphans_of(
         for shadow in &page.items {
             cancel.check("check")?;
             let said = shadow.chat.metadata.get(SHADOWED).and_then(|id| id.parse::<String>().ok());
-            // Other chats of that store are no matter of this one.
+            // Other chats of that store do not belong to the split store.
             let Some(id) = said else { continue };
             let chat = ChatRef::new(user.clone(), ChatId::from(id));
             let there = main.history().chat(&chat).await?;
@@ -129,7 +129,7 @@ async fn find_orphans_of(
     }
 }
 
-/// The chat, which must exist in the history.
+/// Returns the chat, which must exist in the history.
 pub(super) async fn chat(
     main: &dyn Store,
     operation: &'static str,
@@ -140,7 +140,7 @@ pub(super) async fn chat(
     found.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))
 }
 
-/// What a chat without a shadow has: nothing.
+/// Returns an empty value if the shadow does not exist.
 pub(super) fn or_none<T: Default>(result: Result<T>) -> Result<T> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),

@@ -1,4 +1,4 @@
-//! Streams, in the store that was given for them.
+//! Streams, in the store that was set for them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Shared, shadow};
 use crate::abilities::Abilities as _;
 
 impl Shared {
-    /// Only reached if there is one; without, streams are those of the history's store.
+    /// Called only if that store is set. Otherwise streams are in the store of the history.
     fn channels(&self) -> &Arc<dyn Store> {
         self.streams.as_ref().unwrap_or(&self.main)
     }
@@ -24,8 +24,8 @@ impl Shared {
     }
 }
 
-/// The chat is there, so what is not found is the stream, whatever the other store says of its
-/// shadow.
+/// Converts a not-found error. The chat exists, so it is the stream that was not found, even if the
+/// other store names the shadow.
 fn of_stream<T>(operation: &'static str, id: &StreamId, result: Result<T>) -> Result<T> {
     result.map_err(|error| match error.is_not_found() {
         true => Error::not_found(operation, "stream", id),
@@ -53,7 +53,7 @@ impl StreamStore for Shared {
         }
         shadow::make(&**channels, &there, at).await?;
         let created = channels.channel()?.create_stream(&shadow, id, at).await;
-        // Whoever deleted the chat before the shadow was there has not seen it.
+        // A deletion that ran before the shadow was created has not seen the shadow.
         self.still(OPERATION, &there, channels).await?;
         created
     }

@@ -1,4 +1,4 @@
-//! The users of two stores as one listing.
+//! A merged listing of the users of two stores.
 
 use context_core::store::{Cursor, Maintenance, Page};
 use context_core::{Error, Result, UserId};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::shadow;
 
-/// Where the listing of each of the two stores goes on.
+/// The positions in the listings of the two stores.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Place {
     main: Side,
     other: Side,
 }
 
-/// Where one listing goes on.
+/// The position in one listing.
 #[derive(Clone, Default, Serialize, Deserialize)]
 enum Side {
     #[default]
@@ -22,7 +22,7 @@ enum Side {
     End,
 }
 
-/// Whoever is in one of the stores or in both, ordered, once.
+/// Returns the users of either store, sorted and without duplicates.
 pub(super) async fn of_both(
     main: &dyn Maintenance,
     other: &dyn Maintenance,
@@ -43,7 +43,7 @@ pub(super) async fn of_both(
         let Some(next) = [one, two].into_iter().flatten().min().cloned() else { break };
         at += usize::from(one == Some(&next));
         behind += usize::from(two == Some(&next));
-        // Who is there because of shadows alone is no user.
+        // The user of the register is not a real user.
         if !shadow::is_register(&next) {
             items.push(next);
         }
@@ -67,8 +67,8 @@ async fn page(store: &dyn Maintenance, side: &Side, limit: usize) -> Result<Page
     }
 }
 
-/// Where the listing goes on behind so many items of a page. Within a page, the store is asked for
-/// a shorter one: only it knows what its cursors are.
+/// Returns the position after this many items of a page. Within a page, the store is asked for a
+/// shorter page, because only the store knows its cursors.
 async fn advanced(
     store: &dyn Maintenance,
     side: Side,

@@ -1,4 +1,4 @@
-//! What a span says of what came back.
+//! The fields of a span about the answer of a call.
 
 use bytes::Bytes;
 use context_core::memory::MemoriesForgotten;
@@ -15,7 +15,7 @@ use context_core::{Chain, Node, UserId};
 
 use super::words::Words;
 
-/// What an answer comes to.
+/// The facts about an answer.
 pub(super) struct Facts {
     pub(super) outcome: &'static str,
     pub(super) items: Option<u64>,
@@ -37,17 +37,17 @@ impl Facts {
     }
 }
 
-/// What a call of the seam returns.
+/// The return type of a call of the store.
 pub(super) trait Answer {
     fn facts(&self) -> Facts;
 
-    /// The words in it.
+    /// Returns the text in the answer.
     fn content(&self) -> Option<String> {
         None
     }
 }
 
-/// Answers whose facts are one expression.
+/// Implements answers whose facts are one expression.
 macro_rules! answers {
     ($($type:ty: |$this:ident| $facts:expr;)+) => {
         $(impl Answer for $type {
@@ -141,7 +141,7 @@ fn found(found: bool) -> Facts {
     Facts::of(if found { "found" } else { "none" }, found.into())
 }
 
-/// Answers that are messages or fragments: how many, how many bytes, which words.
+/// Implements answers that are messages or fragments: their number, their bytes, their text.
 macro_rules! bodies {
     ($($type:ty: |$this:ident| $bodies:expr;)+) => {
         $(impl Answer for $type {
@@ -187,8 +187,7 @@ impl Answer for Page<SearchHit> {
 }
 
 impl Answer for Chain {
-    /// Not how many bytes: a chain is packed until somebody looks, and a trace is not to be the one
-    /// who does.
+    /// Bytes are not counted, because that would unpack the chain, which tracing must not cause.
     fn facts(&self) -> Facts {
         Facts::of("ok", self.len() as u64)
     }

@@ -1,4 +1,4 @@
-//! Spans: how they are called, and what is written into them.
+//! Spans: their names and their fields.
 
 use context_core::trajectory::Change;
 use context_core::{Result, Retry};
@@ -9,21 +9,21 @@ use super::answer::Answer;
 use super::words::Words;
 use crate::call::{Call, Operation, Sent, operations};
 
-/// What spans may show.
+/// The data that spans may show.
 #[derive(Clone, Copy)]
 pub(super) struct Shown {
     /// The name of the store, which does not change.
     pub(super) store: &'static str,
     /// Whether users and chats are named.
     pub(super) scope: bool,
-    /// Whether there are words.
+    /// Whether content is included.
     pub(super) content: bool,
 }
 
 macro_rules! make_open {
     ($($variant:ident $name:ident),+ $(,)?) => {
-        /// The span of an operation. Each has a call site of its own, since that is where its name
-        /// is.
+        /// Opens the span of an operation. Each operation has a call site of its own, because the
+        /// call site holds the name.
         pub(super) fn open(operation: Operation) -> Span {
             match operation {
                 $(Operation::$variant => info_span!(
@@ -48,7 +48,7 @@ macro_rules! make_open {
 }
 operations!(make_open);
 
-/// Writes down what a call asks.
+/// Records the request of a call.
 pub(super) fn ask(span: &Span, call: &Call<'_>, shown: &Shown) {
     span.record("store", shown.store);
     if shown.scope {
@@ -68,7 +68,7 @@ pub(super) fn ask(span: &Span, call: &Call<'_>, shown: &Shown) {
     }
 }
 
-/// Writes down what came of it.
+/// Records the result of a call.
 pub(super) fn tell<T: Answer>(span: &Span, call: &Call<'_>, result: &Result<T>, shown: &Shown) {
     let mut content = shown.content.then(|| text(&call.sent)).flatten();
     match result {
@@ -105,7 +105,7 @@ fn retry(retry: Retry) -> &'static str {
     }
 }
 
-/// How many things are sent, and of how many bytes.
+/// Returns the number of items sent and their bytes.
 fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
     let both = |items: usize, bytes: usize| (Some(items as u64), Some(bytes as u64));
     match sent {
@@ -142,7 +142,7 @@ fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
     }
 }
 
-/// The words that are sent.
+/// Returns the text that is sent.
 fn text(sent: &Sent<'_>) -> Option<String> {
     match sent {
         Sent::Nothing | Sent::Ids(_) | Sent::Blob(_) | Sent::Chunks(_) | Sent::Round(_) => None,

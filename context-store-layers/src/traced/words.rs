@@ -1,14 +1,14 @@
-//! Content as text, cut to what a trace can bear.
+//! Content as text, cut to a limit.
 
-/// The most bytes of content that a span has.
+/// The maximum number of bytes of content in a span.
 const MOST: usize = 4096;
 
-/// Gathers texts until there are enough.
+/// Collects texts up to the limit.
 #[derive(Default)]
 pub(super) struct Words(String);
 
 impl Words {
-    /// All of these texts, each on a line of its own.
+    /// Joins these texts, each on a line of its own.
     pub(super) fn of<'a>(bodies: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
         let mut words = Self::default();
         let full = bodies.into_iter().any(|body| !words.add(body));
@@ -18,7 +18,7 @@ impl Words {
         (!words.0.is_empty()).then_some(words.0)
     }
 
-    /// False if not all of it fitted.
+    /// Adds a text. Returns false if it did not fit as a whole.
     fn add(&mut self, body: &[u8]) -> bool {
         if !self.0.is_empty() {
             self.0.push('\n');
@@ -27,7 +27,7 @@ impl Words {
         let cut = &body[..body.len().min(room)];
         match std::str::from_utf8(cut) {
             Ok(text) => self.0.push_str(text),
-            // A character that was cut, or bytes that are no text.
+            // Either a character was cut, or the bytes are not text.
             Err(error) if error.error_len().is_none() => {
                 self.0.push_str(&String::from_utf8_lossy(&cut[..error.valid_up_to()]));
             }

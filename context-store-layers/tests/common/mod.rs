@@ -1,4 +1,4 @@
-//! Layers over SQLite as subjects of the conformance kit: every namespace is a file, or two.
+//! Layers over SQLite as subjects of the conformance suite. Every namespace is a file, or two.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use context_conformance::{Settings, Subject};
 use context_core::{IdGenerator, Result, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
-/// Puts layers over a store, and a second one if there is one.
+/// Puts layers over a store, and over a second one if it is given.
 type Stack = fn(Arc<dyn Store>, Option<Arc<dyn Store>>) -> Result<Arc<dyn Store>>;
 
-/// Stores under layers.
+/// A subject of layers over stores.
 pub(crate) struct Layered {
     name: &'static str,
     stack: Stack,
@@ -23,7 +23,7 @@ pub(crate) struct Layered {
     files: Mutex<Files>,
 }
 
-/// Names of namespaces may be anything, so files are numbered.
+/// Numbered files for namespaces, whose names may hold any character.
 #[derive(Default)]
 struct Files {
     opened: u32,
@@ -31,7 +31,7 @@ struct Files {
 }
 
 impl Files {
-    /// A file of its own for a namespace that is opened anew.
+    /// Returns a new file for a namespace that is opened for the first time.
     fn fresh(&mut self, folder: &Path, namespace: &str) -> PathBuf {
         self.opened += 1;
         let path = folder.join(format!("{}.db", self.opened));
@@ -63,7 +63,7 @@ impl Subject for Layered {
         self.name
     }
 
-    /// The store below is proved with all of them elsewhere.
+    /// The inner store is tested with the full settings elsewhere.
     fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         (settings.sequences, settings.kills) = (15, 40);
@@ -98,7 +98,7 @@ impl Subject for Layered {
     }
 }
 
-/// Ids that neither another handle nor another process makes.
+/// Generates ids that are unique over handles and processes.
 #[allow(dead_code, reason = "each program of tests has its own layers")]
 #[derive(Debug)]
 pub(crate) struct ProcessIds;

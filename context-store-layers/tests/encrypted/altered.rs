@@ -1,4 +1,4 @@
-//! What was altered, moved or sealed with another key is an error, and never text.
+//! Altered and moved records, and records of another key, are errors and never yield text.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use proptest::prelude::*;
 
 use crate::kit::{applied, at, chat, create, extend, live, memory, over, says, stay, text};
 
-/// A message as the store beneath has it.
+/// Returns a message as the inner store has it.
 async fn stored(inner: &Arc<dyn Store>, chat: &context_core::ChatRef, id: &str) -> Arc<Node> {
     let found = inner.history().messages(chat, &[id.into()]).await.unwrap();
     found.into_iter().next().flatten().unwrap().node
 }
 
-/// Puts a body in a message's place, past the layer.
+/// Replaces the body of a message in the inner store.
 async fn replace(
     inner: &Arc<dyn Store>,
     chat: &context_core::ChatRef,
@@ -90,7 +90,7 @@ async fn no_other_record_opens_in_another_place() {
     fragments[0].id = Some("g".into());
     inner.fragments().put_fragments(&one, &fragments[..1], at(9)).await.unwrap();
     assert_eq!(store.fragments().fragments(&one).await.unwrap_err().kind(), ErrorKind::Corrupt);
-    // A blob's name beside the bytes of another.
+    // The name of one blob with the bytes of another.
     let blobs = inner.blobs().unwrap();
     let page = blobs.blobs(&one, 10, None).await.unwrap().items;
     let name = page[0].media_type.clone().unwrap();
@@ -121,7 +121,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None,
         ..ProptestConfig::default() })]
 
-    /// Every byte of a message that is stored counts.
+    /// Every byte of a stored message is authenticated.
     #[test]
     fn no_altered_message_is_read(words in "[a-z ]{0,30}", flip in 1..=255u8) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -137,7 +137,7 @@ proptest! {
                 let body = Encoded::new(sealed.kind(), sealed.version(), altered);
                 replace(&inner, &chat("c"), "a", NodeKind::Message(Role::User), body).await;
                 let error = text(&store, &chat("c"), "a").await.unwrap_err();
-                // An altered name of the key is that of a key which is not at hand.
+                // An altered key name is that of an unknown key.
                 assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "byte {place}: {error}");
             }
         });

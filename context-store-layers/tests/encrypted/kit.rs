@@ -1,4 +1,4 @@
-//! What the tests share: keys, stores, a chat with a bit of everything.
+//! Shared parts of the tests: keys, stores, a chat that uses everything.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) fn key(id: &str) -> EncryptionKey {
     EncryptionKey::from_bytes(id, &bytes).unwrap()
 }
 
-/// The first key is the current one.
+/// Returns a ring whose current key is the first.
 pub(crate) fn ring(ids: &[&str]) -> KeyRing {
     let (current, older) = ids.split_first().unwrap();
     older.iter().fold(KeyRing::new(key(current)), |ring, id| ring.with_older(key(id)).unwrap())
@@ -70,7 +70,7 @@ pub(crate) async fn applied(store: &dyn Store, commit: Commit) {
     assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
 }
 
-/// A chat that uses every ability, each with the text.
+/// Writes the text to a chat with every ability.
 pub(crate) async fn live(store: &dyn Store, chat: &ChatRef, text: &str) {
     let new = NewChat {
         title: Some(text.to_owned()),
@@ -106,7 +106,7 @@ pub(crate) async fn live(store: &dyn Store, chat: &ChatRef, text: &str) {
     }
 }
 
-/// The text of a message.
+/// Returns the text of a message.
 pub(crate) async fn text(
     store: &dyn Store,
     chat: &ChatRef,

@@ -1,4 +1,4 @@
-//! The encrypted store through its public API, and what reaches the store beneath.
+//! The encrypted store through its public API, and the data in the inner store.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! What can be read without a key, and what is read with one.
+//! The data that is readable without a key, and with one.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ async fn no_word_reaches_the_files() {
         let _done = store.history().commit(commit).await.unwrap();
         assert_eq!(text(&**store, &chat("c"), "m1").await.unwrap(), format!("{MARKER} again"));
         let bytes = files(folder.path());
-        // Without the layer they are there, so the search would find them.
+        // Without the layer the marker is in the files, so the search is able to find it.
         assert_eq!(holds(&bytes, MARKER), !encrypted);
-        // What stays readable is so on purpose.
+        // This data stays readable on purpose.
         assert!(holds(&bytes, "usage") && holds(&bytes, "main"));
     }
 }
@@ -130,7 +130,7 @@ async fn the_store_beneath_says_nothing_of_bodies() {
     let store = over(&inner, &["k1"]);
     create(&store, &chat("c")).await;
     live(&store, &chat("d"), MARKER).await;
-    // A check of the store beneath has no key, and calls nothing broken.
+    // A check of the inner store has no key, and reports no damage.
     let report = inner.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
     assert_eq!(report.findings, []);
     let users = inner.maintenance().unwrap().users(10, None).await.unwrap();

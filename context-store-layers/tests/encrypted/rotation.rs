@@ -1,4 +1,5 @@
-//! New keys: what is repeated stays repeated, what is stored is sealed anew, and nothing is lost.
+//! New keys: repeated commits are still recognized, stored data is encrypted again, and nothing is
+//! lost.
 
 use context_core::base::{BlobId, CancelSource};
 use context_core::store::{Commit, CommitOutcome, NewBlob};
@@ -45,7 +46,7 @@ async fn a_commit_repeated_behind_a_change_of_keys_is_known() {
         assert!(matches!(again, CommitOutcome::Replayed(_)), "{again:?}");
         let other = Commit { amendments: vec![says("a", Role::User, "third")], ..keyed.clone() };
         assert_eq!(history.commit(other).await.unwrap_err().kind(), ErrorKind::Invalid);
-        // One message was amended since, so it is no longer the same; as it is without the layer.
+        // One message was amended since, so the commit is no longer the same, as without the layer.
         let edited = history.commit(turn.clone()).await.unwrap();
         assert_eq!(edited, CommitOutcome::Exists { ids: vec!["a".into(), "b".into()] });
         let tail = extend(&chat("c"), Some("a"), vec![says("b", Role::Assistant, "two")]);
@@ -65,7 +66,7 @@ async fn what_is_sealed_anew_opens_without_the_older_key() {
         (usage(&store).await, store.history().chat(&chat("c")).await.unwrap());
     assert_eq!(before.0.len(), 1);
     let left = rotate(&store, &RotateOptions::default()).await;
-    // The amended message has its earlier revision, and a stream cannot be changed.
+    // The amended message has an earlier revision, and a stream cannot be changed.
     let streams = u64::from(inner.streams().is_some());
     assert_eq!(
         (left.messages, left.fragments, left.titles, left.blobs, left.left),
@@ -120,8 +121,8 @@ async fn a_store_without_encryption_is_moved_by_rotation() {
         strict.history().chat(&chat("c")).await.unwrap(),
         store.history().chat(&chat("c")).await.unwrap()
     );
-    // A fragment without an id has no name by which it could be taken away, and a stream's two
-    // chunks end with it.
+    // A fragment without an id has no name by which it could be removed. The two chunks of a stream
+    // are left with it.
     let streams = u64::from(inner.streams().is_some());
     assert_eq!((moved.left, usage(&store).await.1), (1 + streams, 1 + 2 * streams));
 }

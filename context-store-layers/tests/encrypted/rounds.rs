@@ -1,5 +1,5 @@
-//! Trajectories: what reaches the store beneath, what opens where, and what a change of keys
-//! leaves.
+//! Trajectories: the data in the inner store, the places at which it can be decrypted, and rounds
+//! that a rotation leaves.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn place() -> RoundRef {
     AgentRef::main("ada", "s").round(0)
 }
 
-/// The commits of a round that says the word wherever a text or a JSON value may stand.
+/// Returns the commits of a round with the word in every text and JSON value.
 fn commits(word: &str) -> (Round, Vec<RoundCommit>) {
     let mut round = Round::new(place(), at(1));
     let query = NewQuery::new(word).raw(word).files([word]).message(MessageLink::new("c", "m1"));
@@ -78,7 +78,7 @@ async fn no_word_reaches_the_files() {
             files.flat_map(|file| std::fs::read(file.unwrap().path()).unwrap()).collect();
         let holds = |word: &str| bytes.windows(word.len()).any(|window| window == word.as_bytes());
         assert_eq!(holds(MARKER), !encrypted);
-        // What stays readable is so on purpose.
+        // This data stays readable on purpose.
         for word in ["call_1", "somebody", "triggers", "a model", "plan", "m1"] {
             assert!(holds(word), "{word}");
         }
@@ -95,7 +95,7 @@ async fn a_round_comes_back_and_keeps_its_forms_beneath() {
     assert_eq!(heads.items, [round.head()]);
     let last = store.trajectories().unwrap().record_round(&commits[1]).await.unwrap();
     assert_eq!(last, RecordOutcome::Replayed);
-    // The graph beneath is one: only its words are not to be read.
+    // The stored graph is valid. Only its texts are encrypted.
     let beneath = load(&*inner).await.unwrap();
     assert_eq!(beneath.edges, round.to_record().edges);
     assert!(Round::from_record(beneath).is_ok());
@@ -122,7 +122,7 @@ async fn nothing_opens_in_another_place() {
     let swapped = moved(&|record| {
         Arc::make_mut(&mut record.nodes[0]).description = node(1).description.clone()
     });
-    // What a field was is not what it is.
+    // The record of an earlier version is not valid for the present one.
     let undone = moved(&|record| {
         let was = record.nodes[1].versions[1].was.get("output").unwrap().clone();
         let node = Arc::make_mut(&mut record.nodes[1]);

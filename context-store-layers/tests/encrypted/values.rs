@@ -1,4 +1,4 @@
-//! Metadata: counters that nobody loses, and listings that are filtered above the backend.
+//! Metadata: counters under concurrent writers, and listings that are filtered above the backend.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ async fn value(store: &dyn Store, name: &str) -> serde_json::Value {
     chat.metadata.get(name).map_or(serde_json::Value::Null, |value| value.parse().unwrap())
 }
 
-/// Usage is counted without reading first, so counting must not become reading and writing: of two
-/// writers at once one would be lost.
+/// Usage is counted without a read, so counting must not become a read followed by a write: with
+/// two concurrent writers, one count would be lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_counts_at_once_loses_nothing() {
     let inner = memory();
@@ -68,9 +68,9 @@ async fn keys_that_look_like_ours_are_keys() {
     }
 }
 
-/// A text over a number, then a number over the text: the first number is gone, however little it
-/// was beside the second. (A comparison of sums that allowed for rounding took half of a large
-/// number for rounding.)
+/// A text replaces a number, then a number replaces the text: the first number is gone, however
+/// small it was compared with the second. (Regression: a comparison of sums with a tolerance took
+/// half of a large number for a rounding error.)
 #[tokio::test]
 async fn a_number_over_a_text_does_not_bring_an_older_one_back() {
     let store = over(&memory(), &["k1"]);
@@ -82,7 +82,7 @@ async fn a_number_over_a_text_does_not_bring_an_older_one_back() {
     assert_eq!(value(&store, "a").await, json!(-500_000_000));
 }
 
-/// One step of a metadata's life.
+/// One patch of a random sequence.
 fn step() -> impl Strategy<Value = ChatPatch> {
     let name = prop_oneof![Just("a"), Just("b")];
     let number = prop_oneof![any::<i32>().prop_map(|n| json!(n)), Just(json!(0.5))];
@@ -102,8 +102,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
         ..ProptestConfig::default() })]
 
-    /// The same patches leave the same metadata as without the layer. (Numbers with a fraction may
-    /// be added in another order, and here come out the same.)
+    /// The same patches give the same metadata as without the layer. (Fractions may be added in
+    /// another order, which makes no difference for these values.)
     #[test]
     fn patches_do_what_they_do_without_it(steps in proptest::collection::vec(step(), 0..12)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

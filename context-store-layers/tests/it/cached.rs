@@ -1,4 +1,4 @@
-//! The cache against the store itself, whoever writes.
+//! The cache compared with the store itself, under any writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use crate::desk::{applied, at, begin, boundary, branch, chat, extend, says, stay};
 
-/// What is done between two reads, and through which store.
+/// An operation between two reads, and the store it goes through.
 #[derive(Clone, Debug)]
 enum Step {
     Extend { branch: usize, size: usize, cut: bool },
@@ -105,7 +105,7 @@ impl Life {
                     history.delete_branch(&chat(), &gone.name, gone.head.as_ref(), at(9)).await;
             }
             Step::Rename { branch } => {
-                // Names that were other branches' before come back.
+                // Names of earlier branches are used again.
                 let to = format!("b{}", self.made % 5).into();
                 let _renamed = history.rename_branch(&chat(), &pick(branch).name, &to, at(9)).await;
             }
@@ -140,7 +140,7 @@ impl Life {
         }
     }
 
-    /// What the cache says is what the store says.
+    /// Checks that the cache and the store return the same.
     async fn same(&self, end: &ChainEnd, window: &Window) {
         let seen = self.cached.history().chain(&chat(), end, window).await.unwrap();
         let expected = self.bare.history().chain(&chat(), end, window).await.unwrap();
@@ -193,7 +193,7 @@ async fn of_many_who_miss_one_loads() {
     assert_eq!((stats.misses, stats.hits), (1, 19));
 }
 
-/// A store whose next read, once it is armed, has read but returns only when it is let.
+/// A store that holds back the answer of its next read, once it is armed, until it is released.
 #[derive(Clone, Debug, Default)]
 struct Slow(StateBacked<Arc<Gated>>);
 
@@ -243,8 +243,8 @@ impl Store for Slow {
     }
 }
 
-/// Who waits for another's load has asked later than it began: what was written in between must be
-/// there.
+/// A caller who waits for another's load may have asked after that load began. Messages written in
+/// between must be in the answer.
 #[tokio::test(flavor = "current_thread")]
 async fn who_waits_for_a_load_sees_what_was_written_before_they_asked() {
     let slow = Slow::default();
@@ -304,7 +304,7 @@ async fn it_holds_so_many_bytes_and_no_more() {
     }
     let stats = cached.stats();
     assert!(stats.chains > 5 && stats.bytes > CAPACITY / 2, "{stats:?}");
-    // The last chat is larger than all there is room for: it is read each time.
+    // The last chat exceeds the capacity, so it is read each time.
     assert_eq!(stats.hits, 59);
     cached.clear();
     assert_eq!((cached.stats().chains, cached.stats().bytes), (0, 0));

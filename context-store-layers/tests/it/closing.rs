@@ -1,4 +1,4 @@
-//! Closing a layer closes what is under it.
+//! Closing a layer closes the stores under it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the tests put into stores.
+//! Data that the tests put into stores.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(crate) fn branch(name: &str) -> ChainEnd {
     ChainEnd::Branch(BranchName::from(name))
 }
 
-/// A chat with these messages on `main`.
+/// Creates a chat with these messages on `main`.
 pub(crate) async fn begin(store: &dyn Store, messages: &[&str]) {
     let _created = store.history().create_chat(NewChat::new(chat(), at(1))).await.unwrap();
     if !messages.is_empty() {
@@ -68,7 +68,7 @@ pub(crate) async fn applied(store: &dyn Store, commit: Commit) {
     is_applied(&store.history().commit(commit).await.unwrap());
 }
 
-/// Ids that count up.
+/// Generates ids that count up.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(std::sync::atomic::AtomicU64);
 

@@ -1,4 +1,4 @@
-//! What layers do beside passing the suite.
+//! Tests of the layers beyond the conformance suite.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! Memories through layers: who keeps them, and what is true after a lost reply.
+//! Memories through layers: which store keeps them, and the answers after a lost reply.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ async fn all_layers_together_find_what_is_in_the_store_of_the_history() {
     assert_eq!((erased.memories, erased.remaining), (1, 0));
 }
 
-/// A repetition says what is true now, and never conflicts with what the lost try wrote.
+/// A retry returns the present state, and never conflicts with what the lost try wrote.
 #[tokio::test(flavor = "current_thread")]
 async fn a_write_whose_reply_is_lost_is_made_again() {
     for fault in [Fault::AfterApply, Fault::BeforeApply] {

@@ -1,4 +1,4 @@
-//! When a call is made again, when not, and what is said in the end.
+//! The calls that are retried, those that are not, and the final answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use context_store_layers::{RetryPolicy, RetryStore, Sleeper};
 
 use crate::desk::{Numbers, applied, at, begin, chat, extend, is_applied, says, stay};
 
-/// Does not wait, but remembers how long it would have.
+/// A sleeper that does not wait, but records the waits.
 #[derive(Debug, Default)]
 pub(crate) struct Instantly(Mutex<Vec<Duration>>);
 
@@ -33,7 +33,7 @@ impl Sleeper for Instantly {
     }
 }
 
-/// A store that fails as planned, repeated.
+/// A store with planned faults, under the retry layer.
 struct Lab {
     bare: Arc<InMemoryStore>,
     broken: FaultStore,
@@ -52,7 +52,7 @@ impl Lab {
         Self { bare, broken, sleeper, store }
     }
 
-    /// The first calls of an operation fail.
+    /// Returns a store in which the first calls of an operation fail.
     async fn failing(operation: Operation, calls: u32, fault: Fault) -> Self {
         Self::new((0..calls).fold(FaultPlan::default(), |plan, n| plan.with(operation, n, fault)))
             .await
@@ -140,7 +140,7 @@ async fn numbers_are_added_once() {
     is_applied(&outcome);
 }
 
-/// A caller who is told that it is safe would do it a second time, under another key.
+/// A caller who is told that a retry is safe would apply the change again under another key.
 #[tokio::test(flavor = "current_thread")]
 async fn whoever_does_not_know_the_key_is_told_to_look_first() {
     let lab = Lab::failing(Operation::Commit, 5, Fault::AfterApply).await;
@@ -155,13 +155,13 @@ async fn whoever_does_not_know_the_key_is_told_to_look_first() {
     assert_eq!(chat.metadata, Metadata::default().with("used", 1));
 }
 
-/// A reply is lost, somebody makes the chat again: it is not the one that was to go.
+/// A reply is lost, and somebody creates the chat again: the new chat must not be deleted.
 #[tokio::test(flavor = "current_thread")]
 async fn a_chat_that_was_created_anew_is_not_deleted() {
     let lab = Lab::failing(Operation::DeleteChat, 1, Fault::AfterApply).await;
     let anew = NewChat::new(chat(), at(50));
     let bare = Arc::clone(&lab.bare);
-    // Somebody else comes while the call waits for its second try.
+    // Another writer acts while the call waits for its second try.
     let store = lab.store.sleeper(Arc::new(Meanwhile(Mutex::new(Some(Box::new(move || {
         Box::pin(async move {
             let _created = bare.history().create_chat(anew).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_chat_that_was_created_anew_is_not_deleted() {
 
 type Work = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
-/// Lets something happen during the first wait.
+/// A sleeper that runs some work during the first wait.
 struct Meanwhile(Mutex<Option<Work>>);
 
 impl std::fmt::Debug for Meanwhile {
@@ -223,7 +223,7 @@ async fn lost_replies_about_branches_are_found_out() {
     assert_eq!(gone, BranchDeletion::Deleted { messages: 2 });
 }
 
-/// A file may be there after a lost reply: whoever asked has to look.
+/// The file may exist after a lost reply, so the caller must look.
 #[tokio::test(flavor = "current_thread")]
 async fn a_backup_is_made_once() {
     let lab = Lab::failing(Operation::Backup, 1, Fault::BeforeApply).await;

@@ -1,5 +1,5 @@
-//! With any plan of faults that pass, a repeated store answers as one that never fails, and holds
-//! the same.
+//! With any plan of temporary faults, a store under the retry layer answers like one that never
+//! fails, and holds the same data.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use crate::desk::{Numbers, at, begin, branch, chat, extend, fragment, says, stay};
 use crate::retry::Instantly;
 
-/// A call, by numbers that are made into names of what is there.
+/// A call, with numbers that are mapped to existing names.
 #[derive(Clone, Debug)]
 enum Step {
     Create,
@@ -73,8 +73,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a call came to, as text that two stores can be compared by. That a commit was done already
-/// is as good as that it is done.
+/// Returns the result of a call as text, to compare two stores. A commit that was done already
+/// counts like one that is done.
 fn told<T: Debug>(result: Result<T>) -> String {
     result.map_or_else(|error: Error| error.kind().to_string(), |answer| format!("{answer:?}"))
 }
@@ -93,7 +93,7 @@ fn streamed(result: Result<StreamOutcome>) -> String {
     }))
 }
 
-/// Makes the `n`th call of a life.
+/// Makes the `n`th call.
 async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> String {
     let (history, chat, now) = (store.history(), chat(), at(100 + n as i64));
     let (blobs, streams) = (store.blobs().expect("both have"), store.streams().expect("both have"));
@@ -195,7 +195,7 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
     }
 }
 
-/// All there is to see of the chat.
+/// Returns everything visible of the chat.
 async fn visible(store: &dyn Store) -> String {
     let (history, chat) = (store.history(), chat());
     let mut seen =
@@ -239,8 +239,8 @@ proptest! {
             begin(&plain, &["a", "b"]).await;
             begin(&*faulty, &["a", "b"]).await;
             for (n, step) in steps.iter().enumerate() {
-                // Both are asked for the same, by what the one without faults has before it is
-                // asked.
+                // Both stores get the same call, chosen by the state of the store without faults
+                // before the call.
                 let told = play(&repeated, &plain, n, step).await;
                 let expected = play(&plain, &plain, n, step).await;
                 assert_eq!(told, expected, "call {n}, {step:?}, with {plan}");

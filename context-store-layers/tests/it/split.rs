@@ -1,4 +1,4 @@
-//! Two stores as one: what becomes of the second when the first changes.
+//! Two stores as one: the effect of changes in the first on the second.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// A split store of which calls to the second one fail as planned, with a chat in it.
+    /// A split store with planned faults in the second store, and with a chat.
     async fn new(plan: FaultPlan) -> Self {
         let (main, files) =
             (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
@@ -54,7 +54,7 @@ impl Lab {
             .await
     }
 
-    /// How many chats of the user the second store has.
+    /// Returns the number of the user's chats in the second store.
     async fn shadows(&self) -> usize {
         self.files.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.len()
     }
@@ -74,15 +74,15 @@ async fn bytes_are_in_the_second_store_and_go_with_the_chat() {
     assert!(blobs.items.is_empty());
     assert_eq!((lab.shadows().await, lab.findings().await), (1, Vec::<String>::new()));
     let report = lab.split.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
-    // Shadows are nobody's conversations.
+    // Shadows do not count as chats.
     assert_eq!((report.chats, report.messages, report.blobs), (1, 1, 1));
     assert!(lab.split.history().delete_chat(&chat(), None).await.unwrap());
     assert_eq!(lab.shadows().await, 0);
     assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
-/// The history goes first. If the bytes do not follow, they are out of reach, are found, and go
-/// with the next deletion.
+/// The history is deleted first. If deleting the bytes fails, they cannot be reached, the check
+/// finds them, and the next deletion removes them.
 #[tokio::test(flavor = "current_thread")]
 async fn what_a_broken_deletion_leaves_is_out_of_reach_and_found() {
     let lab =
@@ -96,7 +96,7 @@ async fn what_a_broken_deletion_leaves_is_out_of_reach_and_found() {
         lab.findings().await,
         ["ada/trip shadow trip@1: its chat is no more: delete it again"]
     );
-    // A chat that is made anew in between does not have them.
+    // A chat that is created again in between does not have them.
     let _created = lab.split.history().create_chat(NewChat::new(chat(), at(2))).await.unwrap();
     assert_eq!(lab.read(&chat(), "a report").await.unwrap(), None);
     lab.put(&chat(), "another").await.unwrap();
@@ -157,7 +157,7 @@ async fn erasing_reaches_both() {
     let mut expected = Erasure::new(1, 1, 0);
     expected.blobs = 1;
     assert_eq!(erased, expected);
-    // Not even the name is left.
+    // Not even the name of the user is left.
     let noted = lab.files.history().list_chats(&ChatQuery::new("context.split")).await.unwrap();
     assert!(noted.items.is_empty());
 }
@@ -186,7 +186,7 @@ async fn streams_may_be_in_a_third_store() {
     let (streams, id) = (split.streams().unwrap(), "s".into());
     let ghost =
         streams.claim_stream(&chat(), &id, &StreamClaim::new("w", at(3))).await.unwrap_err();
-    // The chat is there, only its shadow is not.
+    // The chat exists, but its shadow does not.
     assert_eq!(
         (ghost.kind(), ghost.get("stream"), ghost.get("chat")),
         (ErrorKind::NotFound, Some("s"), None)
@@ -208,7 +208,8 @@ async fn streams_may_be_in_a_third_store() {
     assert!(channels.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.is_empty());
 }
 
-/// They belong to users, who need no chats: nothing in the store of the history stands for them.
+/// Trajectories belong to users and need no chats, so nothing in the store of the history
+/// represents them.
 #[tokio::test(flavor = "current_thread")]
 async fn trajectories_may_be_in_a_store_of_their_own() {
     let stores: [Arc<InMemoryStore>; 2] = Default::default();
@@ -239,7 +240,7 @@ async fn trajectories_may_be_in_a_store_of_their_own() {
                 break;
             }
         }
-        // Not the user who stands for shadows.
+        // The user of the register is not listed.
         assert_eq!(users, ["ada", "bob", "zoe"], "pages of {limit}");
     }
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();

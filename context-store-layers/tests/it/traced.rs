@@ -1,4 +1,4 @@
-//! The spans are those that the documentation lists, with those fields and no others.
+//! The spans and fields are exactly those that the documentation lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -22,7 +22,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 use crate::desk::{at, branch, chat, extend, fragment, says};
 
-/// A span that was opened: its name and the fields that were set.
+/// A span that was opened: its name and its fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
     name: &'static str,
@@ -39,7 +39,7 @@ impl Visit for Seen {
     }
 }
 
-/// Keeps all spans.
+/// Records all spans.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<Vec<Seen>>>);
 
@@ -69,7 +69,7 @@ impl Subscriber for Recorder {
     fn exit(&self, _: &Id) {}
 }
 
-/// Runs calls of a traced store, and gives the spans.
+/// Runs calls of a traced store and returns the spans.
 fn spans<F: Future<Output = ()>>(
     layer: impl Fn(TracedStore) -> TracedStore,
     calls: impl FnOnce(Arc<dyn Store>) -> F,
@@ -84,7 +84,7 @@ fn spans<F: Future<Output = ()>>(
     std::mem::take(&mut *spans.lock().unwrap())
 }
 
-/// Every call that is answered, some of them twice.
+/// Makes every call, some of them twice.
 async fn everything(store: Arc<dyn Store>) {
     let (history, chat) = (store.history(), chat());
     for _ in 0..2 {
@@ -199,7 +199,7 @@ async fn memories(memories: &dyn MemoryRecordStore) {
     let _forgotten = memories.forget_memories(&MemoryForget::Scope(scope)).await.unwrap();
 }
 
-/// The rows of the documentation: of each span its fields and outcomes.
+/// Parses the tables of the documentation: the fields and outcomes of each span.
 fn documented() -> BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> {
     let words = |cell: &str| -> BTreeSet<String> {
         cell.split(',')
@@ -218,7 +218,7 @@ fn documented() -> BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> {
     .collect()
 }
 
-/// What every span has, and what only those have that failed or that were asked for.
+/// The fields of every span. Other fields are those of failed calls or of options.
 const ALWAYS: [&str; 3] = ["operation", "store", "outcome"];
 const SOMETIMES: [&str; 5] = ["user", "chat", "content", "error.kind", "error.retry"];
 
@@ -279,7 +279,7 @@ fn nobody_is_named_and_nothing_is_quoted_unless_asked_for() {
     assert_eq!(with("context.store.search"), ["secret"]);
     assert_eq!(with("context.store.write_memories")[0], "a secret memory");
     assert_eq!(with("context.store.find_memories"), ["memory"]);
-    // Bytes are no words, and rounds are not told.
+    // Bytes are not text, and rounds are not included.
     assert!(
         with("context.store.put_blob").is_empty() && with("context.store.read_blob").is_empty()
     );

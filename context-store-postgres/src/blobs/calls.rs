@@ -1,4 +1,4 @@
-//! The seam of blobs, each call handed to where it is done.
+//! The blob calls, each forwarded to its implementation.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::store::{Shared, work};
 impl BlobStore for Shared {
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
         blob.check(chat)?;
-        // Before the chat is locked, since it takes its time.
+        // Hashing takes time, so the id is computed before the chat is locked.
         let id = BlobId::of(&blob.bytes);
         work!(self, "put_blob", Work::Write, &chat.user, |session| blobs::put(
             session, chat, id, blob

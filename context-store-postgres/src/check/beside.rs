@@ -1,5 +1,5 @@
-//! The check of what stands beside messages: every byte of a blob must be what its name says, and
-//! every stream must have the chunks it says, one behind the other.
+//! The check of blobs and streams. Every byte of a blob is compared with its id. Every stream must
+//! have the chunks it claims, without a gap.
 
 use context_core::base::BlobId;
 use context_core::store::{CheckReport, Finding, KeyOrder};
@@ -14,7 +14,7 @@ use crate::rows::{optional_text, shown};
 use crate::sql::{blobs as blobs_sql, streams as streams_sql};
 use crate::{blobs, seals, streams};
 
-/// How many chunks are read at once.
+/// The number of chunks read at once.
 const AT_ONCE: i64 = 256;
 
 pub(crate) async fn check(
@@ -25,7 +25,8 @@ pub(crate) async fn check(
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, report).await;
     session.end(checked).await?;
-    // One state per blob and stream: while a store is checked, others may write to it.
+    // Each blob and stream is read in a transaction of its own, because others may write during the
+    // check.
     let mut after = 0;
     let mut order = KeyOrder::new("check", "blob");
     loop {
@@ -56,7 +57,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Rows that no blob or stream reaches, and references to what is somebody else's.
+/// Reports rows that no blob or stream reaches, and references to blobs of other users.
 async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
     for (table, what, statement) in [
         ("blob_piece", "blob", blobs_sql::STRAY_PIECES),
@@ -78,7 +79,7 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
     Ok(())
 }
 
-/// Checks the blob behind a number and returns its number; nothing if there is none.
+/// Checks the blob after a number and returns its number, or `None` if there is no further blob.
 async fn next_blob(
     session: &mut Session<'_>,
     after: i64,
@@ -120,7 +121,7 @@ fn reference(row: &PgRow) -> Result<()> {
     blobs::check_use(time(7)?, row.try_get(8)?)
 }
 
-/// What is wrong with the bytes of a blob.
+/// Returns the problem with the bytes of a blob, if there is one.
 async fn blob_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<&'static str>> {
     let id = blobs::id_of(row.try_get(1)?)?;
     let (size, pieces): (i64, i64) = (row.try_get(2)?, row.try_get(5)?);
@@ -131,7 +132,8 @@ async fn blob_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<&
     Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than it says"))
 }
 
-/// Checks the stream behind a number and returns its number; nothing if there is none.
+/// Checks the stream after a number and returns its number, or `None` if there is no further
+/// stream.
 async fn next_stream(
     session: &mut Session<'_>,
     after: i64,

@@ -1,5 +1,6 @@
-//! The check of memories: rows that belong to nothing, what shelves and words count, and that every
-//! record is where its row says.
+//! The check of memories: rows that belong to nothing, the counters of shelves and words, and each
+//! record against its row. A shelf is a row of `memory_shelf`: the records of one kind in one
+//! scope.
 
 use context_core::CancelSignal;
 use context_core::memory::MemoryScope;
@@ -15,7 +16,7 @@ use crate::pool::{Pool, Session, Work};
 use crate::rows::{optional_text, shown, text};
 use crate::sql::memories as sql;
 
-/// How many records are read at once.
+/// The number of records read at once.
 const AT_ONCE: i64 = 500;
 
 pub(crate) async fn check(
@@ -31,7 +32,8 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "shelf of memories");
     loop {
         cancel.check("check")?;
-        // One state per shelf: while a store is checked, others may write to it.
+        // Each shelf is read in a transaction of its own, because others may write during the
+        // check.
         let mut session = pool.begin(Work::Snapshot, None).await?;
         let checked = next_shelf(&mut session, after, cancel, report).await;
         match session.end(checked).await? {
@@ -44,7 +46,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Rows that belong to nothing.
+/// Reports rows that belong to nothing.
 async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
     let tables = [
         ("memory", sql::STRAY_MEMORIES, "belongs to no shelf"),
@@ -75,7 +77,7 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
     Ok(())
 }
 
-/// Checks of every scope under which names it is filed, and its marks.
+/// Checks the names and the marks of every scope.
 async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) -> Result<()> {
     let mut after: i64 = 0;
     loop {
@@ -104,13 +106,13 @@ async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) ->
     }
 }
 
-/// The scope that four columns name, behind the first.
+/// Returns the scope that four columns name, the first of them being the user.
 fn scope_of(row: &PgRow) -> Result<MemoryScope> {
     let name = |column| shown(row, column);
     Ok(scope(&name(1)?, [&*name(2)?, &*name(3)?, &*name(4)?]))
 }
 
-/// Checks the shelf behind a number and returns its number; nothing if there is none.
+/// Checks the shelf after a number and returns its number, or `None` if there is no further shelf.
 async fn next_shelf(
     session: &mut Session<'_>,
     after: i64,
@@ -155,7 +157,7 @@ async fn next_shelf(
     }
 }
 
-/// What is wrong with a record.
+/// Returns the problem with a record, if there is one.
 fn problem(row: &PgRow, scope: &MemoryScope, kind: &str) -> Result<Option<&'static str>> {
     let record = record(row, [0, 1, 2])?;
     let source = record.source.as_ref();

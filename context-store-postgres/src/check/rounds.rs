@@ -1,5 +1,5 @@
-//! The check of rounds of trajectories: every one must be a graph, and its row must say what its
-//! head says.
+//! The check of rounds of trajectories: each must be a valid graph, and its row must agree with its
+//! head.
 
 use context_core::CancelSignal;
 use context_core::store::{CheckReport, Finding, KeyOrder};
@@ -29,7 +29,8 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "round");
     loop {
         cancel.check("check")?;
-        // One state per round: while a store is checked, others may write to it.
+        // Each round is read in a transaction of its own, because others may write during the
+        // check.
         let mut session = pool.begin(Work::Snapshot, None).await?;
         let checked = next_round(&mut session, after, report).await;
         match session.end(checked).await? {
@@ -42,7 +43,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Rows of no round, and messages filed under another user.
+/// Reports rows of no round, and links that are filed under another user.
 async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
     let query = session.query(&sql::STRAY_ROWS);
     for row in session.all(query).await? {
@@ -62,14 +63,14 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
     Ok(())
 }
 
-/// The round that four columns name.
+/// Returns the round that four columns name.
 fn round_of(row: &PgRow, from: usize) -> Result<RoundRef> {
     let agent =
         AgentRef::new(text(row, from)?, text(row, from + 1)?, number(row, from + 2, PROBLEM)?);
     Ok(agent.round(number(row, from + 3, PROBLEM)?))
 }
 
-/// Checks the round behind a number and returns its number; nothing if there is none.
+/// Checks the round after a number and returns its number, or `None` if there is no further round.
 async fn next_round(
     session: &mut Session<'_>,
     after: i64,
@@ -111,7 +112,7 @@ async fn round_problem(
     Ok(Round::from_record(record).err().map(|error| error.to_string()))
 }
 
-/// Whether the row of a round says what its head says.
+/// Whether the row of a round agrees with its head.
 fn says_the_same(row: &PgRow, record: &RoundRecord) -> Result<bool> {
     let head = &record.head;
     Ok(u64::try_from(row.try_get::<i64, _>(5)?) == Ok(head.revision)

@@ -1,5 +1,4 @@
-//! The check of the full-text index: every message that has words is in it with these words, and
-//! nothing else is.
+//! The check of the full-text index: it must hold the words of every message and nothing else.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::pool::Session;
 use crate::search::words::Tag;
 use crate::sql;
 
-/// What is wrong with the words of a branch.
+/// Reports the problems with the words of a branch.
 pub(crate) async fn words_of(
     session: &mut Session<'_>,
     piece: &Piece,
@@ -46,7 +45,8 @@ pub(crate) async fn words_of(
     Ok(disagreement(missing, other, unlike, filed.len()))
 }
 
-/// What is wrong with the full-text index; only of what there is something to say.
+/// Describes the differences between messages and full-text index. Kinds of difference that do not
+/// occur are left out.
 fn disagreement(missing: usize, other: usize, unlike: i64, wordless: usize) -> Option<String> {
     let unlike = usize::try_from(unlike).unwrap_or(usize::MAX);
     let facts = [

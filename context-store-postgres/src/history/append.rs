@@ -1,8 +1,7 @@
-//! The fast way in: messages at the end of a branch as one statement.
+//! The fast path of a commit: messages at the end of a branch, as one statement.
 //!
-//! The statement finds the chat and the branch, checks where the branch is, and writes. It decides
-//! nothing: whatever is not plainly right is left to the transaction in
-//! [`commit`](crate::history::commit).
+//! The statement finds the chat and the branch, compares the head, and writes. The fast path makes
+//! no decisions: every other case is left to the transaction in [`commit`](crate::history::commit).
 
 use std::sync::Arc;
 
@@ -20,15 +19,16 @@ use crate::rows::{ids, weight};
 use crate::search::words::{self, Columns};
 use crate::sql;
 
-/// The most messages in one run.
+/// The maximum number of messages in a run.
 const RUN: i64 = 64;
-/// The messages that are first merged into one run.
+/// The number of messages that are first merged into one run.
 const SMALL_RUN: i64 = 16;
-/// The most bytes that are packed into one run; a larger message is alone.
+/// The maximum number of bytes packed into a run of several messages. A larger message has a run of
+/// its own.
 const RUN_BYTES: usize = 256 << 10;
 
-/// Writes a commit that is nothing but a few new messages at the end of a branch. Nothing if it is
-/// something else, or if the store does not agree at once.
+/// Writes a commit that only appends a few new messages to a branch. Returns `None` for any other
+/// commit, or if the statement did not apply.
 pub(crate) async fn append(
     pool: &Pool,
     ends: &Ends,
@@ -60,7 +60,7 @@ pub(crate) async fn append(
             .bind(data)
             .bind(weight(&commit.nodes))
             .bind(commit.at.as_micros());
-        // Places from 1: the statement knows behind what.
+        // Places from 1. The statement adds the end of the branch.
         let query = if full_text {
             Columns::of(&commit.chat.user, 1, &commit.nodes).bind(query)
         } else {
@@ -80,7 +80,7 @@ pub(crate) async fn append(
     }
 }
 
-/// The branch that a plain commit extends, and where it has to be.
+/// Returns the branch that a plain commit extends, and its expected head.
 fn plain(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)> {
     let Target::Extend { branch, expected } = &commit.target else { return None };
     let plain = !commit.nodes.is_empty()
@@ -94,7 +94,7 @@ fn plain(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)> {
     plain.then_some((branch, expected.as_ref()))
 }
 
-/// The end of a branch, of a chat that is locked.
+/// The end of a branch in a locked chat.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) chat: i64,
@@ -103,8 +103,7 @@ pub(crate) struct End {
     pub(crate) head: Option<MessageId>,
 }
 
-/// The general way: adds the new messages of a commit behind the end of a branch and returns its
-/// new head.
+/// Appends the new messages of any commit to a branch and returns its new head.
 pub(crate) async fn add_nodes(
     session: &mut Session<'_>,
     end: End,
@@ -143,17 +142,17 @@ pub(crate) async fn add_nodes(
     Ok(Some(head.id.clone()))
 }
 
-/// New messages as runs that end where blocks do, as arrays to bind.
+/// New messages as runs that end where blocks do, in the form of arrays to bind.
 struct Runs {
     places: Vec<i64>,
     weights: Vec<i64>,
     data: Vec<Vec<u8>>,
-    /// How many messages the branch has with the first run.
+    /// The number of messages of the branch including the first run.
     first_end: i64,
 }
 
 impl Runs {
-    /// Of messages that follow the `own`th of a branch, the first at a place.
+    /// Packs messages that follow the `own`th message of a branch, the first of them at a place.
     fn of(own: i64, first: i64, nodes: &[Arc<Node>]) -> Self {
         let mut runs =
             Self { places: Vec::new(), weights: Vec::new(), data: Vec::new(), first_end: own };
@@ -178,8 +177,8 @@ impl Runs {
     }
 }
 
-/// The first message of the block that is now full, after a branch went from `before` own messages
-/// to `after`: the runs that begin in it become one.
+/// Returns the first message of the block that is now full, if a branch has grown from `before` own
+/// messages to `after`. The runs that begin in the block become one run.
 fn full_block(before: i64, after: i64) -> Option<i64> {
     let full = |block: i64| (after / block > before / block).then(|| before / block * block + 1);
     full(RUN).or_else(|| full(SMALL_RUN))

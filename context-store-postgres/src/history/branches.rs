@@ -13,7 +13,7 @@ use crate::rows::{message_id, optional_text, text};
 use crate::scope::{lock_chat, of_chat, rows_of_chat};
 use crate::{history::chat_rows, seals, sql, upkeep::prune};
 
-/// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
+/// Adds a branch that forks after a place and has no messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
     session: &mut Session<'_>,
     chat: i64,
@@ -65,8 +65,8 @@ fn branch_from(row: &PgRow, active: &BranchName) -> Result<Branch> {
     Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
 }
 
-/// Refuses a branch that is not what was written, from a row of its number, name, head, base, own
-/// messages, parent, time, chat, sum.
+/// Rejects a branch that differs from its checksum. The columns of the row are number, name, head,
+/// base, own messages, parent, time, chat, checksum.
 pub(crate) fn check(row: &PgRow) -> Result<()> {
     let (fork, created_at) =
         ((row.try_get(5)?, row.try_get(3)?), Timestamp::from_micros(row.try_get(6)?));
@@ -77,7 +77,7 @@ pub(crate) fn check(row: &PgRow) -> Result<()> {
     }
 }
 
-/// A branch by its name: its number, how many messages it owns, and its head.
+/// Returns a branch by its name: its number, how many messages it owns, and its head.
 pub(crate) async fn branch(
     session: &mut Session<'_>,
     chat: i64,
@@ -128,8 +128,8 @@ pub(crate) async fn rename(
     chat_rows::touch(session, no, at).await
 }
 
-/// Deletes a branch that is where it is expected. What others still need of it stays, without a
-/// name.
+/// Deletes a branch if its head is the expected one. Messages that forks and checkpoints need stay
+/// in the branch, which loses its name.
 pub(crate) async fn delete(
     session: &mut Session<'_>,
     chat: &ChatRef,

@@ -1,4 +1,4 @@
-//! Chats as they are in their rows: what everything else about chats is made of.
+//! Reading and writing the rows of chats.
 
 use context_core::store::{Chat, NewChat};
 use context_core::{BranchName, ChatRef, Error, ErrorKind, Metadata, Timestamp};
@@ -12,7 +12,7 @@ use crate::{seals, sql};
 
 const DAMAGED: &str = "title or metadata of a chat are not what was written";
 
-/// A chat and its number.
+/// Returns a chat and its number.
 pub(crate) async fn read(session: &mut Session<'_>, chat: &ChatRef) -> Result<Option<(i64, Chat)>> {
     let query = session
         .query(sql::CHAT)
@@ -43,7 +43,7 @@ pub(crate) fn chat_of(row: &PgRow, chat: &ChatRef) -> Result<Chat> {
     Ok(found)
 }
 
-/// Refuses the name of an active branch that is not what was written.
+/// Rejects the name of an active branch that differs from its checksum.
 pub(crate) fn check_active(chat: &ChatRef, active: &str, sum: &[u8]) -> Result<()> {
     match seals::active(chat, active) == sum {
         true => Ok(()),
@@ -62,13 +62,13 @@ pub(crate) async fn activate(
     Ok(())
 }
 
-/// The metadata of a chat as its row has it.
+/// Returns the metadata of a chat as its row stores it, with a checksum.
 pub(crate) fn sealed(chat: &Chat) -> Result<Vec<u8>> {
     let seal = seals::chat(&chat.chat, chat.title.as_deref(), chat.created_at);
     Ok(seal.seal(metadata_bytes(&chat.metadata)?))
 }
 
-/// Metadata as it is kept: JSON text.
+/// Returns metadata in its stored form, JSON text.
 pub(crate) fn metadata_bytes(metadata: &Metadata) -> Result<Vec<u8>> {
     serde_json::to_vec(metadata).map_err(|error| {
         Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json")
@@ -92,7 +92,7 @@ pub(crate) async fn write(session: &mut Session<'_>, no: i64, chat: &Chat) -> Re
     Ok(())
 }
 
-/// Notes a write to a chat.
+/// Records the time of a write to a chat.
 pub(crate) async fn touch(session: &mut Session<'_>, no: i64, at: Timestamp) -> Result<()> {
     let touch = session.query(sql::TOUCH_CHAT).bind(no).bind(at.as_micros());
     session.execute(touch).await?;

@@ -12,7 +12,7 @@ use crate::pool::Session;
 use crate::scope::lock_chat;
 use crate::{blobs, seals, sql, streams};
 
-/// What goes with a chat before its row does.
+/// The statements that delete the rows of a chat before the chat's own row.
 const BEFORE_THE_ROW: [&str; 5] = [
     sql::FORGET_RUNS_OF,
     sql::FORGET_BOUNDARIES_OF,
@@ -38,7 +38,7 @@ pub(crate) async fn create(session: &mut Session<'_>, new: NewChat) -> Result<Cr
                 .await?;
             return Ok(Created::New(chat));
         }
-        // There is one, unless it has just been deleted.
+        // The chat exists, unless it has just been deleted.
         if let Some((_, found)) = read(session, &chat.chat).await? {
             return Ok(Created::Existing(found));
         }

@@ -73,7 +73,7 @@ pub(crate) async fn delete(
     Ok(deleted)
 }
 
-/// The branch that owns the message a checkpoint points at, if there is such a checkpoint.
+/// Returns the branch that owns the message a checkpoint points to, if the checkpoint exists.
 async fn branch_at(
     session: &mut Session<'_>,
     chat: i64,

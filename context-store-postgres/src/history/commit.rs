@@ -1,9 +1,9 @@
-//! The commit as a transaction: every kind of it, and every answer.
+//! The commit as a transaction, for every kind of commit and every outcome.
 //!
-//! The decisions come in the order
-//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, and all of them
-//! before the first write. The chat's row is locked before the first of them, so that nothing they
-//! are made of changes until the last write.
+//! The decisions are made in the order that
+//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, all of them before
+//! the first write. The chat's row is locked before the first decision, so that their input does
+//! not change until the last write.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
 
 const OPERATION: &str = "commit";
 
-/// Decides everything, then writes everything.
+/// Makes every decision, then writes.
 pub(crate) async fn commit(
     session: &mut Session<'_>,
     full_text: bool,
@@ -43,23 +43,23 @@ pub(crate) async fn commit(
 }
 
 enum Decision {
-    /// Nothing is to be written.
+    /// The answer is known and nothing is written.
     Answer(CommitOutcome),
     Write(Plan),
 }
 
-/// What was found out on the way to the decision.
+/// The results of the decisions that the writes need.
 struct Plan {
     chat: i64,
     digest: Option<[u8; 32]>,
     aim: Aim,
     /// The chat with the patch.
     patched: Option<context_core::store::Chat>,
-    /// Where the amended and then the redacted messages are, in the order of the commit.
+    /// The places of the amended and then the redacted messages, in the order of the commit.
     changed: Vec<i64>,
 }
 
-/// Which branch moves.
+/// The branch that the commit moves.
 enum Aim {
     None,
     At { name: BranchName, branch: i64, own: i64 },
@@ -145,7 +145,7 @@ async fn written_before(
     }
     let base = match commit.base() {
         None => None,
-        // A base that does not exist is the parent of nothing.
+        // A base that does not exist has no children.
         Some(base) => match find(session, chat, std::iter::once(base)).await?.remove(base) {
             None => return exists(),
             found => found,
@@ -167,7 +167,7 @@ async fn written_before(
     Ok(Some(CommitOutcome::Replayed(Committed::new(Some(branch.clone()), head))))
 }
 
-/// Whether the chain of a branch goes through a place.
+/// Whether the chain of a branch contains a place.
 async fn holds(
     session: &mut Session<'_>,
     chat: i64,
@@ -184,7 +184,8 @@ async fn holds(
     Ok(false)
 }
 
-/// Finds the branch to move or names the one to create; the head of the branch if it is elsewhere.
+/// Finds the branch to move, or names the branch to create. Returns the actual head as the error if
+/// it is not the expected one.
 async fn aim(
     session: &mut Session<'_>,
     chat: i64,

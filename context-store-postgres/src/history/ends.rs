@@ -1,22 +1,22 @@
-//! Where branches end, as far as a handle has seen: an append that fills no block of runs need not
-//! look for one.
+//! A cache of the lengths of branches, so that an append that fills no block of runs need not merge
+//! one.
 //!
-//! Only a hint. If it is wrong, a block is merged later, or a statement does a little more than it
-//! has to.
+//! The cache is only a hint. If it is wrong, a block is merged later, or a statement does slightly
+//! more work than needed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use context_core::{BranchName, ChatRef};
 
-/// How many branches a handle remembers the end of.
+/// The number of branches whose length a handle remembers.
 const ENDS: usize = 4096;
 
 #[derive(Default)]
 pub(crate) struct Ends(Mutex<HashMap<(ChatRef, BranchName), i64>>);
 
 impl Ends {
-    /// How many messages a branch has of its own.
+    /// Returns the number of messages that a branch owns, if it is known.
     pub(crate) fn own(&self, chat: &ChatRef, branch: &BranchName) -> Option<i64> {
         let ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         ends.get(&(chat.clone(), branch.clone())).copied()

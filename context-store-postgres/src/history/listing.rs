@@ -1,4 +1,4 @@
-//! Listing the chats of a user, newest activity first, and whoever has a chat, page by page.
+//! Listing the chats of a user, most recent activity first, and listing users, page by page.
 
 use context_core::base::limits;
 use context_core::store::{Chat, ChatQuery, ChatSummary, Cursor, Page};
@@ -12,11 +12,11 @@ use crate::pool::Session;
 use crate::rows::text;
 use crate::sql;
 
-/// Where a chat is in the order of the listing: when it was written to, and its number.
+/// The place of a chat in the listing: the time of its last write, and its number.
 type Place = (i64, i64);
 
-/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared
-/// exactly.
+/// Lists chats page by page. Metadata is filtered here and not in SQL, because keys and values must
+/// be compared exactly.
 pub(crate) async fn list(
     session: &mut Session<'_>,
     query: &ChatQuery,
@@ -50,7 +50,7 @@ pub(crate) async fn list(
     }
 }
 
-/// Lists whoever has a chat, by the bytes of the id.
+/// Lists the users who have a chat, a round or a memory, in the byte order of their ids.
 pub(crate) async fn users(
     session: &mut Session<'_>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Messages by id and page by page, and what they were before.
+//! Messages by id and page by page, and their earlier revisions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::rows::{self, blob, message_id, nth, optional_text, weight};
 use crate::scope::{chat_no, of_chat, rows_of_chat};
 use crate::{seals, sql};
 
-/// Where a stored message is.
+/// The location of a stored message.
 #[derive(Clone, Debug)]
 pub(crate) struct Spot {
     pub(crate) place: i64,
@@ -35,7 +35,7 @@ impl Spot {
     }
 }
 
-/// Finds messages by id; what does not exist is not in the map.
+/// Finds messages by id. The map has no entry for messages that do not exist.
 pub(crate) async fn find(
     session: &mut Session<'_>,
     chat: i64,
@@ -52,7 +52,7 @@ fn spot(row: &PgRow) -> Result<(MessageId, Spot)> {
     Ok((id, Spot { place, parent, depth: base + own_of(place) - 1 }))
 }
 
-/// The nodes at these places.
+/// Returns the nodes at these places.
 pub(crate) async fn nodes_at(
     session: &mut Session<'_>,
     places: &[i64],
@@ -91,11 +91,11 @@ pub(crate) async fn messages(
     ids.iter().map(placed).collect()
 }
 
-/// A branch as the layout has it: the messages that were written through it.
+/// A branch in the layout: the messages that were written through it.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) no: i64,
-    /// Nothing if the branch was deleted and others still need its messages.
+    /// `None` if the branch was deleted and its messages are still needed.
     pub(crate) name: Option<BranchName>,
     pub(crate) head: Option<MessageId>,
     pub(crate) base: i64,
@@ -111,19 +111,19 @@ impl Piece {
         Ok(Self { no, name, head: message_id(row, 2)?, base, own, parent: row.try_get(5)? })
     }
 
-    /// The last place that holds a message.
+    /// Returns the last place that holds a message.
     pub(crate) fn end(&self) -> i64 {
         place(self.no, self.own)
     }
 }
 
-/// The pieces of a chat, oldest first, so that a parent comes before its children.
+/// Returns the pieces of a chat, oldest first, so that a parent comes before its children.
 pub(crate) async fn pieces(session: &mut Session<'_>, chat: i64) -> Result<Vec<Piece>> {
     let query = session.query(sql::PIECES).bind(chat);
     session.all(query).await?.iter().map(Piece::of).collect()
 }
 
-/// A page of all messages; the cursor is a place.
+/// Returns one page of all messages. The cursor is a place.
 pub(crate) async fn all_messages(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -150,7 +150,8 @@ pub(crate) async fn all_messages(
     Ok(Page { items, next: more.then(|| Cursor::new(last.to_string())) })
 }
 
-/// Adds the messages of a branch from a place on, until there are `limit`. Returns how many.
+/// Adds the messages of a branch from a place on, until there are `limit`. Returns how many it
+/// added.
 async fn of_piece(
     session: &mut Session<'_>,
     piece: &Piece,
@@ -192,7 +193,7 @@ async fn of_piece(
     Ok(next - from)
 }
 
-/// The next few runs from the one that holds a place on.
+/// Returns the next few runs, beginning with the run that holds a place.
 pub(crate) async fn runs_from(
     session: &mut Session<'_>,
     from: i64,
@@ -202,7 +203,7 @@ pub(crate) async fn runs_from(
     let rows = session.all(query).await?;
     let run = |row: PgRow| Ok((row.try_get(0)?, blob(row, 1)?));
     let runs: Vec<(i64, Bytes)> = rows.into_iter().map(run).collect::<Result<_>>()?;
-    // A run of another branch is no answer.
+    // Runs of another branch are dropped.
     Ok(runs.into_iter().filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
 }
 
@@ -221,7 +222,7 @@ pub(crate) async fn revisions(
     Ok(revisions)
 }
 
-/// What a message was until then, from a row that begins with its record.
+/// Returns an earlier revision of a message from a row that begins with its record.
 pub(crate) fn revision(
     row: PgRow,
     message: &MessageId,
@@ -232,8 +233,8 @@ pub(crate) fn revision(
     Ok(Revision::new(nth(&record, 0)?, replaced_at))
 }
 
-/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time,
-/// or not at all: then earlier revisions go as well.
+/// Replaces the body of a stored message. The old revision is kept with the time `replaced`, or not
+/// at all: then earlier revisions are deleted as well.
 pub(crate) async fn amend(
     session: &mut Session<'_>,
     chat: i64,

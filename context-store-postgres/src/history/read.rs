@@ -1,4 +1,4 @@
-//! Reading chains and windows: one statement each, whatever the number of messages.
+//! Reading chains and windows, with one statement each, whatever the number of messages.
 
 use bytes::Bytes;
 use context_core::store::{ChainEnd, Window};
@@ -17,7 +17,7 @@ use crate::sql;
 
 const OPERATION: &str = "chain";
 
-/// The window of a chain.
+/// Returns the window of a chain.
 pub(crate) async fn chain(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -32,9 +32,9 @@ pub(crate) async fn chain(
     }
 }
 
-/// The runs say what they weigh, so the statement gives what is needed or a little more. It gives
-/// too little only where a run goes on behind the place a fork begins at; then the whole chain is
-/// read.
+/// Reads a window by tokens. Each run stores its weight, so the statement returns the needed runs
+/// or slightly more. It returns too few only if a run continues beyond the place of a fork. The
+/// whole chain is read in that case.
 async fn by_tokens(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -103,12 +103,12 @@ struct Found {
     place: i64,
     /// The last place of the piece.
     cut: i64,
-    /// The first place wanted, if it is on this piece.
+    /// The first requested place, if it is on this piece.
     start: Option<i64>,
     data: Bytes,
 }
 
-/// Puts the runs in order and sees that none is missing.
+/// Orders the runs and checks that none is missing.
 fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
     let windowed = rows.first().is_some_and(|row| row.len() > 4);
     let amended: i64 = rows.first().map_or(Ok(0), |row| row.try_get(3))?;
@@ -127,7 +127,7 @@ fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
             None => return Err(Fault::Corrupt(MISSING, None)),
         }
     }
-    // Places order a chain from the root on. The statement gives the newest piece first.
+    // Places order a chain from its root. The statement returns the newest piece first.
     found.sort_unstable_by_key(|found| found.place);
     let mut expected = 0;
     let mut runs = Vec::with_capacity(found.len());

@@ -1,4 +1,5 @@
-//! New rows of memories: one statement that counts them on their shelves, one that writes them.
+//! New rows of memories: one statement that updates the counters of their shelves, and one that
+//! writes the rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use crate::pool::Session;
 use crate::seals;
 use crate::sql::memories as sql;
 
-/// A record that is added, as it is then.
+/// A record to add, with its numbers.
 pub(crate) struct Added<'a> {
     pub(crate) write: &'a MemoryWrite,
     /// The number of its scope.
@@ -26,7 +27,7 @@ pub(crate) struct Added<'a> {
     pub(crate) version: u64,
 }
 
-/// What becomes more on a shelf.
+/// The increments of a shelf's counters.
 #[derive(Default)]
 struct More {
     records: i64,
@@ -37,8 +38,8 @@ struct More {
     last: i64,
 }
 
-/// Adds records whose places nobody has, and removes the marks of those that were forgotten. Says
-/// on which shelves they are.
+/// Adds records at places that are free, and removes their marks of forgotten records. Returns the
+/// shelves of the records.
 pub(crate) async fn add(
     session: &mut Session<'_>,
     pgvector: Option<&Pgvector>,
@@ -110,12 +111,12 @@ pub(crate) async fn add(
     Ok(on.into_iter().collect())
 }
 
-/// A count as PostgreSQL counts.
+/// Converts a count to a PostgreSQL integer.
 fn stored(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Counts the records on their shelves, and says which these are by scope and kind.
+/// Updates the counters of the records' shelves, and returns the shelves by scope and kind.
 async fn shelves(
     session: &mut Session<'_>,
     added: &[Added<'_>],
@@ -149,8 +150,8 @@ async fn shelves(
     Ok(shelves)
 }
 
-/// The words of each record as an array of PostgreSQL's, and in how many records of each shelf each
-/// word is.
+/// Returns the words of each record as a PostgreSQL array, and the number of records per word in
+/// each shelf.
 fn words(added: &[Added<'_>], on: &[i64]) -> (Vec<String>, BTreeMap<(i64, i64), i64>) {
     let (mut texts, mut found) = (Vec::with_capacity(added.len()), BTreeMap::new());
     for (added, shelf) in added.iter().zip(on) {

@@ -1,5 +1,6 @@
-//! Finding memories: what the words are worth from what is counted, then the words of records worth
-//! scoring, then the bodies of those that are answered. One state of the store.
+//! Finding memories in three steps: the weights of the words are computed from counters, then the
+//! words of candidate records are read and scored, then the bodies of the hits are read. All steps
+//! see one state of the store.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,7 +46,7 @@ pub(crate) async fn find(
     Ok(MemoriesFound::new(hits, bm25))
 }
 
-/// The shelves that are looked through, and what is known of all of the scopes together.
+/// Returns the shelves to search, and the totals over all of the scopes.
 async fn shelves(
     session: &mut Session<'_>,
     find: &MemoryFind,
@@ -74,7 +75,7 @@ async fn shelves(
     Ok((shelves, bm25))
 }
 
-/// The records that have one of the words, with their scores.
+/// Returns the records that have one of the words, with their scores.
 async fn scored(
     session: &mut Session<'_>,
     looks: Looks,
@@ -93,7 +94,7 @@ async fn scored(
     Ok(scored)
 }
 
-/// The records at these places, in this order.
+/// Returns the records at these places, in this order.
 async fn hits(
     session: &mut Session<'_>,
     places: &[i64],

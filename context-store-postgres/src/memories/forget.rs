@@ -1,4 +1,4 @@
-//! Forgetting memories, with all that is found by or counted of them, and reading back.
+//! Forgetting memories with all their index entries and counters, and checking that they are gone.
 
 use context_core::UserId;
 use context_core::memory::MemoryRecord;
@@ -34,12 +34,12 @@ pub(crate) async fn forget(
     Ok(forgotten)
 }
 
-/// Removes everything of a user, and says how many records there were.
+/// Removes all memories of a user and returns how many records there were.
 pub(crate) async fn forget_user(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
     Ok(forget(session, &MemoryForget::Scope(MemoryScope::new(user.clone()))).await?.removed)
 }
 
-/// Removes all that is filed within a scope.
+/// Removes everything within a scope.
 async fn empty(session: &mut Session<'_>, scope: &MemoryScope) -> Result<MemoriesForgotten> {
     let covered = bind_scope(session.query(sql::COVERED_SCOPES), scope);
     let rows = session.all(covered).await?;
@@ -50,7 +50,7 @@ async fn empty(session: &mut Session<'_>, scope: &MemoryScope) -> Result<Memorie
     Ok(MemoriesForgotten::new(removed, count(session.only(left).await?.try_get(0)?)?))
 }
 
-/// Removes some records, which leave marks.
+/// Removes some records and leaves marks of them.
 async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<MemoriesForgotten> {
     let query = meant(session, forget);
     let (mut places, mut scopes, mut marks) = (Vec::<i64>::new(), Vec::<i64>::new(), Vec::new());
@@ -72,7 +72,7 @@ async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<Memori
     Ok(MemoriesForgotten::new(removed, remaining))
 }
 
-/// Finds what is to be forgotten.
+/// Returns the statement that selects the records to forget.
 fn meant(session: &Session<'_>, forget: &MemoryForget) -> Statement {
     match forget {
         MemoryForget::Source { scope, source: MemorySource { session: from, message, .. } } => {

@@ -1,6 +1,6 @@
-//! Which records are looked at: all that have one of the words, if these are few; else those that
-//! have several of the rarest words, then those of single words beginning with the rarest, always
-//! the newest first.
+//! Selection of the records that are scored. If few records have one of the words, all of these are
+//! read. Otherwise the records with several of the rarest words are read, then those with single
+//! words, the rarest word first. Newer records come first in each case.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,16 @@ use crate::place::own_of;
 use crate::pool::{Session, Statement};
 use crate::sql::memories as sql;
 
-/// The most records that are looked at for having several words.
+/// The maximum number of records that are read for having several words.
 const SEVERAL: i64 = 1_000;
 
-/// Records of one kind in one scope.
+/// The records of one kind in one scope.
 pub(crate) struct Shelf {
     pub(crate) no: i64,
-    /// Between these are the places of its records.
+    /// The places of its records lie between `first` and `last`.
     pub(crate) first: i64,
     pub(crate) last: i64,
-    /// In how many of its records each word is.
+    /// The number of its records that contain each word.
     pub(crate) found: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Shelf {
     }
 }
 
-/// A word on a shelf, with the parts of its places.
+/// Words of shelves, each with a range of parts of places.
 #[derive(Default)]
 struct Pairs {
     shelves: Vec<i64>,
@@ -59,26 +59,26 @@ impl Pairs {
     }
 }
 
-/// What is looked for, in the order in which it is.
+/// The parameters of the statement that selects records, in their order.
 pub(crate) struct Looks {
-    /// The words that are there, the rarest first.
+    /// The words that some record has, the rarest first.
     words: Vec<i64>,
-    /// How many of them a record must have, and in which part.
+    /// The number of words that a record must have, paired with the part of `parts_of_most`.
     most: Vec<i64>,
     parts_of_most: Vec<i64>,
-    /// With how many of them each shelf begins.
+    /// For each shelf, how many of the rarest words it has in sequence.
     leading: Vec<i64>,
     /// All parts, the newest first.
     parts: Vec<i64>,
-    /// Words of which all records are looked at.
+    /// Words of which all records are read.
     whole: Pairs,
-    /// A word of which only so many are.
+    /// A word of which only `newest_limit` records are read.
     newest: Pairs,
     newest_limit: i64,
 }
 
 impl Looks {
-    /// Nothing if no record has one of the words.
+    /// Returns the plan, or `None` if no record has one of the words.
     pub(crate) fn plan(wanted: &Wanted, shelves: &[Shelf]) -> Option<Self> {
         let found = |word: usize| {
             shelves.iter().map(|shelf| shelf.found.get(word).copied().unwrap_or(0)).sum()
@@ -118,7 +118,7 @@ impl Looks {
         Some(looks)
     }
 
-    /// Looks for records with all words, then half of them, until there are two.
+    /// Plans to read records with all words, then with half of them, and so on down to two.
     fn several(&mut self, shelves: &[Shelf], words: &[(u64, usize)]) {
         let leading = |shelf: &Shelf| words.iter().take_while(|(_, word)| shelf.has(*word)).count();
         let leading: Vec<usize> = shelves.iter().map(leading).collect();
@@ -134,7 +134,7 @@ impl Looks {
         self.leading = leading.into_iter().map(crate::place::signed).collect();
     }
 
-    /// The statement that reads what is to be scored.
+    /// Returns the statement that reads the records to score.
     pub(crate) fn statement(
         self,
         session: &Session<'_>,
@@ -166,7 +166,7 @@ impl Looks {
     }
 }
 
-/// The parts that have places of these shelves, the newest first.
+/// Returns the parts that hold places of these shelves, the newest first.
 fn parts<'a>(shelves: impl Iterator<Item = &'a Shelf>) -> Vec<i64> {
     let mut parts = BTreeSet::new();
     for shelf in shelves {

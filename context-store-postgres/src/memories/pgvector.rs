@@ -1,10 +1,11 @@
-//! The extension pgvector, where the server has it: vectors are then ranked where they are, and
-//! only the nearest travel.
+//! The extension pgvector. If the server has it, vectors are ranked there, and only the nearest are
+//! sent to the program.
 //!
-//! What it keeps is a second form of what [`crate::memories::add`] keeps anyway, of length one, in
-//! a table that goes with the other's rows. A row without is compared here, so a store may be used
-//! with and without the extension at once. No index of its own: those of pgvector find the nearest
-//! of all users, not those of some scopes.
+//! Its table holds a second form of the vectors that [`crate::memories::add`] stores anyway,
+//! normalized to length one. Its rows are deleted together with the original rows. A vector without
+//! such a row is compared in the program, so a store may be used with and without the extension at
+//! the same time. There is no pgvector index, because it would find the nearest vectors of all
+//! users instead of those of some scopes.
 
 use context_core::base::limits::EXACT_MEMORY_VECTORS;
 use context_core::memory::MemoryVector;
@@ -18,31 +19,31 @@ use crate::place::signed;
 use crate::pool::{Session, Statement};
 use crate::sql::pgvector as sql;
 
-/// The longest vector that it takes.
+/// The longest vector that the extension accepts.
 const LONGEST: usize = 16_000;
 
-/// How many more than needed the server answers with: it counts in single precision, and what is
-/// nearest is decided here.
+/// The number of additional rows requested from the server. The server computes in single
+/// precision, and the program decides which vectors are nearest.
 const MORE: usize = 16;
 
-/// The extension as it was found.
+/// The installed extension.
 #[derive(Clone, Debug)]
 pub(crate) struct Pgvector {
-    /// Where its types and operators are, as it stands in front of them.
+    /// The quoted schema of its types and operators, with a dot.
     prefix: String,
 }
 
 impl Pgvector {
-    /// A statement in which `@` stands for the schema of the extension.
+    /// Returns a statement in which `@` stands for the schema of the extension.
     fn query(&self, session: &Session<'_>, statement: &str) -> Statement {
-        // Identifiers in quotes are all that is put into it.
+        // Only quoted identifiers are inserted.
         sqlx::query(AssertSqlSafe(
             statement.replace('@', &self.prefix).replace('#', session.prefix()),
         ))
     }
 }
 
-/// What there is in the server.
+/// The state of the extension in the server.
 struct Found {
     pgvector: Option<Pgvector>,
     available: bool,
@@ -50,7 +51,7 @@ struct Found {
     allowed: bool,
 }
 
-/// Finds out whether the extension can be used, and sees to it that it is set up if it can be.
+/// Finds out whether the extension can be used, and sets it up if possible.
 pub(crate) async fn open(
     session: &mut Session<'_>,
     config: &PostgresConfig,
@@ -69,7 +70,7 @@ pub(crate) async fn open(
             .map_err(Into::into)
         {
             Ok(_) => {}
-            // Not allowed, or somebody else was faster.
+            // The role is not allowed to, or somebody else has created the extension first.
             Err(fault) if crate::error::Fault::leaves_connection(&fault) => {}
             Err(fault) => return Err(fault),
         }
@@ -95,8 +96,8 @@ async fn look(session: &mut Session<'_>) -> Result<Found> {
     })
 }
 
-/// The vector of length one that points there; nothing if there is none, or it is too long for the
-/// extension.
+/// Returns the vector scaled to length one. Returns `None` for a vector of length zero, or one that
+/// is too long for the extension.
 fn unit(vector: &MemoryVector) -> Option<Vec<f32>> {
     let squares: f64 = vector.values.iter().map(|value| f64::from(*value).powi(2)).sum();
     let length = squares.sqrt();
@@ -104,7 +105,7 @@ fn unit(vector: &MemoryVector) -> Option<Vec<f32>> {
     fits.then(|| vector.values.iter().map(|value| (f64::from(*value) / length) as f32).collect())
 }
 
-/// Adds vectors of new records, whose rows are there.
+/// Adds the vectors of new records, whose rows exist.
 pub(crate) async fn add(
     session: &mut Session<'_>,
     pgvector: &Pgvector,
@@ -127,8 +128,8 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Places and vectors of the nearest records, and of those that the extension does not know, among
-/// the newest.
+/// Returns the places and vectors of the nearest among the newest records, and of those newest
+/// records that the extension's table lacks.
 pub(crate) async fn nearest(
     session: &mut Session<'_>,
     pgvector: &Pgvector,

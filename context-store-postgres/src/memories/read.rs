@@ -1,4 +1,4 @@
-//! Reading memories: by their names, in the order of their places, next to each other, and counted.
+//! Reading memories: by id, by place, neighbours, and counts.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Records as they are in rows, and scopes as they are bound.
+//! Conversion of records from rows and of scopes to parameters.
 
 use context_core::memory::MemoryScope;
 use context_core::memory::{MemoryRecord, StoredMemory};
@@ -10,7 +10,7 @@ use crate::place::count;
 use crate::pool::Statement;
 use crate::seals;
 
-/// A record in three columns: its place, how often it was written, and itself.
+/// Reads a stored record from three columns: its place, its version, and its body.
 pub(crate) fn stored(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<StoredMemory> {
     Ok(StoredMemory::new(
         record(row, [place, version, body])?,
@@ -19,7 +19,7 @@ pub(crate) fn stored(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<
     ))
 }
 
-/// The record in the last of these columns.
+/// Reads the record from the last of these columns.
 pub(crate) fn record(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<MemoryRecord> {
     const DAMAGED: &str = "a memory is not what was written";
     let seal = seals::memory(row.try_get(place)?, row.try_get(version)?);
@@ -27,17 +27,17 @@ pub(crate) fn record(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<
         .map_err(|_| Fault::Corrupt("a memory cannot be read", None))
 }
 
-/// The names of a scope; an empty one where it has none.
+/// Returns the names of a scope, with an empty name for each part that is not set.
 pub(crate) fn names(scope: &MemoryScope) -> [&[u8]; 3] {
     fn of(name: Option<&str>) -> &[u8] {
-        // No name is empty.
+        // Real names are never empty.
         name.unwrap_or_default().as_bytes()
     }
     let session = scope.session.as_ref().map(|session| session.as_str());
     [of(scope.project.as_deref()), of(scope.agent.as_deref()), of(session)]
 }
 
-/// The scope of such names.
+/// Returns the scope with such names.
 pub(crate) fn scope(user: &str, [project, agent, session]: [&str; 3]) -> MemoryScope {
     let mut scope = MemoryScope::new(user);
     let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
@@ -46,13 +46,13 @@ pub(crate) fn scope(user: &str, [project, agent, session]: [&str; 3]) -> MemoryS
     scope
 }
 
-/// Binds the user and the names of a scope: what statements begin with.
+/// Binds the user and the names of a scope as the first parameters.
 pub(crate) fn bind_scope(statement: Statement, scope: &MemoryScope) -> Statement {
     let [project, agent, session] = names(scope);
     statement.bind(scope.user.as_str().as_bytes()).bind(project).bind(agent).bind(session)
 }
 
-/// Scopes of one user, each once.
+/// Returns the scopes of one user without duplicates.
 pub(crate) fn once(scopes: &[MemoryScope]) -> Vec<&MemoryScope> {
     let mut once: Vec<&MemoryScope> = Vec::with_capacity(scopes.len());
     for scope in scopes {
@@ -63,7 +63,7 @@ pub(crate) fn once(scopes: &[MemoryScope]) -> Vec<&MemoryScope> {
     once
 }
 
-/// Binds their user and the names of all.
+/// Binds the user and the names of all scopes.
 pub(crate) fn bind_scopes(statement: Statement, scopes: &[&MemoryScope]) -> Statement {
     let column = |at: usize| scopes.iter().map(|scope| names(scope)[at]).collect::<Vec<_>>();
     let user = scopes.first().map_or(&[][..], |scope| scope.user.as_str().as_bytes());

@@ -1,4 +1,4 @@
-//! Ranking memories by their vectors: the newest of them, in the server where it can, else here.
+//! Ranking of the newest memories by vector, in the server if possible, otherwise in the program.
 
 use context_core::base::limits::EXACT_MEMORY_VECTORS;
 use context_core::memory::MemoryVector;
@@ -12,10 +12,10 @@ use crate::pool::Session;
 use crate::seals;
 use crate::sql::memories as sql;
 
-/// About how many bytes of vectors travel at once.
+/// The approximate number of bytes of vectors transferred at once.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// A vector as it is in a row of this place.
+/// Reads the vector of a record at this place from its row.
 pub(crate) fn vector(place: i64, model: &str, data: &[u8]) -> Result<MemoryVector> {
     let data = seals::opened(
         seals::vector(place, model),
@@ -26,7 +26,7 @@ pub(crate) fn vector(place: i64, model: &str, data: &[u8]) -> Result<MemoryVecto
         .ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))
 }
 
-/// The places of the records on these shelves whose vectors are nearest, the nearest first.
+/// Returns the places of the records on these shelves with the nearest vectors, the nearest first.
 pub(crate) async fn nearest(
     session: &mut Session<'_>,
     pgvector: Option<&Pgvector>,
@@ -46,14 +46,14 @@ pub(crate) async fn nearest(
     Ok(near.into_iter().map(|(_, place)| place).collect())
 }
 
-/// How near a row's vector is, and its place.
+/// Returns the similarity of a row's vector, and its place.
 fn compared(row: &PgRow, meant: &MemoryVector) -> Result<(f32, i64)> {
     let place = row.try_get(0)?;
     let vector = vector(place, &meant.model, row.try_get(1)?)?;
     Ok((meant.similarity(&vector), place))
 }
 
-/// Compares the newest vectors here.
+/// Compares the newest vectors in the program.
 async fn newest(
     session: &mut Session<'_>,
     shelves: &[i64],

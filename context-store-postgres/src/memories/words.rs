@@ -1,10 +1,10 @@
-//! Words of memories as the index has them: 64 bits of a hash, mixed with the shelf and the part of
-//! a record's place.
+//! The indexed form of words of memories: 64 bits of a hash, mixed with the shelf and with the part
+//! of the record's place.
 //!
-//! A hash is as good as a word, for nobody who writes a few million of them meets two with the same
-//! one, and whoever looks for such a pair finds his own records by the wrong word. Since a part is
-//! of a few thousand places, no list of the index is long, and the newest records with a word are
-//! found without looking at the others.
+//! A hash is as good as a word: among a few million words, no two are expected to share a hash. A
+//! user who searches for such a pair only finds their own records by the wrong word. A part covers
+//! a few thousand places, so no posting list of the index is long, and the newest records with a
+//! word are found without reading the others.
 
 use std::collections::HashMap;
 
@@ -15,29 +15,30 @@ use sqlx::postgres::PgRow;
 use crate::error::Result;
 use crate::place::{count, own_of};
 
-/// How many bits of a place are within a part. The statements know them.
+/// The number of bits of a place within a part. The SQL statements use the same number.
 const PART: u32 = 13;
-/// How many bits the number of a part may have.
+/// The number of bits of a part's number.
 const PARTS: u32 = 19;
 
-/// A word as it is counted.
+/// Returns the hash of a word, by which it is counted.
 pub(crate) fn hash(word: &str) -> i64 {
     i64::from_le_bytes(std::array::from_fn(|i| blake3::hash(word.as_bytes()).as_bytes()[i]))
 }
 
-/// The part of a user's places that a place is in.
+/// Returns the part of the user's places that holds a place.
 pub(crate) fn part_of(place: i64) -> i64 {
     own_of(place) >> PART
 }
 
-/// A word as the index has it of a record at a place on a shelf, and back.
+/// Mixes a word's hash with the shelf and the part of a record's place. Applied twice, it returns
+/// the hash.
 pub(crate) fn mixed(hash: i64, shelf: i64, place: i64) -> i64 {
     hash ^ ((shelf << PARTS) + part_of(place))
 }
 
-/// Words that are looked for.
+/// The words of a search.
 pub(crate) struct Wanted {
-    /// Each word, in the order in which they are asked for.
+    /// Each word, in the order of the search.
     pub(crate) hashes: Vec<i64>,
     at: HashMap<i64, usize>,
 }
@@ -52,13 +53,12 @@ impl Wanted {
         Self { hashes, at }
     }
 
-    /// Whether a word was not there before: only the first of two that are the same is counted.
+    /// Whether the word occurs in the search for the first time. Repeated words count once.
     pub(crate) fn is_first(&self, n: usize) -> bool {
         self.hashes.get(n).is_some_and(|hash| self.at.get(hash) == Some(&n))
     }
 
-    /// Counts these words in a row: a place, then the shelf, how many words there are, and the
-    /// words.
+    /// Counts the words of the search in a row of place, shelf, number of words, and words.
     pub(crate) fn count(&self, row: &PgRow) -> Result<MemoryWords> {
         let (place, shelf, words): (i64, i64, Vec<i64>) =
             (row.try_get(0)?, row.try_get(1)?, row.try_get(3)?);
@@ -87,6 +87,6 @@ mod tests {
         assert_eq!([0, 1, 2].map(|n| wanted.is_first(n)), [true, true, false]);
     }
 
-    /// Stores keep hashes.
+    /// Stored hashes must never change.
     const LISBON: i64 = -4_500_592_041_953_100_927;
 }

@@ -1,7 +1,7 @@
-//! Writing memories: what there is is looked at with the user locked, then all is written or
-//! nothing.
+//! Writing memories: with the user locked, the stored state is read, then all records are written
+//! or none.
 //!
-//! A record that changes is removed with all that is counted of it, and added anew at its place.
+//! A record that changes is removed with its counters and added again at the same place.
 
 use std::collections::HashMap;
 
@@ -19,28 +19,27 @@ use crate::place::count;
 use crate::pool::Session;
 use crate::sql::memories as sql;
 
-/// Whoever writes to memories of a user.
+/// The locked row of a user's memories.
 pub(crate) struct Writer {
     pub(crate) no: i64,
-    /// How many records were ever written first.
+    /// The number of records ever created.
     pub(crate) written: i64,
 }
 
-/// Nobody else writes to memories of the user until the transaction ends. Nothing if none ever
-/// were.
+/// Locks the memories of the user until the transaction ends. Returns `None` if the user has none.
 pub(crate) async fn lock(session: &mut Session<'_>, user: &UserId) -> Result<Option<Writer>> {
     let query = session.query(sql::LOCK_MEMORY_USER).bind(user.as_str().as_bytes());
     let row = session.first(query).await?;
     row.map(|row| Ok(Writer { no: row.try_get(0)?, written: row.try_get(1)? })).transpose()
 }
 
-/// What there is of a record.
+/// The stored state of a record.
 #[derive(Default)]
 pub(crate) struct Known {
     pub(crate) place: i64,
     pub(crate) version: u64,
     pub(crate) shelf: i64,
-    /// Only where it is compared.
+    /// Only read if the write needs it for a comparison.
     record: Option<MemoryRecord>,
     is_there: bool,
     forgotten: bool,
@@ -52,7 +51,7 @@ impl Known {
         self.record.clone().map(|record| StoredMemory::new(record, self.version, place))
     }
 
-    /// What becomes of a write; nothing if it is in conflict.
+    /// Decides the result of a write. Returns `None` for a conflict.
     fn judge(&self, write: &MemoryWrite) -> Option<MemoryWritten> {
         let stored = self.stored();
         Some(match write.expected {
@@ -88,7 +87,7 @@ pub(crate) async fn write(
     let mut judged = Vec::with_capacity(writes.len());
     for (at, (write, known)) in writes.iter().zip(&known).enumerate() {
         let Some(written) = known.judge(write) else {
-            // The user may have been made for nothing.
+            // The user's row may have been created only for this call.
             let remove =
                 session.query(sql::REMOVE_EMPTY_MEMORY_USER).bind(user.as_str().as_bytes());
             session.execute(remove).await?;
@@ -127,14 +126,14 @@ pub(crate) async fn write(
     }
     let shelves = add(session, pgvector, &Writer { no: writer.no, written: next }, &added).await?;
     if known.iter().any(|known| known.is_there && !shelves.contains(&known.shelf)) {
-        // A record that changed its kind may have been the last one of the other.
+        // A record that changed its kind may have been the last one of the old kind.
         let remove = session.query(sql::REMOVE_EMPTY_SHELVES).bind(user.as_str().as_bytes());
         session.execute(remove).await?;
     }
     Ok(MemoryOutcome::Applied(judged))
 }
 
-/// The scopes of writes, each once, and which of them each write is of.
+/// Returns the scopes of the writes without duplicates, and the index of the scope of each write.
 fn scopes_of(writes: &[MemoryWrite]) -> (Vec<&MemoryScope>, Vec<usize>) {
     let (mut scopes, mut at) = (Vec::new(), HashMap::new());
     let of_write = writes.iter().map(|write| {
@@ -148,7 +147,7 @@ fn scopes_of(writes: &[MemoryWrite]) -> (Vec<&MemoryScope>, Vec<usize>) {
     (scopes, of_write)
 }
 
-/// The numbers of those scopes that are there.
+/// Returns the numbers of the scopes that exist.
 async fn numbers(
     session: &mut Session<'_>,
     scopes: &[&MemoryScope],
@@ -161,12 +160,12 @@ async fn numbers(
     Ok(numbers)
 }
 
-/// Which of several a row is of, by a number that begins with one.
+/// Converts a one-based number of a row's item to an index.
 fn nth(n: i64) -> Result<usize> {
     usize::try_from(n - 1).map_err(|_| Fault::Corrupt("a row is of no memory", None))
 }
 
-/// Makes the scopes that are not there.
+/// Creates the scopes that do not exist.
 async fn make_scopes(
     session: &mut Session<'_>,
     user: &UserId,
@@ -193,7 +192,7 @@ async fn make_scopes(
     Ok(())
 }
 
-/// What there is of the records that are to be written.
+/// Reads the stored state of the records to write.
 async fn known(
     session: &mut Session<'_>,
     writes: &[MemoryWrite],
@@ -204,7 +203,7 @@ async fn known(
     if numbers.is_empty() {
         return Ok(known);
     }
-    // No scope is of number 0.
+    // Number 0 belongs to no scope.
     let scopes: Vec<i64> =
         of_write.iter().map(|at| numbers.get(at).copied().unwrap_or_default()).collect();
     let ids: Vec<&[u8]> = writes.iter().map(|write| write.record.id.as_str().as_bytes()).collect();

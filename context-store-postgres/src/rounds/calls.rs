@@ -1,4 +1,4 @@
-//! The seam of trajectories, each call handed to where it is done.
+//! The trajectory calls, each forwarded to its implementation.
 
 use std::ops::RangeInclusive;
 

@@ -1,22 +1,22 @@
-//! Small parts of the statement that writes a commit to a round.
+//! Fragments of the statement that writes a commit to a round.
 
 use context_core::trajectory::FieldForm;
 
 use crate::rounds::sums;
 
-/// Versions and messages `n` of nodes whose numbers are a parameter.
+/// A condition for versions and messages `n` of nodes whose numbers are a parameter.
 pub(crate) fn of_nodes(numbers: usize) -> String {
     format!("n.ordinal = ANY(${numbers}::bigint[])")
 }
 
-/// Edges `n` at such nodes of a round of this number.
+/// A condition for edges `n` at such nodes of a round of this number.
 pub(crate) fn at_nodes(round: String, numbers: usize) -> String {
     format!(
         "(n.source = ANY(${numbers}::bigint[]) OR n.target_round = {round}::bigint AND n.target = ANY(${numbers}::bigint[]))"
     )
 }
 
-/// Puts the checksum of a column of a node in its place, if the column changes.
+/// Adds the replacement of a column's checksum, if the column changes.
 pub(crate) fn set_sum(sums: &mut String, new: &str, column: usize) {
     let (at, bytes) = (sums::place(column), size_of::<sums::Sum>());
     *sums = format!(
@@ -24,7 +24,7 @@ pub(crate) fn set_sum(sums: &mut String, new: &str, column: usize) {
     );
 }
 
-/// A count of commits as PostgreSQL counts. What is above nobody has.
+/// Converts a revision to a PostgreSQL integer. No round has a revision above the limit.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

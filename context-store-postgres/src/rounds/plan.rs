@@ -1,5 +1,4 @@
-//! What a commit to a round comes to, when everything in it has been done: what is to be added,
-//! changed and removed.
+//! The net effect of a commit to a round: the rows to add, change and remove.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,27 +8,28 @@ use context_core::trajectory::{Change, Changes, Edge, Node, NodeId, RoundRecord,
 
 use crate::error::Result;
 
-/// The operation that commits.
+/// The name of the operation.
 pub(crate) const RECORD: &str = "record_round";
 
-/// Rows to be written. Nodes that are added and removed again are in none of them.
+/// The rows to write. Nodes that are added and removed again are in none of them.
 pub(crate) struct Plan<'a> {
     pub(crate) commit: &'a RoundCommit,
-    /// New nodes, as the changes behind them leave them, with their versions.
+    /// New nodes in their final state, with their versions.
     pub(crate) added: Vec<Arc<Node>>,
     pub(crate) edges: Vec<Edge>,
-    /// New values of nodes that were there before.
+    /// New values of existing nodes.
     pub(crate) changed: BTreeMap<u32, Changes>,
-    /// What these nodes were.
+    /// Earlier versions of these nodes.
     pub(crate) versions: Vec<(u32, &'a Version)>,
-    /// Nodes that were there before and are gone.
+    /// Existing nodes that are removed.
     pub(crate) removed: BTreeSet<u32>,
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn of(commit: &'a RoundCommit) -> Result<Self> {
         let added: BTreeSet<NodeId> = commit.changes.iter().filter_map(added).collect();
-        // The record of a round does the changes to what is new, and knows which edges stay.
+        // Applying the changes of new nodes to an empty record yields their final state and the
+        // edges that remain.
         let own: Vec<Change> = commit
             .changes
             .iter()
@@ -70,19 +70,19 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// The number of edges, versions and messages that come to the round.
+    /// Returns the number of edges, versions and messages that are added to the round.
     pub(crate) fn beside(&self) -> usize {
         let new: usize =
             self.added.iter().map(|node| node.versions.len() + node.messages.len()).sum();
         self.edges.len() + self.versions.len() + new
     }
 
-    /// The numbers of the nodes that were there before and are gone.
+    /// Returns the numbers of the existing nodes that are removed.
     pub(crate) fn gone(&self) -> Vec<i64> {
         self.removed.iter().map(|ordinal| i64::from(*ordinal)).collect()
     }
 
-    /// The changes to nodes that were there before.
+    /// Returns the changes of existing nodes.
     pub(crate) fn changes_to_stored(&self) -> Vec<Change> {
         let added: BTreeSet<NodeId> = self.commit.changes.iter().filter_map(added).collect();
         let all = self.commit.changes.iter();
@@ -91,7 +91,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// The numbers of the nodes that were there before and are changed or removed.
+    /// Returns the numbers of the existing nodes that are changed or removed.
     pub(crate) fn touched(&self) -> Vec<i64> {
         self.changed.keys().chain(&self.removed).map(|ordinal| i64::from(*ordinal)).collect()
     }
@@ -104,7 +104,7 @@ fn added(change: &Change) -> Option<NodeId> {
     }
 }
 
-/// The node that a change is about.
+/// Returns the node that a change is about.
 fn subject(change: &Change) -> Option<NodeId> {
     match change {
         Change::NodeAdded { node } => Some(node.id),

@@ -1,5 +1,5 @@
-//! Rounds out of rows: one statement gives all of a range of rounds, in any order, and here it is
-//! put together.
+//! Reading rounds: one statement returns all rows of a range of rounds in any order, and this
+//! module assembles them.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -28,8 +28,8 @@ const BAD_EDGE: &str = "an edge of a round cannot be read";
 const BAD_VERSION: &str = "a version of a node cannot be read";
 const BAD_MESSAGE: &str = "the message of a node cannot be read";
 
-/// The rounds of an agent, by number; of their nodes all, with edges, or those of the numbers that
-/// are named, without.
+/// Returns the rounds of an agent, by number. Without a list of nodes, each has all nodes and
+/// edges. With a list, each has only these nodes and no edges.
 pub(crate) async fn load(
     session: &mut Session<'_>,
     agent: &AgentRef,
@@ -57,7 +57,7 @@ pub(crate) async fn load(
     Ok(records)
 }
 
-/// The head in two columns.
+/// Reads the head from two columns.
 pub(crate) fn head(shown: &str, exact: Option<&[u8]>) -> Result<RoundHead> {
     match exact {
         Some(exact) => read(exact, BAD_HEAD),
@@ -69,22 +69,22 @@ fn read<T: DeserializeOwned>(json: &[u8], problem: &'static str) -> Result<T> {
     serde_json::from_slice(json).map_err(|_| Fault::Corrupt(problem, None))
 }
 
-/// A number of a node or round.
+/// Reads the number of a node or round.
 pub(crate) fn number(row: &PgRow, column: usize, problem: &'static str) -> Result<u32> {
     u32::try_from(row.try_get::<i64, _>(column)?).map_err(|_| Fault::Corrupt(problem, None))
 }
 
-/// What there is of one round. Numbers of nodes stand for their round too until the head is known.
+/// The parts of one round. The numbers of nodes refer to round 0 until the head is known.
 #[derive(Default)]
 struct Parts {
     head: Option<RoundHead>,
-    /// The number of edges, versions and messages that there must be.
+    /// The stored number of edges, versions and messages.
     beside: i64,
     nodes: Vec<(u32, Node)>,
-    /// With their positions.
+    /// Each edge with its position.
     edges: Vec<(i64, u32, Edge)>,
     versions: Vec<(u32, Version)>,
-    /// With their positions.
+    /// Each link with its position.
     messages: Vec<(u32, i64, MessageLink)>,
 }
 
@@ -104,7 +104,7 @@ impl Parts {
                     Some(_) => text(row, 11)?,
                     None => row.try_get(6)?,
                 };
-                // Whose round it leads from, the head says.
+                // The round of the source is known from the head only.
                 self.edges.push((
                     row.try_get(3)?,
                     source,
@@ -121,7 +121,7 @@ impl Parts {
         Ok(())
     }
 
-    /// The record of all that the round has. What is missing was lost.
+    /// Returns the record of the whole round. Returns an error if parts are missing.
     fn whole(self) -> Result<RoundRecord> {
         let (beside, says) =
             (self.edges.len() + self.versions.len() + self.messages.len(), self.beside);
@@ -137,7 +137,7 @@ impl Parts {
         Ok(record)
     }
 
-    /// The record of what was read.
+    /// Returns the record of the parts that were read.
     fn record(mut self) -> Result<RoundRecord> {
         let head = self.head.ok_or(Fault::Corrupt(BAD_HEAD, None))?;
         let round = head.round.round;
@@ -180,7 +180,7 @@ fn node(row: &PgRow, kind: NodeKind) -> Result<Node> {
     let values = kind.fields().iter().zip(values).map(|(field, value)| match field.form {
         FieldForm::Text => Some(FieldValue::from(value)),
         FieldForm::Flag => Some(FieldValue::Flag(value == "true")),
-        // What is no JSON is missing.
+        // A value that is not JSON counts as missing.
         _ => Json::from_text(value).ok().map(FieldValue::Json),
     });
     let body = NodeBody::from_values(kind, values).map_err(bad)?;

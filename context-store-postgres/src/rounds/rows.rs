@@ -1,5 +1,5 @@
-//! Nodes, changes of them and what they were, as columns show them; and whole, where columns cannot
-//! show all.
+//! Nodes, their changes and earlier versions as columns. If columns cannot show all of a value, it
+//! is also stored in exact form.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::rounds::sums;
 use crate::shown;
 
-/// A value as JSON.
+/// Serializes a value as JSON.
 pub(crate) fn printed(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("texts, numbers and times print as JSON")
 }
@@ -23,7 +23,7 @@ pub(crate) struct NodeRow<'a> {
     pub(crate) created_at: i64,
     pub(crate) author: Option<Cow<'a, str>>,
     pub(crate) measures: Option<Cow<'a, str>>,
-    /// The node without what other tables have of it, if the columns cannot show all of it.
+    /// The node without its rows in other tables, if the columns cannot show all of it.
     pub(crate) exact: Option<Vec<u8>>,
     pub(crate) fields: Vec<Cow<'a, str>>,
 }
@@ -58,7 +58,7 @@ impl<'a> NodeRow<'a> {
         }
     }
 
-    /// The checksums of its columns.
+    /// Returns the checksums of its columns.
     pub(crate) fn sums(&self, round: &RoundRef, kind: NodeKind) -> Vec<u8> {
         let place = (round, kind, self.ordinal);
         let (author, exact) = (self.author.as_deref(), self.exact.as_deref());
@@ -72,13 +72,13 @@ impl<'a> NodeRow<'a> {
     }
 }
 
-/// What is shown of something, and whether that is all.
+/// Returns the shown form of a text, and records whether it equals the text.
 fn seen<'a>(all: &mut bool, shown: Cow<'a, str>, whole: &str) -> Cow<'a, str> {
     *all &= *shown == *whole;
     shown
 }
 
-/// A value of a field as the text of its column.
+/// Returns a value of a field as the text of its column.
 fn field<'a>(value: &'a FieldValue, all_shown: &mut bool) -> Cow<'a, str> {
     match value {
         FieldValue::Text(text) => seen(all_shown, shown::text(text), text),
@@ -99,7 +99,7 @@ pub(crate) struct ChangeRow<'a> {
 }
 
 impl<'a> ChangeRow<'a> {
-    /// Nothing if a node of this kind cannot be changed so.
+    /// Returns the row, or `None` if a node of this kind cannot have these changes.
     pub(crate) fn of(kind: NodeKind, ordinal: u32, changes: &'a Changes) -> Option<Self> {
         let mut row = Self {
             ordinal: i64::from(ordinal),
@@ -131,7 +131,7 @@ impl<'a> ChangeRow<'a> {
     }
 }
 
-/// A value in the form of its field: as it was read from JSON, it is JSON.
+/// Converts a value to the form of its field. A value that was read from JSON is a JSON value.
 fn of_form(form: FieldForm, value: &FieldValue) -> Option<Cow<'_, FieldValue>> {
     Some(match (form, value) {
         (FieldForm::Text, FieldValue::Text(_))
@@ -146,13 +146,13 @@ fn of_form(form: FieldForm, value: &FieldValue) -> Option<Cow<'_, FieldValue>> {
     })
 }
 
-/// What a node was, as the columns of its table.
+/// An earlier version of a node, as the columns of its table.
 pub(crate) struct VersionRow<'a> {
     pub(crate) ordinal: i64,
     pub(crate) version: &'a Version,
     pub(crate) author: Option<Cow<'a, str>>,
     pub(crate) was: String,
-    /// The version, if the columns cannot show all of it.
+    /// The version in exact form, if the columns cannot show all of it.
     pub(crate) exact: Option<Vec<u8>>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> VersionRow<'a> {
         Self { ordinal: i64::from(ordinal), version, author, was, exact }
     }
 
-    /// Its checksum.
+    /// Returns its checksum.
     pub(crate) fn sum(&self, round: &RoundRef) -> Vec<u8> {
         let place = (self.ordinal, i64::from(self.version.number));
         let at = self.version.at.as_micros();

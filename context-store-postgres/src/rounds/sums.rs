@@ -1,7 +1,7 @@
-//! The checksums of rows of trajectories, each in a column `sum`. They take the round and what
-//! names the row in it, so a row that was moved does not pass. Those of a node are one for each
-//! column that changes alone and one for all that does not, four bytes each, so that a change
-//! writes its columns and their checksums without asking for the others.
+//! The checksums of rows of trajectories, each in a column `sum`. A checksum covers the round and
+//! the key of the row, so a row that was moved is detected. A node has one checksum for each column
+//! that can change alone and one for all other columns, four bytes each. A change therefore writes
+//! its columns and their checksums without reading the others.
 
 use context_core::trajectory::NodeKind;
 use context_core::trajectory::RoundRef;
@@ -12,7 +12,7 @@ use sqlx::postgres::PgRow;
 use crate::error::{Fault, Result};
 use crate::sql::rounds as sql;
 
-/// A checksum as a column has it.
+/// A checksum as stored in the column.
 pub(crate) type Sum = [u8; SEAL_BYTES];
 
 fn of(table: &str, round: &RoundRef) -> Checksum {
@@ -32,12 +32,13 @@ fn optional(checksum: Checksum, value: Option<&[u8]>) -> Checksum {
     }
 }
 
-/// Of a head, with the key of the last commit. What the row shows beside them is of the head.
+/// The checksum of a head with the key of the last commit. The other columns of the row are derived
+/// from the head.
 pub(crate) fn head(round: &RoundRef, key: &[u8], shown: &str, exact: Option<&[u8]>) -> Sum {
     bytes(optional(of("round", round).bytes(key).text(shown), exact))
 }
 
-/// Of what does not change of a node without a new row.
+/// The checksum of those columns of a node that never change within a row.
 pub(crate) fn node(
     (round, kind, ordinal): (&RoundRef, NodeKind, i64),
     label: &str,
@@ -49,7 +50,7 @@ pub(crate) fn node(
     bytes(optional(row.optional_text(author), exact))
 }
 
-/// Of one column of a node, as it is shown.
+/// The checksum of one column of a node, in its shown form.
 pub(crate) fn part(
     (round, kind, ordinal): (&RoundRef, NodeKind, i64),
     column: &str,
@@ -58,13 +59,13 @@ pub(crate) fn part(
     bytes(of(kind.lower(), round).int(ordinal).text(column).optional_text(value))
 }
 
-/// From which byte on a column of a node has its checksum, counted from 1: description, measures,
-/// then the fields.
+/// Returns the position of a column's checksum, in bytes counted from 1. The columns are
+/// description, measures, then the fields.
 pub(crate) fn place(column: usize) -> usize {
     (column + 1) * SEAL_BYTES + 1
 }
 
-/// Of an edge.
+/// The checksum of an edge.
 pub(crate) fn edge(
     round: &RoundRef,
     position: i64,
@@ -77,7 +78,7 @@ pub(crate) fn edge(
     bytes(optional(row.text(name), exact))
 }
 
-/// Of what a node was.
+/// The checksum of an earlier version of a node.
 pub(crate) fn version(
     round: &RoundRef,
     (ordinal, number): (i64, i64),
@@ -90,7 +91,7 @@ pub(crate) fn version(
     bytes(optional(row.text(was), exact))
 }
 
-/// Of a message that a node stands for.
+/// The checksum of a node's link to a message.
 pub(crate) fn message(
     round: &RoundRef,
     (ordinal, position): (i64, i64),
@@ -100,7 +101,7 @@ pub(crate) fn message(
     bytes(of("message", round).int(ordinal).int(position).bytes(chat).bytes(message))
 }
 
-/// The checksums that a row has to have whose columns from the third on are those of
+/// Returns the checksums that a row must have. Its columns from the third on are those of
 /// [`sql::columns`].
 pub(crate) fn of_row(what: i16, round: &RoundRef, row: &PgRow) -> Result<Vec<u8>> {
     let text = |column: usize| row.try_get::<Option<&str>, _>(column);
@@ -130,7 +131,7 @@ fn of_node(kind: NodeKind, round: &RoundRef, row: &PgRow) -> Result<Vec<u8>> {
     Ok(sums)
 }
 
-/// Refuses a row that is not what was written.
+/// Rejects a row that differs from its checksum.
 pub(crate) fn check(what: i16, round: &RoundRef, row: &PgRow) -> Result<()> {
     if of_row(what, round, row)? == row.try_get::<&[u8], _>(15)? {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The statement that writes a commit to a round, made of the parts that the commit has.
+//! The statement that writes a commit to a round, assembled from the parts that the commit has.
 //!
-//! Nodes of a kind go to the table of that kind, whose columns are the fields that
-//! [`NodeKind::fields`] says: here they are put into statements, and in
-//! [`round_read`](crate::rounds::read) they are taken out.
+//! The nodes of a kind are in the table of that kind, whose columns are the fields that
+//! [`NodeKind::fields`] lists. This module writes them into statements, and
+//! [`read`](crate::rounds::read) reads them back.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ pub(crate) struct Draft {
     text: String,
     arguments: PgArguments,
     parameters: usize,
-    /// What counts rows that must be there.
+    /// Expressions that count rows that must exist.
     counts: String,
 }
 
@@ -39,9 +39,9 @@ impl Draft {
         }
     }
 
-    /// The statement.
+    /// Returns the statement.
     pub(crate) fn statement(self, prefix: &str) -> Statement {
-        // Names of tables and columns and numbers of parameters are all that is put into it.
+        // Only names of tables and columns and numbers of parameters are inserted.
         sqlx::query_with(AssertSqlSafe(self.text.replace('#', prefix)), self.arguments)
     }
 
@@ -51,7 +51,7 @@ impl Draft {
         Ok(self.parameters)
     }
 
-    /// Parameters one behind the other, as arguments of a function.
+    /// Adds parameters to a list of function arguments.
     fn list<'t, T>(&mut self, list: &mut String, form: &str, values: Vec<T>) -> Result<()>
     where
         T: PgHasArrayType + Type<Postgres>,
@@ -63,9 +63,10 @@ impl Draft {
         Ok(())
     }
 
-    /// The row `r` of the round, written if it has had as many commits as is expected, or made if
-    /// it is to be new. `added` is how many edges, versions and messages come to it, `removed` are
-    /// the numbers of nodes that go with theirs.
+    /// Adds the row `r` of the round: it is updated if the round has the expected revision, or
+    /// inserted if the round is new. `added` is the number of new edges, versions and messages.
+    /// `removed` are the numbers of removed nodes, whose edges, versions and messages are removed
+    /// too.
     pub(crate) fn head(
         &mut self,
         head: &RoundHead,
@@ -127,14 +128,14 @@ impl Draft {
         Ok(())
     }
 
-    /// The row `r` of a round whose number is known.
+    /// Adds the row `r` of a round whose number is known.
     pub(crate) fn of_round(&mut self, no: i64) -> Result<()> {
         let number = self.bind(no)?;
         let _ = write!(self.text, "r AS (SELECT ${number}::bigint AS no)");
         Ok(())
     }
 
-    /// Rows of nodes.
+    /// Adds rows of nodes.
     pub(crate) fn nodes<'n>(
         &mut self,
         round: &RoundRef,
@@ -184,8 +185,9 @@ impl Draft {
         Ok(())
     }
 
-    /// New values of nodes, whose kind is not known: rows of every kind that has these fields, as
-    /// far as a column shows all of a node. False if a column cannot show one of the new values.
+    /// Adds new values of nodes whose kind is unknown: an update for every kind that has these
+    /// fields, limited to rows whose columns show the whole node. Returns false if a column cannot
+    /// show one of the new values.
     pub(crate) fn changes<'c>(
         &mut self,
         round: &RoundRef,
@@ -259,7 +261,7 @@ impl Draft {
         Ok(true)
     }
 
-    /// Removes the rows of nodes, whatever their kind.
+    /// Removes the rows of nodes of any kind.
     pub(crate) fn remove_nodes(&mut self, ordinals: &[i64]) -> Result<()> {
         if ordinals.is_empty() {
             return Ok(());
@@ -277,7 +279,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Removes what hangs on nodes of a round of this number.
+    /// Removes edges, versions and messages of nodes of a round of this number.
     pub(crate) fn remove_around(&mut self, round: u32, ordinals: &[i64]) -> Result<()> {
         if ordinals.is_empty() {
             return Ok(());
@@ -296,9 +298,10 @@ impl Draft {
         Ok(())
     }
 
-    /// New edges, behind all that are there: the number of the commit stands in front of their own.
+    /// Adds new edges after all existing ones. Their positions begin with the revision of the
+    /// commit.
     pub(crate) fn edges(&mut self, head: &RoundHead, edges: &[Edge]) -> Result<()> {
-        /// A commit has fewer changes.
+        /// A commit has fewer changes than this.
         const EDGES: i64 = 1 << 14;
         if edges.is_empty() {
             return Ok(());
@@ -345,7 +348,7 @@ impl Draft {
         Ok(())
     }
 
-    /// What nodes were.
+    /// Adds earlier versions of nodes.
     pub(crate) fn versions<'v>(
         &mut self,
         round: &RoundRef,
@@ -382,7 +385,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The messages that new nodes stand for.
+    /// Adds the links of new nodes to messages.
     pub(crate) fn messages<'n>(
         &mut self,
         round: &RoundRef,
@@ -425,8 +428,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives a row if there is the round. Fails, by a division by zero, if fewer nodes were there
-    /// than had to be.
+    /// Ends the statement, which returns a row if the round exists. It fails with a division by
+    /// zero if fewer nodes existed than required.
     pub(crate) fn end(&mut self, nodes: usize) -> Result<()> {
         let nodes = self.bind(crate::place::signed(nodes))?;
         let _ = write!(

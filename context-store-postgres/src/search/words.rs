@@ -1,10 +1,10 @@
-//! What the full-text index keeps of a message, and how it is asked.
+//! The words of a message in the full-text index, and the index queries of a search.
 //!
-//! Two things are kept: the words in their order, as one text, in which phrases are looked for and
-//! counted exactly; and each word once, behind a tag of the user, in an index that finds the few
-//! messages worth looking at. The tag is in front of every word, so the list of messages with a
-//! word is one per user: a search reads none of the others'. Two users may, once in a billion,
-//! share a tag; who may see what is decided by the chat's row, never by the tag.
+//! The index has two forms of a message's words. The words in order, as one text, are used to find
+//! and count phrases exactly. Each word once, with the tag of the user as a prefix, is in an index
+//! that finds the few messages to read. Because of the tag, each user has a separate list of
+//! messages per word: a search reads no entries of other users. Two users share a tag with a
+//! probability of about one in a billion. Access is decided by the chat's row, never by the tag.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::error::Result;
 use crate::pool::{Session, Statement};
 use crate::sql;
 
-/// How many bytes of words the index takes of one message; PostgreSQL takes no more than a
-/// megabyte. A message with more is looked at by every search of its user.
+/// The maximum number of bytes of words indexed per message. PostgreSQL accepts at most a megabyte.
+/// A message with more words is read by every search of its user.
 const MOST_LEXEMES: usize = 1_000_000;
 
-/// What is kept of a message.
+/// The indexed words of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     pub(crate) role: i16,
     pub(crate) length: i64,
-    /// Each word with a space before and behind it.
+    /// Each word with a space before and after it.
     pub(crate) body: String,
-    /// As PostgreSQL reads a `tsvector`.
+    /// The words as PostgreSQL parses a `tsvector`.
     pub(crate) lexemes: String,
 }
 
-/// Words of several messages, as arrays to bind.
+/// The words of several messages, as arrays to bind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     places: Vec<i64>,
@@ -42,7 +42,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// The words of messages of which the first is at a place.
+    /// Returns the words of messages, the first of which is at a place.
     pub(crate) fn of(user: &UserId, first: i64, nodes: &[Arc<Node>]) -> Self {
         let tag = Tag::of(user);
         let mut columns = Self::default();
@@ -78,7 +78,7 @@ pub(crate) async fn index(
     Ok(())
 }
 
-/// Gives the message at a place the words of its new body.
+/// Replaces the words of the message at a place after its body has changed.
 pub(crate) async fn reindex(
     session: &mut Session<'_>,
     user: &UserId,
@@ -90,7 +90,7 @@ pub(crate) async fn reindex(
     index(session, user, place, std::slice::from_ref(node)).await
 }
 
-/// The number a role has in the index.
+/// Returns the number of a role in the index.
 pub(crate) fn number(role: Role) -> i16 {
     match role {
         Role::Assistant => 0,
@@ -100,7 +100,7 @@ pub(crate) fn number(role: Role) -> i16 {
     }
 }
 
-/// What stands in front of every word of a user.
+/// The prefix of every word of a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Tag(UserTag);
 
@@ -113,7 +113,7 @@ impl Tag {
         self.0.as_str()
     }
 
-    /// The words of a message; nothing if there is nothing to read in it.
+    /// Returns the words of a message, or `None` if it has no text to index.
     pub(crate) fn words(&self, node: &Node) -> Option<Words> {
         let role = node.role()?;
         let plain = index_text(node.message().ok()?);
@@ -133,15 +133,16 @@ impl Tag {
         Some(Words { role: number(role), length, body, lexemes: self.lexemes(&once) })
     }
 
-    /// Each word in quotes. Words are letters and digits, so nothing in them ends a quote.
+    /// Returns each word in quotes. Words consist of letters and digits, so they cannot end a
+    /// quote.
     fn lexemes(&self, words: &BTreeSet<&str>) -> String {
         let mut lexemes = String::new();
         let mut bytes = 0;
         for word in words {
             bytes += word.len() + UserTag::LENGTH;
             if bytes > MOST_LEXEMES {
-                // A word that no text has: the mark of a message that the index does not know all
-                // of.
+                // The empty word occurs in no text. It marks a message whose words are not all
+                // indexed.
                 self.push(&mut lexemes, "");
                 break;
             }
@@ -160,8 +161,8 @@ impl Tag {
         lexemes.push('\'');
     }
 
-    /// What the index is asked to find messages that may have these phrases. Nothing of what was
-    /// typed has a meaning.
+    /// Returns an index query for messages that may have these phrases. Nothing in the user's input
+    /// has a syntactic meaning.
     pub(crate) fn query<'a>(&self, phrases: impl IntoIterator<Item = &'a Phrase>) -> String {
         let mut query = String::new();
         for phrase in phrases {
@@ -180,7 +181,7 @@ impl Tag {
     }
 }
 
-/// A phrase as it stands in a text of words.
+/// Returns a phrase as it occurs in a text of words.
 fn needle(phrase: &Phrase) -> String {
     let mut needle = String::new();
     for word in &phrase.words {
@@ -194,7 +195,8 @@ fn needle(phrase: &Phrase) -> String {
     needle
 }
 
-/// What a search binds: how to find all phrases, the text of each, how to find each.
+/// Returns the parameters of a search: the query for all phrases, the text of each phrase, and the
+/// query for each.
 pub(crate) fn search(user: &UserId, terms: &Terms) -> (String, Vec<String>, Vec<String>) {
     let tag = Tag::of(user);
     let phrases = terms.phrases();

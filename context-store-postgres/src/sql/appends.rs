@@ -1,19 +1,19 @@
-//! The statement of the usual commit, in its parts.
+//! The parts of the statement for the common commit.
 
-/// The longest run that a merge makes, in bytes.
+/// The maximum size of a merged run, in bytes.
 macro_rules! merged_bytes {
     () => {
         "262144"
     };
 }
 
-/// New messages $5 at the end of branch $3 of a chat, if its head still is $4: one statement, which
-/// gives how many messages the branch then owns, or no row if it has not written. $6 are the
-/// messages packed, $7 is what they weigh, $8 the time.
+/// Appends the new messages with ids $5 to branch $3 of a chat if its head is still $4. One
+/// statement, which returns how many messages the branch then owns, or no row if it has not
+/// written. $6 are the packed messages, $7 is their weight, $8 the time.
 ///
-/// Whether the branch is there is looked at twice: before the chat's row is locked, and, since
-/// another writer may have come first, as it then is. If only the first look says yes the statement
-/// fails, by a division by zero, and nothing is written.
+/// The head is compared twice: before the chat's row is locked, and again after, because another
+/// writer may have written in between. If only the first comparison succeeds, the statement fails
+/// with a division by zero, and nothing is written.
 macro_rules! append {
     ($runs:expr, $words:expr) => {
         concat!(
@@ -39,7 +39,7 @@ macro_rules! append {
     };
 }
 
-/// The messages as a run of their own.
+/// Stores the messages as a run of their own.
 macro_rules! one_run {
     () => {
         " r AS (
@@ -47,8 +47,8 @@ macro_rules! one_run {
     };
 }
 
-/// The same, but if they fill a block of 16 or 64 messages they become one run with those of the
-/// block.
+/// Stores the messages as a run of their own or, if they fill a block of 16 or 64 messages, as one
+/// run with the other messages of the block.
 macro_rules! merged_run {
     () => {
         concat!(
@@ -72,7 +72,7 @@ macro_rules! merged_run {
     };
 }
 
-/// The words $9 to $13 of those messages that have some.
+/// Adds the words $9 to $13 of those messages that have words.
 macro_rules! words_of_append {
     () => {
         ", w AS (

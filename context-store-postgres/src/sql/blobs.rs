@@ -1,6 +1,6 @@
-//! Statements about blobs.
+//! Statements for blobs.
 
-/// What a chat knows of a blob.
+/// A chat's view of a blob.
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
@@ -9,8 +9,8 @@ macro_rules! blob {
     };
 }
 
-/// A statement that adds references to blobs or drops them, which the blobs count. It must return
-/// the blob and how many references come to it.
+/// Wraps a statement that adds or removes references, and updates the reference counts of the
+/// blobs. The statement must return the blob and the change of its count.
 macro_rules! counted {
     ($change:expr) => {
         concat!(
@@ -25,14 +25,15 @@ macro_rules! counted {
 }
 
 statements! {
-    /// The number of a blob of a user, whose row is locked; no row if it has to be written.
+    /// Locks the row of a user's blob and returns its number. No row means that the blob must be
+    /// written.
     LOCK_BLOB = "SELECT no FROM #blob WHERE user_id = $1 AND hash = $2 FOR UPDATE";
-    /// The number of a new blob; no row if there is one.
+    /// The number of a new blob, or no row if the blob exists.
     ADD_BLOB = "INSERT INTO #blob (user_id, hash, size, refs) VALUES ($1, $2, $3, 0) ON CONFLICT DO NOTHING RETURNING no";
-    /// Pieces $3, from number $2 on.
+    /// Adds the pieces $3, from number $2 on.
     ADD_BLOB_PIECES = "INSERT INTO #blob_piece (blob, n, data)
         SELECT $1, $2 + i.n - 1, i.data FROM unnest($3::bytea[]) WITH ORDINALITY i (data, n)";
-    /// The type that was said first stays, and so does its checksum.
+    /// The first media type is kept, and so is its checksum.
     REFER_TO_BLOB = counted!("INSERT INTO #blob_ref AS r (chat, hash, blob, media_type, created_at, used_at, sum, time_sum)
         VALUES ($1, $2, $3, $4, $5, $5, $6, ~$5::bigint)
         ON CONFLICT (chat, hash) DO UPDATE SET used_at = greatest(r.used_at, excluded.used_at),
@@ -42,25 +43,25 @@ statements! {
           time_sum = int8xor(int8xor(r.time_sum, r.used_at), greatest(r.used_at, excluded.used_at))
         RETURNING blob, CASE WHEN EXISTS (SELECT FROM #blob_ref WHERE chat = $1 AND hash = $2) THEN 0 ELSE 1 END AS n");
     BLOB = concat!(blob!(), " WHERE r.chat = $1 AND r.hash = $2");
-    /// The next blobs behind a hash, which is empty before the first.
+    /// The next blobs after a hash. The first page begins after the empty hash.
     BLOBS = concat!(blob!(), " WHERE r.chat = $1 AND r.hash > $2 ORDER BY r.hash LIMIT $3");
     BLOB_PIECES = "SELECT n, data FROM #blob_piece WHERE blob = $1 AND n BETWEEN $2 AND $3 ORDER BY n";
     TOUCH_BLOB = "UPDATE #blob_ref SET used_at = $4, time_sum = int8xor(int8xor(time_sum, used_at), $4)
         WHERE chat = (SELECT no FROM #chat WHERE user_id = $1 AND id = $2) AND hash = $3 AND used_at < $4";
     FORGET_BLOB_REF = counted!("DELETE FROM #blob_ref WHERE chat = $1 AND blob = $2 RETURNING blob, -1 AS n");
-    /// Locks what user $1 refers to in chat $2, or in all if there is none, and last used at $3 or
-    /// before: always in the same order, so that nobody waits in a circle.
+    /// Locks the blobs that user $1 refers to in chat $2, or in all chats if it is NULL, and last
+    /// used at $3 or before. The order is always the same, so writers cannot deadlock.
     LOCK_BLOBS_OF = "SELECT no FROM #blob WHERE no IN (
           SELECT r.blob FROM #blob_ref r JOIN #chat c ON c.no = r.chat
           WHERE c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3)
         ORDER BY no FOR UPDATE";
-    /// Drops those of them that are to blobs $4, whose rows are locked.
+    /// Removes those of these references that are to the locked blobs $4.
     FORGET_BLOB_REFS = counted!("DELETE FROM #blob_ref r USING #chat c WHERE c.no = r.chat
         AND c.user_id = $1 AND ($2::bigint IS NULL OR c.no = $2) AND r.used_at <= $3 AND r.blob = ANY($4::bigint[])
         RETURNING r.blob, -1 AS n");
-    /// Removes blobs that nobody refers to any more, and says how many they were, and how many
-    /// bytes. In a statement after that which dropped the references, since it sees what was there
-    /// when it began.
+    /// Removes blobs without references and returns their number and their bytes. This must be a
+    /// separate statement after the one that removed the references, because a statement sees the
+    /// state at its own start.
     RELEASE_BLOBS = "WITH gone AS (
           DELETE FROM #blob b WHERE b.no = ANY($1::bigint[]) AND NOT EXISTS (
             SELECT FROM #blob_ref r WHERE r.blob = b.no)
@@ -70,15 +71,15 @@ statements! {
 
     // Maintenance.
     BLOBS_KEPT = "SELECT count(*) FROM #blob WHERE user_id = $1";
-    /// Rows of a user, and rows that belong to nobody.
+    /// Counts the rows of a user and the rows that belong to no user.
     REMAINING_BLOBS = "SELECT
         (SELECT count(*) FROM #blob b WHERE user_id = $1 OR NOT EXISTS (SELECT FROM #blob_ref r WHERE r.blob = b.no))
         + (SELECT count(*) FROM #blob_ref r WHERE NOT EXISTS (
             SELECT FROM #chat c WHERE c.no = r.chat AND c.user_id <> $1))
         + (SELECT count(*) FROM #blob_piece p WHERE NOT EXISTS (
             SELECT FROM #blob b WHERE b.no = p.blob AND b.user_id <> $1))";
-    /// The next blob, a chat that refers to it, how many pieces it has, and how many references it
-    /// counts and has.
+    /// The next blob, a chat that refers to it, its number of pieces, and its stored and actual
+    /// number of references.
     BLOB_AFTER = "SELECT b.no, b.hash, b.size, c.user_id, c.id,
           (SELECT count(*) FROM #blob_piece p WHERE p.blob = b.no), b.refs, (SELECT count(*) FROM #blob_ref r WHERE r.blob = b.no)
         FROM #blob b LEFT JOIN #chat c ON c.no = (SELECT chat FROM #blob_ref WHERE blob = b.no LIMIT 1)
@@ -88,7 +89,7 @@ statements! {
         FROM #blob_ref r JOIN #chat c ON c.no = r.chat WHERE r.blob = $1";
     STRAY_PIECES = "SELECT DISTINCT blob FROM #blob_piece p WHERE NOT EXISTS (
         SELECT FROM #blob b WHERE b.no = p.blob)";
-    /// References to a blob that is not there, is of another user, or has another name.
+    /// References to a blob that does not exist, belongs to another user, or has another hash.
     WRONG_BLOB_REFS = "SELECT c.user_id, c.id, r.hash FROM #blob_ref r JOIN #chat c ON c.no = r.chat
         LEFT JOIN #blob b ON b.no = r.blob WHERE b.no IS NULL OR b.user_id <> c.user_id OR b.hash <> r.hash";
 }

@@ -1,14 +1,14 @@
-//! The parts that statements over chains and windows are made of.
+//! The building blocks of statements over chains and windows.
 
-/// The chain that ends at the head of branch $3: the pieces of branches it is made of, newest
-/// first, and the runs of each. One recursion per fork, none per message.
+/// The chain that ends at the head of branch $3: the pieces of branches that it consists of, newest
+/// first, and the runs of each. The recursion takes one step per fork, none per message.
 macro_rules! of_branch {
     ($piece:ident $(, $window:tt)?) => {
         $piece!("FROM c JOIN #branch b ON b.chat = c.no AND b.name = $3", "((b.no << 32) + b.own)" $(, $window)?)
     };
 }
 
-/// The same for the chain that ends at message $3.
+/// The chain that ends at message $3.
 macro_rules! of_message {
     ($piece:ident $(, $window:tt)?) => {
         $piece!(
@@ -18,8 +18,8 @@ macro_rules! of_message {
     };
 }
 
-/// The chat, and the edition of its messages: it counts from elsewhere in every chat there ever
-/// was.
+/// The chat, and the generation of its messages. Its first value differs for every chat that ever
+/// existed.
 macro_rules! chat {
     () => {
         "WITH RECURSIVE c AS (SELECT no, (no << 32) + amended AS edition FROM #chat WHERE user_id = $1 AND id = $2),"
@@ -43,7 +43,7 @@ macro_rules! pieces {
     };
 }
 
-/// The fence keeps the planner from joining pieces with a table of all runs.
+/// `OFFSET 0` keeps the planner from joining pieces with the table of all runs.
 macro_rules! whole {
     ($tip:expr, $cut:literal) => {
         concat!(
@@ -54,7 +54,7 @@ macro_rules! whole {
     };
 }
 
-/// The runs at the end that weigh at most $4 together, and the one before them.
+/// The last runs that weigh at most $4 together, and the run before them.
 macro_rules! tokens {
     ($tip:expr, $cut:literal) => {
         concat!(
@@ -73,8 +73,8 @@ macro_rules! tokens {
     };
 }
 
-/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met
-/// it; it ends there. The run that holds the place of `start` may begin before it.
+/// A part of a chain. `start` is the place of the first requested message. The recursion ends at
+/// the piece that holds it. The run that holds the place of `start` may begin before it.
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $($start:ident)* }) => {
         concat!(

@@ -1,7 +1,7 @@
-//! The parts of statements that keep count of the rows that a chat has beside its messages.
+//! The parts of statements that maintain the sum of a chat's rows other than messages.
 
-/// A statement that adds rows to what is beside the messages of a chat, or takes them away. It
-/// must return the chat and, as `n`, what is to be added to the sum that the chat keeps of them.
+/// Wraps a statement that adds or removes such rows of a chat, and updates the sum of the chat. The
+/// statement must return the chat and, as `n`, the change of the sum.
 macro_rules! counted {
     ($change:expr) => {
         concat!(
@@ -16,7 +16,8 @@ macro_rules! counted {
     };
 }
 
-/// The checksum of a commit's key and of what was answered. No name has a byte 255.
+/// The checksum of a commit's key and of its answer. Byte 255 separates the parts, as no name
+/// contains it.
 macro_rules! applied_sum {
     ($key:literal, $digest:literal, $branch:literal, $head:literal) => {
         concat!(
@@ -33,7 +34,7 @@ macro_rules! applied_sum {
     };
 }
 
-/// Rows of a table that are of no chat.
+/// Rows of a table that belong to no chat.
 macro_rules! of_no_chat {
     ($table:literal) => {
         concat!(

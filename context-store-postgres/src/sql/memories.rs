@@ -1,11 +1,10 @@
-//! Statements about memories.
+//! Statements for memories.
 //!
-//! Whoever writes to memories of a user locks the row of the user first. A word is mixed with its
-//! shelf and the part of places its record is in before it is looked for in the index, as
-//! [`crate::memories::words`] does it; `int8xor` is the operator whose sign stands for the schema
-//! here.
+//! Writers lock the row of the user first. Before a word is looked up in the index, it is mixed
+//! with the shelf and the part of the record's place, as in [`crate::memories::words`]. The
+//! function `int8xor` replaces its operator `#`, because `#` stands for the schema here.
 
-/// The part of places that a record is in.
+/// The part that holds the place of a record.
 macro_rules! part {
     () => {
         "((m.place & 4294967295) >> 13)"
@@ -27,7 +26,7 @@ macro_rules! scopes {
     };
 }
 
-/// The scopes of user $1 within what $2 to $4 name.
+/// The scopes of user $1 within the scope that $2 to $4 name.
 macro_rules! covered {
     () => {
         "SELECT no FROM #memory_scope WHERE user_id = $1 AND $2::bytea IN ('', project)
@@ -35,7 +34,7 @@ macro_rules! covered {
     };
 }
 
-/// A page of the shelves of kinds $5 of the scopes.
+/// A page of the records of kinds $5 of the scopes.
 macro_rules! list {
     ($filter:expr) => {
         concat!(
@@ -52,8 +51,8 @@ macro_rules! list {
     };
 }
 
-/// The words of a record, how many they are, and its shelf. Of many only those are said that are
-/// among these.
+/// The shelf of a record, its number of words, and its words. If there are many, only those among
+/// the given words are returned.
 macro_rules! words {
     ($wanted:literal) => {
         concat!(
@@ -67,8 +66,8 @@ macro_rules! words {
     };
 }
 
-/// The places of records that have some of the words of shelves, by parts $5: newest first, as many
-/// as there may be.
+/// The records that have some of the words of shelves, by parts $5: the newest first, up to a
+/// limit.
 macro_rules! any_of {
     ($words:literal, $limit:literal, $where:expr) => {
         concat!(
@@ -91,14 +90,16 @@ macro_rules! any_of {
     };
 }
 
-/// Records worth scoring, and their words as far as they are among $2. First those in shelves $6
-/// that have the first few of words $3: how many, and in which part, is said by $4 and $10 one
-/// after the other, until $11 were found; the shelves have these words from part $7 to $8, and so
-/// many of the first of them as $9 says. Then those that have one of the words $12 to $15; then the
-/// newest $20 of those with one of $16 to $19.
+/// Records to score, with those of their words that are among $2. There are three groups:
 ///
-/// What is in front is looked at first, because nothing here sorts what a loop has found, and the
-/// loop ends where there is enough.
+/// * Records in shelves $6 that have the first words of $3. The pairs of $4 and $10 say how many
+///   words and in which part, and are tried in order until $11 records are found. A shelf has these
+///   words in parts $7 to $8, and $9 says how many of the first words it has.
+/// * Records that have one of the words $12 to $15.
+/// * The newest $20 records that have one of $16 to $19.
+///
+/// Groups and pairs are read in this order, because the results of a loop are not sorted, and the
+/// loop ends when there are enough.
 macro_rules! candidates {
     ($where:expr) => {
         concat!(
@@ -130,21 +131,23 @@ macro_rules! candidates {
 statements! {
     // Writing.
     LOCK_MEMORY_USER = "SELECT no, written FROM #memory_user WHERE user_id = $1 FOR NO KEY UPDATE";
-    /// The same where there may be none. Every call takes a number, so the first is asked first.
+    /// Locks the row of a user that may not exist yet. It uses up a number of the sequence even if
+    /// the row exists, so `LOCK_MEMORY_USER` is tried first.
     ADD_MEMORY_USER = "INSERT INTO #memory_user AS u (user_id, written) VALUES ($1, 0)
         ON CONFLICT (user_id) DO UPDATE SET written = u.written RETURNING no, written";
-    /// The scopes that are there.
+    /// The scopes that exist.
     MEMORY_SCOPES = concat!("SELECT c.n, s.no FROM ", scopes!());
     ADD_MEMORY_SCOPES = "INSERT INTO #memory_scope (user_id, project, agent, session, key, marks)
         SELECT $1, i.*, 0 FROM unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]) i RETURNING no, key";
-    /// What there is of records $2 in scopes $1, and of marks $3; the body where $4 asks for it.
+    /// The stored state of records $2 in scopes $1, and of marks $3. The body is returned where $4
+    /// is true.
     MEMORIES_TO_WRITE = "SELECT i.n, m.place, m.version, m.shelf, CASE WHEN i.exact THEN m.body END, k.known
         FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::boolean[]) WITH ORDINALITY i (scope, id, mark, exact, n)
         LEFT JOIN LATERAL (SELECT * FROM #memory m WHERE m.scope = i.scope AND m.id = i.id OFFSET 0) m ON true
         LEFT JOIN LATERAL (
           SELECT true AS known FROM #memory_mark k WHERE k.scope = i.scope AND k.mark = i.mark OFFSET 0) k ON true
         WHERE m.place IS NOT NULL OR k.known";
-    /// Counts new records of shelves, which are made if they are not there.
+    /// Updates the counters of shelves for new records, and creates the shelves that do not exist.
     ADD_TO_SHELVES = "INSERT INTO #memory_shelf AS h (scope, kind, records, words, vectors, bytes, first, last)
         SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
           $8::bigint[])
@@ -152,8 +155,8 @@ statements! {
           vectors = h.vectors + excluded.vectors, bytes = h.bytes + excluded.bytes,
           first = least(h.first, excluded.first), last = greatest(h.last, excluded.last)
         RETURNING no, scope, kind";
-    /// New records $3 to $13 with words $14 to $16 and vectors $17 to $21, without marks $22 and
-    /// $23; user $1 has written $2.
+    /// Adds records $3 to $13 with words $14 to $16 and vectors $17 to $21, removes marks $22 and
+    /// $23, and sets the counter of user $1 to $2.
     ADD_MEMORIES = "WITH records AS (
           INSERT INTO #memory (place, scope, shelf, id, version, key, session, message, size, words, body)
           SELECT i.place, i.scope, i.shelf, i.id, i.version, i.key, i.session, i.message, i.size, i.words::bigint[], i.body
@@ -174,7 +177,7 @@ statements! {
           UPDATE #memory_scope s SET marks = s.marks - k.marks
           FROM (SELECT scope, count(*) AS marks FROM marks GROUP BY scope) k WHERE s.no = k.scope)
         UPDATE #memory_user SET written = $2 WHERE no = $1";
-    /// Removes the records at places $1 with all that is counted of them.
+    /// Removes the records at places $1 and subtracts them from all counters.
     REMOVE_MEMORIES = concat!("WITH gone AS (
           DELETE FROM #memory WHERE place = ANY($1::bigint[]) RETURNING place, shelf, size, words),
         vectors AS (DELETE FROM #memory_vector WHERE place = ANY($1::bigint[]) RETURNING shelf),
@@ -219,7 +222,7 @@ statements! {
           (SELECT place, version, body FROM #memory b WHERE b.shelf = m.shelf AND b.session = m.session AND b.place > m.place
            ORDER BY b.place LIMIT $6)) b
         ORDER BY i.n, b.place");
-    /// The shelves of the next $3 scopes behind $2.
+    /// The shelves of the next $3 scopes after $2.
     MEMORY_STATS = "SELECT s.project, s.agent, s.session, h.kind, h.records, h.vectors, h.bytes
         FROM (
           SELECT no, project, agent, session, key FROM #memory_scope s WHERE user_id = $1 AND key > $2
@@ -228,17 +231,17 @@ statements! {
         JOIN #memory_shelf h ON h.scope = s.no ORDER BY s.key";
 
     // Finding.
-    /// What is known of each shelf, and in how many of its records each of the words $5 is.
+    /// The counters of each shelf, and the number of its records that contain each of the words $5.
     SHELVES = concat!("SELECT h.no, h.kind, h.records, h.words, h.first, h.last, ARRAY(
           SELECT coalesce((SELECT c.records FROM #memory_word c WHERE c.shelf = h.no AND c.word = w.word), 0)
           FROM unnest($5::bigint[]) WITH ORDINALITY w (word, n) ORDER BY w.n)
         FROM ", scopes!(), " JOIN #memory_shelf h ON h.scope = s.no");
     CANDIDATES = candidates!("");
-    /// The same under row-level security, where an index of words is not asked before a policy:
-    /// every part is read whole. $21 is where the places of the user begin.
+    /// The variant for row-level security, where the index of words is not used before the policy:
+    /// every part is read as a whole. $21 is the first place of the user.
     CANDIDATES_OF_POLICY = candidates!("m.shelf = ANY($1::bigint[]) AND m.place BETWEEN $21 + (l.part << 13) AND $21 + (l.part << 13) + 8191 AND");
-    /// The records at places $1, their words as far as they are among $2, their vectors of model $3
-    /// and length $4.
+    /// The records at places $1, with those of their words that are among $2, and their vectors of
+    /// model $3 and length $4.
     WINNERS = concat!("SELECT m.place, ", words!("$2"), ", m.version, m.body, v.data FROM unnest($1::bigint[]) i (place)
         CROSS JOIN LATERAL (SELECT * FROM #memory m WHERE m.place = i.place OFFSET 0) m
         LEFT JOIN LATERAL (
@@ -266,8 +269,8 @@ statements! {
           ON CONFLICT DO NOTHING RETURNING scope)
         UPDATE #memory_scope s SET marks = s.marks + k.marks
         FROM (SELECT scope, count(*) AS marks FROM marks GROUP BY scope) k WHERE s.no = k.scope";
-    /// Removes all that is filed under scopes $1 but for the scopes, and says how many records they
-    /// had.
+    /// Removes everything of scopes $1 except for the rows of the scopes, and returns how many
+    /// records they had.
     EMPTY_SCOPES = "WITH shelves AS (DELETE FROM #memory_shelf WHERE scope = ANY($1::bigint[]) RETURNING no),
         marks AS (DELETE FROM #memory_mark WHERE scope = ANY($1::bigint[])),
         scopes AS (UPDATE #memory_scope SET marks = 0 WHERE no = ANY($1::bigint[])),
@@ -275,11 +278,11 @@ statements! {
         vectors AS (DELETE FROM #memory_vector v USING shelves h WHERE v.shelf = h.no),
         gone AS (DELETE FROM #memory m USING shelves h WHERE m.shelf = h.no RETURNING 1)
         SELECT count(*) FROM gone";
-    /// What is left of scopes $1, which are empty.
+    /// Counts the rows that emptied scopes $1 still have.
     LEFT_OF_SCOPES = "SELECT (SELECT count(*) FROM #memory WHERE scope = ANY($1::bigint[]))
         + (SELECT count(*) FROM #memory_shelf WHERE scope = ANY($1::bigint[]))
         + (SELECT count(*) FROM #memory_mark WHERE scope = ANY($1::bigint[]))";
-    /// What is empty is removed: shelves, then scopes, then the user.
+    /// Removes empty rows: shelves, then scopes, then the user.
     REMOVE_EMPTY_SHELVES = "DELETE FROM #memory_shelf WHERE records = 0
         AND scope IN (SELECT no FROM #memory_scope WHERE user_id = $1)";
     REMOVE_EMPTY_SCOPES = "DELETE FROM #memory_scope s WHERE user_id = $1
@@ -287,12 +290,12 @@ statements! {
         AND NOT EXISTS (SELECT FROM #memory_mark k WHERE k.scope = s.no)";
     REMOVE_EMPTY_MEMORY_USER = "DELETE FROM #memory_user WHERE user_id = $1
         AND NOT EXISTS (SELECT FROM #memory_scope WHERE user_id = $1)";
-    /// What is left of the records at places $1, which are gone.
+    /// Counts the rows that removed records at places $1 still have.
     LEFT_AT_PLACES = "SELECT (SELECT count(*) FROM #memory WHERE place = ANY($1::bigint[]))
         + (SELECT count(*) FROM #memory_vector WHERE place = ANY($1::bigint[]))";
 
     // Maintenance.
-    /// Rows of a user, and rows that belong to nobody.
+    /// Counts the rows of a user and the rows that belong to no user.
     REMAINING_MEMORIES = "SELECT (SELECT count(*) FROM #memory_user WHERE user_id = $1)
         + (SELECT count(*) FROM #memory_scope WHERE user_id = $1)
         + (SELECT count(*) FROM #memory m WHERE NOT EXISTS (
@@ -306,22 +309,22 @@ statements! {
         SELECT FROM #memory m WHERE m.place = v.place AND m.shelf = v.shelf)";
     STRAY_MEMORY_WORDS = "SELECT DISTINCT shelf FROM #memory_word c WHERE NOT EXISTS (
         SELECT FROM #memory_shelf h WHERE h.no = c.shelf)";
-    /// Scopes of nobody, and those without anything, by their keys.
+    /// The keys of scopes that belong to no user or contain nothing.
     STRAY_SCOPES = "SELECT key FROM #memory_scope s WHERE NOT EXISTS (SELECT FROM #memory_user u WHERE u.user_id = s.user_id)
         OR NOT EXISTS (SELECT FROM #memory_shelf h WHERE h.scope = s.no) AND NOT EXISTS (
           SELECT FROM #memory_mark k WHERE k.scope = s.no)";
-    /// Scopes that are not there, of shelves and marks.
+    /// The scopes of shelves and marks that do not exist.
     LOST_SCOPES = "SELECT DISTINCT t.scope FROM (SELECT scope FROM #memory_shelf UNION ALL SELECT scope FROM #memory_mark) t
         WHERE NOT EXISTS (SELECT FROM #memory_scope s WHERE s.no = t.scope)";
-    /// The next scopes, how many marks they count and have, and how many of these are not what was
-    /// written.
+    /// The next scopes, the stored and actual number of their marks, and the number of marks that
+    /// disagree with their checksum.
     SCOPES_AFTER = "SELECT s.no, s.user_id, s.project, s.agent, s.session, s.key, s.marks, k.marks, k.wrong
         FROM #memory_scope s CROSS JOIN LATERAL (
           SELECT count(*) AS marks, count(*) FILTER (WHERE sum <> substring(sha256(mark) FOR 4)) AS wrong
           FROM #memory_mark WHERE scope = s.no) k
         WHERE s.no > $1 ORDER BY s.no LIMIT $2";
-    /// The next shelf with what it says and what there is, and how many words are in another number
-    /// of records than is counted.
+    /// The next shelf with its stored and actual counters, and the number of words whose number of
+    /// records is wrong.
     SHELF_AFTER = concat!("SELECT h.no, s.user_id, s.project, s.agent, s.session, h.kind,
           ARRAY[h.records, h.words, h.vectors, h.bytes],
           ARRAY[m.records, m.words, (SELECT count(*) FROM #memory_vector v WHERE v.shelf = h.no), m.bytes],
@@ -336,7 +339,7 @@ statements! {
             min(place) AS first, max(place) AS last
           FROM #memory WHERE shelf = h.no) m
         WHERE h.no > $1 ORDER BY h.no LIMIT 1");
-    /// The next records of a shelf, their rows and their vectors.
+    /// The next records of a shelf with all columns and their vectors.
     MEMORIES_AFTER = "SELECT m.place, m.version, m.body, m.id, m.key, m.session, m.message, m.size, v.model, v.length, v.data
         FROM #memory m LEFT JOIN #memory_vector v ON v.place = m.place
         WHERE m.shelf = $1 AND m.place > $2 ORDER BY m.place LIMIT $3";

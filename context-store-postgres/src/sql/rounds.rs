@@ -1,4 +1,5 @@
-//! Statements about rounds of trajectories, but for those that are made of the parts a commit has.
+//! Statements for rounds of trajectories, except for those that are assembled from the parts of a
+//! commit.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -7,7 +8,7 @@ use context_core::trajectory::{FieldForm, NodeKind};
 
 use crate::error::Fault;
 
-/// The heads of rounds behind a place, in the order of listings.
+/// The heads of rounds after a place, in the order of listings.
 macro_rules! heads {
     ($of:expr, $behind:expr) => {
         concat!(
@@ -21,19 +22,19 @@ macro_rules! heads {
 }
 
 statements! {
-    /// Makes the row of a round, which has had no commit yet.
+    /// Creates the row of a round without any commit yet.
     CREATE_ROUND = "INSERT INTO #trajectory_round (user_id, session, agent, round, revision, key, state, title, nodes,
           created_at, updated_at, head, sum, beside)
         VALUES ($1, $2, $3::bigint, $4::bigint, 0, '', '', '', 0, 0, 0, '{}', '', 0) ON CONFLICT DO NOTHING";
-    /// Nobody else writes to the round until the transaction ends.
+    /// Locks the round until the transaction ends.
     LOCK_ROUND = "SELECT no, revision, key FROM #trajectory_round
         WHERE user_id = $1 AND session = $2 AND agent = $3::bigint AND round = $4::bigint FOR NO KEY UPDATE";
-    /// Those of user $1 behind agent $6 of session $5, round $7.
+    /// The rounds of user $1 after agent $6 of session $5, round $7.
     ROUNDS_OF_USER = heads!(
         "$2::bytea IS NULL",
         "r.session >= $5 AND (r.session > $5 OR r.agent > $6::bigint OR r.agent = $6::bigint AND r.round < $7::bigint)"
     );
-    /// Those of session $2 behind a round of it.
+    /// The rounds of session $2 after one of its rounds.
     ROUNDS_OF_SESSION = heads!(
         "r.session = $2",
         "(r.session > $5 OR r.agent > $6::bigint OR r.agent = $6::bigint AND r.round < $7::bigint)"
@@ -41,9 +42,9 @@ statements! {
     NODES_OF_MESSAGE = "SELECT DISTINCT r.session, r.agent::bigint, r.round::bigint, m.ordinal
         FROM #trajectory_message m JOIN #trajectory_round r ON r.no = m.round
         WHERE m.user_id = $1 AND m.chat = $2 AND m.message = $3 AND r.user_id = $1 ORDER BY 1, 2, 3, 4";
-    /// Removes at most $5 rounds of user $1, of session $2 and agent $3 if they are named, last
-    /// written to at $4 or before. They are locked always in the same order, so that nobody waits
-    /// in a circle.
+    /// Removes at most $5 rounds of user $1, of session $2 and agent $3 if they are set, last
+    /// written to at $4 or before. The order of locking is always the same, so writers cannot
+    /// deadlock.
     PRUNE_ROUNDS = "WITH picked AS MATERIALIZED (
           SELECT no FROM #trajectory_round
           WHERE user_id = $1 AND ($2::bytea IS NULL OR session = $2) AND ($3::bigint IS NULL OR agent = $3)
@@ -55,7 +56,7 @@ statements! {
     // Maintenance.
     REMAINING_ROUNDS = "SELECT (SELECT count(*) FROM #trajectory_round WHERE user_id = $1)
         + (SELECT count(*) FROM #trajectory_message WHERE user_id = $1)";
-    /// The next round, and what its row says beside its head.
+    /// The next round, with the columns of its row other than the head.
     ROUND_AFTER = "SELECT no, user_id, session, agent::bigint, round::bigint, revision, state, nodes, created_at, updated_at, title
         FROM #trajectory_round WHERE no > $1 ORDER BY no LIMIT 1";
     /// Messages of rounds of another user.
@@ -63,16 +64,16 @@ statements! {
         JOIN #trajectory_round r ON r.no = m.round WHERE m.user_id <> r.user_id";
 }
 
-/// What [`LOAD`] says a row is, if not a node: those are of the kind whose place among all is one
-/// less.
+/// The kind of a row in [`LOAD`], other than a node. A node's number is one above the index of its
+/// kind.
 pub(crate) const HEAD: i16 = 0;
 pub(crate) const EDGE: i16 = 100;
 pub(crate) const VERSION: i16 = 101;
 pub(crate) const MESSAGE: i16 = 102;
 
-/// The rounds from $4 to $5 of agent $3 of session $2 of user $1, whole; or of their nodes only
-/// those of numbers $6, without what connects them. One statement, so all of it is of one moment.
-/// Every table is looked into by round, whatever the planner thinks of how many rounds there are.
+/// The rounds from $4 to $5 of agent $3 of session $2 of user $1: all rows, or only the nodes of
+/// numbers $6, without edges. It is one statement, so all rows are of one state. `OFFSET 0` makes
+/// every table be read by round, whatever the planner estimates.
 pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
     let mut load = format!(
         "WITH r AS MATERIALIZED (
@@ -96,7 +97,7 @@ pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
     load
 });
 
-/// Rows that are of no round, by the name of their table and the number of the round.
+/// Rows that belong to no round, as the name of their table and the number of the round.
 pub(crate) static STRAY_ROWS: LazyLock<String> = LazyLock::new(|| {
     let mut strays = String::new();
     for (_, table) in TABLES.iter().filter(|(what, _)| *what != HEAD) {
@@ -110,20 +111,20 @@ pub(crate) static STRAY_ROWS: LazyLock<String> = LazyLock::new(|| {
     strays
 });
 
-/// The kinds of rows, each with the end of the name of its table.
+/// The kinds of rows, each with the suffix of its table's name.
 pub(crate) static TABLES: LazyLock<Vec<(i16, &'static str)>> = LazyLock::new(|| {
     let nodes = (1..).zip(NodeKind::ALL.into_iter().map(NodeKind::lower));
     let others = [(HEAD, "round"), (EDGE, "edge"), (VERSION, "version"), (MESSAGE, "message")];
     others.into_iter().chain(nodes).collect()
 });
 
-/// The kind of node that a row is.
+/// Returns the kind of node of a row.
 pub(crate) fn kind(what: i16) -> Result<NodeKind, Fault> {
     let kind = usize::try_from(what - 1).ok().and_then(|at| NodeKind::ALL.get(at));
     kind.copied().ok_or(Fault::Corrupt("a node of a round cannot be read", None))
 }
 
-/// The columns of a row `t`, the same number and types whatever it is.
+/// Returns the columns of a row `t`. Their number and types are the same for every kind of row.
 pub(crate) fn columns(what: i16) -> String {
     match what {
         HEAD => "t.beside, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint,
@@ -146,7 +147,7 @@ pub(crate) fn columns(what: i16) -> String {
     }
 }
 
-/// The columns of the fields of a kind, as texts.
+/// Returns the columns of the fields of a kind, as texts.
 fn values(kind: NodeKind) -> String {
     let mut values = String::new();
     for field in kind.fields() {

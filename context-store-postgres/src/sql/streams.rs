@@ -1,6 +1,6 @@
-//! Statements about streams.
+//! Statements for streams.
 
-/// What is known of a stream.
+/// The columns of a stream.
 macro_rules! stream {
     () => {
         "s.no, s.id, s.state, s.run, s.writer, s.chunks, s.bytes, s.error, s.created_at, s.started_at,
@@ -8,7 +8,7 @@ macro_rules! stream {
     };
 }
 
-/// Streams that are picked, locked always in the same order, so that nobody waits in a circle.
+/// Locks streams, always in the same order, so that writers cannot deadlock.
 macro_rules! lock {
     ($picked:expr) => {
         concat!(
@@ -20,26 +20,27 @@ macro_rules! lock {
 }
 
 statements! {
-    /// Nothing if there is no such chat; a row of nothing if it has no such stream.
+    /// Returns no row if the chat does not exist, and a row of NULLs if the chat has no such
+    /// stream.
     STREAM = concat!("SELECT ", stream!(), " FROM #chat c LEFT JOIN #stream s ON s.chat = c.no AND s.id = $3
         WHERE c.user_id = $1 AND c.id = $2");
-    /// Nothing as well if the chat has no such stream. Nobody else writes to it until the
-    /// transaction ends.
+    /// Locks the stream until the transaction ends. Returns no row if the chat or the stream does
+    /// not exist.
     LOCK_STREAM = concat!("SELECT ", stream!(), " FROM #chat c JOIN #stream s ON s.chat = c.no AND s.id = $3
         WHERE c.user_id = $1 AND c.id = $2 FOR NO KEY UPDATE OF s");
-    /// The next streams behind an id, which is empty before the first.
+    /// The next streams after an id. The first page begins after the empty id.
     STREAMS = concat!("SELECT ", stream!(), " FROM #stream s WHERE s.chat = $1 AND s.id > $2 ORDER BY s.id LIMIT $3");
     CREATE_STREAM = "INSERT INTO #stream (chat, id, state, run, chunks, bytes, created_at, updated_at, sum, time_sum)
         VALUES ($1, $2, $3, 0, 0, 0, $4, $4, $5, ~$4::bigint) RETURNING no";
-    /// The number of a stream's chat, which stands in front of its chunks. The policy of chunks
-    /// does not see a stream that the same statement makes.
+    /// Stores the number of a stream's chat before its chunks. It is a separate statement, because
+    /// the policy of chunks does not see a stream that the same statement creates.
     ADD_STREAM_MARK = "INSERT INTO #stream_chunk (stream, n, data) VALUES ($1, -1, $2)";
     WRITE_STREAM = "UPDATE #stream SET state = $2, run = $3, writer = $4, chunks = $5, bytes = $6, error = $7,
         started_at = $8, cancel_requested_at = $9, finished_at = $10, updated_at = $11, sum = $12,
         time_sum = int8xor(int8xor(time_sum, updated_at), $11) WHERE no = $1";
-    /// Chunks $5 of $6 bytes at offset $4 of a stream that runs under writer $7 and ends there, and
-    /// its end, if $8 is its state then and $13 the checksum of that: one statement, which gives a
-    /// row if it has written.
+    /// Appends chunks $5 of $6 bytes at offset $4, if the stream is running under writer $7 and $4
+    /// is its end. $8 is the state if the append ends the stream, and $13 the checksum of the end.
+    /// It is one statement, which returns a row if it has written.
     APPEND_STREAM = concat!("WITH s AS (
           UPDATE #stream s SET chunks = s.chunks + cardinality($5::bytea[]), bytes = s.bytes + $6,
             state = coalesce($8, s.state), error = $9, updated_at = greatest(s.updated_at, $10),
@@ -57,7 +58,7 @@ statements! {
     STORED_STREAM_CHUNKS = "SELECT data FROM #stream_chunk WHERE stream = $1 AND n >= $2 AND n < $3 ORDER BY n";
     FORGET_STREAM_CHUNKS = "DELETE FROM #stream_chunk WHERE stream = $1 AND n >= 0";
     /// A stream, and at most $5 of its chunks from $4 on, of at most $6 bytes together, but at
-    /// least one: as of one moment. Only lengths are looked at before it is known which.
+    /// least one. Everything is of one state. Only lengths are read before the chunks are selected.
     READ_STREAM = concat!("SELECT ", stream!(), ", k.n, k.data
         FROM #chat c LEFT JOIN #stream s ON s.chat = c.no AND s.id = $3
         LEFT JOIN LATERAL (
@@ -68,26 +69,25 @@ statements! {
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY k.n");
     LOCK_ONE = lock!("s.chat = $1 AND s.id = $2");
     LOCK_STREAMS_OF = lock!("s.chat = $1");
-    /// Those of user $1, and of chat $2 if there is one, that ended at $3 or before, or were last
-    /// written to at $4 or before.
+    /// The streams of user $1, and of chat $2 if it is set, that ended at $3 or before, or were
+    /// last written to at $4 or before.
     LOCK_PRUNED = lock!("s.chat IN (SELECT no FROM #chat WHERE user_id = $1 AND ($2::bigint IS NULL OR no = $2))
         AND CASE WHEN s.finished_at IS NULL THEN s.updated_at <= $4::bigint ELSE s.finished_at <= $3::bigint END");
-    /// Removes streams whose rows are locked. In a statement after that which locked them, since it
-    /// sees the chunks that were there when it began.
+    /// Removes locked streams. This must be a separate statement after the one that locked them,
+    /// because a statement sees the chunks that existed at its own start.
     REMOVE_STREAMS = "WITH gone AS (DELETE FROM #stream_chunk WHERE stream = ANY($1::bigint[]))
         DELETE FROM #stream WHERE no = ANY($1::bigint[])";
 
     // Maintenance.
     STREAMS_KEPT = "SELECT count(*) FROM #stream s JOIN #chat c ON c.no = s.chat WHERE c.user_id = $1";
-    /// Rows of a user, and rows that belong to nobody.
+    /// Counts the rows of a user and the rows that belong to no user.
     REMAINING_STREAMS = "SELECT
         (SELECT count(*) FROM #stream s WHERE NOT EXISTS (
           SELECT FROM #chat c WHERE c.no = s.chat AND c.user_id <> $1))
         + (SELECT count(*) FROM #stream_chunk k WHERE NOT EXISTS (
             SELECT FROM #stream s JOIN #chat c ON c.no = s.chat WHERE s.no = k.stream AND c.user_id <> $1))";
-    /// The next stream, the chat it belongs to, how many chunks it has, of how many bytes, how many
-    /// there are up to the last one, the number of its chat, and what names it in front of the
-    /// chunks.
+    /// The next stream, its chat, its number of chunks and bytes, the number expected from the last
+    /// chunk's number, the number of its chat, and the mark stored before its chunks.
     STREAM_AFTER = concat!("SELECT ", stream!(), ", c.user_id, c.id, k.chunks, k.bytes, k.last, s.chat,
           (SELECT data FROM #stream_chunk WHERE stream = s.no AND n = -1)
         FROM #stream s LEFT JOIN #chat c ON c.no = s.chat CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
-//! The seam of streams, each call handed to where it is done.
+//! The stream calls, each forwarded to its implementation.
 
 use async_trait::async_trait;
 use context_core::base::{StreamId, limits};

@@ -1,4 +1,4 @@
-//! Erasing a user, and giving back space.
+//! Erasing a user, and vacuuming.
 
 use context_core::store::{Erasure, Vacuumed};
 use context_core::{CancelSignal, ChatRef, UserId};
@@ -13,7 +13,7 @@ use crate::{blobs, history::chats, memories, rounds, sql, streams};
 const OPERATION: &str = "erase_user";
 
 /// Erases all chats of a user, each in a transaction of its own, then all rounds, then all
-/// memories, then has the tables written anew without them, then looks what is left.
+/// memories. Then vacuums the tables and counts what is left.
 pub(crate) async fn erase_user(
     pool: &Pool,
     schema: &str,
@@ -64,12 +64,12 @@ pub(crate) async fn erase_user(
     Ok(erased)
 }
 
-/// How many blobs and streams a user has.
+/// Returns the numbers of blobs and streams of a user.
 async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
     Ok((blobs::kept(session, user).await?, streams::kept(session, user).await?))
 }
 
-/// Rows of this user, and rows that belong to nobody.
+/// Returns the number of rows of this user and of rows that belong to no user.
 async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
     let mut remaining = 0;
     let beside = [
@@ -85,7 +85,7 @@ async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
     Ok(remaining)
 }
 
-/// Writes the tables anew, without what is not used. Whoever uses a table meanwhile waits.
+/// Rewrites the tables without unused space. Other users of a table wait meanwhile.
 pub(crate) async fn vacuum(pool: &Pool, schema: &str) -> Result<Vacuumed> {
     let before = size(pool, schema).await?;
     rewrite(pool, schema, sql::VACUUM_FULL).await?;
@@ -98,7 +98,7 @@ async fn rewrite(pool: &Pool, schema: &str, how: &str) -> Result<()> {
         let query = session.query(sql::TABLES).bind(quoted(schema));
         for row in session.all(query).await? {
             let table: String = row.try_get(0)?;
-            // Identifiers in quotes are all that is put into it.
+            // Only quoted identifiers are inserted.
             let statement = format!("{how} {}{}", session.prefix(), quoted(&table));
             sqlx::raw_sql(AssertSqlSafe(statement)).execute(session.connection()).await?;
         }

@@ -1,8 +1,8 @@
-//! What becomes of messages that no branch and no checkpoint reaches any more.
+//! Pruning of messages that no branch and no checkpoint reaches any more.
 //!
-//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to
-//! the newest message they need; the rest goes, and with the last message the row. Then what that
-//! row had forked from may be needed no more, and so on towards the root.
+//! A deleted branch has lost its name. Its messages are kept up to the newest one that forks and
+//! checkpoints need. The rest is deleted, and the row of the branch together with its last message.
+//! The branch from which that row was forked may then be unneeded too, and so on towards the root.
 
 use bytes::Bytes;
 use context_store_kit::pack;
@@ -15,8 +15,8 @@ use crate::pool::Session;
 use crate::rows::{MISSING, ids, length, weight};
 use crate::sql;
 
-/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many
-/// messages went.
+/// Prunes a branch that has lost a reference, and then its ancestors. Returns how many messages
+/// were deleted.
 pub(crate) async fn prune(session: &mut Session<'_>, chat: i64, branch: i64) -> Result<i64> {
     let mut pruned = 0;
     let mut next = Some(branch);
@@ -50,7 +50,7 @@ pub(crate) async fn prune(session: &mut Session<'_>, chat: i64, branch: i64) -> 
     Ok(pruned)
 }
 
-/// Removes the messages of a branch behind the first `keep`, a few runs at a time.
+/// Deletes the messages of a branch after the first `keep`, a few runs at a time.
 async fn cut(session: &mut Session<'_>, chat: i64, piece: &Piece, keep: i64) -> Result<()> {
     let mut own = keep;
     while own < piece.own {
@@ -79,7 +79,7 @@ async fn cut(session: &mut Session<'_>, chat: i64, piece: &Piece, keep: i64) -> 
     Ok(())
 }
 
-/// Leaves the first messages of a run where they are and returns the others.
+/// Keeps the first messages of a run in place and returns the others.
 async fn split(session: &mut Session<'_>, first: i64, keep: usize, data: &Bytes) -> Result<Bytes> {
     let (front, back) = pack::split_at(data, keep)?;
     let left = weight(&pack::unpack(&front)?);

@@ -1,5 +1,5 @@
-//! What stands beside messages, blobs and streams: what the check finds if something else wrote to
-//! the tables, round trips, row-level security, and chats that share bytes while others drop them.
+//! Blobs, streams and other data of a chat: what the check finds after other programs wrote to the
+//! tables, round trips, row-level security, and chats that share bytes while others remove them.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn applied(outcome: StreamOutcome) {
     assert!(matches!(outcome, StreamOutcome::Applied(_)), "{outcome:?}");
 }
 
-/// A blob of three pieces, and a stream of four chunks that runs.
+/// A blob of three pieces, and a running stream of four chunks.
 async fn fill(store: &dyn Store, chat: &ChatRef) {
     store.blobs().unwrap().put_blob(chat, NewBlob::new(large(), T)).await.unwrap();
     let (streams, id) = (store.streams().unwrap(), "answer".into());
@@ -119,7 +119,7 @@ async fn appending_to_a_stream_and_reading_on_are_one_round_trip_each() {
     let chat = chat(&store, "ada").await;
     fill(&store, &chat).await;
     let (streams, id) = (store.streams().unwrap(), "answer".into());
-    // The first time the statement is prepared as well.
+    // The first call also prepares the statement.
     let _prepared = streams.read_stream(&chat, &id, 0, 10).await.unwrap();
     for offset in 4..40 {
         let before = proxy.round_trips();
@@ -188,8 +188,8 @@ async fn another_role_sees_blobs_and_streams_of_the_user_it_names() {
     lab.drop().await;
 }
 
-/// Chats of one user put the same bytes while others drop them, delete chats and prune: nobody
-/// waits in a circle, and nothing is lost or left behind.
+/// Chats of one user store the same bytes while others remove them, delete chats and prune: there
+/// is no deadlock, and no bytes are lost or left over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn bytes_shared_by_chats_that_come_and_go_stay_whole() {
     let Some(lab) = Lab::new() else { return };

@@ -1,4 +1,4 @@
-//! Connections that break, are given up, are shared or are few; writers that meet.
+//! Connections that break, are dropped, are shared or are few, and concurrent writers.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -28,7 +28,7 @@ async fn a_pool_of_the_program_is_used_and_left_open() {
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a", "b"]).await;
     for _ in 0..4 {
-        // Given up in the middle, more often than there are connections; a quick server may have
+        // Dropped in the middle, more often than there are connections. A fast server may have
         // answered already.
         let mut reading = pin!(ids(&store, &chat));
         let _answered = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
@@ -41,8 +41,8 @@ async fn a_pool_of_the_program_is_used_and_left_open() {
     lab.drop().await;
 }
 
-/// The server ends all connections of the store, as when it restarts: one call says so, the next
-/// one works.
+/// The server ends all connections of the store, as after a restart: one call fails, the next
+/// succeeds.
 #[tokio::test]
 async fn a_broken_connection_is_replaced() {
     let Some(lab) = Lab::new() else { return };
@@ -77,7 +77,7 @@ async fn nobody_waits_forever() {
         store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Timeout, Retry::Safe), "{error:?}");
     lab.run(&mut other, "ROLLBACK").await;
-    // Whether it was written after all: the same commit again is done once.
+    // Whether the late commit was written or not, sending it again applies it once.
     let again = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap();
     assert!(matches!(again, CommitOutcome::Applied(_) | CommitOutcome::Replayed(_)), "{again:?}");
     assert_eq!(ids(&store, &chat).await, ["a", "b"]);
@@ -92,8 +92,8 @@ async fn servers_that_are_not_there_are_said_to_be_unavailable() {
     assert!(!format!("{error} {error:?}").contains("hunter2"));
 }
 
-/// Each takes what it finds as the head and goes on until its own messages are in: all of them get
-/// in, each once.
+/// Each writer extends the head that it finds, until its own messages are stored. All messages must
+/// be stored once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_writers_of_one_branch() {
     const EACH: usize = 5;

@@ -1,5 +1,5 @@
-//! Rows that were changed behind the store's back: reading says so, and the check finds each.
-//! Stores without checksums get them.
+//! Rows that other programs have changed: reading fails, and the check finds each. Stores without
+//! checksums get them by an upgrade.
 
 use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
 use context_core::memory::MemoryScope;
@@ -25,7 +25,7 @@ fn scope() -> MemoryScope {
     MemoryScope::new(CHAT.0)
 }
 
-/// A store with something of every kind.
+/// Fills a store with data of every kind.
 pub(crate) async fn fill(store: &dyn Store) {
     let history = store.history();
     let metadata = Metadata::default().with("place", "lisbon");
@@ -60,7 +60,8 @@ fn agent() -> AgentRef {
     AgentRef::main(CHAT.0, CHAT.1)
 }
 
-/// A round whose columns cannot show all of one node, and of another one columns were changed.
+/// A round with a node that its columns cannot show in full, and a node of which columns were
+/// changed.
 async fn fill_round(store: &dyn Store) {
     let rounds = store.trajectories().unwrap();
     let (mut round, first) = filled(&agent());
@@ -80,7 +81,7 @@ async fn read_rounds(store: &dyn Store) -> Result<()> {
     Ok(())
 }
 
-/// Reads all of it.
+/// Reads everything.
 async fn read(store: &dyn Store) -> Result<()> {
     let history = store.history();
     history.list_chats(&ChatQuery::new(CHAT.0)).await?;
@@ -90,7 +91,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
     let blobs = store.blobs().unwrap();
-    // Of a part it is known as well.
+    // Damage is detected even if only a part is read.
     blobs.read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
     history.branches(&chat()).await?;
@@ -158,7 +159,7 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
     }
 }
 
-/// A change of a column, by its type.
+/// Returns a change of a column, by its type.
 fn planted(table: &str, column: &str, form: &str) -> String {
     let value = match form {
         "text" => format!("coalesce({column}, '') || '9'"),
@@ -171,8 +172,8 @@ fn planted(table: &str, column: &str, form: &str) -> String {
     format!("UPDATE @store.{table} SET {column} = {value}")
 }
 
-/// Columns of a round or a link that repeat what is read, or say whose it is: the check alone
-/// compares these.
+/// Columns of a round or a link that repeat other data or name the user. Only the check compares
+/// them.
 const COMPARED: [&str; 11] = [
     "trajectory_round.user_id",
     "trajectory_round.session",
@@ -193,7 +194,7 @@ async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_fin
     let Some(lab) = Lab::new() else { return };
     let store = lab.open().await;
     let mut connection = lab.connection().await;
-    // What no row may hold twice is not in the way of a change.
+    // Key columns are left out, because a unique constraint could reject the change.
     let columns = "SELECT table_name::text, '\"' || column_name || '\"', data_type::text
         FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
         WHERE table_schema = $1 AND table_name LIKE 'trajectory%' AND table_type = 'BASE TABLE'
@@ -243,7 +244,7 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
     let store = lab.open().await;
     fill(&store).await;
     store.close().await.unwrap();
-    // Runs of one message each, so the checksum of each is in front.
+    // Every run has one message, so its checksum is in front.
     let older = "UPDATE @store.run SET data = substring(data FROM 5);
         UPDATE @store.revision SET record = substring(record FROM 5 FOR octet_length(record) - 8);
         UPDATE @store.chat SET metadata = substring(metadata FOR octet_length(metadata) - 4);

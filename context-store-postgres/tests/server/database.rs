@@ -1,4 +1,4 @@
-//! The database is made when a store is opened for the first time, where the role may make one.
+//! The database is created when a store is opened for the first time, if the role may create one.
 
 use context_core::{ErrorKind, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};

@@ -1,4 +1,4 @@
-//! A schema of its own for each test, dropped at the end.
+//! A schema for each test, dropped at the end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,7 +23,7 @@ impl Lab {
         Self::named(&format!("server_{}", Self::number()))
     }
 
-    /// Of this process, and of this lab.
+    /// A number that is unique to this process and this fixture.
     fn number() -> String {
         static OPENED: AtomicU32 = AtomicU32::new(0);
         format!("{}_{}", std::process::id(), OPENED.fetch_add(1, Ordering::Relaxed))
@@ -34,7 +34,8 @@ impl Lab {
         Some(Self { url, schema: schema.to_owned() })
     }
 
-    /// On a server that has pgvector, which nothing starts: nothing if there is none.
+    /// Uses a server with pgvector, which is not started automatically. Returns `None` if there is
+    /// none.
     #[expect(clippy::print_stderr, reason = "what is skipped is said")]
     pub(crate) fn with_pgvector() -> Option<Self> {
         let variable = "CONTEXT_TEST_PGVECTOR_URL";
@@ -55,7 +56,7 @@ impl Lab {
         PostgresStore::open(self.config()).await.unwrap()
     }
 
-    /// A connection beside the store's.
+    /// Opens a connection beside the store's.
     pub(crate) async fn connection(&self) -> PgConnection {
         PgConnection::connect(&self.url).await.unwrap()
     }
@@ -93,7 +94,7 @@ pub(crate) async fn chat(store: &dyn Store, user: &str) -> ChatRef {
     chat
 }
 
-/// Appends messages one by one behind a head.
+/// Appends messages one by one after a head.
 pub(crate) async fn append(store: &dyn Store, chat: &ChatRef, head: &str, ids: &[&str]) {
     let mut head = head.to_owned();
     for id in ids {

@@ -1,5 +1,5 @@
-//! What the conformance suite does not ask: schemas and their versions, connections, round trips,
-//! row-level security, what stands beside messages, memories.
+//! Tests beyond the conformance suite: schemas and their versions, connections, round trips,
+//! row-level security, blobs and streams, memories.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,4 +1,4 @@
-//! Memories: whatever is written, found and forgotten is what the reference store says it is.
+//! Memories: writing, finding and forgetting give the same results as the reference store.
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::lab::{Lab, nothing_is_wrong};
 
-/// A record to be written.
+/// A record to write.
 #[derive(Clone, Debug)]
 struct Draft {
     scope: u8,
@@ -27,7 +27,7 @@ struct Draft {
     key: Option<u8>,
 }
 
-/// What happens next.
+/// The next step.
 #[derive(Clone, Debug)]
 enum Step {
     Write(Vec<Draft>),
@@ -58,7 +58,7 @@ enum Step {
 const SCOPES: u8 = 7;
 const KINDS: [&str; 3] = ["episode", "fa\0ct", "block"];
 const WORDS: [&str; 7] = ["lisbon", "to", "é#$1", "hotel", "東", "'{},", "tickets"];
-/// A word that is nowhere.
+/// A word that occurs nowhere.
 const NOWHERE: &str = "nowhere";
 
 fn scope(n: u8) -> MemoryScope {
@@ -158,7 +158,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..30)
 }
 
-/// Without places, which are each store's own.
+/// Returns a record without its place, which differs between stores.
 fn plain(stored: &StoredMemory) -> (MemoryRecord, u64) {
     (stored.record.clone(), stored.version)
 }
@@ -189,7 +189,7 @@ async fn write(stores: [&dyn MemoryRecordStore; 2], mut drafts: Vec<Draft>, at: 
         ] => {
             assert_eq!(write, theirs);
             assert_eq!(stored.as_deref().map(plain), their_stored.as_deref().map(plain));
-            // What is in conflict is left out, and the rest written.
+            // The conflicting write is left out, and the others are written.
             writes.remove(write);
             if !writes.is_empty() {
                 let [ours, theirs] = stores.map(|store| store.write_memories(&writes));
@@ -202,7 +202,7 @@ async fn write(stores: [&dyn MemoryRecordStore; 2], mut drafts: Vec<Draft>, at: 
         }
         other => panic!("{other:?}"),
     }
-    // Again: a call whose reply was lost.
+    // Repeated, as after a lost reply.
     let [ours, theirs] = stores.map(|store| store.write_memories(&writes[..writes.len().min(1)]));
     if !writes.is_empty() {
         let (ours, theirs) = (ours.await.unwrap(), theirs.await.unwrap());
@@ -350,7 +350,7 @@ fn with_pgvector_it_is_the_same() {
     whatever_is_done_the_reference_does_the_same(lab, open, cases());
 }
 
-/// More of them by hand.
+/// The number of cases, which can be raised by hand.
 fn cases() -> u32 {
     std::env::var("CONTEXT_TEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(48)
 }

@@ -1,4 +1,4 @@
-//! Memories that many write at once, and very many of them.
+//! Memories under concurrent writers, and very many memories.
 
 use context_core::Store;
 use context_core::base::limits;
@@ -16,7 +16,7 @@ async fn of_several_writers_of_a_new_memory_one_writes_it() {
     for writer in 0..6_usize {
         let store = lab.open().await;
         writers.spawn(async move {
-            // Each in another order, in two scopes that nobody has written to.
+            // Each writer uses another order, in two scopes that do not exist yet.
             let ids = (0..30).map(|n| (n * 7 + writer * 11) % 30);
             let scope = |n| {
                 if n % 2 == 0 {
@@ -126,9 +126,9 @@ async fn writing_and_forgetting_at_once_leaves_what_is_counted_right() {
     lab.drop().await;
 }
 
-/// Above the exact limits, in several scopes and parts of places: what has all words is found
-/// however common they are and however old it is, what has a rare one too, and of what is alike the
-/// newest.
+/// Above the exact limits, in several scopes and several ranges of places: a record with all words
+/// is found however common the words are and however old it is, so is one that also has a rare
+/// word, and among equal records the newest.
 #[tokio::test]
 async fn what_fits_best_is_found_among_very_many() {
     let Some(lab) = Lab::new() else { return };

@@ -1,4 +1,4 @@
-//! Memories in the tables: what the check finds, what erasing leaves, who sees what, and pgvector.
+//! Memories in the tables: findings of the check, the rows left by erasing, access, and pgvector.
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 use context_core::memory::{MemoryRecord, MemoryVector};
@@ -23,7 +23,7 @@ pub(crate) async fn write(store: &dyn Store, writes: &[MemoryWrite]) -> Vec<Memo
     }
 }
 
-/// The names of what is found, the best first.
+/// Returns the ids of the records that are found, the best first.
 pub(crate) async fn found(store: &dyn Store, find: &MemoryFind) -> Vec<String> {
     let found = store.memories().unwrap().find_memories(find).await.unwrap();
     found.hits.iter().map(|hit| hit.stored.record.id.to_string()).collect()
@@ -164,13 +164,13 @@ async fn erasing_a_user_leaves_no_memory_and_no_mark() {
         ASSERT (SELECT count(*) FROM @store.memory) = 1 AND (SELECT count(*) FROM @store.memory_vector) = 1;
         ASSERT (SELECT count(*) FROM @store.memory_mark) = 0; END $$";
     lab.run(&mut lab.connection().await, left).await;
-    // What was forgotten before may be remembered again.
+    // A forgotten record may be written again.
     assert_eq!(write(&store, &[remembered(&within, "d", "z")]).await, [MemoryWritten::Written(1)]);
     nothing_is_wrong(&store).await;
     lab.drop().await;
 }
 
-/// Opens the store as the owner, and as a role that is under the policies.
+/// Opens the store as the owner, and as a role that is subject to the policies.
 async fn as_two_roles(
     lab: &Lab,
     connection: &mut PgConnection,
@@ -189,7 +189,7 @@ async fn as_two_roles(
     (owner, PostgresStore::open(config).await.unwrap(), options)
 }
 
-/// With more words than are looked at exactly, too.
+/// Also with more words than are read exactly.
 async fn another_role_remembers_for_the_user_it_names(lab: Lab) {
     let mut connection = lab.connection().await;
     let (owner, store, options) = as_two_roles(&lab, &mut connection).await;
@@ -248,8 +248,8 @@ async fn another_role_sees_memories_of_the_user_it_names_with_pgvector() {
     another_role_remembers_for_the_user_it_names(lab).await;
 }
 
-/// Rows of programs that do not use the extension are compared here, those of others there, and it
-/// makes no difference.
+/// Programs without the extension compare vectors themselves, others in the server. The results are
+/// the same.
 #[tokio::test]
 async fn pgvector_may_be_used_by_some_and_not_by_others() {
     let Some(lab) = Lab::with_pgvector() else { return };

@@ -1,4 +1,4 @@
-//! Damage of any one value and the loss of any one row: what the check finds of it.
+//! Damage of any single value and loss of any single row: what the check finds.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn chat() -> ChatRef {
     ChatRef::new("ada", "chat")
 }
 
-/// A store in which every table has a row, and most have several.
+/// Fills a store so that every table has a row, and most have several.
 async fn fill_more(store: &PostgresStore) {
     fill(store).await;
     let (history, chat, other) = (store.history(), chat(), ChatRef::new("ada", "other"));
@@ -37,7 +37,7 @@ async fn fill_more(store: &PostgresStore) {
     let nodes = vec![says("d", "more words"), boundary];
     let keyed = Commit { nodes, key: Some("once".into()), ..Commit::new(chat.clone(), fork, T) };
     let _done = history.commit(keyed).await.unwrap();
-    // What only a checkpoint still needs of a branch without a name.
+    // Messages of a branch without a name that only a checkpoint still needs.
     let name = ForkName::Exact("gone".into());
     let fork = Target::Fork { name, at: Some("c".into()), activate: false };
     let nodes = vec![says("f", "few words")];
@@ -63,7 +63,7 @@ async fn fill_more(store: &PostgresStore) {
     fill_rounds(store).await;
 }
 
-/// Records with all columns, of two scopes, with marks.
+/// Records with all columns, in two scopes, with marks of forgotten ones.
 async fn fill_memories(store: &PostgresStore) {
     let memories = store.memories().unwrap();
     for scope in [MemoryScope::new("ada"), MemoryScope::new("ada").project("p")] {
@@ -105,11 +105,12 @@ async fn fill_rounds(store: &PostgresStore) {
         rounds.record_round(&RoundCommit::new("second", changes, round.head())).await.unwrap();
 }
 
-/// Changes of a column, by its type: a number becomes more and less, and what may be missing is.
+/// Returns changes of a column, by its type: numbers grow and shrink, and optional values are
+/// removed.
 fn changes(column: &str, form: &str) -> Vec<String> {
     match form {
         "text" => vec![format!("coalesce({column}, '') || '9'"), "NULL".to_owned()],
-        // The last one is no text.
+        // The last value is not valid text.
         "bytea" => ["9", "\\xff"]
             .map(|end| format!("coalesce({column}, '') || '{end}'::bytea"))
             .into_iter()
@@ -132,8 +133,8 @@ struct Planter<'a> {
 }
 
 impl Planter<'_> {
-    /// Runs statements as a damaged page changes rows: no foreign key or trigger sees it. False if
-    /// the database refuses.
+    /// Runs statements without foreign keys and triggers, as a damaged page changes rows. Returns
+    /// false if the database rejects them.
     async fn run(&mut self, sql: &str) -> bool {
         let sql = sql.replace("@store", &self.lab.schema);
         let all = format!("BEGIN; SET LOCAL session_replication_role = replica; {sql}; COMMIT");
@@ -149,7 +150,7 @@ impl Planter<'_> {
         sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut self.connection).await.unwrap()
     }
 
-    /// The columns of all tables, with their types.
+    /// Returns the columns of all tables, with their types.
     async fn columns(&mut self) -> Vec<(String, String, String)> {
         let columns = "SELECT table_name::text, '\"' || column_name || '\"', data_type::text
             FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
@@ -165,8 +166,8 @@ impl Planter<'_> {
         self.texts(columns).await
     }
 
-    /// Changes one row of a table at a time, the first or the last, and says how many changes there
-    /// were and of which the check finds nothing.
+    /// Changes one row of a table at a time, the first or the last. Returns the number of changes,
+    /// and the changes of which the check finds nothing.
     async fn plant(
         &mut self,
         store: &PostgresStore,
@@ -192,7 +193,7 @@ impl Planter<'_> {
                     continue;
                 }
                 planted += 1;
-                // A check that fails says so as well, but not what else is wrong.
+                // A failed check reports damage too, but not its extent.
                 let report = store.maintenance().unwrap().check(&CancelSignal::never()).await;
                 match report {
                     Ok(report) if report.findings.is_empty() => {
@@ -209,9 +210,9 @@ impl Planter<'_> {
     }
 }
 
-/// Columns of which the check does not find every change, because nothing else says them, and no
-/// user sees them: numbers that records of memories are looked for between, and how many were ever
-/// written. Each may be further out than is needed; nearer than is needed is found.
+/// Columns of which the check does not find every change, because no other value repeats them and
+/// no user sees them: the range of numbers in which records are looked up, and the number of
+/// records ever written. A range may be wider than needed. A range that is too narrow is found.
 const FREE: [&str; 3] = [
     "memory_shelf SET \"first\" = \"first\" - 1",
     "memory_shelf SET \"last\" = ",

@@ -1,4 +1,4 @@
-//! A server in front of the server, which counts how often the client waits for an answer.
+//! A proxy in front of the server that counts the round trips of the client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// In front of a server at this host and port.
+    /// Starts a proxy for a server at this host and port.
     pub(crate) async fn of(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -27,8 +27,8 @@ impl Proxy {
         Self { port, answers }
     }
 
-    /// How many round trips there were: each ends with the server saying that it is ready for the
-    /// next.
+    /// Returns the number of round trips. Each ends when the server reports that it is ready for
+    /// the next query.
     pub(crate) fn round_trips(&self) -> u64 {
         self.answers.load(Ordering::SeqCst)
     }
@@ -40,8 +40,8 @@ async fn forward(client: TcpStream, server: TcpStream, answers: Arc<AtomicU64>) 
     tokio::spawn(async move {
         let _ = tokio::io::copy(&mut from_client, &mut to_server).await;
     });
-    // The answer to the question whether the server speaks TLS is a byte without a frame: the
-    // client must not ask.
+    // The answer to a TLS request is a single byte without a frame, so the client must not ask for
+    // TLS.
     loop {
         let mut header = [0; 5];
         if from_server.read_exact(&mut header).await.is_err() {

@@ -1,5 +1,5 @@
-//! Stores that are opened to read: nothing is made and nothing is changed, whatever is there.
-//! Schemas of other programs are left alone however they are opened.
+//! Stores that are opened read-only: nothing is created or changed, whatever the schema holds.
+//! Schemas of other programs are never changed.
 
 use context_core::base::BlobId;
 use context_core::store::{ChainEnd, ChatPatch, ChatQuery, NewBlob, SearchQuery, Window};
@@ -10,8 +10,8 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::lab::{Lab, T, append, chat, extend, ids, says};
 
-/// Every schema, relation, column, comment and setting of the database, and every row of the
-/// store's schema.
+/// Returns every schema, relation, column, comment and setting of the database, and every row of
+/// the store's schema.
 async fn everything(lab: &Lab) -> Vec<String> {
     let mut connection = lab.connection().await;
     let catalog =
@@ -43,7 +43,7 @@ async fn everything(lab: &Lab) -> Vec<String> {
     all
 }
 
-/// Makes every call of the seam that reads.
+/// Makes every reading call of the store.
 async fn read_all(store: &dyn Store) {
     let chat = context_core::ChatRef::new("ada", "chat");
     let history = store.history();
@@ -61,7 +61,7 @@ async fn read_all(store: &dyn Store) {
     store.search().unwrap().search(&SearchQuery::new("ada", "words")).await.unwrap();
     let blob = BlobId::of(b"bytes");
     let blobs = store.blobs().unwrap();
-    // The use of a blob is not noted either.
+    // The time of use of a blob is not updated either.
     let read = blobs.read_blob(&chat, &blob, 0..5, Some(T)).await.unwrap();
     assert_eq!(read.as_deref(), Some(&b"bytes"[..]));
     blobs.blob(&chat, &blob).await.unwrap();

@@ -1,5 +1,5 @@
-//! Trajectories as tables: what people read with plain SQL, who sees what, what the check finds,
-//! round trips, and processes that write to one round.
+//! Trajectories as tables: plain SQL queries, access, findings of the check, round trips, and
+//! processes that write to one round.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ use crate::proxy::Proxy;
 const QUERY: NodeId = NodeId::new(0, 0);
 const ACTION: NodeId = NodeId::new(0, 1);
 
-/// A question, an action with its output, a file that it made, and what was concluded.
+/// A round with a question, an action with its output, a file that it created, and a conclusion.
 pub(crate) fn filled(agent: &AgentRef) -> (Round, RoundCommit) {
     let mut round = Round::new(agent.round(0), T);
     let query = NewQuery::new("which\0 one?").message(MessageLink::new("chat", "m1"));
@@ -42,7 +42,7 @@ async fn applied(store: &dyn TrajectoryStore, commit: &RoundCommit) {
     assert_eq!(store.record_round(commit).await.unwrap(), RecordOutcome::Applied);
 }
 
-/// Commits what is done to a round.
+/// Commits the changes to a round.
 async fn commit(
     store: &dyn TrajectoryStore,
     round: &mut Round,
@@ -138,7 +138,7 @@ async fn recording_and_loading_are_one_round_trip_each() {
         let removed = round.remove(gone, Removal::Leaf, T).unwrap();
         commit(rounds, &mut round, removed).await;
         let loaded = rounds.load_rounds(&agent, 0..=9).await.unwrap();
-        // The first time the statements are prepared as well.
+        // The first call also prepares the statements.
         assert!(
             i == 0 || proxy.round_trips() - before == 5,
             "{i}: {}",
@@ -264,8 +264,8 @@ async fn another_role_sees_rounds_of_the_user_it_names() {
 const CHILD: &str = "CONTEXT_TEST_POSTGRES_ROUNDS";
 const COMMITS: u64 = 15;
 
-/// Adds nodes to one round, looking again whenever somebody else was faster. Run by the test below
-/// in processes of their own.
+/// Adds nodes to one round and reads it again after each conflict. The test below runs this in
+/// processes of their own.
 #[tokio::test]
 async fn one_that_writes_to_a_round() {
     let Ok(schema) = std::env::var(CHILD) else { return };

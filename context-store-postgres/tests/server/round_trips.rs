@@ -1,4 +1,4 @@
-//! An append is one round trip, and so is a load, whatever part of a chain it asks for.
+//! An append is one round trip, and so is a load of any part of a chain.
 
 use context_core::store::{ChainEnd, Window};
 use context_core::{MessageId, Store};
@@ -22,8 +22,7 @@ async fn the_usual_calls_are_one_each() {
     let config = PostgresConfig::from_url(&url).unwrap().schema(lab.schema.as_str()).connections(1);
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
-    // The first time a statement is prepared as well. There are two: one of them looks for runs to
-    // merge.
+    // The first calls also prepare the two statements. One of them looks for runs to merge.
     append(&store, &chat, "", &["m0", "m1"]).await;
     let mut head = "m1".to_owned();
     for i in 2..70 {

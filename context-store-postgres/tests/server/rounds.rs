@@ -1,5 +1,5 @@
-//! Trajectories: whatever is committed is loaded as the reference store loads it, and the tables
-//! say the same in plain SQL.
+//! Trajectories: committed rounds are loaded as the reference store loads them, and the tables show
+//! the same in plain SQL.
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::AgentRef;
@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::lab::{Lab, T, nothing_is_wrong};
 
-/// What happens to a round next.
+/// The next step of a round.
 #[derive(Clone, Debug)]
 enum Step {
     Add {
@@ -44,7 +44,7 @@ enum Step {
         name: String,
     },
     State,
-    /// All that was done since the last time goes to the stores; then again, late, or from an older
+    /// Commits everything since the last commit to both stores, then again, late, or from an older
     /// state.
     Commit {
         trouble: u8,
@@ -111,7 +111,7 @@ fn body(kind: NodeKind, text: &str, value: &str) -> NodeBody {
     }
 }
 
-/// Does a step and returns what it did; nothing if the round refuses it.
+/// Applies a step and returns its changes, which are empty if the round rejects the step.
 fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<context_core::trajectory::Change> {
     let ids: Vec<NodeId> = round.nodes().map(|node| node.id).collect();
     let pick = |index: &Index| *index.get(&ids);

@@ -1,5 +1,5 @@
-//! Row-level security: a role that is not the owner sees the rows of the user that the transaction
-//! names, and no others, whatever a statement forgets to ask for.
+//! Row-level security: a role that is not the owner sees only the rows of the user that the
+//! transaction names, even if a statement does not filter by user.
 
 use context_core::store::{Commit, SearchQuery, Target};
 use context_core::{ErrorKind, Store};
@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use crate::lab::{Lab, T, append, chat, extend, ids, nothing_is_wrong, says};
 
-/// How many chats and messages' runs a connection sees.
+/// Returns the numbers of chats and of runs that a connection sees.
 async fn seen(lab: &Lab, connection: &mut PgConnection) -> (i64, i64) {
     let count = |table: &str| {
         sqlx::AssertSqlSafe(format!("SELECT count(*) FROM \"{}\".{table}", lab.schema))
@@ -84,8 +84,8 @@ async fn another_role_sees_what_its_transaction_names() {
     lab.drop().await;
 }
 
-/// A schema of before blobs, streams, trajectories and memories, with policies on what it had: what
-/// the upgrade adds is under policies too, whoever opens it.
+/// A schema from before blobs, streams, trajectories and memories, with policies on its tables: the
+/// tables that the upgrade adds get policies too, whichever configuration opens it.
 #[tokio::test]
 async fn tables_that_an_upgrade_adds_have_policies_too() {
     let Some(lab) = Lab::new() else { return };

@@ -1,4 +1,4 @@
-//! Making a schema, bringing it up to date, refusing it; names and texts of any kind.
+//! Creating, upgrading and rejecting schemas, and names and texts with any characters.
 
 use std::process::Command;
 
@@ -30,7 +30,7 @@ async fn many_may_make_it_at_once() {
 
 const CHILD: &str = "CONTEXT_TEST_POSTGRES_SCHEMA";
 
-/// Run by the test below in processes of their own.
+/// The test below runs this in processes of their own.
 #[tokio::test]
 async fn one_of_several_processes() {
     let Ok(schema) = std::env::var(CHILD) else { return };
@@ -127,7 +127,7 @@ async fn schemas_may_have_odd_names() {
     }
 }
 
-/// PostgreSQL's texts cannot hold a NUL, so nothing is kept as text that may have one.
+/// PostgreSQL's text type cannot hold a NUL, so texts that may have one are stored in other types.
 #[tokio::test]
 async fn every_text_may_hold_a_nul() {
     let Some(lab) = Lab::new() else { return };

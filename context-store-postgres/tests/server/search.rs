@@ -1,4 +1,4 @@
-//! Texts that the server's own search could not take.
+//! Texts that PostgreSQL's built-in full-text search could not take.
 
 use context_core::Store;
 use context_core::store::SearchQuery;
@@ -11,8 +11,8 @@ async fn found(store: &dyn Store, text: &str, prefix: bool) -> Vec<String> {
     page.items.iter().map(|hit| hit.message.to_string()).collect()
 }
 
-/// More different words than PostgreSQL takes in one `tsvector`, and a phrase behind the last
-/// position it counts.
+/// More different words than a `tsvector` holds, and a phrase after the last position that it
+/// counts.
 #[tokio::test]
 async fn a_message_of_very_many_words_is_found_by_each() {
     let Some(lab) = Lab::new() else { return };
@@ -32,7 +32,7 @@ async fn a_message_of_very_many_words_is_found_by_each() {
     lab.drop().await;
 }
 
-/// Nothing of what is typed has a meaning to the server.
+/// Query operators of the server have no meaning in the user's input.
 #[tokio::test]
 async fn operators_of_the_server_are_text() {
     let Some(lab) = Lab::new() else { return };

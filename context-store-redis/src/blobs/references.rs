@@ -1,5 +1,5 @@
-//! References of chats to blobs, as far as those who create and delete chats have to do with them.
-//! How they are kept, [`blobs`](crate::blobs) says.
+//! References of chats to blobs, as far as creating and deleting chats needs them. The layout is
+//! described in [`blobs`](crate::blobs).
 
 use context_core::{ChatRef, UserId};
 use redis::{Script, ScriptInvocation};
@@ -9,10 +9,11 @@ use crate::keys::{BLOBS, Keys, REFERENCES};
 use crate::scripts::{BLOB_FORGET, BLOBS_CLEAR, UNLIST};
 use crate::shared::Shared;
 
-/// The bytes, the references and their order: kinds of keys of a user.
+/// The kinds of a user's keys for blobs: the bytes, the references and their order.
 pub(crate) const KINDS: [&str; 3] = [BLOBS, REFERENCES, "referred"];
 
-/// A script about a user's blobs, with its keys: the list of chats, and those of [`KINDS`].
+/// Returns a call of a script about a user's blobs, with its keys: the list of chats, and those of
+/// [`KINDS`].
 pub(crate) fn of_user<'a>(
     shared: &Shared,
     script: &'a Script,
@@ -26,13 +27,12 @@ pub(crate) fn of_user<'a>(
     call
 }
 
-/// What refers to blobs: a chat, by its name and number.
+/// Returns the name of a holder of references: a chat, by its name and number.
 pub(crate) fn holder(chat: &str, number: u64) -> String {
     format!("{}.{number}", Keys::name_of(chat))
 }
 
-/// Drops what earlier chats of the name have left behind, now that the one with this number is
-/// there.
+/// Removes the references of earlier chats of the name, now that the chat with this number exists.
 pub(crate) async fn forget_earlier(shared: &Shared, chat: &ChatRef, number: u64) -> Result<()> {
     let mut call = of_user(shared, &BLOB_FORGET, &chat.user);
     call.arg(Keys::name_of(chat.chat.as_str())).arg(holder(chat.chat.as_str(), number));
@@ -40,8 +40,8 @@ pub(crate) async fn forget_earlier(shared: &Shared, chat: &ChatRef, number: u64)
     Ok(())
 }
 
-/// Takes a chat that is gone from the list of its user, if its entry still has this number, with
-/// all that chats of its name refer to. Says how many blobs went.
+/// Removes a deleted chat from the list of its user, if its entry still has this number, together
+/// with all references of chats of its name. Returns how many blobs were removed.
 pub(crate) async fn unlist(
     shared: &Shared,
     user: &UserId,
@@ -53,7 +53,7 @@ pub(crate) async fn unlist(
     shared.connection.call(&call).await
 }
 
-/// Removes what is left of the blobs of a user who has no chats.
+/// Removes the remaining blob keys of a user who has no chats.
 pub(crate) async fn clear(shared: &Shared, user: &UserId) -> Result<()> {
     let _cleared: u64 = shared.connection.call(&of_user(shared, &BLOBS_CLEAR, user)).await?;
     Ok(())

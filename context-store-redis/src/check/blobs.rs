@@ -1,5 +1,4 @@
-//! The check of blobs: that bytes are what their names say, and that they are referred to as often
-//! as it says.
+//! The check of blobs: the bytes must match their ids, and the reference counts the references.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,24 +14,24 @@ use crate::history::fields::read_number;
 use crate::seals;
 use crate::shared::Shared;
 
-/// How often the blobs of a user are looked at before what is found counts: they are read bit by
-/// bit, and others may write.
+/// The number of times the blobs of a user are read before a finding counts. They are read in
+/// parts, and others may write meanwhile.
 const LOOKS: u32 = 3;
 
-/// What is known of a user's blobs.
+/// The stored facts about a user's blobs.
 #[derive(Default)]
 struct Known {
-    /// How many bytes a blob says that it has.
+    /// The stored size of each blob.
     sizes: HashMap<String, u64>,
-    /// How many pieces it has.
+    /// The number of pieces of each blob.
     pieces: HashMap<String, u64>,
-    /// How often it says that it is referred to.
+    /// The stored reference count of each blob.
     counts: HashMap<String, u64>,
-    /// How often it is.
+    /// The actual number of references to each blob.
     references: HashMap<String, u64>,
-    /// What stands in one place only, of the two where references stand.
+    /// References that are in only one of the two keys that hold references.
     lonely: Vec<String>,
-    /// Blobs of which a reference is not what was written.
+    /// Blobs with a reference that disagrees with its checksum.
     altered: Vec<String>,
 }
 
@@ -65,7 +64,7 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// How many blobs there are under keys that begin so, and what is wrong with them.
+/// Checks the blobs under keys that begin in this way, and returns their number and the findings.
 async fn check_user(shared: &Shared, user: &[u8]) -> Result<(u64, Vec<Finding>)> {
     let keys = KINDS.map(|kind| [user, b":", kind.as_bytes()].concat());
     let known = known(shared, &keys).await?;

@@ -1,4 +1,4 @@
-//! The check of memories, and how they are erased.
+//! The check and the erasing of memories.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::scripts::MEMORY_CLEAR;
 use crate::seals;
 use crate::shared::Shared;
 
-/// The number of vectors that are read at once.
+/// The number of vectors read at once.
 const VECTORS_AT_ONCE: usize = 1024;
 
 type Fields = HashMap<Vec<u8>, Vec<u8>>;
@@ -43,7 +43,7 @@ pub(crate) async fn check(
     for key in shared.connection.scan(&shared.keys.pattern_of_memories()).await? {
         cancel.check("check")?;
         let Ok(key) = String::from_utf8(key) else { continue };
-        // At one moment: a scope may have been forgotten meanwhile.
+        // Both keys are read at one moment, because a scope may be forgotten meanwhile.
         let mut look = redis::pipe();
         look.atomic().cmd("EXISTS").arg(&key).cmd("EXISTS").arg(Keys::counts_beside(&key));
         if shared.connection.pipe::<(bool, bool)>(&look).await? == (true, false) {
@@ -62,7 +62,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         shared.connection.run(redis::cmd("HGET").arg(key).arg("scope")).await?;
     let Some(name) = name else {
         let is_there: bool = shared.connection.run(redis::cmd("EXISTS").arg(key)).await?;
-        // Forgotten meanwhile, if it is not there.
+        // A missing key means that the scope was forgotten meanwhile.
         return if is_there {
             Err(Fault::Corrupt("do not say of which scope they are", None))
         } else {
@@ -78,7 +78,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         return Ok(());
     }
     let [_, scopes] = shared.keys.memories(&scope.user);
-    // All of it as it is at one moment.
+    // All keys of the scope are read at one moment.
     let mut look = redis::pipe();
     look.atomic()
         .cmd("HGETALL")
@@ -126,7 +126,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         let get = redis::cmd("HMGET").arg(&of_vectors).arg(places).clone();
         let found: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
         for (place, vector) in places.iter().zip(found) {
-            // One that is not there was forgotten meanwhile, or is missed below.
+            // A missing vector was forgotten meanwhile, or is reported below.
             if vector.is_some_and(|vector| seals::opened("v", &vector).is_err()) {
                 add(&format!(
                     "have a vector that is not what was written, at {}",
@@ -153,7 +153,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     Ok(())
 }
 
-/// Checks a record, counts it, and notes where it has to be filed.
+/// Checks a record, counts it, and notes the lists that it must be in.
 fn record(
     scope: &MemoryScope,
     id: &[u8],
@@ -202,7 +202,7 @@ fn record(
     Ok(())
 }
 
-/// All rows of all lists; an error if a list is not what its head says.
+/// Returns all rows of all lists. Returns an error if a list disagrees with its head.
 fn lists(index: &Fields) -> Result<Rows> {
     let mut all = Rows::new();
     let mut fields = 0;
@@ -230,7 +230,7 @@ fn lists(index: &Fields) -> Result<Rows> {
     if fields == index.len() { Ok(all) } else { Err(broken()) }
 }
 
-/// Erases the memories of a user, and what is left of some under these keys.
+/// Erases the memories of a user, and what is left of memories under these keys.
 pub(crate) async fn erase(
     shared: &Shared,
     user: &UserId,
@@ -248,7 +248,7 @@ pub(crate) async fn erase(
         .iter()
         .flat_map(|name| shared.keys.memories_under(user, name))
         .collect();
-    // What no scope that is listed has: damage, which goes as well.
+    // Keys of no listed scope are damage, and are removed as well.
     for key in keys {
         cancel.check("erase_user")?;
         if !std::str::from_utf8(key).is_ok_and(|key| listed.contains(key)) {

@@ -1,4 +1,4 @@
-//! The check of rounds, and how they are erased: both find them by looking at all keys.
+//! The check and the erasing of rounds. Both find the rounds by scanning all keys.
 
 use std::collections::HashSet;
 
@@ -52,7 +52,7 @@ async fn check_round(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     let head: Option<Vec<u8>> = shared.connection.run(cmd("HGET").arg(key).arg("h")).await?;
     let Some(head) = head else {
         let there: bool = shared.connection.run(cmd("EXISTS").arg(key)).await?;
-        // Removed or expired meanwhile, if it is not there.
+        // A missing key means that the round was removed or has expired meanwhile.
         return if there { Err(Fault::Corrupt("has no head", None)) } else { Ok(()) };
     };
     let round = read_head(&head)?.round;
@@ -103,7 +103,7 @@ async fn check_round(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     Ok(())
 }
 
-/// The entries that a round has to have.
+/// Returns the index entries that a round must have.
 fn links_of(record: &RoundRecord, name: &[u8]) -> HashSet<Vec<u8>> {
     let nodes = record.nodes.iter();
     let links = nodes.flat_map(|node| node.messages.iter().map(move |link| (node.id, link)));
@@ -114,7 +114,7 @@ fn links_of(record: &RoundRecord, name: &[u8]) -> HashSet<Vec<u8>> {
         .collect()
 }
 
-/// Erases the rounds of a user among these keys, and what indexes say of rounds that are not there.
+/// Erases the rounds of a user among these keys, and index entries of rounds that do not exist.
 pub(crate) async fn erase(
     shared: &Shared,
     user: &UserId,
@@ -130,7 +130,7 @@ pub(crate) async fn erase(
             Some(round) => {
                 drop_rounds(shared, user, vec![(round, ANY.to_owned())]).await? == [Dropped::Now]
             }
-            // One that does not say which it is goes all the same.
+            // A round that cannot be identified is removed as well.
             None => shared.connection.run(cmd("UNLINK").arg(key)).await?,
         };
         erasure.rounds += u64::from(gone);

@@ -1,6 +1,7 @@
-//! The fast way in: messages at the end of a branch as one script, in one round trip.
+//! The fast path of a commit: messages at the end of a branch, as one script in one round trip.
 //!
-//! It decides nothing: whatever is not plainly right is left to [`commit`](crate::history::commit).
+//! The fast path makes no decisions: every other case is left to
+//! [`commit`](crate::history::commit).
 
 use context_core::message::NodeKind;
 use context_core::store::{Commit, Committed, Target};
@@ -12,8 +13,8 @@ use crate::history::look::absent;
 use crate::scripts::APPEND;
 use crate::shared::Shared;
 
-/// Writes, if this is nothing but new messages behind the expected head and they are. Nothing if
-/// not.
+/// Writes a commit that only appends messages to a branch with the expected head. Returns `None`
+/// for any other commit.
 pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
     let Target::Extend { branch, expected } = &commit.target else { return Ok(None) };
     let plain = commit.amendments.is_empty()

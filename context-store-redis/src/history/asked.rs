@@ -1,4 +1,4 @@
-//! What a commit needs to know of what is stored, asked for within the one look it begins with.
+//! The stored data that a commit needs, requested together with the first read of the chat.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::error::Result;
 use crate::history::fields::{self, Place};
 use crate::history::look::Look;
 
-/// What a look is asked for: where messages are, how many revisions they have, and a key.
+/// The requested data: places of messages, numbers of revisions, and a commit key.
 pub(crate) struct Asked {
     pub(crate) fields: Vec<String>,
     places: Vec<MessageId>,
     changed: Vec<MessageId>,
 }
 
-/// What it found.
+/// The data that was found.
 pub(crate) struct Found {
     pub(crate) places: HashMap<MessageId, Place>,
-    /// How many revisions messages have that have some.
+    /// The number of revisions of each message that has revisions.
     pub(crate) revisions: HashMap<MessageId, u64>,
     pub(crate) known: Option<Bytes>,
 }
@@ -55,7 +55,7 @@ impl Asked {
     }
 }
 
-/// The stored messages that a commit changes.
+/// Returns the stored messages that a commit changes.
 pub(crate) fn changes(commit: &Commit) -> impl Iterator<Item = &Arc<Node>> {
     commit.amendments.iter().chain(&commit.redactions)
 }

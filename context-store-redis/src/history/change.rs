@@ -1,5 +1,5 @@
-//! A change of a chat that was decided on after a look, and is applied if what it was decided on
-//! still holds.
+//! A change of a chat that was decided after a read. It is applied only if the data it was based on
+//! has not changed.
 
 use context_core::{ChatRef, MessageId, Timestamp};
 
@@ -11,19 +11,19 @@ use crate::scripts::APPLY;
 use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
-/// What is written together.
+/// The writes of a change and their preconditions.
 #[derive(Default)]
 pub(crate) struct Change {
-    /// Fields that must not be there: plain appends change nothing else that a decision could rest
-    /// on, apart from the ends of branches.
+    /// Fields that must not exist. Apart from the ends of branches, plain appends change nothing
+    /// else that a decision could depend on.
     absent: Vec<String>,
-    /// Fields that must still be so.
+    /// Fields that must still have these values.
     equal: Vec<(String, Vec<u8>)>,
     remove: Vec<String>,
     /// Messages that lose their revisions.
     forget: Vec<MessageId>,
     cuts: Vec<Cut>,
-    /// A piece, and how many messages it had and has.
+    /// A piece, with its number of messages before and after.
     merges: Vec<(u64, u64, u64)>,
     set: Vec<(String, Vec<u8>)>,
     messages: u64,
@@ -31,16 +31,16 @@ pub(crate) struct Change {
     at: Option<Timestamp>,
 }
 
-/// What became of it.
+/// The result of applying a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     Yes,
-    /// Others were first: look again.
+    /// Another write was first. Read again.
     Not,
 }
 
 impl Change {
-    /// A change at a time.
+    /// Returns an empty change at a time.
     pub(crate) fn at(at: Timestamp) -> Self {
         Self { at: Some(at), ..Self::default() }
     }
@@ -53,12 +53,12 @@ impl Change {
         self.remove.push(field.into());
     }
 
-    /// If this field is not there.
+    /// Requires that this field does not exist.
     pub(crate) fn if_absent(&mut self, field: String) {
         self.absent.push(field);
     }
 
-    /// If the branch still ends there.
+    /// Requires that the branch still has this end.
     pub(crate) fn if_at(&mut self, branch: &str, tip: &Tip) {
         self.equal.push((fields::branch(branch), tip.write()));
     }
@@ -84,7 +84,7 @@ impl Change {
         Ok(())
     }
 
-    /// Takes out messages that nothing needs, which is another edition. Returns how many.
+    /// Removes messages that nothing needs, which starts a new generation. Returns how many.
     pub(crate) fn cut(&mut self, edition: Edition, cuts: Vec<Cut>) -> u64 {
         let messages = cuts.iter().map(|cut| cut.own - cut.keep).sum();
         if messages > 0 {
@@ -140,8 +140,9 @@ impl Change {
 }
 
 impl Shared {
-    /// Looks, lets `decide` say what to write and to answer, and writes it; again, if others were
-    /// first. Writes nothing if it says nothing.
+    /// Reads the chat, lets `decide` choose the writes and the answer, and applies the writes.
+    /// Repeats all of this if another write was first. Writes nothing if `decide` returns no
+    /// change.
     pub(crate) async fn change<T>(
         &self,
         operation: &'static str,

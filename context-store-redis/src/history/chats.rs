@@ -1,10 +1,10 @@
-//! Chats: creating, reading, changing, measuring and deleting them, and the list of a user's.
+//! Chats: creating, reading, changing, measuring and deleting them, and the list of a user's chats.
 //!
-//! The list is in another place than the chats, and no script reaches both. So an entry is written
-//! before its chat, and an entry without a chat is none: a chat is never without an entry. Whoever
-//! finds an entry without a chat sweeps it. That its creation is not just under way, a mark in the
-//! place of the chat sees to: entries have numbers, and a creation with a number up to the marked
-//! one fails and begins again with a new one.
+//! The list is in another slot than the chats, and no script reaches both. An entry is therefore
+//! written before its chat, so a chat is never without an entry. An entry without a chat is
+//! ignored, and a call that finds one removes it. A mark in the slot of the chat protects a
+//! concurrent creation: entries have numbers, and a creation with a number up to the marked one
+//! fails and starts again with a new number.
 
 use context_core::store::{Chat, ChatPatch, ChatSize, ChatSummary, Created, NewChat};
 use context_core::{ChatRef, Timestamp};
@@ -21,10 +21,10 @@ use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 use crate::upkeep::sweep::{sweep, sweep_some};
 
-/// The fields a listing shows a chat by.
+/// The fields of a chat that a listing shows.
 pub(crate) const SUMMARY: [&str; 3] = ["m", "s", "a"];
 
-/// A chat by the fields of [`SUMMARY`]; nothing if it is not there.
+/// Reads a chat from the fields of [`SUMMARY`]. Returns `None` if the chat does not exist.
 pub(crate) fn summary(values: Vec<Option<Vec<u8>>>) -> Result<Option<ChatSummary>> {
     let [Some(about), Some(shape), Some(counts)] = &values[..] else { return Ok(None) };
     let (shape, counts) = (Shape::read(shape)?, Counts::read(counts)?);
@@ -51,8 +51,8 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
         }
         let number: u64 =
             shared.connection.run(cmd("INCR").arg(shared.keys.of_store("created"))).await?;
-        // Never back to an earlier number: references to blobs go by the entry being no older than
-        // the chat.
+        // The number never decreases, because references to blobs require that the entry is no
+        // older than the chat.
         let entry = cmd("ZADD").arg(&list).arg("GT").arg(number).arg(name.as_str()).clone();
         let added: u8 = shared.connection.run(&entry).await?;
         let mut call = CREATE.key(&key);
@@ -70,7 +70,7 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
     Err(Fault::Beaten)
 }
 
-/// A new chat.
+/// Returns the fields of a new chat.
 fn fields_of(chat: &Chat, number: u64) -> Result<[(String, Vec<u8>); 7]> {
     let shape = Shape::new(chat.active.clone(), chat.created_at);
     let [main] = &shape.pieces[..] else { return Err(broken()) };
@@ -103,7 +103,7 @@ pub(crate) async fn update(
     shared.change("update_chat", chat, &[], decide).await
 }
 
-/// Deletes a chat, unless it was written to after `idle_since`, and says how many messages it had.
+/// Deletes a chat, unless it was written to after `idle_since`. Returns how many messages it had.
 pub(crate) async fn delete(
     shared: &Shared,
     chat: &ChatRef,

@@ -1,9 +1,9 @@
-//! The commit: every kind of it, and every answer.
+//! The commit, for every kind of commit and every outcome.
 //!
-//! The decisions come in the order
-//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, after one look at
-//! the chat. What is written then is written only if the look still holds; otherwise all of it
-//! begins again.
+//! The decisions are made in the order that
+//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, after one read of
+//! the chat. The writes are applied only if the chat has not changed since. Otherwise everything
+//! starts again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
 const OPERATION: &str = "commit";
 
-/// What became of a commit with a key.
+/// The stored result of a commit with a key.
 #[derive(Serialize, Deserialize)]
 struct Known {
     digest: String,
@@ -64,10 +64,10 @@ pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOut
 }
 
 enum Decision {
-    /// Nothing is to be written.
+    /// The answer is known and nothing is written.
     Answer(CommitOutcome),
     Write(Change, Committed),
-    /// The chat was changed while it was looked at.
+    /// The chat was changed while it was read.
     Again,
 }
 
@@ -171,7 +171,7 @@ async fn written_before(
     }
     let mut before = match commit.base() {
         None => None,
-        // A base that does not exist is the parent of nothing.
+        // A base that does not exist has no children.
         Some(base) => match found.places.get(base) {
             None => return exists(),
             place => place.copied(),
@@ -198,10 +198,11 @@ async fn written_before(
     Ok(Some(Decision::Answer(CommitOutcome::Replayed(committed))))
 }
 
-/// A branch to move, and where it ends.
+/// The branch to move, and its end.
 type Aim = Option<(BranchName, Tip)>;
 
-/// Finds the branch to move or begins one; the head of the branch if it is elsewhere.
+/// Finds the branch to move, or creates one. Returns the actual head as the error if it is not the
+/// expected one.
 fn aim(
     change: &mut Change,
     shape: &mut Shape,
@@ -243,7 +244,7 @@ fn aim(
     }
 }
 
-/// Which boundaries come and go, by piece.
+/// Boundaries that are added and removed, by piece.
 #[derive(Default)]
 struct Boundaries(BTreeMap<u64, Vec<(u64, bool)>>);
 
@@ -257,8 +258,9 @@ impl Boundaries {
     }
 }
 
-/// Gives stored messages new bodies where they are. What they were is kept, or not, if they are
-/// redacted: then earlier revisions go as well. Nothing if the chat was changed meanwhile.
+/// Replaces the bodies of stored messages. The old revisions are kept, unless the messages are
+/// redacted: then earlier revisions are deleted as well. Returns `None` if the chat was changed
+/// meanwhile.
 async fn amend(
     shared: &Shared,
     change: &mut Change,
@@ -305,7 +307,7 @@ async fn amend(
     }
     for (first, place) in touched {
         change.set(fields::run(first), runs::write(runs.get(&first).ok_or(runs::MISSING)?)?);
-        // Appends merge the runs of a block that is not full.
+        // Appends may merge the runs of a block that is not full.
         let piece = look.shape.piece(place.piece)?;
         if let Some((name, tip)) =
             piece.name.as_ref().and_then(|name| Some((name, look.tip(name)?)))
@@ -318,14 +320,14 @@ async fn amend(
     Ok(Some(boundaries))
 }
 
-/// How many bytes a message takes.
+/// Returns the size of a message in bytes.
 fn size(node: &Node) -> i64 {
     let mut record = Vec::new();
     pack::pack(node, &mut record);
     i64::try_from(record.len()).unwrap_or(i64::MAX)
 }
 
-/// Adds the new messages behind the end of a branch and returns its new end.
+/// Appends the new messages to a branch and returns its new end.
 fn add_nodes(
     change: &mut Change,
     tip: &Tip,
@@ -351,7 +353,7 @@ fn add_nodes(
     Ok(Tip { own: tip.own + added, head: Some(last.id.clone()), ..tip.clone() })
 }
 
-/// Brings the lists of boundaries up to date. False if the chat was changed meanwhile.
+/// Updates the lists of boundaries. Returns false if the chat was changed meanwhile.
 async fn write_boundaries(
     shared: &Shared,
     change: &mut Change,

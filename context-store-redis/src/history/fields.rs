@@ -18,21 +18,22 @@
 //! z, t, u, c   streams, see [`stream_fields`](crate::streams::fields)
 //! ```
 //!
-//! A piece is the messages that were written through one branch. No run goes over a multiple of 64.
-//! Where a checksum stands in front of a value (`v`, `a`, `o`, `t`) or behind it,
-//! [`seals`](crate::seals) says.
+//! A piece holds the messages that were written through one branch. No run crosses a multiple of
+//! 64. The checksums before a value (`v`, `a`, `o`, `t`) or after it are described in
+//! [`seals`](crate::seals).
 
 use context_core::{MessageId, Timestamp};
 
 use crate::error::{Fault, Result};
 use crate::seals;
 
-/// How many messages a block of a piece has.
+/// The number of messages in a block of a piece.
 pub(crate) const BLOCK: u64 = 64;
-/// The most bytes that are packed into one run; a larger message is alone.
+/// The maximum number of bytes packed into a run of several messages. A larger message has a run of
+/// its own.
 pub(crate) const RUN_BYTES: usize = 256 << 10;
 
-/// Where a message is: a piece, and the how-manieth of it, from 1 on.
+/// The place of a message: a piece, and the position in it, from 1.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -51,13 +52,13 @@ impl Place {
         format!("{} {}", self.piece, self.pos).into()
     }
 
-    /// The first message of its block.
+    /// Returns the first message of its block.
     pub(crate) fn block(self) -> u64 {
         (self.pos - 1) / BLOCK * BLOCK + 1
     }
 }
 
-/// Where a branch ends.
+/// The end of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tip {
     pub(crate) piece: u64,
@@ -79,7 +80,7 @@ impl Tip {
     }
 }
 
-/// What every write changes.
+/// The counters that every write changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -99,7 +100,7 @@ impl Counts {
     }
 }
 
-/// Which chat of the store it is, and how often stored messages were changed or removed.
+/// The number of the chat in the store, and how often stored messages were changed or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edition {
     pub(crate) number: u64,
@@ -120,7 +121,7 @@ impl Edition {
         Self { changes: self.changes + 1, ..self }
     }
 
-    /// The number a chain shows.
+    /// Returns the generation that a chain reports.
     pub(crate) fn shown(self) -> u64 {
         (self.number << 32) + self.changes
     }
@@ -130,7 +131,8 @@ impl Edition {
     }
 }
 
-/// A time as text that is in order wherever texts are, since scripts count in floating point.
+/// Returns a time as text whose byte order is the order of times, because scripts count in floating
+/// point.
 pub(crate) fn time(at: Timestamp) -> String {
     format!("{:020}", at.as_micros().cast_unsigned() ^ SIGN)
 }
@@ -139,14 +141,14 @@ fn time_of(number: u64) -> Timestamp {
     Timestamp::from_micros((number ^ SIGN).cast_signed())
 }
 
-/// A time as [`time`] writes it.
+/// Reads a time that [`time`] has written.
 pub(crate) fn read_time(value: &[u8]) -> Result<Timestamp> {
     read_number(value).map(time_of)
 }
 
 const SIGN: u64 = 1 << 63;
 
-/// The positions of boundaries.
+/// Reads the positions of boundaries.
 pub(crate) fn read_boundaries(value: Option<&[u8]>) -> Result<Vec<u64>> {
     let text = std::str::from_utf8(value.unwrap_or_default()).map_err(|_| broken())?;
     text.split_ascii_whitespace().map(|pos| pos.parse().map_err(|_| broken())).collect()
@@ -193,7 +195,7 @@ pub(crate) fn key(key: &context_core::base::CommitKey) -> String {
     format!("k{key}")
 }
 
-/// Numbers with a space between, and what stands behind them.
+/// Numbers separated by spaces, followed by other data.
 struct Numbers<'a>(&'a [u8]);
 
 impl<'a> Numbers<'a> {
@@ -209,12 +211,12 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A number out of a field that is nothing else.
+/// Reads a field that is a single number.
 pub(crate) fn read_number(value: &[u8]) -> Result<u64> {
     Numbers::of(value).next()
 }
 
-/// A field that this program did not write.
+/// Returns the error for a field that this program did not write.
 pub(crate) fn broken() -> Fault {
     Fault::Corrupt("a field of the chat cannot be read", None)
 }

@@ -1,12 +1,10 @@
-//! Listing the chats of a user, newest activity first, page by page.
+//! Listing the chats of a user, most recent activity first, page by page.
 //!
-//! When a chat was written to, only the chat knows, so that an append stays one script in one
-//! place. A page asks all chats of the user for that, two small fields each, and reads those that
-//! it shows.
+//! The time of the last write is stored only in the chat, so that an append is one script in one
+//! slot. A page reads two small fields of every chat of the user, and then the chats that it shows.
 //!
-//! Who has chats is in no list at all: one of the whole store would be one key that every creation
-//! in a cluster writes to. A page of users looks at all keys and asks one chat of each user whose
-//! it is.
+//! There is no list of all users. It would be one key that every creation in a cluster writes to. A
+//! page of users scans all keys and reads one chat of each user to get the user's id.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,10 +23,10 @@ use crate::rounds::fields::read_head;
 use crate::shared::Shared;
 use crate::upkeep::sweep::sweep;
 
-/// How many entries without a chat one page sweeps.
+/// The number of entries without a chat that a page removes.
 const SWEEP: usize = 32;
 
-/// Where a chat is in the order of the listing: when it was written to, and its number.
+/// The place of a chat in the listing: the time of its last write, and its number.
 type Order = (i64, u64);
 
 pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<ChatSummary>> {
@@ -69,7 +67,7 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
         for ((order, _), values) in
             batch.iter().zip(shared.connection.fields_of_all(keys, &SUMMARY).await?)
         {
-            // One that was deleted meanwhile is in no listing.
+            // A chat that was deleted meanwhile is not listed.
             let Some(summary) = summary(values)?.filter(|summary| query.matches(&summary.chat))
             else {
                 continue;
@@ -85,7 +83,7 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
     Ok(Page { items, next: None })
 }
 
-/// Lists whoever has a chat, a round or a memory.
+/// Lists the users who have a chat, a round or a memory.
 pub(crate) async fn users(
     shared: &Shared,
     limit: usize,
@@ -102,7 +100,7 @@ pub(crate) async fn users(
         }
     }
     let mut users = BTreeSet::new();
-    // What was deleted meanwhile says nothing of its user; the next one of the same user may.
+    // A key that was deleted meanwhile does not tell its user. The next key of the same user may.
     while !theirs.is_empty() {
         let asked: Vec<(String, String)> = theirs
             .iter_mut()
@@ -110,7 +108,7 @@ pub(crate) async fn users(
             .collect();
         theirs.retain(|_, keys| !keys.is_empty());
         let keys = asked.iter().map(|(_, key)| key.clone()).collect();
-        // One is a field of chats, one of rounds, one of what is counted of a scope of memories.
+        // The fields belong to chats, to rounds, and to the counters of a scope of memories.
         let found = shared.connection.fields_of_all(keys, &["m", "h", "scope"]).await?;
         for ((hash, _), values) in asked.iter().zip(found) {
             let user = match &values[..] {

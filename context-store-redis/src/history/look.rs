@@ -1,5 +1,5 @@
-//! One consistent look at the small state of a chat: what every decision that is not a plain append
-//! begins with.
+//! A consistent read of the small state of a chat, which precedes every decision except a plain
+//! append.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::scripts::LOOK;
 use crate::seals;
 use crate::shared::Shared;
 
-/// Title, metadata and whose it is, as they are stored.
+/// Title, metadata and owner of a chat, as they are stored.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) chat: ChatRef,
@@ -44,7 +44,7 @@ impl About {
         serde_json::from_slice(seals::opened("m", value)?).map_err(|_| broken())
     }
 
-    /// The chat, with what stands elsewhere.
+    /// Returns the chat, completed with the values of other fields.
     pub(crate) fn chat(self, active: BranchName, updated_at: Timestamp) -> Chat {
         let new = NewChat {
             title: self.title,
@@ -64,15 +64,15 @@ pub(crate) struct Look {
     pub(crate) edition: Edition,
     pub(crate) chat: Chat,
     pub(crate) shape: Shape,
-    /// The list of fragments, unread.
+    /// The list of fragments, unparsed.
     pub(crate) fragments: Option<Bytes>,
     tips: HashMap<BranchName, Tip>,
-    /// The fields that were asked for, in their order.
+    /// The requested fields, in their order.
     pub(crate) asked: Vec<Option<Bytes>>,
 }
 
 impl Look {
-    /// Where a branch ends, if there is such a branch.
+    /// Returns the end of a branch, if the branch exists.
     pub(crate) fn tip(&self, branch: &BranchName) -> Option<&Tip> {
         self.tips.get(branch)
     }
@@ -81,7 +81,7 @@ impl Look {
         self.tip(branch).ok_or_else(|| Error::not_found(operation, "branch", branch).into())
     }
 
-    /// How many messages a piece has.
+    /// Returns the number of messages of a piece.
     pub(crate) fn own(&self, piece: &Piece) -> u64 {
         piece.name.as_ref().and_then(|name| self.tip(name)).map_or(piece.own, |tip| tip.own)
     }
@@ -96,7 +96,7 @@ impl Look {
 }
 
 impl Shared {
-    /// Looks at a chat, and at some fields of it; nothing if there is no such chat.
+    /// Reads a chat and some of its fields. Returns `None` if the chat does not exist.
     pub(crate) async fn look(&self, chat: &ChatRef, fields: &[String]) -> Result<Option<Look>> {
         let mut call = LOOK.key(self.keys.chat(chat));
         for field in fields {
@@ -124,7 +124,7 @@ impl Shared {
         Ok(Some(Look { version, edition, chat, shape, fragments, tips, asked }))
     }
 
-    /// The same of a chat that must be there.
+    /// Reads a chat and some of its fields. Returns a not-found error if the chat does not exist.
     pub(crate) async fn look_at(
         &self,
         operation: &'static str,

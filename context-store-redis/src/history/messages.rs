@@ -1,4 +1,4 @@
-//! Messages by id and page by page, and what they were before.
+//! Messages by id and page by page, and their earlier revisions.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ pub(crate) async fn messages(
     Err(Fault::Beaten)
 }
 
-/// A page of all messages, piece by piece: a piece forks from an older one, so parents come first.
-/// The cursor is a place.
+/// Returns one page of all messages, piece by piece. A piece forks from an older one, so parents
+/// come first. The cursor is a place.
 pub(crate) async fn all(
     shared: &Shared,
     chat: &ChatRef,
@@ -67,7 +67,7 @@ pub(crate) async fn all(
     for _ in 0..ATTEMPTS {
         let look = shared.look_at(OPERATION, chat, &[]).await?;
         let (ranges, more) = page(&look, limit, after);
-        // The first of a range has its parent elsewhere.
+        // The parent of a range's first message is in another range.
         let firsts = ranges.iter().map(|range| Place { piece: range.piece, pos: range.first });
         let parents = firsts.map(|first| look.shape.before(first)).collect::<Result<Vec<_>>>()?;
         let single =
@@ -93,7 +93,7 @@ pub(crate) async fn all(
     Err(Fault::Beaten)
 }
 
-/// Which messages a page has, and whether there are more.
+/// Returns the ranges of messages on a page, and whether there are more.
 fn page(look: &Look, limit: usize, after: Option<Place>) -> (Vec<Range>, bool) {
     let mut left = limit as u64;
     let mut ranges = Vec::new();
@@ -147,7 +147,7 @@ pub(crate) async fn revisions(
     Err(Fault::Beaten)
 }
 
-/// A revision as it is stored: when it was replaced, and what it was.
+/// Reads a stored revision: the time it was replaced, and its content.
 pub(crate) fn read_revision(value: &Bytes) -> Result<Revision> {
     let value = seals::open("r", value)?;
     let at = value.first_chunk().map(|at| i64::from_le_bytes(*at)).ok_or(MISSING)?;

@@ -1,5 +1,5 @@
-//! Reading a chain: one script, whatever the window, except one by tokens, which looks until it has
-//! enough.
+//! Reading a chain with one script, whatever the window. A window by tokens is read repeatedly
+//! until it is large enough.
 
 use context_core::store::{ChainEnd, Window};
 use context_core::{Chain, ChatRef, Error};
@@ -17,10 +17,11 @@ use crate::shared::Shared;
 
 const OPERATION: &str = "chain";
 
-/// How many nodes a read by tokens looks at first; each further look takes four times as many.
+/// The number of nodes that a read by tokens requests first. Each further request takes four times
+/// as many.
 const FIRST_LOOK: usize = 64;
 
-/// The window of a chain.
+/// Returns the window of a chain.
 pub(crate) async fn chain(
     shared: &Shared,
     chat: &ChatRef,
@@ -35,7 +36,8 @@ pub(crate) async fn chain(
     }
 }
 
-/// Each look is a read of its own and a consistent state; only the last one is used.
+/// Reads a window by tokens. Each request is a read of its own that sees one consistent state. Only
+/// the last one is used.
 async fn by_tokens(shared: &Shared, chat: &ChatRef, end: &ChainEnd, budget: u64) -> Result<Chain> {
     let window = Window::Tokens(budget);
     let mut look = FIRST_LOOK;

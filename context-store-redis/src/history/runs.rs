@@ -1,4 +1,4 @@
-//! Runs of packed messages: read by place, rewritten, and made of new messages.
+//! Runs of packed messages: reading by place, rewriting, and packing new messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::shared::Shared;
 
 pub(crate) const MISSING: Fault = Fault::Corrupt("messages of a branch are missing", None);
 
-/// Some messages of one piece, from `first` to `last`.
+/// The messages of one piece from `first` to `last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) piece: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Range {
 /// Runs by the place of their first message.
 pub(crate) type Runs = BTreeMap<Place, Vec<Arc<Node>>>;
 
-/// The packed messages of a run, which begins with their number.
+/// Returns the packed messages of a run, which follow the byte with their number.
 pub(crate) fn packed(run: &Bytes) -> Result<Bytes> {
     if run.is_empty() {
         return Err(Fault::Corrupt("a run of messages is empty", None));
@@ -35,7 +35,7 @@ pub(crate) fn packed(run: &Bytes) -> Result<Bytes> {
     Ok(run.slice(1..))
 }
 
-/// The messages of a run, as many as it says.
+/// Unpacks the messages of a run and compares their number with the stored one.
 pub(crate) fn unpack(run: &Bytes) -> Result<Vec<Arc<Node>>> {
     let nodes = pack::unpack(&packed(run)?)?;
     if run.first().map(|count| usize::from(*count)) != Some(nodes.len()) {
@@ -44,7 +44,7 @@ pub(crate) fn unpack(run: &Bytes) -> Result<Vec<Arc<Node>>> {
     Ok(nodes)
 }
 
-/// The run of these messages, at most a block.
+/// Returns the run of these messages, at most a block.
 pub(crate) fn write(nodes: &[Arc<Node>]) -> Result<Vec<u8>> {
     let count = u8::try_from(nodes.len()).map_err(|_| MISSING)?;
     let mut run = vec![count];
@@ -52,7 +52,7 @@ pub(crate) fn write(nodes: &[Arc<Node>]) -> Result<Vec<u8>> {
     Ok(run)
 }
 
-/// Makes runs of new messages behind the first `own` of a piece, and says where each begins.
+/// Packs new messages after the first `own` of a piece into runs. Returns the place of each run.
 pub(crate) fn split(piece: u64, own: u64, nodes: &[Arc<Node>]) -> Result<Vec<(Place, Vec<u8>)>> {
     let mut runs = Vec::new();
     let (mut first, mut from, mut bytes) = (own + 1, 0, 0);
@@ -70,7 +70,7 @@ pub(crate) fn split(piece: u64, own: u64, nodes: &[Arc<Node>]) -> Result<Vec<(Pl
     Ok(runs)
 }
 
-/// The runs that hold these ranges, if the chat is still of this version.
+/// Returns the runs that hold these ranges, or `None` if the chat has another version by now.
 pub(crate) async fn read(
     shared: &Shared,
     chat: &ChatRef,
@@ -100,7 +100,7 @@ pub(crate) async fn read(
     Ok(Some(runs))
 }
 
-/// The runs that hold these places.
+/// Returns the runs that hold these places.
 pub(crate) async fn read_at(
     shared: &Shared,
     chat: &ChatRef,
@@ -110,7 +110,7 @@ pub(crate) async fn read_at(
     let places: BTreeSet<Place> = places.into_iter().collect();
     let mut blocks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     for place in places {
-        // Within a block, the last place is the one that counts.
+        // Within a block, the last place decides how far to read.
         blocks.insert((place.piece, place.block()), place.pos);
     }
     let range = |((piece, first), last)| Range { piece, first, last };
@@ -118,7 +118,7 @@ pub(crate) async fn read_at(
     read(shared, chat, version, &ranges).await
 }
 
-/// The message at a place, and where its run begins.
+/// Returns the message at a place, and the place where its run begins.
 pub(crate) fn find(runs: &Runs, place: Place) -> Result<(Place, &Arc<Node>)> {
     let (first, nodes) = runs.range(..=place).next_back().ok_or(MISSING)?;
     let node = (first.piece == place.piece)
@@ -127,7 +127,7 @@ pub(crate) fn find(runs: &Runs, place: Place) -> Result<(Place, &Arc<Node>)> {
     Ok((*first, node.ok_or(MISSING)?))
 }
 
-/// The messages at these places, if the chat is still of this version.
+/// Returns the messages at these places, or `None` if the chat has another version by now.
 pub(crate) async fn nodes_at(
     shared: &Shared,
     chat: &ChatRef,

@@ -1,5 +1,5 @@
-//! The structure of a chat: which pieces its messages are in, what was forked where, and what is
-//! needed of it.
+//! The structure of a chat: its pieces, forks and checkpoints, and the pruning of unneeded
+//! messages.
 
 use context_core::base::CheckpointName;
 use context_core::store::{Branch, Checkpoint};
@@ -16,9 +16,9 @@ pub(crate) struct Shape {
     pub(crate) active: BranchName,
     /// The number of the next piece.
     next: u64,
-    /// In the order they were begun.
+    /// The pieces in the order of their creation.
     pub(crate) pieces: Vec<Piece>,
-    /// By name.
+    /// The checkpoints by name.
     pub(crate) checkpoints: Vec<Mark>,
 }
 
@@ -26,21 +26,21 @@ pub(crate) struct Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Piece {
     pub(crate) no: u64,
-    /// Nothing if the branch was deleted and others still need its messages.
+    /// `None` if the branch was deleted and its messages are still needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<BranchName>,
-    /// How many messages come before it.
+    /// The number of messages before it.
     pub(crate) base: u64,
-    /// What it forks behind; nothing at a root.
+    /// The place after which it forks, or `None` for a root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) parent: Option<Place>,
-    /// How many messages it has, once it lost its name. Before, its tip says so.
+    /// The number of messages, for a piece without a name. The tip of a named piece has the number.
     #[serde(default)]
     pub(crate) own: u64,
     pub(crate) at: Timestamp,
 }
 
-/// A checkpoint and where its message is.
+/// A checkpoint and the place of its message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) name: CheckpointName,
@@ -49,7 +49,7 @@ pub(crate) struct Mark {
     pub(crate) at: Timestamp,
 }
 
-/// What goes of a piece: all behind the first `keep`.
+/// The removal of all messages of a piece after the first `keep`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) piece: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Cut {
 }
 
 impl Piece {
-    /// How it stands in the hash.
+    /// Returns its form in the hash.
     pub(crate) fn write(&self) -> Vec<u8> {
         let Place { piece, pos } = self.parent.unwrap_or(Place { piece: 0, pos: 0 });
         format!("{} {piece} {pos}", self.base).into()
@@ -66,7 +66,7 @@ impl Piece {
 }
 
 impl Shape {
-    /// Of a chat with one branch without messages.
+    /// Returns the shape of a chat with one branch without messages.
     pub(crate) fn new(active: BranchName, at: Timestamp) -> Self {
         let main = Piece { no: 1, name: Some(active.clone()), base: 0, parent: None, own: 0, at };
         Self { active, next: 2, pieces: vec![main], checkpoints: Vec::new() }
@@ -80,7 +80,7 @@ impl Shape {
         Ok(seals::seal("s", serde_json::to_vec(self).map_err(|_| broken())?))
     }
 
-    /// The branches, in the order of their creation.
+    /// Returns the branches, in the order of their creation.
     pub(crate) fn named(&self) -> impl Iterator<Item = (&BranchName, &Piece)> {
         self.pieces.iter().filter_map(|piece| Some((piece.name.as_ref()?, piece)))
     }
@@ -96,7 +96,7 @@ impl Shape {
             .ok_or_else(|| Fault::Corrupt("a branch forks from none", None))
     }
 
-    /// The place before a place; nothing for a root.
+    /// Returns the place before a place, or `None` for a root.
     pub(crate) fn before(&self, place: Place) -> Result<Option<Place>> {
         if place.pos > 1 {
             return Ok(Some(Place { pos: place.pos - 1, ..place }));
@@ -104,12 +104,12 @@ impl Shape {
         Ok(self.piece(place.piece)?.parent)
     }
 
-    /// How many messages come before the one at a place.
+    /// Returns the number of messages before the one at a place.
     pub(crate) fn depth(&self, place: Place) -> Result<u64> {
         Ok(self.piece(place.piece)?.base + place.pos - 1)
     }
 
-    /// Whether the chain that ends with the tip goes through a place.
+    /// Whether the chain that ends at the tip contains a place.
     pub(crate) fn holds(&self, tip: &Tip, place: Place) -> Result<bool> {
         let mut end = Some(Place { piece: tip.piece, pos: tip.own });
         while let Some(Place { piece, pos }) = end {
@@ -121,7 +121,7 @@ impl Shape {
         Ok(false)
     }
 
-    /// Begins a branch.
+    /// Creates a branch.
     pub(crate) fn begin(
         &mut self,
         name: BranchName,
@@ -135,7 +135,7 @@ impl Shape {
         self.pieces.last().ok_or_else(broken)
     }
 
-    /// Takes the name of a piece that ends with the tip.
+    /// Removes the name of the piece that ends at the tip.
     pub(crate) fn unname(&mut self, tip: &Tip) {
         for piece in self.pieces.iter_mut().filter(|piece| piece.no == tip.piece) {
             piece.name = None;
@@ -143,9 +143,9 @@ impl Shape {
         }
     }
 
-    /// Removes what nothing needs any more, beginning with a piece that something has ceased to
-    /// need. A piece without a name is needed up to the last fork or checkpoint on it, and with its
-    /// last message what it forks from may be needed no more.
+    /// Removes messages that nothing needs any more, beginning with a piece that has lost a
+    /// reference. A piece without a name is needed up to the last fork or checkpoint on it. If it
+    /// loses its last message, its parent may become unneeded too.
     pub(crate) fn prune(&mut self, piece: u64) -> Result<Vec<Cut>> {
         let mut cuts = Vec::new();
         let mut next = Some(piece);
@@ -179,7 +179,7 @@ impl Shape {
         self.checkpoints.iter().find(|mark| mark.name == *name)
     }
 
-    /// Sets a checkpoint and returns where it was.
+    /// Sets a checkpoint and returns its previous place.
     pub(crate) fn set_mark(&mut self, new: Mark) -> Option<Place> {
         match self.checkpoints.binary_search_by(|mark| mark.name.cmp(&new.name)) {
             Ok(found) => Some(std::mem::replace(&mut self.checkpoints[found], new).place),

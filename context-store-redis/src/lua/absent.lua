@@ -1,6 +1,6 @@
--- Sees that a chat is not there, and to it that no creation that is under way brings it back
--- unlisted. KEYS: the chat, the mark. ARGV: the number of its entry, how long the mark stays.
--- Answers 1 if it is not there.
+-- Checks that a chat does not exist, and leaves a mark so that no concurrent creation brings it
+-- back without a list entry. KEYS: the chat, the mark. ARGV: the number of the chat's entry, the
+-- lifetime of the mark in milliseconds. Returns 1 if the chat does not exist.
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 local swept = redis.call('GET', KEYS[2])
 if not swept or tonumber(swept) < tonumber(ARGV[1]) then

@@ -1,6 +1,6 @@
--- New messages at the end of a branch. ARGV: branch, expected head or '', time, time to live, then
--- id and packed node of each. Answers 0: no such chat, 1: written, 2: not plainly right, so decide
--- with more knowledge.
+-- Appends new messages to a branch. ARGV: branch, expected head or '', time, time to live, then id
+-- and packed node of each message. Returns 0 if the chat does not exist, 1 if the messages were
+-- written, 2 if the general path must decide.
 local FIRST = 5
 local nodes = (#ARGV - FIRST + 1) / 2
 local found = redis.call('HMGET', key, 'a', 'b' .. ARGV[1], 'i' .. ARGV[FIRST])

@@ -1,6 +1,6 @@
--- One message at the end of a branch, as most appends are; arguments and answers are those of the
--- script below. It stands before that, so that nothing is made ready that it does not need. One
--- that fills a block goes on below.
+-- Appends one message to a branch, which is the most common append. Arguments and results are those
+-- of the script below. This part runs first and defines only what it needs. A message that fills a
+-- block is left to the script below.
 local call, args, chat = redis.call, ARGV, KEYS[1]
 if #args == 6 then
     local branch, id, node = 'b' .. args[1], args[5], args[6]

@@ -1,8 +1,9 @@
--- Applies a change that was decided on, if what it was decided on still holds. ARGV: version, new
--- version, time to live, messages and bytes to add, time or '', how many fields must be absent,
--- must be equal, go, messages lose their revisions, pieces are cut, are merged; then those, then
--- fields to set. Answers 0: no such chat, 1: applied, 2: others were first, 3: something is
--- missing, 4: what is counted is damaged. Nothing is written before the last thing was looked at.
+-- Applies a change that was decided after a read, if its preconditions still hold. ARGV: version,
+-- new version, time to live, messages and bytes to add, time or '', then six numbers: of fields
+-- that must be absent, that must be equal, to delete, of messages that lose their revisions, of
+-- pieces to cut, to merge. Then those items, then the fields to set. Returns 0 if the chat does not
+-- exist, 1 if the change was applied, 2 if another write was first, 3 if something is missing, 4 if
+-- the counters are damaged. All reads precede the first write.
 local seen = redis.call('HMGET', key, 'v', 'a')
 if not seen[1] then return 0 end
 if seen[1] == ARGV[2] then return 1 end
@@ -44,9 +45,9 @@ end
 from, to = next_args(tonumber(ARGV[10]))
 for i = from, to do forget_revisions(ARGV[i]) end
 
--- Takes the messages of a piece behind the first `keep`. A record of a run is told from the next by
--- its length, which stands behind its checksum; its id is as long as byte 28 says, and stands
--- behind byte 30.
+-- Removes the messages of a piece after the first `keep`. A record of a run begins with its
+-- checksum, followed by its length. The length of its id is at byte 28, and the id begins after
+-- byte 30.
 local function cut(no, keep, own)
     local pos = block_of(keep + 1, BLOCK)
     while pos <= own do
@@ -91,7 +92,7 @@ for i = from, to, 3 do
 end
 local merges, merges_to = next_args(3 * tonumber(ARGV[12]))
 
--- First a write that a full server refuses: nothing has changed then.
+-- The first write is one that a full server rejects, so that nothing has changed then.
 counts = number(messages) .. ' ' .. number(bytes) .. ' ' .. updated
 redis.call('HSET', key, 'v', ARGV[2], 'a', summed('a', counts))
 for i = at + 1, #ARGV do sets[#sets + 1] = ARGV[i] end

@@ -1,5 +1,6 @@
--- Drops references. ARGV: chat or '' for all, its number, holder, id or '' for all, those used then
--- or before or '' for all. Answers {0}: no such chat, or {1, references, blobs, bytes}.
+-- Removes references. ARGV: chat or '' for all, its number, holder, blob id or '' for all, latest
+-- time of use or '' for any. Returns {0} if the chat does not exist, otherwise {1, references,
+-- blobs, bytes}.
 local chat, holder, id, since = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 if chat ~= '' and not is_there(chat, ARGV[2]) then return {0} end
 local gone = {0, 0, 0}

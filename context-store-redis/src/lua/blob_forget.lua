@@ -1,3 +1,3 @@
--- Drops what chats of a name have left behind that are gone. ARGV: what their holders begin with,
--- the holder that is there.
+-- Removes references that deleted chats of a name have left. ARGV: the common prefix of their
+-- holders, the holder that still exists.
 return drop_all('[' .. ARGV[1] .. '.', '(' .. ARGV[1] .. '/', '', ARGV[2])[1]

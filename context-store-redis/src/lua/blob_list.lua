@@ -1,5 +1,6 @@
--- The blobs a chat refers to, by name. ARGV: chat, its number, holder, the name they come after or
--- '', how many. Answers {0}: no such chat, or {1, what is known of each}.
+-- Lists the blobs that a chat refers to, by id. ARGV: chat, its number, holder, the id to start
+-- after or '', the limit. Returns {0} if the chat does not exist, otherwise {1, metadata of each
+-- blob}.
 local holder = ARGV[3]
 if not is_there(ARGV[1], ARGV[2]) then return {0} end
 local from = ARGV[4] == '' and '[' .. holder .. ':' or '(' .. holder .. ':' .. ARGV[4]

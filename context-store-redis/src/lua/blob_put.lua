@@ -1,6 +1,7 @@
--- Refers to bytes, and keeps them if they are not kept. ARGV: chat, its number, holder, id, time,
--- type or '', size, pieces; none of them to ask whether they are needed. Answers {0}: no such chat,
--- {1}: they are needed, or {2, what is known}.
+-- Adds a reference to bytes, and stores the bytes if they are not stored yet. ARGV: chat, its
+-- number, holder, id, time, type or '', size, pieces. Without pieces, the call only asks whether
+-- they are needed. Returns {0} if the chat does not exist, {1} if the pieces are needed, otherwise
+-- {2, metadata}.
 local holder, id, at, media_type, length, FIRST = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], 8
 if not is_there(ARGV[1], ARGV[2]) then return {0} end
 local size = redis.call('HGET', kept, 's' .. id)

@@ -1,6 +1,6 @@
--- What is known of a blob, and a range of its bytes. ARGV: chat, its number, holder, id, time of
--- the use or '', begin and end of the range; end 0 for no bytes. Answers {0}: no such chat, {1}: it
--- does not refer to it, or {2, what is known, the pieces}.
+-- Reads the metadata of a blob and a range of its bytes. ARGV: chat, its number, holder, id, time
+-- of use or '', start and end of the range. An end of 0 reads no bytes. Returns {0} if the chat
+-- does not exist, {1} if it does not refer to the blob, otherwise {2, metadata, pieces}.
 local holder, id = ARGV[3], ARGV[4]
 if not is_there(ARGV[1], ARGV[2]) then return {0} end
 local found = known(holder, id)

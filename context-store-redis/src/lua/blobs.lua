@@ -1,9 +1,10 @@
--- What several scripts need of blobs, all of which are of one user and in one place. KEYS: the list
--- of the user's chats, the bytes, the references, their order.
+-- Functions for scripts on the blobs of one user, which are in one slot. KEYS: the list of the
+-- user's chats, the bytes, the references, their order.
 local list, kept, refs, order = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local PIECE, ARGS = 262144, 4000
 
--- Whether the chat has its entry, which is of its own number or of a later attempt to create it.
+-- Whether the chat has an entry, either with its own number or that of a later attempt to create
+-- it.
 local function is_there(chat, number)
     local entry = redis.call('ZSCORE', list, chat)
     return entry and tonumber(entry) >= tonumber(number)
@@ -13,27 +14,27 @@ local function pieces_of(size)
     return math.ceil(tonumber(size) / PIECE)
 end
 
--- What a reference says; '' if that is not what was written.
+-- Returns the text of a reference, or '' if it disagrees with its checksum.
 local function said_by(member)
     local field = 'r' .. member
     local ref = redis.call('HGET', refs, field)
     return ref and (text_of(field, ref) or '')
 end
 
--- What is known of a blob that a chat refers to.
+-- Returns the metadata of a blob that a chat refers to.
 local function known(holder, id)
     local ref = said_by(holder .. ':' .. id)
     if not ref then return nil end
     return {id, redis.call('HGET', kept, 's' .. id) or '', redis.call('HGET', refs, 'c' .. id) or '', ref}
 end
 
--- Notes what a reference says.
+-- Writes the text of a reference.
 local function note(holder, id, text)
     local field = 'r' .. holder .. ':' .. id
     redis.call('HSET', refs, field, summed(field, text))
 end
 
--- Notes a use, and what the bytes are if that was not known. A damaged reference stays as it is.
+-- Records a use, and the media type if it was not known. A damaged reference is not changed.
 local function use(holder, id, ref, at, media_type)
     if ref == '' then return end
     local created, used, before = string.match(ref, '^(%d+) (%d+) (.*)$')
@@ -42,7 +43,8 @@ local function use(holder, id, ref, at, media_type)
     note(holder, id, created .. ' ' .. used .. ' ' .. before)
 end
 
--- Takes a reference away, and the bytes with the last one. Answers whether they went, and how many.
+-- Removes a reference, and the bytes with the last one. Returns whether the bytes were removed, and
+-- how many there were.
 local function drop(holder, id)
     redis.call('HDEL', refs, 'r' .. holder .. ':' .. id)
     redis.call('ZREM', order, holder .. ':' .. id)
@@ -57,15 +59,15 @@ local function drop(holder, id)
     return 1, tonumber(size)
 end
 
--- Drops references of which the order has the names between two, those used after a time excepted
--- if there is one, and those of the holder `but`. Answers how many, and how many blobs and bytes
--- went.
+-- Removes references whose names lie between two bounds, except for those used after a time, if one
+-- is given, and those of the holder `but`. Returns the numbers of removed references, blobs and
+-- bytes.
 local function drop_all(from, to, since, but)
     local count, blobs, bytes = 0, 0, 0
     for _, member in ipairs(redis.call('ZRANGEBYLEX', order, from, to)) do
         local holder, id = string.match(member, '^(.*):(%x+)$')
         local ref = said_by(member)
-        -- Of a damaged one nobody knows when it was used.
+        -- The time of use of a damaged reference is unknown.
         local used = ref and (string.match(ref, '^%d+ (%d+)') or 'never')
         if holder ~= but and (since == '' or not used or used <= since) then
             local gone, size = drop(holder, id)

@@ -1,7 +1,7 @@
--- The window of a chain. ARGV: field of the branch or message where it ends, window, its number or
--- message, edition. Answers {0}: no such chat, {1}: no such end, {2}: something is missing, or {3,
--- edition, skipped, then of each run how many messages to leave out, how many to take, and the
--- run}.
+-- Reads the window of a chain. ARGV: field of the branch or message at which the chain ends,
+-- window, its number or message, generation. Returns {0} if the chat does not exist, {1} if the end
+-- does not exist, {2} if something is missing, otherwise {3, generation, skipped, then for each run
+-- the number of messages to leave out, the number to take, and the run}.
 local found = redis.call('HMGET', key, 'o', ARGV[1])
 if not found[1] then return {0} end
 if not found[2] then return {1} end
@@ -19,7 +19,7 @@ if window == 'after' then
     end
 end
 
--- From the newest piece to the root, or to where the window begins.
+-- Walks from the newest piece to the root, or to the start of the window.
 local pieces, start, skipped = {}, nil, 0
 while true do
     local piece = redis.call('HGET', key, 'p' .. no)

@@ -1,6 +1,6 @@
--- Creates a chat. KEYS: the chat, the mark of who swept its entry. ARGV: number, time to live, then
--- fields. Answers 0: it is there, 1: created, 2: its entry was swept meanwhile, so begin again with
--- a new number.
+-- Creates a chat. KEYS: the chat, the mark of a removed list entry. ARGV: number, time to live,
+-- then fields. Returns 0 if the chat exists, 1 if it was created, 2 if its entry was removed
+-- meanwhile and the creation must start again with a new number.
 local there = redis.call('HGET', KEYS[1], 'o')
 if there then
     if string.match(there, '^%x+ (%d+)') == ARGV[1] then return 1 end

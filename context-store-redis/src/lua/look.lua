@@ -1,5 +1,5 @@
--- The small state of a chat, and fields that are asked for: one consistent look. Of the shape, in
--- front of its checksum, only the names of branches are read here, no number of it.
+-- Reads the small state of a chat and the requested fields, at one moment. Only the names of
+-- branches are used from the shape, which precedes its checksum, and none of its numbers.
 local key = KEYS[1]
 local head = redis.call('HMGET', key, 'v', 'a', 'o', 'm', 's', 'x')
 if not head[1] then return {} end

@@ -1,9 +1,9 @@
--- What scripts of memories need. KEYS: the last place of a user, their scopes, then of each scope
--- its records, vectors, index, counts and marks.
+-- Functions for scripts on memories. KEYS: the last place of a user, their scopes, then for each
+-- scope its records, vectors, index, counters and marks.
 local last_place, scopes, FIRST, EACH = KEYS[1], KEYS[2], 3, 5
 local PLACES, ROW = 1024, 6
 
--- A scope by its number from 0, with what is to be changed in it.
+-- Returns the state of a scope by its number from 0, with its pending changes.
 local of_scopes = {}
 local function of_scope(n)
     if not of_scopes[n] then
@@ -16,8 +16,8 @@ local function of_scope(n)
     return of_scopes[n]
 end
 
--- Where a number is, or would be, among those that rows begin with: after how many bytes, and
--- whether it is there.
+-- Returns the offset in bytes of the row that begins with a number, or the offset where it would
+-- be, and whether the row exists.
 local function seek(rows, width, form, number)
     if #rows == 0 or struct.unpack(form, rows, #rows - width + 1) < number then return #rows, false end
     local from, to = 0, #rows / width - 1
@@ -28,14 +28,14 @@ local function seek(rows, width, form, number)
     return from * width, struct.unpack(form, rows, from * width + 1) == number
 end
 
--- The rows with another one in the place of the one that begins so, or without it.
+-- Returns the rows with the row of this number replaced, added or removed.
 local function with(rows, width, form, number, row)
     local at, had = seek(rows, width, form, number)
     local rest = string.sub(rows, at + 1 + (had and width or 0))
     return string.sub(rows, 1, at) .. (row or '') .. rest, (row and 1 or 0) - (had and 1 or 0)
 end
 
--- Writes a list of the index. Changes are pairs of a place and what is noted of it, or false.
+-- Writes a list of the index. Each change is a pair of a place and its note, or false to remove it.
 local function write_list(index, name, changes)
     local head, count, blocks, inline = redis.call('HGET', index, 'h' .. name), 0, '', nil
     local function field(block) return 'p' .. struct.pack('>I4', block) .. name end
@@ -90,8 +90,8 @@ local function write_list(index, name, changes)
     for from = 1, #dels, 1000 do redis.call('HDEL', index, unpack(dels, from, math.min(from + 999, #dels))) end
 end
 
--- Notes that a record comes under what it is filed under, or goes. What that is, `memory_names.rs`
--- says.
+-- Records the addition or removal of a record in all of its lists and counters, which
+-- `memories/names.rs` describes.
 local function file(scope, place, about, comes)
     local kind, words, bytes, _, vector, _, at = struct.unpack('>I4I4I4c16BI2c0', about)
     local function count(field, by) scope.added[field] = (scope.added[field] or 0) + (comes and by or -by) end
@@ -110,7 +110,7 @@ local function file(scope, place, about, comes)
     end
 end
 
--- Takes a record away, with what it is filed under.
+-- Removes a record and all of its list entries.
 local function remove(scope, place, marked)
     local about = redis.call('HGET', scope.records, 'e' .. place)
     local _, _, _, mark, _, id = struct.unpack('>I4I4I4c16BI2c0', about)
@@ -120,8 +120,8 @@ local function remove(scope, place, marked)
     if marked then redis.call('SADD', scope.marks, mark) end
 end
 
--- Writes what was noted of a scope. One without records has no counts, and one without marks as
--- well is none.
+-- Writes the pending changes of a scope. A scope without records has no counters. Without marks as
+-- well, it is removed.
 local function finish(scope, name)
     for list, changes in pairs(scope.filed) do write_list(scope.index, list, changes) end
     for field, by in pairs(scope.added) do

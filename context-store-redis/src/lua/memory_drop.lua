@@ -1,6 +1,5 @@
--- Drops scopes whole, with their marks. ARGV: their names. Answers how many records there were.
--- What is known of a user without a scope goes as well, but for the last place, which no other
--- record may get.
+-- Removes whole scopes with their marks. ARGV: their names. Returns how many records there were.
+-- The last place of the user is kept, because no other record may get it.
 local gone = 0
 for n, name in ipairs(ARGV) do
     local scope = of_scope(n - 1)

@@ -1,5 +1,5 @@
--- Takes records of one scope away, each with a mark. ARGV: name of the scope, 'i' and ids, or 't',
--- how many at most and the term they are filed under. Answers how many went.
+-- Removes records of one scope and leaves a mark of each. ARGV: name of the scope, then 'i' and
+-- ids, or 't', a limit and the term of the records. Returns how many were removed.
 local scope, places = of_scope(0), {}
 if ARGV[2] == 'i' then
     local seen = {}

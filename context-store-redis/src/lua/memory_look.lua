@@ -1,7 +1,8 @@
--- What is known of scopes. KEYS: of each its counts and its index. ARGV: how many kinds are wanted,
--- 0 for all, these, then terms. Answers of each scope how many records and words it has, and of
--- each kind its name, its number, whether it is wanted, and the heads of its lists by those terms:
--- of one that is not wanted, as much as says how long they are.
+-- Reads the counters and list heads of scopes. KEYS: for each scope its counters and its index.
+-- ARGV: number of requested kinds or 0 for all, the kinds, then terms. Returns for each scope its
+-- numbers of records and words, and for each kind its name, its number, whether it was requested,
+-- and the heads of its lists by the terms. Of a kind that was not requested, a head is cut after
+-- the length of its list.
 local wanted, kinds = {}, tonumber(ARGV[1])
 for i = 2, 1 + kinds do wanted[ARGV[i]] = true end
 local answers = {}

@@ -1,8 +1,8 @@
--- Writes records. ARGV: how many scopes, their names, then of each record: its scope from 0, id,
--- mark, what is expected, kind, vector or '', what it is filed under, the record. Expected is '*':
--- anything, 'a': none, or a version; '=' and a version: it is known that this one is the record.
--- Answers {0, which, place, record}: it is not as expected, or {1, of each 'w' or 'k' and the
--- version, or 'f'}. Nothing is written before the last one was looked at.
+-- Writes records. ARGV: number of scopes, their names, then for each record: the index of its scope
+-- from 0, id, mark, expectation, kind, vector or '', lists and counters, the record. The
+-- expectation is '*' for any state, 'a' for absent, or a version. '=' and a version means that this
+-- version is known to be equal. Returns {0, index, place, record} for a conflict, otherwise {1,
+-- then for each record 'w' or 'k' and the version, or 'f'}. All reads precede the first write.
 local EACH_WRITE, first = 8, 2 + tonumber(ARGV[1])
 local answers, writes = {1}, {}
 for at = first, #ARGV, EACH_WRITE do
@@ -11,7 +11,7 @@ for at = first, #ARGV, EACH_WRITE do
     local known = redis.call('HGET', scope.records, 'i' .. ARGV[at + 1])
     if known then place, version = string.match(known, '^(%d+) (%d+)$') end
     local answer
-    -- The answer to the same write may have been lost.
+    -- The reply to the same write may have been lost.
     local is_again = place and tonumber(expected) and tonumber(expected) + 1 == tonumber(version)
         and redis.call('HGET', scope.records, 'b' .. place) == version .. ' ' .. ARGV[at + 7]
     if is_again or expected == '=' .. version then
@@ -31,7 +31,7 @@ for at = first, #ARGV, EACH_WRITE do
 end
 if #writes == 0 then return answers end
 
--- First a write that a full server refuses: nothing has changed then.
+-- The first write is one that a full server rejects, so that nothing has changed then.
 local last = tonumber(redis.call('GET', last_place) or 0)
 for _, write in ipairs(writes) do
     if not write[3] then

@@ -1,6 +1,6 @@
--- Runs by place. ARGV: version, then piece, first and last message of each range. Answers {0}: the
--- chat is not as it was, {2}: something is missing, or {1, then of each run its piece, its first
--- message, and the run}.
+-- Reads runs by place. ARGV: version, then piece, first and last message of each range. Returns {0}
+-- if the chat has changed, {2} if something is missing, otherwise {1, then for each run its piece,
+-- its first message, and the run}.
 if redis.call('HGET', key, 'v') ~= ARGV[1] then return {0} end
 local out = {1}
 for i = 2, #ARGV, 3 do

@@ -1,6 +1,6 @@
--- Drops rounds. ARGV: of each its name, and the revision it must be of, or '*' for any. Answers of
--- each 0: it is of another one, 1: it is gone, 2: it was not there. Of what is not there, the
--- entries go.
+-- Removes rounds. ARGV: for each its name, and the revision it must have, or '*' for any. Returns
+-- for each 0 if it has another revision, 1 if it was removed, 2 if it did not exist. The index
+-- entries of a round that does not exist are removed.
 local answers = {}
 for i = 3, #KEYS do
     local name, wanted = ARGV[2 * i - 5], ARGV[2 * i - 4]

@@ -1,8 +1,8 @@
--- Writes to a round. ARGV: revision that is expected, the next one, key of the commit, time to
--- live, name of the round, its number, its head, how many parts its new edges come in, those, then
--- what was done in order: 'n', node, record, messages; 'c', node, record of a change; 'x', node.
--- Answers {0}: it does not fit what is there, {1}: written, {2}: written before, {3, revision}:
--- somebody else was first. Nothing is written before the last thing was looked at.
+-- Commits to a round. ARGV: expected revision, next revision, key of the commit, time to live, name
+-- of the round, its number, its head, number of parts of new edges, the parts, then the operations
+-- in order: 'n', node, record, messages; 'c', node, record of a change; 'x', node. Returns {0} if
+-- the commit contradicts the stored round, {1} if it was written, {2} if it had been written
+-- before, {3, revision} for a conflict. All reads precede the first write.
 local EDGES = 4096
 local key, name, ttl = KEYS[3], ARGV[5], tonumber(ARGV[4])
 local seen = redis.call('HMGET', key, 'a', 'k')
@@ -12,7 +12,7 @@ if seen[1] and revision == ARGV[2] and seen[2] == ARGV[3] then return {2} end
 if revision ~= ARGV[1] then return {3, revision} end
 count, chunks = tonumber(count), tonumber(chunks)
 
--- Nodes that are touched: whether they were there, what they are now, what was done to them.
+-- The nodes of the operations: whether they existed, their new state, and their changes.
 local touched, order, removed = {}, {}, {}
 local function node(no)
     if not touched[no] then
@@ -45,7 +45,7 @@ while at <= #ARGV do
     end
 end
 
--- Edges that are touched, by chunk: the last one, or all, if nodes are gone.
+-- The chunks of edges to change: the last one, or all of them if nodes are removed.
 local edges = {}
 local first = chunks
 if next(removed) then first = 0 elseif parts > 0 then first = math.max(0, chunks - 1) end
@@ -65,7 +65,7 @@ local function without(chunk)
     local kept, from = {}, 1
     while from <= #chunk do
         local start, round, to, length, name_at = struct.unpack('<I4I4I4I2', chunk, from)
-        -- Its checksum stands behind the name.
+        -- The checksum follows the name.
         local last = name_at + length + 3
         local gone = removed[tostring(start)] or (tostring(round) == ARGV[6] and removed[tostring(to)])
         if not gone then kept[#kept + 1] = string.sub(chunk, from, last) end
@@ -108,7 +108,7 @@ for _, no in ipairs(order) do
     if #it.changes > 0 then set('v' .. no, changes + #it.changes) end
 end
 
--- First a write that a full server refuses: nothing has changed then.
+-- The first write is one that a full server rejects, so that nothing has changed then.
 local counts = string.format('%s %.0f %.0f', ARGV[2], count, chunks)
 redis.call('HSET', key, 'a', counts, 'k', ARGV[3], 'h', ARGV[7])
 each('HDEL', key, dels)
@@ -116,7 +116,7 @@ each('HSET', key, sets)
 for no in pairs(removed) do
     if touched[no].old then unlink(name .. string.format('%08x', tonumber(no))) end
 end
--- The indexes stay as long as the round that stays longest.
+-- The indexes live as long as the round with the longest time to live.
 local function index(key, entries)
     local before = redis.call('PTTL', key)
     each('ZADD', key, entries)

@@ -1,17 +1,17 @@
--- What scripts of rounds need. KEYS: which rounds a user has, which messages their nodes stand for,
--- then rounds.
+-- Functions for scripts on rounds. KEYS: the index of a user's rounds, the index of links from
+-- nodes to messages, then rounds.
 local list, links = KEYS[1], KEYS[2]
 local MESSAGE, ARGS = 32, 4000
 
--- One command for a list of any length, in parts that fit the stack. Even, so that pairs stay
--- together.
+-- Runs a command with a list of any length, in parts that fit the stack. Parts have even lengths,
+-- so that pairs are not split.
 local function each(command, key, args)
     for from = 1, #args, ARGS do
         redis.call(command, key, unpack(args, from, math.min(from + ARGS - 1, #args)))
     end
 end
 
--- Takes the links whose entries begin so.
+-- Removes the links whose entries begin with a prefix.
 local function unlink(start)
     local gone = {}
     for _, entry in ipairs(redis.call('ZRANGEBYLEX', links, '[r' .. start, '(r' .. start .. '\255')) do

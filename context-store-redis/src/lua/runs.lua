@@ -1,8 +1,8 @@
--- What several scripts need of the layout. KEYS[1] is the hash of the chat.
+-- Functions of the layout of runs. KEYS[1] is the hash of the chat.
 local key = KEYS[1]
 local BLOCK, SMALL, RUN_BYTES, ARGS = 64, 16, 262144, 4000
 
--- The first message of the block that holds this one.
+-- Returns the first message of the block that holds this one.
 local function block_of(pos, block)
     return math.floor((pos - 1) / block) * block + 1
 end
@@ -11,15 +11,15 @@ local function number(n)
     return string.format('%.0f', n)
 end
 
--- One command for a list of any length, in parts that fit the stack. Even, so that pairs stay
--- together.
+-- Runs a command with a list of any length, in parts that fit the stack. Parts have even lengths,
+-- so that pairs are not split.
 local function each(command, list)
     for from = 1, #list, ARGS do
         redis.call(command, key, unpack(list, from, math.min(from + ARGS - 1, #list)))
     end
 end
 
--- Makes one run of those from `first` to `last`, as far as it does not get too large.
+-- Merges the runs from `first` to `last`, as long as a merged run is not too large.
 local function merge(no, first, last)
     local sets, dels = {}, {}
     local fields, parts, count, bytes = {}, {}, 0, 0
@@ -51,12 +51,12 @@ local function merge(no, first, last)
     each('HDEL', dels)
 end
 
--- Merges the block that a piece has filled by going from `before` to `after` messages.
+-- Merges the block that a piece has filled by growing from `before` to `after` messages.
 local function merge_after(no, before, after)
     for _, block in ipairs({BLOCK, SMALL}) do
         local first = block_of(before + 1, block)
         if after >= first + block - 1 then
-            -- A block that is written at once is written as one run.
+            -- A block that is written at once is already one run.
             if before >= first then merge(no, first, first + block - 1) end
             return
         end

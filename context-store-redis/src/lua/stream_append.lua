@@ -1,6 +1,6 @@
--- Chunks at the end of a stream that runs. ARGV: stream, writer, offset, time, time to live, the
--- most chunks and bytes a stream has, chunks. Answers {0}: no such chat, {1}: no such stream, {2}:
--- not plainly right, so decide with more knowledge, or {3, counts, the rest}.
+-- Appends chunks to a running stream. ARGV: stream, writer, offset, time, time to live, maximum
+-- chunks and bytes of a stream, chunks. Returns {0} if the chat does not exist, {1} if the stream
+-- does not exist, {2} if the general path must decide, otherwise {3, counters, metadata}.
 local id, FIRST = ARGV[1], 8
 local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
 if not found[1] then return {0} end
@@ -13,7 +13,7 @@ local sets = {}
 for i = FIRST, #ARGV do
     sets[#sets + 1] = 'c' .. number(chunks + i - FIRST) .. ':' .. id
     sets[#sets + 1] = ARGV[i]
-    -- Without its checksum.
+    -- Without the checksum.
     bytes = bytes + #ARGV[i] - 4
 end
 chunks = chunks + #ARGV - FIRST + 1

@@ -1,7 +1,8 @@
--- Applies a change of one stream that was decided on, if what it was decided on still holds. ARGV:
--- time to live, stream, how many of its chunks go, how many fields must be as they were, those with
--- '=' and the value, or '' if they were not there; how many fields go, those; then fields to set.
--- Answers 0: no such chat, 1: applied, 2: others were first.
+-- Applies a change of one stream that was decided after a read, if its preconditions still hold.
+-- ARGV: time to live, stream, number of chunks to delete, number of fields with a required value,
+-- those with '=' and the value, or '' if they must be absent; number of fields to delete, those;
+-- then fields to set. Returns 0 if the chat does not exist, 1 if the change was applied, 2 if
+-- another write was first.
 if redis.call('EXISTS', key) == 0 then return 0 end
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do

@@ -1,6 +1,6 @@
--- A stream and its chunks from an offset on. ARGV: stream, offset, how many, how many bytes at
--- most, one chunk excepted. Answers {0}: no such chat, {1}: no such stream, {2}: a chunk is
--- missing, or {3, counts, the rest, the chunks}.
+-- Reads a stream and its chunks from an offset on. ARGV: stream, offset, maximum chunks, maximum
+-- bytes, which a single chunk may exceed. Returns {0} if the chat does not exist, {1} if the stream
+-- does not exist, {2} if a chunk is missing, otherwise {3, counters, metadata, chunks}.
 local id, offset, limit, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local found = redis.call('HMGET', key, 'v', 't' .. id, 'u' .. id)
 if not found[1] then return {0} end

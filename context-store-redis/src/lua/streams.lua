@@ -1,4 +1,4 @@
--- What several scripts need of streams. KEYS[1] is the hash of the chat.
+-- Definitions for scripts on streams. KEYS[1] is the hash of the chat.
 local key = KEYS[1]
 local ARGS = 4000
 

@@ -1,6 +1,6 @@
--- Puts a hash of an older layout in the place of the new one, with other values. KEYS: the old key,
--- the new one. ARGV: how many fields it has, then field, value as it was, value as it is to be, of
--- each that changes. Answers 1 if it was so.
+-- Replaces a hash of an older layout by one under a new key with other values. KEYS: the old key,
+-- the new one. ARGV: the number of its fields, then field, old value and new value of each field
+-- that changes. Returns 1 if the hash was as expected.
 if redis.call('HLEN', KEYS[1]) ~= tonumber(ARGV[1]) then return 0 end
 for i = 2, #ARGV, 3 do
     if redis.call('HGET', KEYS[1], ARGV[i]) ~= ARGV[i + 1] then return 0 end

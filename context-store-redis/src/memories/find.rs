@@ -1,11 +1,11 @@
-//! Finding memories by their words, and then by their vectors.
+//! Finding memories by words and then by vectors.
 //!
-//! The lists of the words say which records have them, how often, and how long those are, so
-//! records are scored by their places alone, and only what is answered is read. Lists are read from
-//! the rarest word on, each from its newest block, and as many blocks as [`BLOCKS`] says: up to
-//! there the answer is exact, which is some twenty words among 100,000 records. In larger memories,
-//! older blocks of the commonest words are not read; of what is in the others, the best by the
-//! words that are known are scored by all they have.
+//! The lists of the words hold the places of their records, the number of occurrences, and the
+//! length of each record. Records are therefore scored by their places alone, and only the hits are
+//! read. Lists are read from the rarest word on, each from its newest block, up to [`BLOCKS`]
+//! blocks. The answer is exact up to there, which means some twenty words among 100,000 records. In
+//! larger memories, older blocks of the most common words are not read. The best records of the
+//! other blocks are then scored again by all of their words.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -20,17 +20,17 @@ use crate::memories::lists::{At, Head, Kept, Known, Scopes, Walk};
 use crate::memories::names::{self, About, PLACES, read_noted};
 use crate::shared::Shared;
 
-/// How many blocks are read at most. Each has one row at least, so as many rows as must be looked
-/// at are.
+/// The maximum number of blocks read. Each block has at least one row, so at least as many rows as
+/// required are read.
 const BLOCKS: usize = 2048;
-/// How many records are scored by all their words where not all blocks are read: those that fit
-/// best by the words that are known.
+/// The maximum number of records that are scored again by all their words if some blocks were not
+/// read: those with the best score by the words that are known.
 const LOOKED_AT: usize = 2000;
 const _: () = assert!(LOOKED_AT as u64 >= EXACT_MEMORY_POSTINGS && BLOCKS >= LOOKED_AT);
-/// How many of them at once.
+/// The number of these records that are scored at once.
 const BATCH: usize = 256;
 
-/// A record that fits so well: by its words, or by its angle.
+/// A record with its score, by words or by similarity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) fit: f64,
@@ -39,7 +39,7 @@ pub(crate) struct Candidate {
 }
 
 impl Ord for Candidate {
-    /// The better is the greater; of equal ones the newer.
+    /// Orders by score, and by place for equal scores, so that newer records are greater.
     fn cmp(&self, other: &Self) -> Ordering {
         self.fit.total_cmp(&other.fit).then(self.place.cmp(&other.place))
     }
@@ -59,7 +59,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The best of those that are offered, at most so many.
+/// The best of the offered candidates, up to a limit.
 pub(crate) struct Best {
     most: usize,
     heap: BinaryHeap<std::cmp::Reverse<Candidate>>,
@@ -81,7 +81,7 @@ impl Best {
         }
     }
 
-    /// The best first.
+    /// Returns the candidates, the best first.
     pub(crate) fn sorted(self) -> Vec<Candidate> {
         self.heap.into_sorted_vec().into_iter().map(|candidate| candidate.0).collect()
     }
@@ -101,7 +101,7 @@ pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesF
         let others = memories::vectors::compare(&search, vector, &mut hits).await?;
         let scored = search.scored(&others).await?;
         hits.extend(others.iter().zip(scored).filter_map(|(other, score)| {
-            // Similarities are compared as they are, and are of single precision.
+            // Similarities have single precision.
             Some((Candidate { fit: score?, ..*other }, Some(other.fit as f32)))
         }));
     }
@@ -114,8 +114,8 @@ pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesF
     Ok(MemoriesFound::new(hits.collect(), bm25))
 }
 
-/// How common the words are in these scopes, whatever the kind of the records. A word that is there
-/// twice counts once.
+/// Returns the frequency of the words in these scopes, over all kinds of records. A word that
+/// occurs twice in the search counts once.
 fn commonness(find: &MemoryFind, known: &[Known]) -> Bm25 {
     let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
     for scope in known {
@@ -149,11 +149,11 @@ pub(crate) struct Search<'a> {
     pub(crate) bm25: &'a Bm25,
 }
 
-/// The blocks of a search, by scope and block: which word has which.
+/// The blocks of a search, by scope and block number: each word with its block.
 type Opened = BTreeMap<(usize, u32), Vec<(usize, At)>>;
 
 impl Search<'_> {
-    /// The lists of a term among the records that are wanted.
+    /// Returns the lists of a term among records of the requested kinds.
     pub(crate) fn lists(&self, term: usize) -> impl Iterator<Item = ((usize, u32, usize), &Head)> {
         let kinds = self.known.iter().enumerate().flat_map(|(scope, known)| {
             known.kinds.iter().filter(|kind| kind.is_wanted).map(move |kind| (scope, kind))
@@ -163,7 +163,7 @@ impl Search<'_> {
         })
     }
 
-    /// The best by their words.
+    /// Returns the best records by their words.
     async fn by_words(&self) -> Result<Vec<Candidate>> {
         let mut walk = Walk::of(self.scopes, self.terms);
         let (opened, is_whole) = self.open(&mut walk);
@@ -173,7 +173,7 @@ impl Search<'_> {
         self.score(&opened, &walk, &mut best);
         let mut best = best.sorted();
         if !is_whole {
-            // Not all words of these are known yet.
+            // Some words of these records are not known yet.
             let mut again = Best::of(limit);
             for some in best.chunks(BATCH) {
                 for (hit, score) in some.iter().zip(self.scored(some).await?) {
@@ -185,7 +185,7 @@ impl Search<'_> {
         Ok(best)
     }
 
-    /// Which blocks are read, and whether those are all.
+    /// Returns the blocks to read, and whether these are all blocks.
     fn open(&self, walk: &mut Walk<'_>) -> (Opened, bool) {
         let count = |word: usize| self.lists(word).map(|(_, head)| head.count).sum::<u64>();
         let mut order: Vec<(u64, usize)> = (0..self.find.words.len())
@@ -214,7 +214,7 @@ impl Search<'_> {
         (opened, is_whole)
     }
 
-    /// Offers all records of these blocks, scored by the words that are known of them.
+    /// Offers all records of these blocks, scored by the words that were read.
     fn score(&self, opened: &Opened, walk: &Walk<'_>, best: &mut Best) {
         let words = self.find.words.len();
         let places = usize::try_from(PLACES).unwrap_or_default();
@@ -225,7 +225,7 @@ impl Search<'_> {
             let start = u64::from(*block) * PLACES;
             for (word, at) in lists {
                 for (place, noted) in walk.rows(*at) {
-                    // What is behind the block is damage, which the check finds.
+                    // A place outside of the block is damage, which the check finds.
                     let Some(nth) = usize::try_from(place - start).ok().filter(|nth| *nth < places)
                     else {
                         continue;
@@ -248,7 +248,8 @@ impl Search<'_> {
         }
     }
 
-    /// How well records fit by their words; nothing for one that was forgotten meanwhile.
+    /// Returns the scores of records by their words, with `None` for a record that was forgotten
+    /// meanwhile.
     async fn scored(&self, of: &[Candidate]) -> Result<Vec<Option<f64>>> {
         if self.find.words.is_empty() {
             return Ok(vec![Some(0.0); of.len()]);

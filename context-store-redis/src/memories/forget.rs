@@ -1,5 +1,5 @@
-//! Forgetting memories. A record goes from everything it is filed under in one script; many go in
-//! several.
+//! Forgetting memories. A record and its list entries are removed in one script. Many records take
+//! several scripts.
 
 use context_core::UserId;
 use context_core::base::MemoryId;
@@ -14,7 +14,7 @@ use crate::memories::{by_id, of_user};
 use crate::scripts::{MEMORY_DROP, MEMORY_FORGET};
 use crate::shared::Shared;
 
-/// How many records, or scopes, go in one script.
+/// The number of records or scopes removed by one script.
 const BATCH: usize = 500;
 
 pub(crate) async fn forget(shared: &Shared, forget: &MemoryForget) -> Result<MemoriesForgotten> {
@@ -75,7 +75,7 @@ async fn of_scope(shared: &Shared, covering: &MemoryScope) -> Result<MemoriesFor
     let dropped = within(shared, covering).await?;
     let names: Vec<String> = dropped.iter().map(MemoryScope::key).collect();
     let removed = drop_scopes(shared, &covering.user, &names).await?;
-    // What is listed now, and what was: whichever of its keys there is.
+    // Scopes that are listed now or were listed before, whichever of their keys exist.
     let mut remaining = 0;
     let mut left = within(shared, covering).await?;
     left.extend(dropped);
@@ -98,7 +98,7 @@ async fn of_scope(shared: &Shared, covering: &MemoryScope) -> Result<MemoriesFor
     Ok(MemoriesForgotten::new(removed, remaining))
 }
 
-/// Drops scopes of a user whole, by their names. Says how many records went.
+/// Removes whole scopes of a user, by their names. Returns how many records were removed.
 pub(crate) async fn drop_scopes(
     shared: &Shared,
     user: &UserId,
@@ -116,7 +116,7 @@ pub(crate) async fn drop_scopes(
     Ok(removed)
 }
 
-/// How many records are counted under a key, if it is one of counts.
+/// Returns the number of records that a key of counters holds.
 pub(crate) async fn counted(shared: &Shared, key: &[u8]) -> Result<u64> {
     let counted: Option<u64> = shared.connection.run(cmd("HGET").arg(key).arg("r")).await?;
     Ok(counted.unwrap_or(0))

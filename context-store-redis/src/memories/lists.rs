@@ -1,5 +1,5 @@
-//! Reading the lists that records of memories are filed in, a block at a time; what they are,
-//! [`memory_names`](crate::memories::names) says.
+//! Reading the lists of memory records block by block. The lists are described in
+//! [`names`](crate::memories::names).
 
 use std::collections::HashMap;
 
@@ -15,16 +15,16 @@ use crate::scripts::MEMORY_LOOK;
 use crate::seals;
 use crate::shared::Shared;
 
-/// How many fields are asked for at once.
+/// The number of fields requested at once.
 const BATCH: usize = 256;
 
-/// The scopes that are asked about, each once, and their keys.
+/// The scopes of a call without duplicates, and their keys.
 pub(crate) struct Scopes<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) keys: Vec<[String; 5]>,
 }
 
-/// What a scope keeps, by the order of its keys.
+/// The kinds of data of a scope, in the order of its keys.
 #[derive(Clone, Copy)]
 pub(crate) enum Kept {
     Records = 0,
@@ -32,14 +32,14 @@ pub(crate) enum Kept {
     Index = 2,
 }
 
-/// What is known of a scope.
+/// The counters and heads of a scope.
 pub(crate) struct Known {
     pub(crate) records: u64,
     pub(crate) words: u64,
     pub(crate) kinds: Vec<Kind>,
 }
 
-/// The records of a kind in a scope.
+/// The records of one kind in a scope.
 pub(crate) struct Kind {
     pub(crate) name: String,
     pub(crate) number: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Default)]
 pub(crate) struct Head {
     pub(crate) count: u64,
-    /// In order; none of a list that is not wanted.
+    /// The blocks in order. Empty for a list that was not requested.
     pub(crate) blocks: Vec<u32>,
     /// The rows of the only block.
     pub(crate) rows: Option<Vec<u8>>,
@@ -75,7 +75,7 @@ impl Head {
     }
 }
 
-/// The places of a block, in order, with what is noted of them.
+/// Returns the places of a block, in order, with the data noted for each.
 pub(crate) fn rows(block: u32, rows: &[u8]) -> impl DoubleEndedIterator<Item = (u64, [u8; 4])> {
     let start = u64::from(block) * PLACES;
     rows.as_chunks::<ROW>().0.iter().map(move |[a, b, noted @ ..]| {
@@ -84,22 +84,22 @@ pub(crate) fn rows(block: u32, rows: &[u8]) -> impl DoubleEndedIterator<Item = (
     })
 }
 
-/// Which block a place is in.
+/// Returns the number of the block that holds a place.
 pub(crate) fn block_of(place: u64) -> u32 {
     u32::try_from(place / PLACES).unwrap_or(u32::MAX)
 }
 
-/// Which block of which list: scope, number of the kind, which of the terms, block.
+/// A block of a list: scope, number of the kind, index of the term, number of the block.
 pub(crate) type At = (usize, u32, usize, u32);
 
 impl<'a> Scopes<'a> {
-    /// A scope that is named twice counts once.
+    /// A scope that is listed twice counts once.
     pub(crate) fn of(shared: &'a Shared, scopes: &[MemoryScope]) -> Self {
         let once = scopes.iter().enumerate().filter(|(at, scope)| !scopes[..*at].contains(scope));
         Self { shared, keys: once.map(|(_, scope)| shared.keys.memories_of(scope)).collect() }
     }
 
-    /// Looks at all scopes at one moment.
+    /// Reads all scopes at one moment.
     pub(crate) async fn look(&self, kinds: &[String], terms: &[Vec<u8>]) -> Result<Vec<Known>> {
         let mut call = MEMORY_LOOK.prepare_invoke();
         for [_, _, index, counts, _] in &self.keys {
@@ -128,7 +128,7 @@ impl<'a> Scopes<'a> {
         Ok(known)
     }
 
-    /// Fields of what is kept in scopes, in their order.
+    /// Returns fields of scopes, in their order.
     pub(crate) async fn fields(
         &self,
         kept: Kept,
@@ -137,7 +137,7 @@ impl<'a> Scopes<'a> {
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|at| fields[*at].0);
         let mut found: Vec<Option<Vec<u8>>> = vec![None; fields.len()];
-        // Those of a scope in parts, so that others who ask the server wait for one part alone.
+        // The fields of a scope are read in parts, so that other clients wait for one part only.
         let parts: Vec<&[usize]> = order
             .chunk_by(|one, other| fields[*one].0 == fields[*other].0)
             .flat_map(|same| same.chunks(BATCH))
@@ -161,7 +161,7 @@ impl<'a> Scopes<'a> {
         Ok(found)
     }
 
-    /// The rows of blocks, in their order; none of one that went meanwhile.
+    /// Returns the rows of blocks, in their order. A block that was removed meanwhile has no rows.
     pub(crate) async fn blocks(&self, terms: &[Vec<u8>], at: &[At]) -> Result<Vec<Vec<u8>>> {
         let field =
             |(scope, kind, term, number): &At| (*scope, block(*number, *kind, &terms[*term]));
@@ -170,7 +170,8 @@ impl<'a> Scopes<'a> {
         Ok(found.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// The records at places, in their order; none of one that was forgotten meanwhile.
+    /// Returns the records at places, in their order, with `None` for one that was forgotten
+    /// meanwhile.
     pub(crate) async fn records(
         &self,
         places: &[(usize, u64)],
@@ -187,7 +188,7 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// A record as it is kept: its version, and itself.
+/// Reads a stored record: its version, then its JSON.
 pub(crate) fn read_record(value: &[u8], place: u64) -> Result<StoredMemory> {
     let space = value.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
     let version = read_number(&value[..space]).map_err(|_| broken())?;
@@ -208,14 +209,14 @@ impl<'a> Walk<'a> {
         Self { scopes, terms, read: HashMap::new() }
     }
 
-    /// Knows what stands in a head.
+    /// Stores the block that a head contains.
     pub(crate) fn know(&mut self, (scope, kind, term): (usize, u32, usize), head: &Head) {
         if let (Some(rows), Some(block)) = (&head.rows, head.blocks.first()) {
             self.read.insert((scope, kind, term, *block), rows.clone());
         }
     }
 
-    /// Reads blocks that were not read yet, together.
+    /// Reads those of the blocks that were not read yet, together.
     pub(crate) async fn need(&mut self, at: impl IntoIterator<Item = At>) -> Result<()> {
         let mut missing: Vec<At> =
             at.into_iter().filter(|at| !self.read.contains_key(at)).collect();
@@ -226,7 +227,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The rows of a block that was needed.
+    /// Returns the rows of a block that was requested before.
     pub(crate) fn rows(&self, at: At) -> impl DoubleEndedIterator<Item = (u64, [u8; 4])> {
         rows(at.3, self.read.get(&at).map(Vec::as_slice).unwrap_or_default())
     }

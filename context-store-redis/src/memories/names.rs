@@ -1,5 +1,5 @@
-//! What a record of memories is filed under, and the fields it is kept in. All is of one scope, and
-//! of a user in one place.
+//! The fields of memory records and the lists they are in. Each scope has its own keys, and all
+//! keys of a user are in one slot.
 //!
 //! ```text
 //! memory2      i<id> place and version; b<place> version and record (JSON); e<place> what it is filed under
@@ -9,18 +9,18 @@
 //! forgotten    marks
 //! ```
 //!
-//! A list has the places of the records of a kind that are filed under a term: the number of the
-//! kind, then the term.
+//! A list has the places of the records of one kind that have a term. Its name is the number of the
+//! kind, followed by the term.
 //!
 //! ```text
 //! a            all             k, s, m<hash>   a key, a session, a message of one
 //! w<word>      a word          v<hash>         vectors of an embedder, of a length
 //! ```
 //!
-//! Places are cut into blocks of 1,024. A row is a place in its block (2 bytes) and what is noted
-//! of it (4): of a word, how often it is there and how many words the record has. The head says how
-//! many rows there are and which blocks; if there is one alone, its rows as well. So a list of any
-//! length is read a block at a time, from either end.
+//! Places are divided into blocks of 1,024. A row is a place in its block (2 bytes) and a note (4
+//! bytes): for a word, its number of occurrences and the number of words of the record. The head
+//! has the number of rows and the numbers of the blocks. If there is only one block, the head has
+//! its rows as well. A list of any length can thus be read block by block from either end.
 
 use context_core::SessionId;
 use context_core::memory::MemorySource;
@@ -30,12 +30,12 @@ use context_core::store::MemoryWrite;
 use crate::error::{Fault, Result};
 use crate::seals;
 
-/// How many places a block has; the scripts know it as well. Part of the layout: it must never
-/// change.
+/// The number of places in a block, which the scripts use as well. It is part of the layout and
+/// must never change.
 pub(crate) const PLACES: u64 = 1024;
-/// How many bytes a row has.
+/// The size of a row in bytes.
 pub(crate) const ROW: usize = 6;
-/// How many bytes say of what embedder and length a vector is.
+/// The number of bytes that identify the embedder and length of a vector.
 pub(crate) const TAG: usize = 16;
 
 pub(crate) fn broken() -> Fault {
@@ -57,7 +57,7 @@ pub(crate) fn session(session: &SessionId) -> Vec<u8> {
     hashed(b's', &[session.as_str()])
 }
 
-/// The term of what comes from there.
+/// Returns the term of records that come from a source.
 pub(crate) fn source(source: &MemorySource) -> Vec<u8> {
     match &source.message {
         Some(message) => hashed(b'm', &[source.session.as_str(), message.as_str()]),
@@ -65,12 +65,12 @@ pub(crate) fn source(source: &MemorySource) -> Vec<u8> {
     }
 }
 
-/// The term of vectors like this one.
+/// Returns the term of vectors of the same embedder and length.
 pub(crate) fn vector(vector: &MemoryVector) -> Vec<u8> {
     hashed(b'v', &[&vector.model, &vector.values.len().to_string()])
 }
 
-/// A vector as it is kept.
+/// Returns the stored form of a vector.
 pub(crate) fn write_vector(of: &MemoryVector) -> Vec<u8> {
     seals::seal("v", [&vector(of)[1..], &of.to_bytes()].concat())
 }
@@ -85,7 +85,7 @@ fn hashed(kind: u8, parts: &[&str]) -> Vec<u8> {
     term
 }
 
-/// Under which terms a record is found, apart from its words.
+/// Returns the terms of a record other than its words.
 pub(crate) fn terms(record: &MemoryRecord, of: Option<&[u8]>) -> Vec<Vec<u8>> {
     let mut terms = vec![ALL.to_vec()];
     terms.extend(record.key.as_deref().map(key));
@@ -97,19 +97,19 @@ pub(crate) fn terms(record: &MemoryRecord, of: Option<&[u8]>) -> Vec<Vec<u8>> {
     terms
 }
 
-/// How often a word is in a record of so many words, as a row notes it. None has more of them than
-/// fit.
+/// Returns a row's note: the occurrences of a word and the number of words of the record. The
+/// limits on records keep both within their two bytes.
 fn noted(often: u32, length: u32) -> [u8; 4] {
     (often.saturating_sub(1) << 16 | length.saturating_sub(1)).to_be_bytes()
 }
 
-/// What a row notes: how often, and of how many words.
+/// Reads a row's note: the occurrences of a word, and the number of words of the record.
 pub(crate) fn read_noted(noted: [u8; 4]) -> (u32, u64) {
     let [a, b, c, d] = noted;
     (u32::from(u16::from_be_bytes([a, b])) + 1, u64::from(u16::from_be_bytes([c, d])) + 1)
 }
 
-/// What a record is filed under, and counted as, without the number of its kind.
+/// Returns the lists and counters of a record, without the number of its kind.
 pub(crate) fn about(write: &MemoryWrite) -> Vec<u8> {
     let record = &write.record;
     let mut words: Vec<&str> = write.words().collect();
@@ -134,19 +134,19 @@ pub(crate) fn about(write: &MemoryWrite) -> Vec<u8> {
 }
 
 fn push(into: &mut Vec<u8>, bytes: &[u8]) {
-    // No term is longer than a word, and no id either.
+    // No term and no id is longer than a word may be.
     into.extend(u16::try_from(bytes.len()).unwrap_or(u16::MAX).to_be_bytes());
     into.extend(bytes);
 }
 
-/// What a record is filed under.
+/// The lists and counters of a record.
 pub(crate) struct About<'a> {
     pub(crate) kind: u32,
     pub(crate) words: u64,
     pub(crate) bytes: u64,
     pub(crate) has_vector: bool,
     pub(crate) id: &'a [u8],
-    /// The terms, each with what its row notes.
+    /// The terms, each with the note of its row.
     pub(crate) terms: Vec<(&'a [u8], [u8; 4])>,
 }
 
@@ -183,12 +183,12 @@ fn text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     Ok(text)
 }
 
-/// The name of a list: a term among the records of a kind.
+/// Returns the name of a list: a term among the records of a kind.
 pub(crate) fn list(kind: u32, term: &[u8]) -> Vec<u8> {
     [&kind.to_be_bytes(), term].concat()
 }
 
-/// The field of a block of a list.
+/// Returns the field of a block of a list.
 pub(crate) fn block(block: u32, kind: u32, term: &[u8]) -> Vec<u8> {
     [b"p", &block.to_be_bytes()[..], &kind.to_be_bytes(), term].concat()
 }
@@ -223,7 +223,7 @@ mod tests {
 
     const TERM: u32 = 1_940_197_655;
 
-    /// What is kept is found by these: other hashes would lose it.
+    /// Stored records are found by these terms, so the hashes must never change.
     #[test]
     fn terms_never_change() {
         let first = |term: Vec<u8>| u32::from_be_bytes([term[0], term[1], term[2], term[3]]);

@@ -1,4 +1,4 @@
-//! Memories by their places: listings, the newest first, and what is next to a record.
+//! Memories by place: listings, the newest first, and the neighbours of a record.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::memories::by_id;
 use crate::memories::lists::{At, Head, Kind, Scopes, Walk, block_of};
 use crate::shared::Shared;
 
-/// How many blocks a listing reads at once.
+/// The number of blocks a listing reads at once.
 const BLOCKS: usize = 4;
 
 pub(crate) async fn list(shared: &Shared, list: &MemoryList) -> Result<Page<StoredMemory>> {
     let after = list.after.as_ref().map(|after| after.as_str().parse::<u64>()).transpose();
     let after = after.map_err(|_| bad_cursor("list_memories"))?;
-    // The shortest list of which all are; the rest is looked at record by record.
+    // The list of the most selective term. The other conditions are checked on each record.
     let term = match (&list.key, &list.source) {
         (Some(key), _) => memories::names::key(key),
         (None, Some(source)) => memories::names::source(source),
@@ -27,7 +27,7 @@ pub(crate) async fn list(shared: &Shared, list: &MemoryList) -> Result<Page<Stor
     };
     let (scopes, terms) = (Scopes::of(shared, &list.scopes), [term]);
     let mut walk = Walk::of(&scopes, &terms);
-    // By block, the newest first: of which lists it is.
+    // Blocks, the newest first, each with the lists that have it.
     let mut blocks: BTreeMap<u32, Vec<At>> = BTreeMap::new();
     let last = after.map_or(u32::MAX, block_of);
     for (scope, known) in scopes.look(&list.kinds, &terms).await?.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(crate) async fn beside(
 ) -> Result<Vec<Vec<StoredMemory>>> {
     let found = by_id(shared, scope, ids).await?;
     let mut terms: Vec<Vec<u8>> = Vec::new();
-    // Of each record its place, its kind, and the term of its session.
+    // The place, the kind, and the term of the session of each record.
     let mut wanted: Vec<Option<(u64, String, usize)>> = Vec::with_capacity(ids.len());
     for stored in found {
         let Some((stored, source)) = stored.and_then(|stored| {
@@ -92,7 +92,7 @@ pub(crate) async fn beside(
     }
     let mut answers: Vec<Vec<u64>> = vec![Vec::new(); ids.len()];
     let scopes = Scopes::of(shared, std::slice::from_ref(scope));
-    // A question has room for so many terms.
+    // One script call takes a limited number of terms.
     for (part, terms) in terms.chunks(TERMS).enumerate() {
         let known = scopes.look(&[], terms).await?;
         let kinds = known.first().map(|known| &known.kinds[..]).unwrap_or_default();
@@ -108,7 +108,8 @@ pub(crate) async fn beside(
             walk.know((0, list.kind, term), list.head);
             asked.push((nth, *place, list));
         }
-        // The block of each, all together; those next to it only where that is not enough.
+        // The block of each record is read together with the others. Adjacent blocks are read only
+        // if needed.
         walk.need(asked.iter().filter_map(|(_, place, list)| list.at(list.nth(*place).ok()?)))
             .await?;
         for (nth, place, list) in asked {
@@ -124,7 +125,7 @@ pub(crate) async fn beside(
     Ok(beside)
 }
 
-/// How many terms one question has.
+/// The number of terms in one script call.
 const TERMS: usize = 256;
 
 /// A list of one scope.
@@ -141,7 +142,7 @@ impl<'a> List<'a> {
         Some(Self { kind: kind.number, term, head })
     }
 
-    /// Which of its blocks a place is in.
+    /// Returns the index of the block that holds a place.
     fn nth(&self, place: u64) -> Result<usize, usize> {
         self.head.blocks.binary_search(&block_of(place))
     }
@@ -150,7 +151,8 @@ impl<'a> List<'a> {
         Some((0, self.kind, self.term, *self.head.blocks.get(nth)?))
     }
 
-    /// The places next to one, in order and without it; none if it is not in the list.
+    /// Returns the places next to one, in order and without it. Empty if the place is not in the
+    /// list.
     async fn around(&self, walk: &mut Walk<'_>, place: u64, each_side: usize) -> Result<Vec<u64>> {
         let Ok(start) = self.nth(place) else { return Ok(Vec::new()) };
         let (mut before, mut behind) = (Vec::new(), Vec::new());

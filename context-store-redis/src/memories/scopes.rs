@@ -1,4 +1,4 @@
-//! The scopes of a user: which there are, and what there is under each.
+//! The scopes of a user, and the counters of each.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::history::fields::read_number;
 use crate::memories::names::broken;
 use crate::shared::Shared;
 
-/// How many scopes are asked about at once.
+/// The number of scopes read at once.
 const BATCH: usize = 256;
 
-/// The scope of a name.
+/// Parses the name of a scope.
 pub(crate) fn read_scope(name: &[u8]) -> Result<MemoryScope> {
     const STRANGE: Fault = Fault::Corrupt("a list of scopes holds what is no name of one", None);
     let (user, project, agent, session): (String, Option<String>, Option<String>, Option<String>) =
@@ -25,13 +25,13 @@ pub(crate) fn read_scope(name: &[u8]) -> Result<MemoryScope> {
     if scope.key().as_bytes() == name { Ok(scope) } else { Err(STRANGE) }
 }
 
-/// The names of all scopes of a user under which there are records or marks.
+/// Returns the names of all scopes of a user that have records or marks.
 pub(crate) async fn names(shared: &Shared, user: &UserId) -> Result<Vec<Vec<u8>>> {
     let [_, scopes] = shared.keys.memories(user);
     shared.connection.run(cmd("ZRANGE").arg(scopes).arg(0).arg(-1)).await
 }
 
-/// Those that are part of one.
+/// Returns the scopes that lie within another one.
 pub(crate) async fn within(shared: &Shared, covering: &MemoryScope) -> Result<Vec<MemoryScope>> {
     let mut scopes = Vec::new();
     for name in names(shared, &covering.user).await? {
@@ -77,14 +77,14 @@ pub(crate) async fn stats(
     Ok(Page { items, next })
 }
 
-/// What is counted of a scope.
+/// The counters of a scope.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) records: u64,
     pub(crate) words: u64,
     pub(crate) vectors: u64,
     pub(crate) bytes: u64,
-    /// By kind: its number, and how many records there are.
+    /// The number and the count of records of each kind.
     pub(crate) kinds: HashMap<String, (u32, u64)>,
 }
 
@@ -110,7 +110,7 @@ impl Counts {
         Ok(counts)
     }
 
-    /// Nothing without a record.
+    /// Returns the statistics, or `None` without any record.
     fn stats(self, scope: MemoryScope) -> Option<MemoryStats> {
         if self.records == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Comparing vectors: all of them, or the newest where they are many.
+//! Comparing vectors: all of them, or the newest if there are many.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,12 +11,12 @@ use crate::memories::lists::{At, Kept, Walk};
 use crate::memories::names::{TAG, broken, vector};
 use crate::seals;
 
-/// How many vectors are read at once.
+/// The number of vectors read at once.
 const BATCH: usize = 1024;
-/// How many blocks are read at once.
+/// The number of blocks read at once.
 const BLOCKS: usize = 16;
 
-/// Says of hits how similar they are, and finds the most similar of the other records.
+/// Adds the similarity of each hit, and finds the most similar of the other records.
 pub(crate) async fn compare(
     search: &Search<'_>,
     wanted: &MemoryVector,
@@ -45,7 +45,7 @@ pub(crate) async fn compare(
     Ok(best.sorted())
 }
 
-/// Where the newest records are that have a vector like the one that is wanted.
+/// Returns the places of the newest records with a vector of the requested embedder and length.
 async fn newest(search: &Search<'_>) -> Result<Vec<(usize, u64)>> {
     let most = usize::try_from(limits::EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX);
     let term = search.terms.len() - 1;
@@ -73,8 +73,8 @@ async fn newest(search: &Search<'_>) -> Result<Vec<(usize, u64)>> {
     Ok(places)
 }
 
-/// How similar the vectors of records are; nothing for one without, or of another embedder or
-/// length.
+/// Returns the similarity of records' vectors, with `None` for a record without a vector or with
+/// one of another embedder or length.
 async fn similarities(
     search: &Search<'_>,
     wanted: &MemoryVector,

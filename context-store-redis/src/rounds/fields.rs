@@ -1,4 +1,4 @@
-//! The fields of a round's hash, and the round that they are.
+//! The fields of a round's hash, and their conversion to a round.
 //!
 //! ```text
 //! a          how many commits it has had, how many nodes it has, in how many fields its edges are: changes with every write
@@ -9,9 +9,9 @@
 //! e<n>       edges in the order in which they were added
 //! ```
 //!
-//! A change is kept beside the node, so that a write costs what it says. Who reads the round makes
-//! the changes. A node, a change or edges that are missing all the same are damage, never a smaller
-//! round.
+//! A change is stored beside its node, so the cost of a write depends only on the change. Readers
+//! apply the changes. A missing node, change or edge is reported as damage, and never yields a
+//! smaller round.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) fn read_head(head: &[u8]) -> Result<RoundHead> {
     serde_json::from_slice(seals::opened("h", head)?).map_err(|_| broken())
 }
 
-/// The round of these fields; nothing if there are none.
+/// Reads a round from its fields. Returns `None` if there are none.
 pub(crate) fn read_round(operation: &'static str, fields: &Fields) -> Result<Option<RoundRecord>> {
     if fields.is_empty() {
         return Ok(None);
@@ -38,18 +38,18 @@ pub(crate) fn read_round(operation: &'static str, fields: &Fields) -> Result<Opt
     Parts::of(fields)?.round(operation).map(Some)
 }
 
-/// The fields that no round has.
+/// Returns the fields that belong to no round.
 pub(crate) fn strays(fields: &Fields) -> Result<Vec<String>> {
     let strays = Parts::of(fields)?.strays;
     Ok(strays.into_iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect())
 }
 
-/// The fields, sorted.
+/// The fields by kind.
 struct Parts<'a> {
     counts: [u64; 3],
     head: RoundHead,
     nodes: Vec<(u32, &'a [u8])>,
-    /// How often a node was changed.
+    /// The number of changes of nodes.
     changed: u64,
     changes: BTreeMap<(u32, u64), &'a [u8]>,
     edges: BTreeMap<u64, &'a [u8]>,
@@ -117,7 +117,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The node and the number of a change.
+/// Parses the node and the number of a change.
 fn read_place(field: &[u8]) -> Option<(u32, u64)> {
     let colon = field.iter().position(|byte| *byte == b':')?;
     let node = read_number(field.get(1..colon)?).ok()?;

@@ -1,5 +1,5 @@
-//! The stored forms of nodes, of their changes and of edges: numbers little-endian, texts behind
-//! their length.
+//! The stored forms of nodes, of their changes and of edges. Numbers are little-endian, and texts
+//! follow their length.
 //!
 //! ```text
 //! node     1, kind, label, description, when it was added, author, values of its fields, messages, measures (JSON)
@@ -7,8 +7,8 @@
 //! edge     from, round of the end, to, length of the name, name, checksum; many stand one behind the other
 //! ```
 //!
-//! The values of a node stand in the order of the fields of its kind. A kind may get further fields
-//! at the end: who reads an older node has none for them, which is what the table says.
+//! The values of a node are in the order of the fields of its kind. A kind may gain further fields
+//! at the end. An older node then has no values for them, which the field count tells.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::seals;
 
 /// The form that is written.
 const FORM: u8 = 1;
-/// The most bytes of edges in one field, unless it is one edge.
+/// The maximum number of bytes of edges in one field, unless it has only one edge.
 pub(crate) const EDGES_BYTES: usize = 4096;
 
 pub(crate) fn broken() -> Fault {
@@ -49,7 +49,7 @@ pub(crate) fn write_node(node: &Node) -> Result<Vec<u8>> {
     Ok(record.0)
 }
 
-/// A node, without versions.
+/// Reads a node, without versions.
 pub(crate) fn read_node(id: NodeId, record: &[u8]) -> Result<Node> {
     let mut record = Reader::of(record)?;
     let kind = NodeKind::from_name(record.text()?).map_err(|_| broken())?;
@@ -88,7 +88,7 @@ pub(crate) fn read_change(id: NodeId, record: &[u8]) -> Result<Change> {
     record.end(Change::NodeChanged { id, version, now })
 }
 
-/// Puts an edge behind others.
+/// Appends an edge to others.
 pub(crate) fn write_edge(edge: &Edge, edges: &mut Vec<u8>) -> Result<()> {
     let name = u16::try_from(edge.name.len()).map_err(|_| broken())?;
     let start = edges.len();
@@ -102,7 +102,7 @@ pub(crate) fn write_edge(edge: &Edge, edges: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Gives edges their checksums, of which they had none in the first layout.
+/// Adds checksums to edges, which had none in the first layout.
 pub(crate) fn seal_edges(edges: &[u8]) -> Result<Vec<u8>> {
     let (mut record, mut sealed) =
         (Reader(edges), Vec::with_capacity(edges.len() + edges.len() / 4));
@@ -118,8 +118,8 @@ pub(crate) fn seal_edges(edges: &[u8]) -> Result<Vec<u8>> {
     Ok(sealed)
 }
 
-/// Reads edges that begin in this round behind those that are there. `names` holds names that were
-/// read, so that equal ones are one.
+/// Reads edges that begin in this round and appends them to `into`. `names` holds names that were
+/// read, so that equal names share one allocation.
 pub(crate) fn read_edges(
     round: u32,
     edges: &[u8],
@@ -140,7 +140,7 @@ pub(crate) fn read_edges(
         let known = names.iter().find(|known| &***known == name).cloned();
         let name = known.unwrap_or_else(|| {
             let name: Arc<str> = name.into();
-            // More are the caller's own, and as many as there are edges.
+            // Only the first names are shared. Later ones are allocated once per edge.
             if names.len() < NAMES {
                 names.push(name.clone());
             }
@@ -151,7 +151,7 @@ pub(crate) fn read_edges(
     Ok(())
 }
 
-/// How many names of edges are looked through.
+/// The number of edge names that are searched.
 const NAMES: usize = 32;
 
 const TEXT: u8 = 0;
@@ -217,7 +217,7 @@ impl Writer {
     }
 }
 
-/// What is left of a record.
+/// The rest of a record.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was read, if nothing is left.
+    /// Returns the value that was read, or an error if bytes are left.
     fn end<T>(self, read: T) -> Result<T> {
         if self.0.is_empty() { Ok(read) } else { Err(broken()) }
     }

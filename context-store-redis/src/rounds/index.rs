@@ -1,5 +1,4 @@
-//! The indexes over the rounds of a user: which there are, and which messages their nodes stand
-//! for.
+//! The two indexes over the rounds of a user: the rounds, and the links from nodes to messages.
 
 use context_core::base::limits;
 use context_core::store::MessageNode;
@@ -14,25 +13,25 @@ use crate::rounds::fields::read_head;
 use crate::scripts::ROUND_DROP;
 use crate::shared::Shared;
 
-/// How many rounds are asked for at once.
+/// The number of rounds read at once.
 pub(crate) const BATCH: usize = 256;
 
-/// How many entries a new round looks at, where rounds expire.
+/// The number of entries that a new round checks, if rounds expire.
 pub(crate) const SAMPLE: usize = 8;
 
 pub(crate) fn strange_name() -> Fault {
     Fault::Corrupt("an index of rounds holds what is no name of one", None)
 }
 
-/// A walk along the rounds of a user in the order of the index.
+/// An iteration over the rounds of a user in the order of the index.
 pub(crate) struct Walk {
     user: UserId,
-    /// The range that is left, as the server reads it; none if nothing is.
+    /// The range that is left, in the form of the command's arguments. `None` if nothing is left.
     range: Option<[Vec<u8>; 2]>,
 }
 
 impl Walk {
-    /// Along all rounds, those of a session, or those of an agent of it.
+    /// Iterates over all rounds, those of a session, or those of an agent of the session.
     pub(crate) fn of(user: UserId, session: Option<&SessionId>, agent: Option<u32>) -> Self {
         let start = session.map(|session| match agent {
             Some(agent) => rounds::names::of_agent(session, agent),
@@ -47,7 +46,7 @@ impl Walk {
         Self { user, range: Some(range) }
     }
 
-    /// Goes on behind this name, unless it begins behind it anyway.
+    /// Continues after this name, unless the range begins after it anyway.
     pub(crate) fn start_behind(&mut self, name: Vec<u8>) {
         let Some([start, _]) = &mut self.range else { return };
         if *start == b"-" || start[1..] <= name[..] {
@@ -55,8 +54,8 @@ impl Walk {
         }
     }
 
-    /// The heads of the next of those that are wanted, of at most so many entries; nothing behind
-    /// the last entry. Entries of rounds that are not there are swept.
+    /// Returns the heads of the next selected rounds, from at most this many entries, or `None`
+    /// after the last entry. Entries of rounds that do not exist are removed.
     pub(crate) async fn next(
         &mut self,
         shared: &Shared,
@@ -89,12 +88,12 @@ impl Walk {
     }
 }
 
-/// The rounds of these names.
+/// Parses the rounds of these names.
 pub(crate) fn rounds_of(user: &UserId, names: &[Vec<u8>]) -> Result<Vec<RoundRef>> {
     names.iter().map(|name| rounds::names::read(user, name).ok_or_else(strange_name)).collect()
 }
 
-/// The heads of rounds of one user; none of those that are not there.
+/// Returns the heads of rounds of one user, with `None` for those that do not exist.
 pub(crate) async fn heads(shared: &Shared, rounds: &[RoundRef]) -> Result<Vec<Option<RoundHead>>> {
     if rounds.is_empty() {
         return Ok(Vec::new());
@@ -107,23 +106,23 @@ pub(crate) async fn heads(shared: &Shared, rounds: &[RoundRef]) -> Result<Vec<Op
     heads.into_iter().map(|head| head.map(|head| read_head(&head)).transpose()).collect()
 }
 
-/// What became of a round that was to go.
+/// The result of removing a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// It is there, of another revision.
+    /// The round exists with another revision.
     Changed,
     Now,
-    /// It was not there.
+    /// The round did not exist.
     Before,
 }
 
-/// A revision that stands for any.
+/// Matches any revision.
 pub(crate) const ANY: &str = "*";
-/// A revision that no round has: what is there stays.
+/// Matches no revision, so an existing round stays.
 const NONE: &str = "-";
 
-/// Drops rounds of one user that are of these revisions, each with its entries. Of those that are
-/// not there, the entries go.
+/// Removes rounds of one user that have these revisions, each with its index entries. For rounds
+/// that do not exist, only the entries are removed.
 pub(crate) async fn drop_rounds(
     shared: &Shared,
     user: &UserId,
@@ -147,7 +146,7 @@ pub(crate) async fn drop_rounds(
     Ok(all)
 }
 
-/// Takes the entries of those of these rounds that are not there.
+/// Removes the entries of those of these rounds that do not exist.
 pub(crate) async fn sweep(shared: &Shared, user: &UserId, names: Vec<Vec<u8>>) -> Result<()> {
     if names.is_empty() {
         return Ok(());
@@ -156,7 +155,7 @@ pub(crate) async fn sweep(shared: &Shared, user: &UserId, names: Vec<Vec<u8>>) -
     drop_rounds(shared, user, rounds.collect()).await.map(drop)
 }
 
-/// The nodes that stand for a message, ordered.
+/// Returns the nodes that are linked to a message, sorted.
 pub(crate) async fn nodes_of_message(
     shared: &Shared,
     user: &UserId,

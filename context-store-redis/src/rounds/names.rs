@@ -1,4 +1,4 @@
-//! What rounds are called in the indexes of their user: names that sort as rounds are listed.
+//! The names of rounds in the indexes of their user. Their byte order is the order of listings.
 //!
 //! ```text
 //! session (a zero byte in it is followed by FF), zero, agent, u32::MAX - round      both as eight hex digits
@@ -11,14 +11,14 @@ use context_core::trajectory::NodeId;
 use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::{SessionId, UserId};
 
-/// How many bytes stand behind the session.
+/// The number of bytes after the session.
 const NUMBERS: usize = 16;
-/// How many bytes say which node.
+/// The number of bytes of a node's number.
 const NODE: usize = 8;
-/// How many bytes say which message.
+/// The number of bytes that identify a message.
 pub(crate) const MESSAGE: usize = 32;
 
-/// What the names of a session's rounds begin with.
+/// Returns the prefix of the names of a session's rounds.
 pub(crate) fn of_session(session: &SessionId) -> Vec<u8> {
     let mut name = Vec::with_capacity(session.as_str().len() + 1 + NUMBERS);
     for byte in session.as_str().bytes() {
@@ -31,12 +31,12 @@ pub(crate) fn of_session(session: &SessionId) -> Vec<u8> {
     name
 }
 
-/// What the names of an agent's rounds begin with.
+/// Returns the prefix of the names of an agent's rounds.
 pub(crate) fn of_agent(session: &SessionId, agent: u32) -> Vec<u8> {
     [of_session(session), hex(agent)].concat()
 }
 
-/// The name of a round.
+/// Returns the name of a round.
 pub(crate) fn of_round(session: &SessionId, agent: u32, round: u32) -> Vec<u8> {
     [of_agent(session, agent), hex(u32::MAX - round)].concat()
 }
@@ -45,12 +45,12 @@ pub(crate) fn of(round: &RoundRef) -> Vec<u8> {
     of_round(&round.agent.session, round.agent.agent, round.round)
 }
 
-/// Behind everything that begins so.
+/// Returns a bound after everything with this prefix.
 pub(crate) fn behind(start: &[u8]) -> Vec<u8> {
     [start, &[0xff]].concat()
 }
 
-/// The round of a name.
+/// Parses the round of a name.
 pub(crate) fn read(user: &UserId, name: &[u8]) -> Option<RoundRef> {
     let (session, numbers) = name.split_at_checked(name.len().checked_sub(NUMBERS)?)?;
     let (agent, round) = numbers.split_at(NUMBERS / 2);
@@ -66,12 +66,12 @@ pub(crate) fn read(user: &UserId, name: &[u8]) -> Option<RoundRef> {
     Some(agent.round(u32::MAX - number(round)?))
 }
 
-/// The entry of a node that stands for a message, by its round.
+/// Returns the entry of a node's link to a message, sorted by round.
 pub(crate) fn link(name: &[u8], node: NodeId, message: &str) -> Vec<u8> {
     [b"r", name, &hex(node.ordinal), message.as_bytes()].concat()
 }
 
-/// The other entry of the same; nothing for what is no such entry.
+/// Returns the other entry of the same link, or `None` if this is not such an entry.
 pub(crate) fn other_link(entry: &[u8]) -> Option<Vec<u8>> {
     let (first, rest) = entry.split_first()?;
     let (first, at) = match first {
@@ -83,7 +83,7 @@ pub(crate) fn other_link(entry: &[u8]) -> Option<Vec<u8>> {
     Some([first, two, one].concat())
 }
 
-/// The node of an entry that was found by its message.
+/// Parses the node of an entry that was found by its message.
 pub(crate) fn node_of(user: &UserId, entry: &[u8]) -> Option<MessageNode> {
     let rest = entry.get(1 + MESSAGE..)?;
     let (name, node) = rest.split_at_checked(rest.len().checked_sub(NODE)?)?;

@@ -1,5 +1,5 @@
-//! Streams: fields of their chat's hash, so that they expire and go with it, and a chunk and what
-//! it is counted in change at once.
+//! Streams are fields of their chat's hash, so they expire and are deleted with it, and a chunk and
+//! its counters change together.
 //!
 //! ```text
 //! z            which streams there are, in order (JSON)
@@ -8,8 +8,8 @@
 //! c<n>:<id>    the nth chunk
 //! ```
 //!
-//! An append that is plainly right is one script; anything else is decided on here, by the methods
-//! of [`StoredStream`], and applied by one script if what it was decided on still holds.
+//! An append on the fast path is one script. Every other call is decided by the methods of
+//! [`StoredStream`] and applied by one script if the stream has not changed since.
 
 use bytes::Bytes;
 use context_core::base::StreamId;
@@ -25,7 +25,7 @@ use crate::scripts::STREAM_APPLY;
 use crate::seals;
 use crate::shared::{ATTEMPTS, Shared};
 
-/// A stream as it was at one moment, as it is stored and as it is understood.
+/// A stream as it was at one moment, in its stored and its parsed form.
 pub(crate) struct Seen {
     counts: Bytes,
     about: Bytes,
@@ -45,16 +45,16 @@ impl Seen {
 /// A change of one stream.
 pub(crate) struct Change<'a> {
     id: &'a StreamId,
-    /// Fields that must still be so, or not be there.
+    /// Fields that must still have these values, or must not exist.
     held: Vec<(String, Option<Bytes>)>,
-    /// How many chunks go.
+    /// The number of chunks to remove.
     pub(crate) chunks: u64,
     pub(crate) gone: Vec<String>,
     set: Vec<(String, Bytes)>,
 }
 
 impl<'a> Change<'a> {
-    /// A change of what was seen; of a stream that was not there, if nothing.
+    /// Returns a change based on a stream that was read, or on its absence.
     pub(crate) fn of(id: &'a StreamId, seen: Option<&Seen>) -> Self {
         let counts = (counts_field(id), seen.map(|seen| seen.counts.clone()));
         let about = (about_field(id), seen.map(|seen| seen.about.clone()));
@@ -97,7 +97,7 @@ impl<'a> Change<'a> {
         Ok(self)
     }
 
-    /// Whether it was applied; else others were first.
+    /// Applies the change. Returns false if another write was first.
     pub(crate) async fn apply(
         self,
         shared: &Shared,
@@ -122,7 +122,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Which streams a chat has.
+/// The list of a chat's streams.
 pub(crate) struct List {
     stored: Option<Bytes>,
     pub(crate) ids: Vec<StreamId>,
@@ -167,7 +167,7 @@ pub(crate) fn stream_of(counts: &[u8], about: &[u8]) -> Result<StoredStream> {
     stream.chunks = fields::read_number(next()?)?;
     stream.bytes = fields::read_number(next()?)?;
     stream.updated_at = fields::read_time(next()?)?;
-    // Only a stream that runs is counted by scripts alone.
+    // Only the counts of a running stream are maintained by scripts alone.
     if ended.is_some_and(|ended| ended != (stream.chunks, stream.bytes)) {
         return Err(seals::damaged());
     }
@@ -183,7 +183,7 @@ pub(crate) fn no_stream(operation: &'static str, id: &StreamId) -> Fault {
 }
 
 impl Shared {
-    /// Some fields of a chat that must be there.
+    /// Returns some fields of a chat, or a not-found error.
     async fn fields<const N: usize>(
         &self,
         operation: &'static str,
@@ -211,7 +211,7 @@ impl Shared {
         List::of(list)
     }
 
-    /// A stream as it is, and which there are beside it.
+    /// Returns a stream as it is, and the list of streams.
     pub(crate) async fn seen(
         &self,
         operation: &'static str,
@@ -228,8 +228,8 @@ impl Shared {
         Ok((seen, List::of(list)?))
     }
 
-    /// Looks at a stream, lets `decide` change it and say what to answer, and writes it; again, if
-    /// others were first.
+    /// Reads a stream, lets `decide` change it and choose the answer, and writes it. Repeats all of
+    /// this if another write was first.
     pub(crate) async fn change_stream<T>(
         &self,
         operation: &'static str,
@@ -253,12 +253,13 @@ impl Shared {
     }
 }
 
-/// Which streams a list holds.
+/// Parses a list of streams.
 pub(crate) fn listed(list: Option<&[u8]>) -> Result<Vec<StreamId>> {
     Ok(List::of(list.map(Bytes::copy_from_slice))?.ids)
 }
 
-/// Takes the fields of a stream out of a chat's, and says what is wrong with it.
+/// Removes the fields of a stream from those of its chat, and returns the problem with the stream,
+/// if there is one.
 pub(crate) fn check(
     id: &StreamId,
     mut take: impl FnMut(&str) -> Option<Bytes>,

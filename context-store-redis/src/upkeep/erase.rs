@@ -1,4 +1,4 @@
-//! Erasing a user: everything whose key says that it is theirs, found by looking at all keys.
+//! Erasing a user: all keys that belong to the user are found by scanning all keys.
 
 use context_core::store::Erasure;
 use context_core::{CancelSignal, UserId};
@@ -46,14 +46,14 @@ pub(crate) async fn erase_user(
                     streams::fields::listed(streams.as_deref()).map_or(0, |ids| ids.len() as u64);
             }
         } else if !shared.keys.is_record(&key) || key == list.as_bytes() || blobs.contains(&key) {
-            // Entries go one by one below, and blobs with them: a chat that is created meanwhile
-            // keeps its own.
+            // List entries are removed one by one below, together with their blobs, so that a chat
+            // that is created meanwhile keeps its own.
         } else if shared.keys.is_round(&key)
             || shared.keys.is_memory(&key)
             || round_indexes.contains(&key)
             || memory_keys.contains(&key)
         {
-            // Gone, but for what was written meanwhile.
+            // Everything else is removed, except for what is written meanwhile.
         } else {
             let _gone: u64 = shared.connection.run(cmd("UNLINK").arg(&key[..])).await?;
         }

@@ -1,5 +1,5 @@
-//! Sweeping: taking entries of chats that are not there from the list of their user, which is in
-//! another place.
+//! Removing stale entries: entries of chats that do not exist are removed from the list of their
+//! user, which is in another slot.
 
 use context_core::{ChatRef, UserId};
 use redis::{Cmd, cmd};
@@ -9,11 +9,12 @@ use crate::error::Result;
 use crate::scripts::ABSENT;
 use crate::shared::Shared;
 
-/// How long the mark of a sweep stays, in milliseconds: far longer than a creation can be under
-/// way.
+/// The lifetime of the mark of a removed entry, in milliseconds. It is far longer than a creation
+/// can take.
 const MARK: u64 = 3_600_000;
 
-/// Takes a chat that is not there from the list of its user, and says how many blobs went with it.
+/// Removes a chat that does not exist from the list of its user. Returns how many blobs were
+/// removed with it.
 pub(crate) async fn sweep(shared: &Shared, user: &UserId, chat: &str) -> Result<u64> {
     let list = shared.keys.chats(user);
     let number: Option<String> = shared.connection.run(cmd("ZSCORE").arg(&list).arg(chat)).await?;
@@ -27,21 +28,21 @@ pub(crate) async fn sweep(shared: &Shared, user: &UserId, chat: &str) -> Result<
     }
 }
 
-/// How many entries a creation looks at, where chats expire.
+/// The number of entries that a creation checks, if chats expire.
 const SAMPLE: usize = 8;
 
-/// Sweeps all entries of a user.
+/// Removes all stale entries of a user.
 pub(crate) async fn sweep_all(shared: &Shared, user: &UserId) -> Result<()> {
     sweep_those(shared, user, cmd("ZRANGE").arg(shared.keys.chats(user)).arg(0).arg(-1)).await
 }
 
-/// Sweeps a few entries of a user, any ones: who creates chats that expire, and never lists them,
-/// has about as many entries as chats all the same.
+/// Removes stale entries among a few random ones of a user. The list of a user who creates expiring
+/// chats without ever listing them then stays about as long as the number of chats.
 pub(crate) async fn sweep_some(shared: &Shared, user: &UserId) -> Result<()> {
     sweep_those(shared, user, cmd("ZRANDMEMBER").arg(shared.keys.chats(user)).arg(SAMPLE)).await
 }
 
-/// Sweeps those of these entries that have no chat.
+/// Removes those of these entries that have no chat.
 async fn sweep_those(shared: &Shared, user: &UserId, entries: &Cmd) -> Result<()> {
     let names: Vec<String> = shared.connection.run(entries).await?;
     let key = |name: &String| shared.keys.chat(&ChatRef::new(user.clone(), name.as_str()));

@@ -1,5 +1,4 @@
-//! Blobs and streams: what becomes of them when a chat expires, what damage a check finds, how
-//! often the server is asked.
+//! Blobs and streams: expired chats, findings of the check, and the number of round trips.
 
 use bytes::Bytes;
 use context_core::base::StreamId;
@@ -25,7 +24,7 @@ async fn put(lab: &Lab, chat: &ChatRef, bytes: Vec<u8>) -> context_core::store::
     blobs(lab).put_blob(chat, NewBlob::new(bytes, T)).await.unwrap()
 }
 
-/// Takes the chat away as its end of time does: nothing of this store is asked.
+/// Removes the chat as its expiry does, without any call of the store.
 fn expire(lab: &Lab, key: &str) {
     let gone: u8 = cmd("UNLINK").arg(key).query(&mut lab.server()).unwrap();
     assert_eq!(gone, 1);
@@ -150,7 +149,7 @@ async fn a_chunk_is_one_question_and_so_is_reading_on() {
         streams(&lab).claim_stream(&chat, &id, &StreamClaim::new("w", T)).await.unwrap().is_done()
     );
     let append = |offset: u64| StreamAppend::new("w", offset, ["chunk"], T);
-    // The scripts are there now.
+    // The scripts are loaded by now.
     assert!(streams(&lab).append_stream(&chat, &id, append(0)).await.unwrap().is_done());
     streams(&lab).read_stream(&chat, &id, 0, 10).await.unwrap();
     let mut monitor = Monitor::of(&lab);
@@ -159,7 +158,7 @@ async fn a_chunk_is_one_question_and_so_is_reading_on() {
     let part = streams(&lab).read_stream(&chat, &id, 1, 10).await.unwrap().unwrap();
     assert_eq!((part.chunks.len(), part.next()), (1, 2));
     assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
-    // A look and a write.
+    // A read and a write.
     let last = append(2).end(StreamEnd::Completed);
     let ended = streams(&lab).append_stream(&chat, &id, last.clone()).await.unwrap();
     assert!(matches!(ended, StreamOutcome::Applied(_)), "{ended:?}");

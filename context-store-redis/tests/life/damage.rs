@@ -1,5 +1,5 @@
-//! Fields that were changed behind the store's back: reading says so, and the check finds each.
-//! Stores without checksums get them.
+//! Fields that other programs have changed: reading fails, and the check finds each. Stores without
+//! checksums get them by an upgrade.
 
 use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
 use context_core::memory::MemoryScope;
@@ -28,7 +28,7 @@ fn vector() -> MemoryVector {
     MemoryVector::new("model", vec![1.0, 2.0])
 }
 
-/// Something of every kind.
+/// Fills the store with data of every kind.
 async fn fill(lab: &Lab) {
     let history = lab.history();
     let metadata = Metadata::default().with("place", "lisbon");
@@ -58,7 +58,7 @@ async fn fill(lab: &Lab) {
     let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
 }
 
-/// Reads all of it.
+/// Reads everything.
 async fn read(store: &dyn Store) -> Result<()> {
     let history = store.history();
     history.list_chats(&ChatQuery::new("ada")).await?;
@@ -66,7 +66,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.revisions(&chat(), &"m1".into()).await?;
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
-    // Of a part it is known as well.
+    // Damage is detected even if only a part is read.
     store.blobs().unwrap().read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
     let memories = store.memories().unwrap();
@@ -85,7 +85,7 @@ async fn fill_round(lab: &Lab) {
     rounds_beside::apply(lab, &mut round, changes).await;
 }
 
-/// A field in which the last digit or letter is another one.
+/// Returns a value whose last digit or letter is changed.
 fn changed(value: &[u8]) -> Vec<u8> {
     let mut value = value.to_vec();
     if let Some(at) = value.iter().rposition(u8::is_ascii_alphanumeric) {
@@ -168,7 +168,7 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         value[at] ^= 1;
         let _set: u8 = cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
         let error = read(&lab.store).await.err();
-        // Which streams there are is asked by the listing alone.
+        // Only a listing reads the list of streams.
         let streams = lab.store.streams().unwrap().streams(&chat(), 5, None).await.err();
         let error = error.or(streams).unwrap_or_else(|| panic!("{end} {field} was read"));
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{end} {field}: {error}");
@@ -176,7 +176,7 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
     }
 }
 
-/// Takes the checksums from the values of a hash, and gives it the name that it had.
+/// Removes the checksums from the values of a hash, and gives it its old name.
 fn older(
     lab: &Lab,
     end: &str,
@@ -205,7 +205,7 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
         b'm' | b's' | b'x' | b'z' if field.len() == 1 => Some(cut(value)),
         b'f' | b'u' | b'c' | b'k' => Some(cut(value)),
         b'v' | b'o' | b't' => Some(text(value)),
-        // Three messages in one run, of which each has its checksum in front.
+        // Three messages in one run, each with its checksum in front.
         b'n' => {
             let (mut run, mut at) = (vec![value[0]], 1);
             while at < value.len() {
@@ -245,7 +245,7 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
     let store = lab.again().await;
     read(&store).await.unwrap();
     assert_eq!(lab.problems().await, [""; 0]);
-    // An older program counts its handles first.
+    // Older programs first increment the counter of handles.
     let counted: redis::RedisResult<u64> = cmd("INCR").arg(&handles).query(&mut server);
     assert!(counted.is_err());
 }

@@ -1,4 +1,4 @@
-//! A store under a prefix of its own, and short ways to say what is done to it.
+//! A store under a prefix of its own, with shortcuts for common calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// A store, if there is a server; says so if there is none.
+    /// Opens a store if there is a server, otherwise prints a note.
     pub(crate) async fn new() -> Option<Self> {
         Self::with(|config| config).await
     }
@@ -31,8 +31,8 @@ impl Lab {
         Some(Self::at(&url, change).await)
     }
 
-    /// A store on a server that nobody else uses, for what everybody on a server would notice. Says
-    /// so where none can be started.
+    /// Opens a store on a server of its own, for tests that would affect other users of a server.
+    /// Prints a note if none can be started.
     pub(crate) async fn alone() -> Option<(Redis, Self)> {
         let _wanted = context_conformance::server_url("CONTEXT_TEST_REDIS_URL")?;
         match Redis::start(RedisOptions::new()) {
@@ -69,12 +69,12 @@ impl Lab {
         self.store.maintenance().unwrap()
     }
 
-    /// The server behind the store's back.
+    /// Opens a connection to the server, without the store.
     pub(crate) fn server(&self) -> redis::Connection {
         redis::Client::open(self.config.nodes[0].as_str()).unwrap().get_connection().unwrap()
     }
 
-    /// The keys of this store that end so.
+    /// Returns the keys of this store with this suffix.
     pub(crate) fn keys(&self, end: &str) -> Vec<String> {
         let mut pattern = self.config.prefix.replace(['*', '?', '['], "?");
         pattern.push('*');
@@ -85,7 +85,7 @@ impl Lab {
         keys
     }
 
-    /// The key of the only chat.
+    /// Returns the key of the only chat.
     pub(crate) fn chat_key(&self) -> String {
         let keys = self.keys(":chat2");
         assert_eq!(keys.len(), 1, "{keys:?}");
@@ -132,7 +132,7 @@ pub(crate) async fn apply(history: &dyn HistoryStore, commit: Commit) {
     assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
 }
 
-/// An id; nothing for an empty text.
+/// Returns an id, or `None` for an empty text.
 pub(crate) fn some(id: &str) -> Option<MessageId> {
     (!id.is_empty()).then(|| id.into())
 }
@@ -161,7 +161,7 @@ pub(crate) fn says(id: impl Into<MessageId>, text: &str) -> Arc<Node> {
     Arc::new(Node::new(id, Message::text(Role::User, text), T))
 }
 
-/// Messages `<prefix>0`, `<prefix>1`, ….
+/// Returns the messages `<prefix>0`, `<prefix>1`, ….
 pub(crate) fn many(prefix: &str, n: usize) -> Vec<Arc<Node>> {
     (0..n).map(|i| says(format!("{prefix}{i}"), &format!("text {i} of {prefix}"))).collect()
 }

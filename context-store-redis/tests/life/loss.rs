@@ -1,5 +1,5 @@
-//! What others take away: time, operators, a server without memory. A chat is there whole, or it is
-//! not there, or reading it is an error.
+//! Data that others remove: expiry, operators, a server without memory. A chat is complete or
+//! absent, or reading it is an error.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_chat_expires_whole_and_every_write_puts_it_off() {
     let fragment = StoredFragment { id: None, metadata: Default::default(), body };
     context_core::Store::fragments(&lab.store).put_fragments(&chat, &[fragment], T).await.unwrap();
 
-    // All of the chat is in one key, so there is no moment at which half of it is gone.
+    // All of the chat is in one key, so it is never half removed.
     let edition = lab.whole(&chat, "main").await.unwrap().edition();
     let expired: u8 = cmd("EXPIREAT").arg(&key).arg(1).query(&mut lab.server()).unwrap();
     assert_eq!(expired, 1);
@@ -41,7 +41,8 @@ async fn a_chat_expires_whole_and_every_write_puts_it_off() {
     assert!(again.unwrap_err().is_not_found());
     assert!(lab.keys(":chat2").is_empty());
 
-    // Its entry in the list is swept by who sees it, and a chat of the same name is another one.
+    // A call that sees the entry in the list removes it, and a chat of the same name is a different
+    // chat.
     assert!(lab.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.is_empty());
     assert!(lab.keys(":chats").is_empty());
     let created = lab.history().create_chat(NewChat::new(chat.clone(), T)).await.unwrap();
@@ -57,7 +58,7 @@ async fn a_creation_that_was_swept_while_it_was_under_way_begins_again() {
     let chat = lab.create("ada", "trip").await;
     let list = lab.keys(":chats").remove(0);
     assert!(lab.history().delete_chat(&chat, None).await.unwrap());
-    // The mark says that all creations up to some number were seen to have come to nothing.
+    // The mark says that all creations up to a number were found to have failed.
     let swept = lab.keys(":swept").remove(0);
     let _: () = cmd("SET").arg(&swept).arg(5).query(&mut lab.server()).unwrap();
     let created = lab.history().create_chat(NewChat::new(chat.clone(), T)).await.unwrap();
@@ -115,7 +116,7 @@ async fn the_check_finds_what_others_did_to_a_chat() {
     lab.extend(&chat, "main", "", many("m", 5)).await;
     let key = lab.chat_key();
     let mut server = lab.server();
-    // What is counted of another chat.
+    // The counters of another chat.
     let other = lab.create("ada", "other").await;
     lab.extend(&other, "main", "", many("m", 4)).await;
     let others = lab.keys(":chat2").into_iter().find(|other| *other != key).unwrap();

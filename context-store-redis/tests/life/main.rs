@@ -1,5 +1,5 @@
-//! What the conformance suite does not ask: chats that expire, keys that others remove, how often
-//! the server is asked, strange names, and many writers.
+//! Tests beyond the conformance suite: chats that expire, keys that others remove, the number of
+//! round trips, unusual names, and many writers.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Memories against the store in memory: whatever is done to both, they say the same.
+//! Random operations on memories, compared with the in-memory store.
 
 use context_core::base::MemoryId;
 use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
@@ -14,12 +14,12 @@ use proptest::prelude::*;
 
 use crate::lab::Lab;
 
-/// What ids, keys, kinds, sessions and messages are made of.
+/// The parts that ids, keys, kinds, sessions and messages are made of.
 const ODD: [&str; 6] = ["a", "b\0", "\0\0", "é\u{1f600}", "{a}:%s\r\n", "0 1"];
 const WORDS: [&str; 7] = ["a", "ab", "b", "é", "北", "0", "x'y"];
 const KINDS: [&str; 3] = ["episode", "fact", "\0"];
 
-/// Something that is done to both.
+/// An operation on both stores.
 #[derive(Clone, Debug)]
 struct Step {
     what: u8,
@@ -27,7 +27,7 @@ struct Step {
     parts: Vec<Part>,
 }
 
-/// A record that is written.
+/// A record to write.
 #[derive(Clone, Debug)]
 struct Part {
     id: usize,
@@ -125,7 +125,7 @@ impl Both<'_> {
         loop {
             let one = self.ours.list_memories(&list.clone().after(ours)).await.unwrap();
             let two = self.other.list_memories(&list.clone().after(other)).await.unwrap();
-            // Places are the user's own with us, and all users' in memory.
+            // Places are counted per user in this store, and over all users in memory.
             let records = |page: &Page<context_core::memory::StoredMemory>| {
                 let items = page.items.iter();
                 items.map(|stored| (stored.record.clone(), stored.version)).collect::<Vec<_>>()
@@ -218,7 +218,7 @@ fn writes(user: &str, step: &Step, n: i64) -> Vec<MemoryWrite> {
     let scopes = scopes(user);
     let write = |part: &Part| {
         let Part { id, kind, from, key, words, vector: of, expected, scope } = part;
-        // Mostly in one scope, now and then in several.
+        // Mostly in one scope, sometimes in several.
         let scope = if *scope == 5 { step.scope } else { (*scope).min(2) };
         let at = Timestamp::from_micros(if *expected == 5 { 7 } else { n });
         let text = format!("text {from}");
@@ -312,7 +312,7 @@ fn what_is_remembered_in_both_they_say_alike() {
     run(&lab.store, &runtime, 16);
     let (left, of_store) = (lab.keys(""), format!("{}{{store}}:", lab.config.prefix));
     assert!(left.iter().all(|key| key.starts_with(&of_store)), "{left:?}");
-    // A guard of the runtime, which the connection needs to end.
+    // The connection needs the runtime while it is dropped.
     let _guard = runtime.enter();
     drop(lab);
 }

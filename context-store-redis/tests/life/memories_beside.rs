@@ -1,5 +1,5 @@
-//! Memories: how often the server is asked, large scopes, many writers, damage that a check finds,
-//! who has them, when they go.
+//! Memories: the number of round trips, large scopes, many writers, findings of the check, users
+//! with memories, and deletion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ async fn write(lab: &Lab, writes: &[MemoryWrite]) -> Vec<MemoryWritten> {
     }
 }
 
-/// Records `<prefix>0`, `<prefix>1`, …, all of these words.
+/// Writes the records `<prefix>0`, `<prefix>1`, …, all with these words.
 async fn many(lab: &Lab, prefix: &str, count: usize, words: &str) {
     let writes: Vec<_> =
         (0..count).map(|n| MemoryWrite::new(record(&format!("{prefix}{n}")), words)).collect();
@@ -70,7 +70,7 @@ async fn a_write_is_one_question_and_a_recall_three() {
     assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
     assert_eq!(ids(&find(&lab, &["one", "three"], 2).await), ["x", "m1099"]);
     assert_eq!(monitor.seen(&lab), ["EVALSHA", "HMGET", "HMGET"]);
-    // All of a rare word is in what is looked at first.
+    // All records with a rare word are in the first read.
     assert_eq!(ids(&find(&lab, &["three"], 2).await), ["x"]);
     assert_eq!(monitor.seen(&lab), ["EVALSHA", "HMGET"]);
     let again = write(&lab, &[MemoryWrite::new(record("x"), "other")]).await;
@@ -86,7 +86,7 @@ async fn a_write_is_one_question_and_a_recall_three() {
 #[tokio::test]
 async fn a_record_with_all_words_is_found_however_common_they_are() {
     let Some(lab) = Lab::new().await else { return };
-    // The oldest record is the only one that has all three, of which each has thousands.
+    // Only the oldest record has all three words, each of which occurs in thousands.
     write(&lab, &[MemoryWrite::new(record("all"), "one two three")]).await;
     for words in ["one two", "two three", "one three"] {
         many(&lab, words, 1500, words).await;
@@ -111,7 +111,7 @@ async fn and_in_a_memory_so_large_that_not_all_is_read() {
     write(&lab, &[MemoryWrite::new(record("all"), WORDS.join(" "))]).await;
     let places = lab.keys(":places").remove(0);
     let mut server = lab.server();
-    // Each record in a block of its own, as if thousands of others were between them; each without
+    // Each record is in a block of its own, as if thousands of others were between them. Each lacks
     // one of the words.
     for n in 1..530usize {
         let _: () = cmd("SET").arg(&places).arg(n * 1024).query(&mut server).unwrap();
@@ -164,7 +164,7 @@ async fn many_writers_lose_nothing_and_a_version_is_given_once() {
         tokio::spawn(async move {
             let memories = store.memories().unwrap();
             for n in 0..EACH {
-                // Its own, and one that all of them write.
+                // A record of its own, and one that all writers write.
                 let own = MemoryWrite::new(record(&format!("w{writer}-{n}")), "own word");
                 let mut version = 0;
                 loop {
@@ -248,7 +248,7 @@ async fn what_is_forgotten_by_source_goes_however_much_it_is() {
     assert_eq!(again, [MemoryWritten::Forgotten]);
     assert_eq!(lab.problems().await, [""; 0]);
 
-    // With the scope go the marks, and all that is left is which place was the last.
+    // The marks are removed with the scope. Only the number of the last place remains.
     let scope = MemoryForget::Scope(ada());
     assert_eq!(memories(&lab).forget_memories(&scope).await.unwrap(), MemoriesForgotten::new(1, 0));
     let left: Vec<String> =
@@ -289,7 +289,7 @@ async fn damage_to_memories_is_found() {
     for kind in ["memory2", "vectors2", "recall", "remembered"] {
         let key = lab.keys(&format!(":{kind}:*")).remove(0);
         let fields: Vec<Vec<u8>> = cmd("HKEYS").arg(&key).query(&mut server).unwrap();
-        // One of each sort, and the blocks of a word.
+        // One field of each kind, and the blocks of a word.
         let mut sorts: Vec<u8> = Vec::new();
         for field in fields {
             let is_new = !sorts.contains(&field[0]);
@@ -325,7 +325,7 @@ async fn damage_to_memories_is_found() {
         lab.problems().await,
         ["memories of user ada: are not among the scopes of their user"]
     );
-    // Of what is no longer listed, nothing is left either.
+    // Nothing remains of a scope that is not listed either.
     let erased = lab.maintenance().erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.memories, erased.remaining), (1101, 0));
     assert_eq!(lab.keys(":memory2:*"), [""; 0]);
@@ -372,7 +372,7 @@ async fn neighbours_are_found_across_blocks() {
     let names = |beside: &[context_core::memory::StoredMemory]| {
         beside.iter().map(|stored| stored.record.id.to_string()).collect::<Vec<_>>()
     };
-    // The first block ends behind the 1,023rd place.
+    // The first block ends after the 1,023rd place.
     let wanted: Vec<MemoryId> =
         ["m1022", "m1023", "m0", "nobody", "m1029"].map(MemoryId::from).to_vec();
     let beside = memories(&lab).memories_beside(&ada(), &wanted, 2).await.unwrap();

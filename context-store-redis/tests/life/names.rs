@@ -1,4 +1,4 @@
-//! Any text is a name: none reaches into another, whatever it means to the server.
+//! Names with any text: no name collides with another, whatever it means to the server.
 
 use context_core::store::{ChatQuery, Commit, StoredFragment};
 use context_core::{CancelSignal, Encoded, Store, UserId};
@@ -66,7 +66,7 @@ async fn odd_names_are_names_everywhere() {
 async fn stores_with_other_prefixes_know_nothing_of_each_other() {
     let Some(one) = Lab::new().await else { return };
     let prefix = one.config.prefix.clone();
-    // The second one's prefix, read as a pattern, fits the first one's keys as well.
+    // The second prefix, read as a pattern, also matches the keys of the first.
     let Some(two) =
         Lab::with(|config| config.prefix(format!("{}*", &prefix[..prefix.len() - 1]))).await
     else {

@@ -1,4 +1,4 @@
-//! Opening: servers that are not there, and what a store says of the one it found.
+//! Opening: servers that do not exist, and what a store reports about its server.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use context_store_redis::{RedisConfig, RedisStore};
 
 use crate::lab::Lab;
 
-/// A port at which nobody listens any more.
+/// Returns a port on which nothing listens.
 fn closed_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -58,7 +58,7 @@ async fn a_store_says_what_its_server_keeps() {
     assert!(lab.store.search().is_none());
 }
 
-/// What fails the same way each time says so: nobody waits for a password to become right.
+/// Permanent failures are reported at once: a wrong password is not retried.
 #[tokio::test]
 async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
     let Some((server, lab)) = Lab::alone().await else { return };

@@ -1,5 +1,5 @@
-//! Stores that are opened to read: no key is made, changed or put off, whatever is there. Prefixes
-//! of other programs are left alone however they are opened.
+//! Stores that are opened read-only: no key is created, changed or given another expiry. Keys of
+//! other programs are never changed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use context_store_redis::RedisStore;
 
 use crate::lab::{Lab, T, extend, ids, many};
 
-/// Every key that begins with the prefix: what it holds, and when it goes.
+/// Returns every key with the prefix, its value, and its expiry.
 fn everything(lab: &Lab) -> BTreeMap<String, (Vec<u8>, i64)> {
     let mut server = lab.server();
     let mut all = BTreeMap::new();
@@ -28,7 +28,7 @@ async fn reading_changes_no_key_and_writing_is_refused() {
     let chat = lab.create("ada", "trip").await;
     lab.extend(&chat, "main", "", many("m", 20)).await;
     lab.store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"bytes"[..], T)).await.unwrap();
-    // A chat that is gone without its entry: a listing that may write would sweep it.
+    // A deleted chat whose entry remains. A listing that may write would remove the entry.
     let gone = lab.create("ada", "gone").await;
     let keys = lab.keys(":chat2");
     let before: Vec<_> = everything(&lab).into_keys().collect();
@@ -55,7 +55,7 @@ async fn reading_changes_no_key_and_writing_is_refused() {
     history.revisions(&chat, &"m1".into()).await.unwrap();
     store.fragments().fragments(&chat).await.unwrap();
     let blobs = store.blobs().unwrap();
-    // The use of a blob is not noted either.
+    // The time of use of a blob is not updated either.
     let read = blobs.read_blob(&chat, &BlobId::of(b"bytes"), 0..5, Some(T)).await.unwrap();
     assert_eq!(read.as_deref(), Some(&b"bytes"[..]));
     blobs.blobs(&chat, 5, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! Many writers at once, through several handles.
+//! Many concurrent writers through several handles.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ async fn sixteen_writers_on_one_branch_lose_nothing() {
             let mut head: Option<MessageId> = None;
             for i in 0..EACH {
                 let node = says(format!("w{writer}-{i}"), "x");
-                // Every other one goes the long way.
+                // Every other commit takes the general path.
                 let key = (i % 2 == 0).then(|| format!("k{writer}-{i}").as_str().into());
                 loop {
                     let expected = head.as_ref().map_or("", MessageId::as_str);

@@ -1,4 +1,4 @@
-//! Rounds against the store in memory: whatever is done to both, they say the same.
+//! Random operations on rounds, compared with the in-memory store.
 
 use context_core::store::{Cursor, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{AgentRef, RoundRef};
@@ -33,8 +33,7 @@ const JSON: [&str; 6] = [
     "null",
 ];
 
-/// Something that is done to one of the rounds; what does not fit it is refused by the round, and
-/// not done.
+/// An operation on one of the rounds. An operation that the round rejects is skipped.
 #[derive(Clone, Debug)]
 struct Step {
     round: usize,
@@ -43,7 +42,7 @@ struct Step {
     other: u32,
     text: usize,
     json: usize,
-    /// How the commit is sent: as it is, twice, or as somebody who is late.
+    /// Whether the commit is sent once, twice, or late.
     sent: u8,
 }
 
@@ -232,7 +231,7 @@ fn what_is_done_to_both_they_say_alike() {
         runtime.block_on(replay(&lab, &format!("u{}", case.get()), steps));
         Ok(())
     });
-    // A guard of the runtime, which the connection needs to end.
+    // The connection needs the runtime while it is dropped.
     let _guard = runtime.enter();
     if let Err(error) = run {
         panic!("{error}");

@@ -1,5 +1,4 @@
-//! Rounds: how often the server is asked, what becomes of them when they expire, what damage a
-//! check finds, who has them.
+//! Rounds: the number of round trips, expired rounds, findings of the check, and users with rounds.
 
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(crate) fn ada() -> AgentRef {
     AgentRef::main("ada", "s")
 }
 
-/// The commit that these changes are.
+/// Returns the commit of these changes.
 fn commit(round: &mut Round, changes: Vec<Change>) -> RoundCommit {
     round.committed();
     RoundCommit::new(format!("k{}", round.revision()), changes, round.head())
@@ -36,7 +35,7 @@ pub(crate) async fn apply(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
     assert_eq!(rounds(lab).record_round(&commit).await.unwrap(), RecordOutcome::Applied);
 }
 
-/// A round with a question, which stands for the message `m` of the chat `c`.
+/// A round with a question, which is linked to the message `m` of the chat `c`.
 pub(crate) async fn begin(lab: &Lab, agent: &AgentRef, number: u32) -> (Round, NodeId) {
     let mut round = Round::new(agent.round(number), T);
     let query = NewQuery::new("Why?").message(MessageLink::new("c", "m"));
@@ -73,7 +72,7 @@ async fn a_commit_is_one_question_and_so_are_many_rounds() {
     monitor.seen(&lab);
     let loaded = rounds(&lab).load_rounds(&ada(), 0..=49).await.unwrap();
     assert_eq!((loaded.len(), &loaded[0]), (50, &round.to_record()));
-    // Sent together.
+    // Sent as one pipeline.
     assert_eq!(monitor.seen(&lab), ["HGETALL"; 50]);
     assert_eq!(rounds(&lab).load_rounds(&ada(), 0..=u32::MAX).await.unwrap(), loaded);
     assert_eq!(monitor.seen(&lab)[..2], ["ZRANGEBYLEX", "HGETALL"]);
@@ -112,7 +111,7 @@ async fn a_round_expires_whole_and_its_entries_are_none() {
     assert_eq!((entries(&indexes[0]), entries(&indexes[1])), (2, 4));
     assert_eq!(heads(&lab, "ada").await, [1]);
     assert_eq!((entries(&indexes[0]), entries(&indexes[1])), (1, 2), "a listing sweeps");
-    // The round is another one now.
+    // The round is a different one by now.
     let late = RoundCommit::new("late", vec![], round.head());
     let outcome = rounds(&lab).record_round(&late).await.unwrap();
     assert_eq!(outcome, RecordOutcome::Conflict { actual: 0 });
@@ -289,7 +288,7 @@ async fn who_has_only_rounds_is_a_user_and_is_erased() {
     assert_eq!((report.rounds, report.findings), (9, vec![]));
     let erased = lab.maintenance().erase_user(&"bob".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.chats, erased.rounds, erased.remaining), (1, 3, 0));
-    // Of one that is broken, nothing is left either.
+    // Nothing remains of a damaged round either.
     let broken = lab.keys(":round2:*").remove(0);
     let _: u8 = cmd("HDEL").arg(&broken).arg("h").query(&mut lab.server()).unwrap();
     for user in ["ada", "a.b}"] {

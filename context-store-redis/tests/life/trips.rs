@@ -1,4 +1,4 @@
-//! How often the server is asked, how messages lie there, and writes of every size.
+//! The number of round trips, the layout of messages, and writes of every size.
 
 use context_core::base::limits::{MAX_BODY_BYTES, MAX_COMMIT_ITEMS};
 use context_core::store::{BranchDeletion, ChainEnd, ChatQuery, Commit, Window};
@@ -7,7 +7,7 @@ use redis::cmd;
 
 use crate::lab::{Lab, T, apply, extend, fork, ids, many, says};
 
-/// What the server is asked under a prefix, apart from what its scripts do by themselves.
+/// The commands that the server receives under a prefix, except for those that scripts run.
 pub(crate) struct Monitor {
     connection: redis::Connection,
     prefix: String,
@@ -22,7 +22,7 @@ impl Monitor {
         Self { connection, prefix: lab.config.prefix.clone(), marks: 0 }
     }
 
-    /// The commands since the last time, by name.
+    /// Returns the names of the commands since the last call.
     pub(crate) fn seen(&mut self, lab: &Lab) -> Vec<String> {
         self.marks += 1;
         let mark = format!("{}mark-{}", self.prefix, self.marks);
@@ -58,7 +58,7 @@ async fn an_append_and_a_load_are_one_question_each() {
         lab.history().chain(&chat, &ChainEnd::Branch("main".into()), &window).await.unwrap();
         assert_eq!(monitor.seen(&lab), ["EVALSHA"]);
     }
-    // A look and a write.
+    // A read and a write.
     apply(
         lab.history(),
         Commit { key: Some("k".into()), ..extend(&chat, "main", "o29", many("p", 2)) },

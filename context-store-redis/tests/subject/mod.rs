@@ -1,5 +1,5 @@
-//! Stores on a server that others use as well: each has a prefix, and what has one is removed in
-//! the end.
+//! Stores on a shared server. Each has a prefix, and all keys with the prefix are removed at the
+//! end.
 
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use context_conformance::Subject;
 use context_core::{Result, Store};
 use context_store_redis::{RedisConfig, RedisStore};
 
-/// Runs the suite as a test program, and leaves nothing behind.
+/// Runs the suite as a test program, and removes everything afterwards.
 pub(crate) fn run(name: &'static str, url: &str) -> ExitCode {
     let prefix = format!("conformance-{}-", std::process::id());
     let subject =
@@ -27,7 +27,7 @@ struct Redis {
     stores: Mutex<Stores>,
 }
 
-/// Names of namespaces may be anything, so stores are numbered.
+/// Numbered stores for namespaces, whose names may hold any character.
 #[derive(Default)]
 struct Stores {
     opened: u32,
@@ -35,7 +35,7 @@ struct Stores {
 }
 
 impl Redis {
-    /// The url of a store of its own for a namespace that is opened anew.
+    /// Returns the URL of a new store for a namespace that is opened for the first time.
     fn fresh(&self, namespace: &str) -> String {
         let mut stores = self.stores.lock().expect("no holder panics");
         stores.opened += 1;
@@ -83,7 +83,7 @@ impl Subject for Redis {
     }
 }
 
-/// Removes all keys with the prefix, from each of the servers.
+/// Removes all keys with the prefix from each of the servers.
 fn clean(url: &str, prefix: &str) -> redis::RedisResult<()> {
     for node in url.split(',') {
         let node = if node.contains("://") { node.to_owned() } else { format!("redis://{node}") };

@@ -1,4 +1,4 @@
-//! The check of blobs: every byte is read, and must be what its name says.
+//! The check of blobs: every byte is read and compared with the id of its blob.
 
 use context_core::base::BlobId;
 use context_core::store::{CheckReport, Finding, KeyOrder};
@@ -32,7 +32,7 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "blob");
     loop {
         cancel.check("check")?;
-        // One state per blob: while a store is checked, others may write to it.
+        // Each blob is read in a transaction of its own, because others may write during the check.
         let mut transaction = connection.begin().await?;
         let next =
             sqlx::query(sql::BLOB_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();
@@ -58,7 +58,7 @@ pub(crate) async fn check(
     }
 }
 
-/// What is wrong with the bytes of a blob.
+/// Returns the problem with the bytes of a blob, if there is one.
 async fn problem(
     connection: &mut SqliteConnection,
     row: &SqliteRow,

@@ -1,4 +1,5 @@
-//! The check of memories: each must be what its columns say, be found by its words, and be counted.
+//! The check of memories: each record must agree with its columns, be found by its words, and be
+//! counted.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use crate::place::count;
 use crate::search::words::counts;
 use crate::sql::memories as sql;
 
-/// Of how many records one is looked for by a word: how many records have each word is compared
-/// anyway.
+/// One of this many records is looked up by a word. The number of records per word is compared for
+/// every word.
 const SAMPLE: i64 = 32;
 
 pub(crate) async fn check(
@@ -36,7 +37,8 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "scope");
     loop {
         cancel.check("check")?;
-        // One state for each scope: while a store is checked, others may write to it.
+        // Each scope is read in a transaction of its own, because others may write during the
+        // check.
         let mut transaction = connection.begin().await?;
         let rows = run(&mut transaction, sqlx::query(sql::SCOPE_AFTER).bind(after)).await?;
         let Some(row) = rows.first() else { return Ok(()) };
@@ -61,7 +63,7 @@ fn scope_of(row: &SqliteRow) -> Result<MemoryScope> {
     Ok(scope)
 }
 
-/// What was counted of records.
+/// Counts that the check has made itself.
 #[derive(Default, PartialEq)]
 struct Counted {
     records: u64,
@@ -111,7 +113,7 @@ async fn check_scope(
     Ok(problems)
 }
 
-/// Looks at every record of a kind, and counts.
+/// Checks every record of a kind, and counts the records.
 async fn check_kind(
     connection: &mut SqliteConnection,
     kind_no: i64,
@@ -150,7 +152,7 @@ async fn check_kind(
     }
 }
 
-/// Where the columns of a record disagree with it.
+/// Returns the disagreement between a record and its columns, if there is one.
 fn record_problem(
     row: &SqliteRow,
     (scope, kind): (&MemoryScope, &str),
@@ -175,7 +177,7 @@ fn record_problem(
     Ok((!agrees).then_some("is filed otherwise than it says"))
 }
 
-/// Where the words of a record disagree with the index.
+/// Returns the disagreement between the words of a record and the index, if there is one.
 async fn list_problem(
     connection: &mut SqliteConnection,
     row: &SqliteRow,

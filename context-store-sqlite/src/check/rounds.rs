@@ -1,4 +1,4 @@
-//! The check of trajectories: each round must be a graph, and what its row says of it.
+//! The check of trajectories: each round must be a valid graph and agree with its row.
 
 use context_core::CancelSignal;
 use context_core::store::{CheckReport, Finding, KeyOrder};
@@ -13,7 +13,7 @@ use crate::place::count;
 use crate::rounds::{Filed, fill};
 use crate::sql::rounds as sql;
 
-/// Where the names of a round begin in a row.
+/// The first column of the names of a round.
 const NAMES: usize = 5;
 
 pub(crate) async fn check(
@@ -28,7 +28,8 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "round");
     loop {
         cancel.check("check")?;
-        // One state for each round: while a store is checked, others may write to it.
+        // Each batch of rounds is read in a transaction of its own, because others may write during
+        // the check.
         let mut transaction = connection.begin().await?;
         let rows = run(&mut transaction, sqlx::query(sql::ROUNDS_AFTER).bind(after)).await?;
         let Some(last) = rows.last() else { return Ok(()) };
@@ -65,7 +66,7 @@ async fn check_rounds(
     match fill(connection, rounds.clone()).await {
         Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
         Err(fault) if is_damage(&fault) => {
-            // Again, each for itself, to say which.
+            // Reads the rounds again one by one to find the damaged one.
             for filed in rounds {
                 let round = filed.head.round.clone();
                 match fill(connection, vec![filed]).await {
@@ -83,7 +84,7 @@ async fn check_rounds(
     Ok(())
 }
 
-/// Whether it is about what is stored, not about reading it.
+/// Whether the fault is damage of the stored data, not a failure to read it.
 fn is_damage(fault: &Fault) -> bool {
     matches!(
         fault,
@@ -105,7 +106,7 @@ fn reference(row: &SqliteRow, column: usize) -> Result<RoundRef> {
     Ok(agent.round(row.try_get(column + 3)?))
 }
 
-/// Where the columns of a row disagree with the head.
+/// Returns the disagreement between the columns of a row and the head, if there is one.
 fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>> {
     if reference(row, NAMES)? != head.round {
         return Ok(Some("is filed as another round than its head says"));

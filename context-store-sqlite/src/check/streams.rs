@@ -1,4 +1,4 @@
-//! The check of streams: each must have the chunks it says, one behind the other.
+//! The check of streams: each stream must have the chunks it claims, without a gap.
 
 use context_core::store::{CheckReport, Finding, KeyOrder};
 use context_core::{CancelSignal, ChatRef};
@@ -23,7 +23,8 @@ pub(crate) async fn check(
     let mut order = KeyOrder::new("check", "stream");
     loop {
         cancel.check("check")?;
-        // One state per stream: while a store is checked, others may write to it.
+        // Each stream is read in a transaction of its own, because others may write during the
+        // check.
         let mut transaction = connection.begin().await?;
         let next =
             sqlx::query(sql::STREAM_AFTER).bind(after).fetch_all(&mut *transaction).await?.pop();

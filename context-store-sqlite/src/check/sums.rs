@@ -1,4 +1,4 @@
-//! The check of every row's checksum, of the order of keys, and of the schema itself.
+//! The check of every row's checksum, of the order of keys, and of the schema.
 
 use context_core::CancelSignal;
 use context_core::store::{CheckReport, Finding, KeyOrder};
@@ -9,7 +9,7 @@ use crate::error::{Fault, Result};
 use crate::schema;
 use crate::sums::{ALL, Table, Value, upgrade::next_rows};
 
-/// How many rows are read at once.
+/// The number of rows read at once.
 const BATCH: usize = 64;
 
 pub(crate) async fn check(
@@ -42,7 +42,8 @@ async fn check_table(
             let key: Vec<Value<'static>> = key.collect::<Result<_>>()?;
             order.next(key.clone())?;
             if table.check(row, 0).is_err() {
-                // Numbers say which row; names are the user's.
+                // The numbers of the key identify the row. Names belong to the user and are not
+                // reported.
                 let numbers = key.iter().filter_map(|value| match value {
                     Value::Int(number) => Some(number.to_string()),
                     _ => None,
@@ -59,7 +60,7 @@ async fn check_table(
     }
 }
 
-/// Compares tables, indexes, views and triggers with those that our migrations make.
+/// Compares tables, indexes, views and triggers with those that the migrations create.
 async fn check_schema(
     connection: &mut SqliteConnection,
     full_text: bool,

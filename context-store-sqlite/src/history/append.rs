@@ -1,7 +1,7 @@
-//! The fast way in: messages at the end of a branch as one statement.
+//! The fast path of a commit: messages at the end of a branch, as one statement.
 //!
-//! It is taken when this handle knows where the branch ends, which is checked again inside the
-//! statement. It decides nothing: whatever is not plainly right is left to the transaction in
+//! The fast path is taken when this handle knows where the branch ends. The statement checks that
+//! end again. The fast path makes no decisions: every other case is left to the transaction in
 //! [`commit`](crate::history::commit).
 
 use context_core::message::NodeKind;
@@ -20,14 +20,15 @@ use crate::rows::json_ids;
 use crate::search::words::{Tag, Words};
 use crate::sql;
 
-/// The most messages in one run, and the longest run a merge makes.
+/// The maximum number of messages in a run, and the length of the longest merged run.
 pub(crate) const RUN: i64 = 64;
-/// The messages that are first merged into one run.
+/// The number of messages that are first merged into one run.
 const SMALL_RUN: i64 = 16;
-/// The most bytes that are packed into one run; a larger message is alone.
+/// The maximum number of bytes packed into a run of several messages. A larger message has a run of
+/// its own.
 pub(crate) const RUN_BYTES: usize = 256 << 10;
 
-/// New messages, packed, ready to be appended.
+/// New messages, packed and ready to be appended.
 pub(crate) struct Append {
     pub(crate) at: (ChatRef, BranchName),
     pub(crate) expected: Option<MessageId>,
@@ -38,17 +39,17 @@ pub(crate) struct Append {
     pub(crate) time: i64,
 }
 
-/// What there is besides the head.
+/// The ids and words of the new messages, apart from the head.
 pub(crate) enum More {
-    /// One message, or two as a turn has: what a row holds.
+    /// One message, or two as in a turn, which fit into one row.
     Few { first: Option<MessageId>, words: [Option<Words>; 2] },
-    /// Any number: ids and words as JSON.
+    /// Any number of messages, with ids and words as JSON.
     Many { ids: String, words: Option<String> },
 }
 
 impl Append {
-    /// What of this commit can go the fast way: all or nothing. `index` says whether words are
-    /// wanted.
+    /// Returns the append of a commit that can take the fast path, or `None` for any other commit.
+    /// `index` says whether words are needed.
     pub(crate) fn of(commit: &Commit, index: bool) -> Option<Self> {
         let Target::Extend { branch, expected } = &commit.target else { return None };
         let plain = commit.amendments.is_empty()
@@ -87,13 +88,13 @@ impl Append {
         })
     }
 
-    /// Whether several like it fit into one statement.
+    /// Whether several such appends fit into one statement.
     pub(crate) fn is_small(&self) -> bool {
         matches!(self.more, More::Few { .. }) && self.data.len() <= RUN_BYTES
     }
 
-    /// Writes, if the branch is known to end where it is expected. Nothing if not, or if the file
-    /// disagrees.
+    /// Writes the messages if the branch is known to end where the commit expects. Returns `None`
+    /// if it is not known to, or if the file disagrees.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
         let Writer { connection, routes, full_text, .. } = writer;
         let Some(route) = routes.0.get_mut(&self.at).filter(|route| route.head == self.expected)
@@ -142,7 +143,7 @@ impl Append {
 
 /// A row of `append_row`.
 pub(crate) struct Row<'a> {
-    /// Where the branch ends before it.
+    /// The end of the branch before this row is appended.
     pub(crate) route: &'a Route,
     pub(crate) first: Option<&'a MessageId>,
     pub(crate) head: &'a str,
@@ -175,7 +176,7 @@ impl Row<'_> {
     }
 }
 
-/// Fills up a statement with rows that are none.
+/// Fills up a statement with empty rows.
 pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> {
     for _ in 0..if full_text { sql::ROW_WORDS_VALUES } else { sql::ROW_VALUES } {
         query = query.bind(NONE);
@@ -185,8 +186,8 @@ pub(crate) fn bind_no_row(mut query: Insert<'_>, full_text: bool) -> Insert<'_> 
 
 const NONE: Option<i64> = None;
 
-/// Which runs are merged after messages were added: whenever a block of messages is full, the runs
-/// that begin in it become one.
+/// The runs to merge after an append: when a block of messages is full, all runs that begin in it
+/// become one run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Merge {
     /// The first message of the small block that is now full.
@@ -198,14 +199,15 @@ pub(crate) struct Merge {
 impl Merge {
     pub(crate) const NONE: Self = Self { small: None, large: None };
 
-    /// After a branch went from `before` own messages to `after`.
+    /// Returns the merges that are due when a branch has grown from `before` own messages to
+    /// `after`.
     pub(crate) fn after(before: i64, after: i64) -> Self {
         let full =
             |block: i64| (after / block > before / block).then(|| before / block * block + 1);
         Self { small: full(SMALL_RUN), large: full(RUN) }
     }
 
-    /// Merges what is due on a branch whose newest run begins with its `last`th message.
+    /// Runs the merges on a branch whose newest run begins with its `last`th message.
     pub(crate) async fn run(
         self,
         connection: &mut SqliteConnection,

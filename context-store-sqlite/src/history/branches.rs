@@ -16,7 +16,7 @@ use crate::sums::{BRANCH, Value};
 use crate::tally::{OfChat, Seen};
 use crate::{history::chat_rows, sql, upkeep::prune};
 
-/// Adds a branch that forks behind a place, without messages of its own yet. Returns its number.
+/// Adds a branch that forks after a place and has no messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -71,7 +71,7 @@ pub(crate) async fn branches_of(
     rows.iter().map(branch).filter_map(Result::transpose).collect()
 }
 
-/// A branch by its name: its number, how many messages it owns, and its head.
+/// Returns a branch by its name: its number, how many messages it owns, and its head.
 pub(crate) async fn branch(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -141,8 +141,8 @@ pub(crate) async fn rename(
     Ok(())
 }
 
-/// Deletes a branch that is where it is expected. What others still need of it stays, without a
-/// name.
+/// Deletes a branch if its head is the expected one. Messages that forks and checkpoints need stay
+/// in the branch, which loses its name.
 pub(crate) async fn delete(
     writer: &mut Writer,
     chat: &ChatRef,
@@ -163,7 +163,7 @@ pub(crate) async fn delete(
         let message = "the active branch cannot be deleted; make another one active first";
         return Err(Error::invalid(OPERATION, message).with("branch", name).into());
     }
-    // What only the branch knew of the chat's activity goes with it.
+    // The branch may hold the time of the chat's last write, so the chat's row is updated first.
     chat_rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", deleted.into())]).await?;

@@ -1,4 +1,4 @@
-//! Chats as they are in their rows: what everything else about chats is made of.
+//! Reading and writing the rows of chats.
 
 use context_core::store::{Chat, NewChat};
 use context_core::{BranchName, ChatRef, Error, ErrorKind, Metadata, Timestamp};
@@ -10,7 +10,7 @@ use crate::sql;
 use crate::sums::{CHAT, CHAT_NAME, Value};
 use crate::tally::{self, OfUser, Seen};
 
-/// A chat and its number.
+/// Returns a chat and its number.
 pub(crate) async fn read(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -20,7 +20,7 @@ pub(crate) async fn read(
     row.map(|row| Ok((row.try_get(0)?, chat_of(&row, chat)?))).transpose()
 }
 
-/// What is shown of a chat: if it is not found, it must not be there.
+/// Returns a chat. If the chat is not found, checks that it really does not exist.
 pub(crate) async fn show(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -62,7 +62,7 @@ pub(crate) fn chat_of(row: &SqliteRow, chat: &ChatRef) -> Result<Chat> {
     Ok(found)
 }
 
-/// Metadata as it is kept: JSON text.
+/// Returns metadata in its stored form, JSON text.
 pub(crate) fn metadata_text(metadata: &Metadata) -> Result<String> {
     serde_json::to_string(metadata).map_err(|error| {
         Error::new(ErrorKind::Bug, "write", "metadata cannot be written as json")
@@ -82,12 +82,12 @@ pub(crate) async fn write(connection: &mut SqliteConnection, no: i64, chat: &Cha
     seal(connection, no).await
 }
 
-/// Gives a chat that was written the checksum of what it says now.
+/// Updates the checksum of a chat after a write.
 pub(crate) async fn seal(connection: &mut SqliteConnection, no: i64) -> Result<()> {
     CHAT.seal(connection, &[("no", no.into())]).await
 }
 
-/// Notes a write to a chat.
+/// Records the time of a write to a chat.
 pub(crate) async fn touch(connection: &mut SqliteConnection, no: i64, at: Timestamp) -> Result<()> {
     sqlx::query(sql::TOUCH_CHAT).bind(no).bind(at.as_micros()).execute(connection).await?;
     Ok(())

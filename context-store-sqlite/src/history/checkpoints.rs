@@ -75,7 +75,7 @@ pub(crate) async fn delete(
     Ok(deleted)
 }
 
-/// The branch that owns the message a checkpoint points at, if there is such a checkpoint.
+/// Returns the branch that owns the message a checkpoint points to, if the checkpoint exists.
 async fn branch_at(
     connection: &mut SqliteConnection,
     chat: i64,

@@ -1,8 +1,8 @@
-//! The commit as a transaction: every kind of it, and every answer.
+//! The commit as a transaction, for every kind of commit and every outcome.
 //!
-//! The decisions come in the order
-//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, and all of them
-//! before the first write.
+//! The decisions are made in the order that
+//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, all of them before
+//! the first write.
 
 use std::sync::Arc;
 
@@ -41,15 +41,15 @@ pub(crate) async fn commit(
     if commit.redactions.is_empty() {
         return decided(writer, commit).await;
     }
-    // What pages hold that the redaction frees is overwritten. If the caller goes away in between,
-    // later writes overwrite as well, which costs a little time.
+    // Space that the redaction frees is overwritten. If the caller drops the future in between,
+    // later writes overwrite freed space as well, which costs a little time.
     sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
     let outcome = decided(writer, commit).await;
     sqlx::query(sql::SHRED_NO_MORE).execute(&mut writer.connection).await?;
     outcome
 }
 
-/// The general way: decide everything, then write everything.
+/// The general path: makes every decision, then writes.
 async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
@@ -68,23 +68,23 @@ async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
 }
 
 enum Decision {
-    /// Nothing is to be written.
+    /// The answer is known and nothing is written.
     Answer(CommitOutcome),
     Write(Plan),
 }
 
-/// What was found out on the way to the decision.
+/// The results of the decisions that the writes need.
 struct Plan {
     chat: i64,
     digest: Option<[u8; 32]>,
     aim: Aim,
     /// The chat with the patch.
     patched: Option<context_core::store::Chat>,
-    /// Where the amended and then the redacted messages are, in the order of the commit.
+    /// The places of the amended and then the redacted messages, in the order of the commit.
     changed: Vec<i64>,
 }
 
-/// Which branch moves.
+/// The branch that the commit moves.
 enum Aim {
     None,
     At { name: BranchName, branch: i64, own: i64 },
@@ -167,7 +167,7 @@ async fn written_before(
     }
     let base = match commit.base() {
         None => None,
-        // A base that does not exist is the parent of nothing.
+        // A base that does not exist has no children.
         Some(base) => match find(connection, chat, std::iter::once(base)).await?.remove(base) {
             None => return exists(),
             found => found,
@@ -189,7 +189,7 @@ async fn written_before(
     Ok(Some(CommitOutcome::Replayed(Committed::new(Some(branch.clone()), head))))
 }
 
-/// Whether the chain of a branch goes through a place.
+/// Whether the chain of a branch contains a place.
 async fn holds(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -207,7 +207,8 @@ async fn holds(
     Ok(false)
 }
 
-/// Finds the branch to move or names the one to create; the head of the branch if it is elsewhere.
+/// Finds the branch to move, or names the branch to create. Returns the actual head as the error if
+/// it is not the expected one.
 async fn aim(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -310,7 +311,7 @@ async fn write(
     Ok((committed, route))
 }
 
-/// Adds the new messages behind the end of a branch and returns its new end.
+/// Appends the new messages to a branch and returns its new end.
 async fn add_nodes(
     connection: &mut SqliteConnection,
     end: Route,

@@ -1,10 +1,10 @@
-//! Appends that wait together are written together: one statement, one transaction, one wait for
-//! the disk.
+//! Group commit: appends that wait together are written in one statement, one transaction, with one
+//! disk sync.
 //!
-//! Whoever gets the writer takes with it what waits behind it, in the order it came, and tells each
-//! what came of it. Nobody depends on that: a caller whose turn was taken by another that then went
-//! away, or whose append is not plainly right, commits on its own. What was written meanwhile is
-//! told by its ids, as after any lost answer.
+//! The task that gets the writer also takes the queued appends, in the order of their arrival, and
+//! sends each caller its result. No caller depends on that. If the writing task was dropped, or if
+//! the append cannot take the fast path, the caller gets no result and commits on its own. Messages
+//! that were written already are then recognized by their ids, as after any lost reply.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -24,16 +24,17 @@ use crate::history::commit;
 use crate::history::routes::Route;
 use crate::sql;
 
-/// The most appends of one statement.
+/// The maximum number of appends in one statement.
 const MOST: usize = 64;
-/// The most bytes of one statement, so that nobody waits long.
+/// The maximum number of bytes in one statement, which bounds the time that others wait.
 const MOST_BYTES: usize = 4 << 20;
 
-/// Appends that wait for the writer.
+/// The appends that wait for the writer.
 #[derive(Default)]
 pub(crate) struct Queue {
     waiting: StdMutex<VecDeque<Waiting>>,
-    /// Whether the last ones were several: then the next is probably not alone either.
+    /// Whether the last group had several appends. The next append is then probably not alone
+    /// either.
     several: AtomicBool,
 }
 
@@ -42,13 +43,13 @@ struct Waiting {
     answer: oneshot::Sender<Answer>,
 }
 
-/// What came of an append that somebody else has written. There is none if it is left to its
+/// The result of an append that another task has written. `None` if the append is left to its
 /// caller.
 type Answer = Result<Committed, Error>;
 
 impl Queue {
     fn waiting(&self) -> StdGuard<'_, VecDeque<Waiting>> {
-        // Entries are put and taken whole.
+        // Entries are added and removed whole, so the queue is valid even if a holder has panicked.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -58,7 +59,7 @@ impl Queue {
         receiver
     }
 
-    /// The next few whose callers are still there.
+    /// Returns the next appends whose callers are still waiting.
     fn take(&self) -> Vec<Waiting> {
         let mut waiting = self.waiting();
         self.several.store(waiting.len() > 1, Ordering::Relaxed);
@@ -75,7 +76,7 @@ impl Queue {
     }
 }
 
-/// Commits, together with others if there are some.
+/// Commits, together with other queued appends if there are some.
 pub(crate) async fn commit(
     connections: &Connections,
     queue: &Queue,
@@ -93,7 +94,7 @@ pub(crate) async fn commit(
     };
     let mut answer = queue.put(append);
     if several {
-        // The others of this moment come first.
+        // Other tasks that are ready now can queue their appends first.
         yield_now().await;
     }
     let mut writer = match first_of(&mut answer, connections.writer()).await {
@@ -113,7 +114,7 @@ pub(crate) async fn commit(
     commit::commit(&mut writer, commit, None).await
 }
 
-/// Lets every other task that is ready go on.
+/// Lets every other ready task run.
 async fn yield_now() {
     let mut yielded = false;
     poll_fn(|context| {
@@ -143,11 +144,11 @@ async fn first_of<'a>(
     .await
 }
 
-/// Writes what of a group fits behind the branches as this handle knows them. The others get no
-/// answer.
+/// Writes those appends of a group whose branches end where they expect, as far as this handle
+/// knows. The others get no answer.
 async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
-    // The index takes places in order for a little, and in any other for much more. Those of one
-    // branch stay in their order.
+    // Writing index entries in the order of their places is much cheaper than in any other order.
+    // The appends of one branch stay in their order.
     let Writer { connection, routes, full_text, .. } = writer;
     let mut ends: HashMap<(ChatRef, BranchName), Route> = HashMap::new();
     let mut rows = Vec::with_capacity(group.len());
@@ -181,7 +182,7 @@ async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
     let mut answers = Vec::with_capacity(rows.len());
     for (before, append, answer) in rows {
         let Append { at, head, added, data, more, time, .. } = append;
-        // Only small ones wait.
+        // Only small appends are queued.
         let More::Few { first, words } = more else { return };
         let merge = Merge::after(before.own, before.own + added);
         let (head_id, name) = (head.as_str(), at.1.as_str());
@@ -214,7 +215,7 @@ async fn write(writer: &mut Writer, mut group: Vec<Waiting>) {
     }
 }
 
-/// Tells all what has gone wrong: had each tried on its own, each would have waited for the same
+/// Sends the failure to all callers. Had each tried on its own, each would have waited for the same
 /// lock.
 fn refuse(fault: Fault, answers: impl Iterator<Item = oneshot::Sender<Answer>>) {
     let error = fault.during("commit");

@@ -1,9 +1,11 @@
-//! Listing the chats of a user, newest activity first, page by page.
+//! Listing the chats of a user, most recent activity first, page by page.
 //!
-//! Most chats' rows say when they were last written to, so the next ones of those are the next ones
-//! of an index. A chat to which messages were appended more than once within a minute is looked at
-//! closely: those of the minute the page begins in, and of as many minutes as the page needs. There
-//! are few of these, since new chats and branches settle some. A page is merged from the two.
+//! The row of most chats holds the time of their last write, so the next of those chats are the
+//! next entries of an index. A chat to which messages were appended more than once within a minute
+//! is *moved*: the exact time is only in its branches. The page computes the exact time of the
+//! moved chats of the minute it begins in, and of as many further minutes as it needs. There are
+//! few moved chats, because creating chats and branches settles some of them. A page is merged from
+//! the two lists.
 
 use std::cmp::Reverse;
 
@@ -19,11 +21,11 @@ use crate::place::{agreed, signed};
 use crate::sql;
 use crate::tally::{self, OfUser, Seen};
 
-/// Where a chat is in the order of the listing: when it was written to, and its number.
+/// The place of a chat in the listing: the time of its last write, and its number.
 type Place = (i64, i64);
 
-/// Lists page by page. Metadata is looked at here, not in SQL: keys and values are compared
-/// exactly.
+/// Lists chats page by page. Metadata is filtered here and not in SQL, because keys and values must
+/// be compared exactly.
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     query: &ChatQuery,
@@ -32,7 +34,7 @@ pub(crate) async fn list(
         None => (i64::MAX, i64::MAX),
         Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
     };
-    // Newest first: each is behind the one before.
+    // Most recent first: each chat comes after the one before.
     let mut order =
         KeyOrder::after("list_chats", "chat", query.after.is_some().then_some(Reverse(place)));
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
@@ -70,7 +72,7 @@ pub(crate) async fn list(
     }
 }
 
-/// Lists whoever has a chat.
+/// Lists the users who have a chat, a round or a memory.
 pub(crate) async fn users(
     connection: &mut SqliteConnection,
     limit: usize,
@@ -80,7 +82,7 @@ pub(crate) async fn users(
     let query =
         sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
     let rows = query.fetch_all(&mut *transaction).await?;
-    // Some have nothing any more but what they want to stay forgotten, and are not listed.
+    // Some users have only marks of forgotten memories. They are counted but not listed.
     tally::users(&mut transaction, if rows.len() > limit { Seen::Part } else { Seen::End }).await?;
     transaction.commit().await?;
     let mut items = Vec::new();
@@ -98,7 +100,7 @@ pub(crate) async fn users(
     Ok(Page { items, next })
 }
 
-/// The next chats behind a place, at most `batch`; fewer only at the end.
+/// Returns the next chats after a place, at most `batch`. Fewer means that the list ends.
 async fn following(
     connection: &mut SqliteConnection,
     query: &ChatQuery,
@@ -116,7 +118,7 @@ async fn following(
             found.push(((row.try_get(6)?, row.try_get(0)?), row));
         }
     }
-    // Two sorted lists, which the sort finds and merges.
+    // The input is two sorted lists, which the stable sort detects and merges.
     found.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
     found.truncate(batch);
     Ok(found)

@@ -1,4 +1,4 @@
-//! Messages by id and page by page, and what they were before.
+//! Messages by id and page by page, and their earlier revisions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::tally::{self, OfChat, Seen};
 const MISFILED: &str = "a message is not where it is filed";
 const UNFILED: &str = "messages are not in the index of ids";
 
-/// Where a stored message is.
+/// The location of a stored message.
 #[derive(Clone, Debug)]
 pub(crate) struct Spot {
     pub(crate) place: i64,
@@ -38,7 +38,7 @@ impl Spot {
     }
 }
 
-/// Finds messages by id; what does not exist is not in the map.
+/// Finds messages by id. The map has no entry for messages that do not exist.
 pub(crate) async fn find(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -68,7 +68,7 @@ fn spot(row: &SqliteRow) -> Result<(MessageId, Spot)> {
     Ok((id, Spot { place, parent, depth: base.saturating_add(own_of(place)) - 1 }))
 }
 
-/// The nodes at these places.
+/// Returns the nodes at these places.
 pub(crate) async fn nodes_at(
     connection: &mut SqliteConnection,
     places: &[i64],
@@ -115,8 +115,8 @@ pub(crate) async fn messages(
     ids.iter().map(placed).collect()
 }
 
-/// Whether the messages before those that were found are filed where they were read: a run that is
-/// elsewhere than it was shows others there.
+/// Checks that the parents of the messages that were found are filed at the places where they were
+/// read. A run that is stored at the wrong place would show other messages there.
 async fn confirm_parents(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -139,7 +139,7 @@ async fn confirm_parents(
     Ok(())
 }
 
-/// Whether messages that were not found by their ids are not there.
+/// Checks that messages that were not found by their ids really do not exist.
 async fn confirm_absence(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -163,11 +163,11 @@ async fn confirm_absence(
     Ok(())
 }
 
-/// A branch as the layout has it: the messages that were written through it.
+/// A branch in the layout: the messages that were written through it.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) no: i64,
-    /// Nothing if the branch was deleted and others still need its messages.
+    /// `None` if the branch was deleted and its messages are still needed.
     pub(crate) name: Option<BranchName>,
     pub(crate) head: Option<MessageId>,
     pub(crate) base: i64,
@@ -186,20 +186,20 @@ impl Piece {
         Ok(Self { no, name, head: message_id(row, 8)?, base, own, parent: row.try_get(3)? })
     }
 
-    /// The last place that holds a message.
+    /// Returns the last place that holds a message.
     pub(crate) fn end(&self) -> i64 {
         place(self.no, self.own)
     }
 }
 
-/// The pieces of a chat, oldest first, so that a parent comes before its children.
+/// Returns the pieces of a chat, oldest first, so that a parent comes before its children.
 pub(crate) async fn pieces(connection: &mut SqliteConnection, chat: i64) -> Result<Vec<Piece>> {
     let rows = sqlx::query(sql::PIECES).bind(chat).fetch_all(&mut *connection).await?;
     OfChat::Branches.compare(connection, chat, Seen::All(rows.len())).await?;
     rows.iter().map(Piece::of).collect()
 }
 
-/// A page of all messages; the cursor is a place.
+/// Returns one page of all messages. The cursor is a place.
 pub(crate) async fn all_messages(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -228,7 +228,8 @@ pub(crate) async fn all_messages(
     Ok(Page { items, next: more.then(|| Cursor::new(last.to_string())) })
 }
 
-/// Adds the messages of a branch from a place on, until there are `limit`. Returns how many.
+/// Adds the messages of a branch from a place on, until there are `limit`. Returns how many it
+/// added.
 async fn of_piece(
     connection: &mut SqliteConnection,
     piece: &Piece,
@@ -275,7 +276,7 @@ async fn of_piece(
     Ok(next - from)
 }
 
-/// The next few runs from the one that holds a place on.
+/// Returns the next few runs, beginning with the run that holds a place.
 pub(crate) async fn runs_from(
     connection: &mut SqliteConnection,
     from: i64,
@@ -284,7 +285,7 @@ pub(crate) async fn runs_from(
     let rows = sqlx::query(sql::RUNS_FROM).bind(from).bind(to).fetch_all(connection).await?;
     let run = |row: SqliteRow| Ok((row.try_get(0)?, blob(row, 1)?));
     let runs: Vec<(i64, Bytes)> = rows.into_iter().map(run).collect::<Result<_>>()?;
-    // A run of another branch is no answer.
+    // Runs of another branch are dropped.
     Ok(runs.into_iter().filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
 }
 
@@ -316,8 +317,8 @@ pub(crate) async fn revisions(
     rows.into_iter().map(revision).collect()
 }
 
-/// Gives a stored message a new body where it is. What it was is kept as `replaced` at that time,
-/// or not at all: then earlier revisions go as well.
+/// Replaces the body of a stored message. The old revision is kept with the time `replaced`, or not
+/// at all: then earlier revisions are deleted as well.
 pub(crate) async fn amend(
     connection: &mut SqliteConnection,
     chat: i64,

@@ -1,4 +1,4 @@
-//! Reading chains and windows: one statement each, whatever the number of messages.
+//! Reading chains and windows, with one statement each, whatever the number of messages.
 
 use bytes::Bytes;
 use context_core::message::NodeKind;
@@ -21,10 +21,11 @@ use crate::tally::ELSEWHERE;
 
 const OPERATION: &str = "chain";
 
-/// How many nodes a read by tokens looks at first; each further look takes four times as many.
+/// The number of nodes that a read by tokens requests first. Each further request takes four times
+/// as many.
 const FIRST_LOOK: usize = 64;
 
-/// The window of a chain.
+/// Returns the window of a chain.
 pub(crate) async fn chain(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -39,7 +40,8 @@ pub(crate) async fn chain(
     }
 }
 
-/// Each look is a read of its own and a consistent state; only the last one is used.
+/// Reads a window by tokens. Each request is a read of its own that sees one consistent state. Only
+/// the last one is used.
 async fn by_tokens(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -89,7 +91,7 @@ async fn window_of(
             _ => query,
         }
     };
-    // Most chains lie on one branch: the short statement answers for those, and says nothing of
+    // Most chains lie on one branch. The short statement reads those, and returns no row for
     // others.
     let short = match window {
         Window::Whole if of_branch => Some(sql::OWN),
@@ -120,38 +122,38 @@ struct Found {
     place: i64,
     /// The last place of the piece.
     cut: i64,
-    /// The first place wanted, if it is on this piece.
+    /// The first requested place, if it is on this piece.
     start: Option<i64>,
     data: Bytes,
 }
 
-/// What is said of a chain, to be compared with what there is.
+/// The stored facts about a chain, to be compared with its runs.
 #[derive(Default)]
 struct Said {
     edition: i64,
     /// The last message.
     end: Option<MessageId>,
-    /// How many messages there are up to the end.
+    /// The number of messages up to the end.
     length: i64,
-    /// The place behind which the oldest piece forks.
+    /// The place after which the oldest piece forks.
     root: Option<i64>,
     start: Option<i64>,
 }
 
 const OTHER_END: &str = "a chain does not end with its last message";
 
-/// All that a statement says of a piece of a chain, in the order of its list.
+/// The facts that a statement returns about a piece of a chain, in the order of its list.
 #[derive(Deserialize)]
 struct Facts {
     edition: i64,
     start: Option<i64>,
     base: i64,
-    /// The place behind which it forks.
+    /// The place after which the piece forks.
     parent: Option<i64>,
     created_at: i64,
     /// The checksum of the branch.
     sum: i64,
-    /// That of the chat's names.
+    /// The checksum of the chat's names.
     name_sum: i64,
 }
 
@@ -163,8 +165,8 @@ impl Facts {
     }
 }
 
-/// Puts the runs in order and sees that none is missing: rows of branches by their checksums, runs
-/// by following each other, the end by the message that is said to be there.
+/// Orders the runs and checks that none is missing. Rows of branches are compared with their
+/// checksums, runs must follow each other, and the last message must be the stored head.
 fn assemble(
     rows: Vec<SqliteRow>,
     chat: &ChatRef,
@@ -225,7 +227,7 @@ fn assemble(
     if said.root.is_some() && said.start.is_none() {
         return Err(Fault::Corrupt(MISSING, None));
     }
-    // Places order a chain from the root on. The statement gives the newest piece first.
+    // Places order a chain from its root. The statement returns the newest piece first.
     found.sort_unstable_by_key(|found| found.place);
     let mut expected = 0;
     let mut runs = Vec::with_capacity(found.len());
@@ -256,7 +258,7 @@ fn assemble(
         }
         let take = length(take)?;
         expected += take;
-        // A run behind which the same branch goes on has no message more than that.
+        // A run that the same branch continues has no messages beyond the piece.
         runs.push(PackedRun { bytes, take, is_whole: next.is_some() });
     }
     let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
@@ -268,7 +270,7 @@ fn assemble(
     if let Some(run) = newest {
         last = Some(pack::id_of(&run.bytes, run.take - 1)?);
     }
-    // Of no messages at all, nothing is known of the last one.
+    // If the window is empty, there is no last message to compare.
     if last != said.end && (last.is_some() || said.start.is_none()) {
         return Err(Fault::Corrupt(OTHER_END, None));
     }

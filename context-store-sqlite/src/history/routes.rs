@@ -1,14 +1,14 @@
-//! Where branches end, as far as a handle has seen: what lets an append be one statement.
+//! A cache of the ends of branches, which allows an append to be one statement.
 
 use std::collections::HashMap;
 
 use context_core::{BranchName, ChatRef, MessageId};
 
-/// How many branches a handle remembers the end of.
+/// The number of branches whose end a handle remembers.
 const ROUTES: usize = 4096;
 
-/// Where branches end, as far as this handle has seen. Numbers in the file are never used twice, so
-/// an entry may be stale but can never mean another branch.
+/// The ends of branches that this handle has seen. Numbers in the file are never reused, so an
+/// entry may be stale but never refers to another branch.
 #[derive(Default)]
 pub(crate) struct Routes(pub(crate) HashMap<(ChatRef, BranchName), Route>);
 

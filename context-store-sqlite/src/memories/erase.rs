@@ -1,4 +1,4 @@
-//! Erasing what is remembered of a user, and what is left of it.
+//! Erasing the memories of a user, and counting what is left of them.
 
 use context_core::UserId;
 use context_core::memory::MemoryScope;
@@ -13,8 +13,8 @@ use crate::memories::rows::json_answer;
 use crate::place::signed;
 use crate::sql::memories as sql;
 
-/// Removes some records of a user, at most so many, and says how many; with the last of them the
-/// marks of what was forgotten.
+/// Removes at most this many records of a user and returns how many were removed. The marks of
+/// forgotten records are removed together with the last record.
 pub(crate) async fn erase_some(
     connection: &mut SqliteConnection,
     user: &UserId,
@@ -30,13 +30,13 @@ pub(crate) async fn erase_some(
     Ok(signed(places.len()))
 }
 
-/// Rows of this user, and rows that belong to nobody.
+/// Returns the number of rows of this user and of rows that belong to no user.
 pub(crate) async fn remaining(connection: &mut SqliteConnection, user: &UserId) -> Result<i64> {
     let row = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(connection).await?;
     Ok(row.try_get(0)?)
 }
 
-/// Writes the index anew without what is gone.
+/// Rebuilds the index without deleted entries.
 pub(crate) async fn tidy(connection: &mut SqliteConnection) -> Result<()> {
     run(connection, sqlx::query(sql::TIDY_INDEX)).await?;
     Ok(())

@@ -1,8 +1,9 @@
-//! Finding records: the index says which have the words, their lists how well they fit.
+//! Finding records: the index selects candidates by their words, and the word lists give the
+//! scores.
 //!
-//! If the words are in few records, all of these are looked at. Else a bounded number is, in this
-//! order: those with all of the words; those with the rarest; those with two of the others; those
-//! with one of them, always the newest first.
+//! If the words occur in few records, all of these are read. Otherwise a bounded number is read, in
+//! this order: records with all of the words, records with the rarest words, records with two of
+//! the others, records with one of the others. Newer records come first in each case.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,18 +24,19 @@ use crate::place::count;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 
-/// How many records with all of the words are looked at, of many.
+/// The maximum number of records with all of the words that are read.
 const WITH_ALL: u64 = 200;
-/// In how many records a word may be to be looked for together with others, if two are rarer: to
-/// find what it shares with them, all of its places are read, and it says little.
+/// A word in more records than this is not combined with others, unless fewer than two words are
+/// rarer. Intersecting a word reads all of its places, and a common word adds little.
 const COMMON: u64 = 50_000;
-/// How many records the rarest words have together, at most, that are all looked at.
+/// The maximum number of records that the rarest words, all of whose records are read, have
+/// together.
 const RAREST: u64 = 1000;
-/// How many records with a pair of other words are looked at, and how many pairs.
+/// The maximum number of records that are read per pair of other words, and the number of pairs.
 const WITH_PAIR: u64 = 100;
 const PAIRS: usize = 3;
 
-/// Reads one state of the file.
+/// Finds records. All reads see one state of the file.
 pub(super) async fn find(
     connection: &mut SqliteConnection,
     find: &MemoryFind,
@@ -65,7 +67,7 @@ pub(super) async fn find(
     for Hit { place, score } in best {
         let found = stored.remove(&place.unsigned_abs());
         let stored = found.ok_or(Fault::Corrupt("a memory that was found is not there", None))?;
-        // Whatever the index says.
+        // The scope and the kind are checked against the record, whatever the index says.
         if !scopes.0.contains_key(&stored.record.scope) || !find.takes(&stored.record.kind) {
             return Err(Fault::Corrupt(
                 "a memory is filed under another scope or kind than its own",
@@ -83,14 +85,14 @@ struct Hit {
     score: f64,
 }
 
-/// What was looked at.
+/// The candidates read so far.
 struct Looked<'a> {
     terms: &'a Terms,
     hits: Vec<Hit>,
     seen: HashSet<i64>,
-    /// In how many of them each word is.
+    /// The number of these records that contain each word.
     found: Vec<u64>,
-    /// How many records were read, some of them twice.
+    /// The number of records read, some of them twice.
     rows: u64,
 }
 
@@ -104,7 +106,7 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
     let places: u64 = words.iter().map(|term| term.found).sum();
     if places <= limits::EXACT_MEMORY_POSTINGS {
         looked.read(connection, &any(words), places).await?;
-        // All that have the words were looked at: the index must know as many as were counted.
+        // Every record with the words was read, so the index must have as many as were counted.
         if words.iter().any(|term| looked.found[term.word] != term.found) {
             return Err(Fault::Corrupt("the index of words of memories lacks some", None));
         }
@@ -140,7 +142,7 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
 }
 
 impl Looked<'_> {
-    /// Looks at the newest records that an expression finds.
+    /// Reads the newest records that an expression finds.
     async fn read(
         &mut self,
         connection: &mut SqliteConnection,
@@ -167,7 +169,7 @@ impl Looked<'_> {
     }
 }
 
-/// What was found by other means, with how well it fits by its words.
+/// Returns the records that were found by other means, with the score of their words.
 async fn scored(
     connection: &mut SqliteConnection,
     terms: &Terms,
@@ -183,7 +185,7 @@ async fn scored(
     Ok(places.iter().map(|place| Hit { place: *place, score: score(place) }).collect())
 }
 
-/// Goes through the lists of the only row.
+/// Calls a function for each list of the only row.
 fn for_lists(
     rows: &[SqliteRow],
     column: usize,
@@ -199,7 +201,7 @@ fn for_lists(
     Ok(())
 }
 
-/// Those of some words, the rarest first, that are looked for together.
+/// Returns the words, the rarest first, that are combined in one expression.
 fn together(words: &[Term]) -> &[Term] {
     let rare = words.partition_point(|term| term.found <= COMMON);
     &words[..rare.max(2).min(words.len())]

@@ -1,4 +1,4 @@
-//! Forgetting records, and looking whether they are gone.
+//! Forgetting records, and checking that they are gone.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,10 +18,10 @@ use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 use crate::sql::{SHRED, SHRED_NO_MORE};
 
-/// How many places are looked for at once afterwards.
+/// The number of places that are checked at once.
 const BATCH: usize = 10_000;
 
-/// Forgets in one transaction, clears what it frees, and reads back.
+/// Forgets records in one transaction, clears the freed space, and checks the result.
 pub(super) async fn forget(
     connections: &Connections,
     forget: &MemoryForget,
@@ -32,7 +32,7 @@ pub(super) async fn forget(
     run(&mut writer.connection, sqlx::query(SHRED_NO_MORE)).await?;
     let removed = removed?;
     if !removed.is_empty() {
-        // As far as it can be done at once: it is forgotten, whatever comes of this.
+        // Best effort: the records are forgotten, even if the log cannot be emptied now.
         let _ = connections.clear_log(false).await;
     }
     let mut remaining = places(&mut writer.connection, forget).await?.len() as u64;
@@ -45,7 +45,7 @@ pub(super) async fn forget(
     Ok(MemoriesForgotten::new(removed.len() as u64, remaining))
 }
 
-/// Removes what is meant and says where it was.
+/// Removes the selected records and returns their places.
 async fn remove(writer: &mut Writer, forget: &MemoryForget) -> Result<Vec<i64>> {
     let mut transaction = writer.begin().await?;
     let places = places(&mut transaction, forget).await?;
@@ -60,7 +60,7 @@ async fn remove(writer: &mut Writer, forget: &MemoryForget) -> Result<Vec<i64>> 
     Ok(places)
 }
 
-/// Where the records are that are meant.
+/// Returns the places of the selected records.
 async fn places(connection: &mut SqliteConnection, forget: &MemoryForget) -> Result<Vec<i64>> {
     let query = match forget {
         MemoryForget::Ids { scope, ids } => {
@@ -80,14 +80,14 @@ async fn places(connection: &mut SqliteConnection, forget: &MemoryForget) -> Res
         _ => return Ok(Vec::new()),
     };
     let mut places: Vec<i64> = json_answer(connection, query).await?;
-    // A name that was named twice counts once.
+    // An id that is listed twice counts once.
     places.sort_unstable();
     places.dedup();
     Ok(places)
 }
 
-/// Removes the marks of what was forgotten within a scope; the scopes that have none any more may
-/// go.
+/// Removes the marks of forgotten records within a scope. The scopes that have no marks left may be
+/// removed.
 pub(super) async fn forget_marks(
     connection: &mut SqliteConnection,
     within: &MemoryScope,
@@ -110,7 +110,7 @@ fn covering<'q>(query: Statement<'q>, scope: &'q MemoryScope) -> Statement<'q> {
         .bind(scope.session.as_ref().map(|session| session.as_str()))
 }
 
-/// Leaves marks of what was filed under these scopes by these names.
+/// Adds a mark for each of these records.
 async fn mark(
     connection: &mut SqliteConnection,
     within: &MemoryScope,

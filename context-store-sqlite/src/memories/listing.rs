@@ -1,4 +1,4 @@
-//! Records by their names, in the order they were written, beside others, and how many there are.
+//! Records by id, records in the order of writing, neighbouring records, and counts of records.
 
 use std::cmp::Reverse;
 
@@ -23,13 +23,15 @@ use crate::tally::{self, OfUser, Seen};
 const ELSEWHERE: Fault =
     Fault::Corrupt("a memory is filed under another scope, kind or name than its own", None);
 
-/// Up to how many records of a scope are looked at to say that the index of keys lacks none.
+/// The maximum number of records of a scope that are read to check that the index of keys is
+/// complete.
 const KEYED: u64 = 256;
 
-/// Up to how many records of a session are looked at one by one.
+/// The maximum number of records of a session that are counted one by one.
 const COUNTED: i64 = 512;
 
-/// What compares counts must say that they agree, or that there are too many to look.
+/// Runs a query that compares counts. Returns an error unless each row says that they agree, or
+/// that there are too many records to count.
 async fn agrees(connection: &mut SqliteConnection, query: Statement<'_>) -> Result<()> {
     for row in run(connection, query).await? {
         if row.try_get::<Option<bool>, _>(0)? != Some(true) {
@@ -39,7 +41,7 @@ async fn agrees(connection: &mut SqliteConnection, query: Statement<'_>) -> Resu
     Ok(())
 }
 
-/// Records by their ids, in the order of these.
+/// Returns records by their ids, in the order of the ids.
 pub(super) async fn by_id(
     connection: &mut SqliteConnection,
     scope: &MemoryScope,
@@ -52,7 +54,8 @@ pub(super) async fn by_id(
     Ok(stored)
 }
 
-/// The same of scopes that were read: what is not there is not in the index either.
+/// Returns records of scopes that were already read. A record that is not found must be missing
+/// from the index too.
 async fn named(
     connection: &mut SqliteConnection,
     scopes: &Scopes<'_>,
@@ -75,14 +78,15 @@ async fn named(
     if stored.iter().all(asked) { Ok(stored) } else { Err(ELSEWHERE) }
 }
 
-/// A page of records. First it is worked out which, then these are read.
+/// Returns one page of records. The places of the page are computed first, then its records are
+/// read.
 pub(super) async fn list(
     connection: &mut SqliteConnection,
     list: &MemoryList,
 ) -> Result<Page<StoredMemory>> {
     let bad = || bad_cursor("list_memories");
     let before = list.after.as_ref().map(|after| after.as_str().parse::<u64>().map_err(|_| bad()));
-    // Above every place, before the first page.
+    // The first page begins above every place.
     let before =
         before.transpose()?.map_or(i64::MAX, |place| i64::try_from(place).unwrap_or(i64::MAX));
     let mut transaction = connection.begin().await?;
@@ -160,7 +164,7 @@ pub(super) async fn list(
     Ok(Page { items, next })
 }
 
-/// What is beside each of these records.
+/// Returns the neighbours of each of these records.
 pub(super) async fn beside(
     connection: &mut SqliteConnection,
     scope: &MemoryScope,
@@ -171,7 +175,7 @@ pub(super) async fn beside(
     let mut transaction = connection.begin().await?;
     let scopes = Scopes::read_all(&mut transaction, [scope]).await?;
     let Some((no, filed)) = scopes.no(scope).zip(scopes.0.get(scope)) else { return Ok(beside) };
-    // What is beside a record is found by its row, which must say what the record says.
+    // Neighbours are found through the record's row, so the row must agree with the record.
     let (mut under, mut statement) = (Vec::new(), sql::BESIDE_OF_FEW);
     for stored in named(&mut transaction, &scopes, scope, ids).await? {
         let kind = filed.kinds.get(&stored.record.kind).ok_or(ELSEWHERE)?.no;
@@ -210,7 +214,7 @@ pub(super) async fn beside(
     Ok(beside)
 }
 
-/// What there is under each scope of a user: counters are read, not records.
+/// Returns the numbers of records under each scope of a user. Counters are read, not records.
 pub(super) async fn stats(
     connection: &mut SqliteConnection,
     user: &UserId,
@@ -220,7 +224,7 @@ pub(super) async fn stats(
     let mut transaction = connection.begin().await?;
     let query = sqlx::query(sql::STATS).bind(user.as_str()).bind(after.map_or("", Cursor::as_str));
     let rows = run(&mut transaction, query.bind(signed(limit + 1))).await?;
-    // Those of which all was forgotten are not shown, but counted.
+    // Scopes without any record left are not listed, but they are counted.
     OfUser::Scopes.compare(&mut transaction, user, Seen::End).await?;
     transaction.commit().await?;
     let mut items: Vec<MemoryStats> = Vec::new();

@@ -1,7 +1,7 @@
-//! The words of a record as they are kept: numbers, each with how often it is there.
+//! The stored form of a record's words: the number of each word and how often it occurs.
 //!
-//! Ranking reads the lists of hundreds of records, so they are short, say whose they are, and may
-//! stand one behind the other in one value.
+//! Ranking reads the lists of hundreds of records. A list is therefore short, names its record, and
+//! can be concatenated with others into one value.
 
 use context_store_kit::checksum::{Checksum, SEAL_BYTES};
 
@@ -9,24 +9,24 @@ use crate::error::{Fault, Result};
 
 const DAMAGED: Fault = Fault::Corrupt("a list of words of a memory cannot be read", None);
 
-/// Which words a record has.
+/// The words of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct List {
-    /// The record.
+    /// The place of the record.
     pub(crate) place: i64,
-    /// Of which kind in which scope.
+    /// The number of the record's kind, which belongs to one scope.
     pub(crate) kind: i64,
-    /// The numbers of its words, the lowest first, and how often each is there.
+    /// The numbers of the words, ascending, each with its number of occurrences.
     pub(crate) words: Vec<(i64, u32)>,
 }
 
 impl List {
-    /// How many words the record has, each as often as it is there.
+    /// Returns the number of words of the record, counting repetitions.
     pub(crate) fn length(&self) -> u64 {
         self.words.iter().map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// What FTS5 is given: the words, each once.
+    /// Returns the text that FTS5 indexes: each word once.
     pub(crate) fn tokens(&self) -> String {
         let tokens: Vec<String> = self.words.iter().map(|(no, _)| token(*no)).collect();
         tokens.join(" ")
@@ -39,7 +39,7 @@ impl List {
         }
         let mut last = 0;
         for (no, count) in &self.words {
-            // Most words are there once, which takes a bit.
+            // Most words occur once, which takes a single bit.
             put(no.abs_diff(last) << 1 | u64::from(*count > 1), &mut bytes);
             if *count > 1 {
                 put(u64::from(*count), &mut bytes);
@@ -51,7 +51,7 @@ impl List {
         bytes
     }
 
-    /// Reads the next list of some, into this one.
+    /// Reads the next of several concatenated lists into `self`.
     pub(crate) fn read(&mut self, bytes: &mut &[u8]) -> Result<()> {
         self.words.clear();
         let whole = *bytes;
@@ -73,7 +73,7 @@ impl List {
         if *sum == sum_of(list) { Ok(()) } else { Err(DAMAGED) }
     }
 
-    /// The only list of these bytes.
+    /// Reads the only list of these bytes.
     pub(crate) fn from_bytes(mut bytes: &[u8]) -> Result<Self> {
         let mut list = Self::default();
         list.read(&mut bytes)?;
@@ -81,17 +81,18 @@ impl List {
     }
 }
 
-/// A word as the index has it.
+/// Returns a word's token in the index.
 pub(crate) fn token(no: i64) -> String {
     format!("{no:x}")
 }
 
-/// The checksum that stands behind a list.
+/// Returns the checksum that follows a list.
 pub(crate) fn sum_of(list: &[u8]) -> [u8; SEAL_BYTES] {
     Checksum::of("memory_words").bytes(list).value().to_le_bytes()
 }
 
-/// Seven bits in a byte, the lowest first, all bytes but the last with the eighth.
+/// Writes a variable-length integer: seven bits per byte, the lowest first, with the eighth bit set
+/// in all bytes but the last.
 fn put(mut number: u64, bytes: &mut Vec<u8>) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! Adding the rows of records, and counting them.
+//! Adding the rows of records, and updating the counters.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -19,14 +19,14 @@ use crate::place::signed;
 use crate::sql::memories as sql;
 use crate::sums::{MEMORY, VECTOR, WORD};
 
-/// A record that is written.
+/// A record to write.
 pub(super) struct Put<'a> {
     pub(super) write: &'a MemoryWrite,
     pub(super) body: Vec<u8>,
     pub(super) version: u64,
-    /// Where it is, if it is there.
+    /// The place of the record, if it exists already.
     pub(super) place: Option<i64>,
-    /// Whether it may have been forgotten.
+    /// Whether the record may have a mark of a forgotten one.
     pub(super) marked: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) static INSERTS: LazyLock<Inserts> = LazyLock::new(|| Inserts {
     vectors: Insert::named("memory_vector", &["place", "kind", "model", "data", "sum"]),
 });
 
-/// A record on its way into the file.
+/// A record with its numbers in the file.
 struct Filed<'a> {
     put: Put<'a>,
     scope: i64,
@@ -58,7 +58,7 @@ struct Filed<'a> {
     list: List,
 }
 
-/// Writes records that are to be written, in their order.
+/// Writes records in their order.
 pub(super) async fn put<'a>(
     connection: &mut SqliteConnection,
     mut scopes: Scopes<'a>,
@@ -105,16 +105,16 @@ pub(super) async fn put<'a>(
     sweep(connection, &gone).await
 }
 
-/// Words of a kind: in how many of the records each is, and its number.
+/// The words of a kind: the number of records that contain each word, and the number of the word.
 type Words<'a> = BTreeMap<&'a str, (u32, i64)>;
 
-/// Gives words their numbers and counts in how many records they are.
+/// Assigns numbers to new words and updates the number of records per word.
 async fn number(
     connection: &mut SqliteConnection,
     filed: &mut [Filed<'_>],
     last_word: &mut i64,
 ) -> Result<()> {
-    // In the order of the table, so that it is gone through once.
+    // Sorted like the table, so that the table is read in order once.
     let mut vocabulary: BTreeMap<(i64, i64), Words<'_>> = BTreeMap::new();
     let mut counted = Vec::with_capacity(filed.len());
     for record in filed.iter() {
@@ -207,7 +207,7 @@ async fn insert(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Resul
     Ok(())
 }
 
-/// What is written is not forgotten any more.
+/// Removes the marks of records that are written again.
 async fn unmark(connection: &mut SqliteConnection, filed: &[Filed<'_>]) -> Result<()> {
     let marked = filed.iter().filter(|filed| filed.put.marked);
     let marks: Vec<(i64, [u8; 16])> =

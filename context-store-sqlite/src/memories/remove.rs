@@ -1,4 +1,4 @@
-//! Taking records out with all that is kept of them, and what nobody needs any more then.
+//! Removing records with all their rows, and removing rows that are not needed any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use crate::memories::lists::List;
 use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 
-/// How many records are taken out by one round of statements.
+/// The number of records that one round of statements removes.
 const BATCH: usize = 1000;
 
-/// How many records there are more or less, with how much.
+/// Changes of the counters.
 #[derive(Default)]
 pub(super) struct Counts {
-    /// By kind: records, bytes, vectors.
+    /// Records, bytes and vectors by kind.
     kinds: BTreeMap<i64, (i64, i64, i64)>,
-    /// By scope: records, words.
+    /// Records and words by scope.
     scopes: BTreeMap<i64, (i64, i64)>,
 }
 
 impl Counts {
-    /// Counts a record: `sign` is 1 or -1.
+    /// Counts a record. `sign` is 1 or -1.
     pub(super) fn add(&mut self, sign: i64, scope: i64, list: &List, bytes: i64, vector: bool) {
         let of_kind = self.kinds.entry(list.kind).or_default();
         of_kind.0 += sign;
@@ -50,17 +50,17 @@ impl Counts {
     }
 }
 
-/// What records have gone from.
+/// Where records were removed.
 #[derive(Default)]
 pub(super) struct Gone {
-    /// The scope and the name of each.
+    /// The scope and the id of each removed record.
     pub(super) ids: Vec<(i64, MemoryId)>,
     kinds: BTreeSet<i64>,
     sessions: BTreeSet<i64>,
     pub(super) scopes: BTreeSet<i64>,
 }
 
-/// Removes records with their words and vectors, and counts.
+/// Removes records with their words and vectors, and updates the counters.
 pub(super) async fn take_out(connection: &mut SqliteConnection, places: &[i64]) -> Result<Gone> {
     let mut gone = Gone::default();
     for places in places.chunks(BATCH) {
@@ -100,7 +100,7 @@ async fn take_some(
     counts.write(connection).await
 }
 
-/// Removes kinds, sessions and scopes that records have gone from and none is in any more.
+/// Removes the kinds, sessions and scopes that have lost their last record.
 pub(super) async fn sweep(connection: &mut SqliteConnection, gone: &Gone) -> Result<()> {
     let all = [
         (sql::FORGET_KINDS, &gone.kinds),

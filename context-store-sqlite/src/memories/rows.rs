@@ -1,4 +1,4 @@
-//! Records as they are in rows, and lists of what is asked for as JSON.
+//! Records in rows, and parameters as JSON lists.
 
 use std::fmt::Write as _;
 
@@ -15,14 +15,14 @@ use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 use crate::sums::MEMORY;
 
-/// What is kept of a record.
+/// Returns the stored form of a record.
 pub(super) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(record).map_err(|error| {
         Error::new(ErrorKind::Bug, "write_memories", "a memory is no JSON").with_source(error)
     })
 }
 
-/// A record of a row that begins with its place, its version and its body.
+/// Reads a record from a row that begins with place, version and body.
 pub(crate) fn stored_of(row: &SqliteRow) -> Result<StoredMemory> {
     MEMORY.check(row, 0)?;
     let record = serde_json::from_slice(row.try_get(2)?)
@@ -30,7 +30,7 @@ pub(crate) fn stored_of(row: &SqliteRow) -> Result<StoredMemory> {
     Ok(StoredMemory::new(record, count(row.try_get(1)?)?, count(row.try_get(0)?)?))
 }
 
-/// The records at these places, in any order.
+/// Returns the records at these places, in any order.
 pub(super) async fn stored_at(
     connection: &mut SqliteConnection,
     places: impl Iterator<Item = i64>,
@@ -44,13 +44,13 @@ pub(super) async fn stored_at(
     Ok(stored)
 }
 
-/// What a statement has written as JSON.
+/// Parses a column that a statement has written as JSON.
 pub(super) fn json_of<T: DeserializeOwned>(row: &SqliteRow, column: usize) -> Result<T> {
     serde_json::from_str(row.try_get(column)?)
         .map_err(|_| Fault::Corrupt("a list is not one", None))
 }
 
-/// The first column of the only row, which is JSON.
+/// Parses the first column of the only row as JSON.
 pub(crate) async fn json_answer<T: DeserializeOwned>(
     connection: &mut SqliteConnection,
     query: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
@@ -59,13 +59,13 @@ pub(crate) async fn json_answer<T: DeserializeOwned>(
     json_of(rows.first().ok_or(Fault::Corrupt("a statement has no answer", None))?, 0)
 }
 
-/// Where an item of a list that was asked for stood in it.
+/// Returns the index of an item in the list of parameters.
 pub(super) fn index_of(row: &SqliteRow, column: usize) -> Result<usize> {
     usize::try_from(row.try_get::<i64, _>(column)?)
         .map_err(|_| Fault::Corrupt("a row that was not asked for", None))
 }
 
-/// Texts as a JSON list of hexadecimal digits.
+/// Returns texts as a JSON list of hexadecimal digits.
 pub(super) fn json_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut json = String::from("[");
     for text in texts {
@@ -77,11 +77,11 @@ pub(super) fn json_texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     json
 }
 
-/// Scopes and what is asked for in each, as JSON pairs.
+/// Returns scopes, each with its parameter, as JSON pairs.
 pub(super) fn json_filed<'a>(pairs: impl Iterator<Item = (i64, &'a [u8])>) -> String {
     let mut json = String::from("[");
     for (scope, bytes) in pairs {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(json, "{}[{scope},\"", if json.len() > 1 { "," } else { "" });
         hex(bytes, &mut json);
         json.push_str("\"]");

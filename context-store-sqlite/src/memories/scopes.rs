@@ -1,4 +1,4 @@
-//! Which scopes there are, by the numbers their rows have.
+//! Scopes, kinds and sessions, and their numbers in rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,18 +15,18 @@ use crate::sql::memories as sql;
 use crate::sums::{KIND, SCOPE, SESSION, Value};
 use crate::tally::{self, OfUser, Seen};
 
-/// A scope that is there.
+/// A stored scope.
 #[derive(Debug)]
 pub(super) struct Filed {
     pub(super) no: i64,
-    /// How many records there are, and how many words they have together.
+    /// The number of records, and the number of words of all records together.
     pub(super) records: u64,
     pub(super) words: u64,
-    /// The kinds there are.
+    /// The kinds of the scope.
     pub(super) kinds: HashMap<String, FiledKind>,
 }
 
-/// A kind of a scope that is there.
+/// A stored kind of a scope.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FiledKind {
     pub(super) no: i64,
@@ -38,18 +38,18 @@ pub(super) struct FiledKind {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FiledSession {
     pub(super) no: i64,
-    /// How many records come from it.
+    /// The number of records from it.
     pub(super) records: i64,
 }
 
 const MISCOUNTED: Fault = Fault::Corrupt("the checksum of what counts memories differs", None);
 
-/// Scopes of a user, each once, as far as they are there.
+/// The scopes of a user that exist, each once.
 #[derive(Debug, Default)]
 pub(super) struct Scopes<'a>(pub(super) HashMap<&'a MemoryScope, Filed>);
 
 impl<'a> Scopes<'a> {
-    /// All are of one user.
+    /// Reads scopes, which must all be of one user.
     pub(super) async fn read(
         connection: &mut SqliteConnection,
         scopes: impl IntoIterator<Item = &'a MemoryScope>,
@@ -102,7 +102,8 @@ impl<'a> Scopes<'a> {
         Ok(Self(found))
     }
 
-    /// The same to show what is in them: what was not found must not be there.
+    /// Reads scopes for a call that returns what they contain: a scope that is not found must not
+    /// exist.
     pub(super) async fn read_all(
         connection: &mut SqliteConnection,
         scopes: impl IntoIterator<Item = &'a MemoryScope> + Clone,
@@ -121,7 +122,7 @@ impl<'a> Scopes<'a> {
         Ok(found)
     }
 
-    /// Compares the names of records of a scope with how many there should be.
+    /// Compares the number of ids in a scope with the stored count.
     pub(super) async fn compare(
         &self,
         connection: &mut SqliteConnection,
@@ -136,7 +137,7 @@ impl<'a> Scopes<'a> {
         self.0.get(scope).map(|filed| filed.no)
     }
 
-    /// The kinds of these scopes that are taken.
+    /// Returns the numbers of the kinds of these scopes that the predicate selects.
     pub(super) fn kinds(&self, takes: impl Fn(&str) -> bool) -> Vec<i64> {
         let kinds = self.0.values().flat_map(|filed| &filed.kinds);
         let mut kinds: Vec<i64> =
@@ -145,7 +146,7 @@ impl<'a> Scopes<'a> {
         kinds
     }
 
-    /// The number of a scope, which is made if need be.
+    /// Returns the number of a scope, and creates the scope if it does not exist.
     pub(super) async fn need(
         &mut self,
         connection: &mut SqliteConnection,
@@ -165,7 +166,7 @@ impl<'a> Scopes<'a> {
         self.0.get_mut(scope).ok_or(Fault::Corrupt("a scope was not made", None))
     }
 
-    /// The numbers of a scope and of a kind in it, which are made if need be.
+    /// Returns the numbers of a scope and of a kind in it, and creates them if they do not exist.
     pub(super) async fn need_kind(
         &mut self,
         connection: &mut SqliteConnection,
@@ -184,7 +185,7 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// The number of a session of a user, which is made if need be.
+/// Returns the number of a session of a user, and creates the session if it does not exist.
 pub(super) async fn need_session(
     connection: &mut SqliteConnection,
     user: &UserId,
@@ -223,7 +224,7 @@ fn signed_count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The number of a row that is added.
+/// Returns the number of an inserted row.
 async fn new_no(
     connection: &mut SqliteConnection,
     query: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,

@@ -1,4 +1,4 @@
-//! The words that are looked for, by their numbers, and how well a list of words fits them.
+//! The words of a search with their numbers, and the score of a record's word list.
 
 use context_core::store::Bm25;
 use context_core::store::MemoryFind;
@@ -14,29 +14,29 @@ use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 use crate::sums::WORD;
 
-/// The words that are looked for.
+/// The words of a search.
 pub(super) struct Terms {
-    /// How common they are in all of the scopes, of whatever kind.
+    /// The frequency of the words in all of the scopes, over all kinds.
     pub(super) bm25: Bm25,
-    /// Those that some record has which may be found, the rarest first.
+    /// The words that occur in records of the searched kinds, the rarest first.
     pub(super) terms: Vec<Term>,
-    /// Their numbers in order, and which of the words that are looked for each is.
+    /// The numbers of the words, sorted, each with the index of its word in the search.
     numbers: Vec<(i64, usize)>,
-    /// The kinds that are looked through.
+    /// The kinds that are searched.
     kinds: Vec<i64>,
 }
 
-/// A word that is there: its kind, which of those looked for it is, its number, in how many records
-/// it is, its scope, and its checksum.
+/// A stored word: its kind, its index in the search, its number, the number of records that contain
+/// it, its scope, and its checksum.
 type Found = (i64, usize, i64, u64, i64, Option<i64>);
 
-/// One word.
+/// A word of a search.
 pub(super) struct Term {
-    /// Which of the words that are looked for it is.
+    /// The index of the word in the search.
     pub(super) word: usize,
-    /// In how many records it is that may be found.
+    /// The number of records of the searched kinds that contain the word.
     pub(super) found: u64,
-    /// What the index is asked for it.
+    /// The word's expression for the index.
     pub(super) expression: String,
 }
 
@@ -68,7 +68,7 @@ impl Terms {
                 if sum != Some(WORD.sum([scope.into(), text.into(), kind.into(), no.into()])) {
                     return Err(WORD.differs());
                 }
-                // A word that was named twice counts once.
+                // A word that occurs twice in the search counts once.
                 let Some(at) = find.words.iter().position(|other| *other == find.words[word])
                 else {
                     continue;
@@ -84,7 +84,8 @@ impl Terms {
             }
         }
         if of_word.iter().any(|(_, numbers)| numbers.is_empty()) {
-            // A word that is nowhere; but where records have words, there must be some.
+            // The word occurs nowhere. In scopes whose records have words, the index must have some
+            // word.
             let with_words =
                 scopes.0.values().filter(|filed| filed.words > 0).map(|filed| filed.no);
             let query = sqlx::query(sql::HAVE_WORDS).bind(json_numbers(with_words));
@@ -110,7 +111,8 @@ impl Terms {
         Ok(Self { bm25, terms: terms.collect(), numbers, kinds })
     }
 
-    /// How well a record fits; nothing if it has none of the words or is not looked for.
+    /// Returns the score of a record, or `None` if it has none of the words or its kind is not
+    /// searched.
     pub(super) fn score(&self, list: &List, counts: &mut Vec<u32>) -> Option<f64> {
         self.kinds.binary_search(&list.kind).ok()?;
         counts.clear();

@@ -1,4 +1,4 @@
-//! Records by what they mean: every vector is compared, of the newest.
+//! Similarity search: the vectors of the newest records are all compared.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use crate::rows::json_numbers;
 use crate::sql::memories as sql;
 use crate::sums::VECTOR;
 
-/// How many vectors are read at once.
+/// The number of vectors read at once.
 const BATCH: usize = 256;
 
-/// How alike a vector and those of records are: of the newest records of these kinds, and of some
-/// more. Only those of its embedder and its length are compared.
+/// Returns the similarity of a vector to the vectors of the newest records of these kinds, and of
+/// the records `more`. Only vectors of the same embedder and length are compared.
 pub(super) async fn similarities(
     connection: &mut SqliteConnection,
     kinds: &[i64],

@@ -1,4 +1,4 @@
-//! Writing records: what becomes of each is decided before the first is written.
+//! Writing records. The result of each write is decided before the first row is written.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::memories::scopes::Scopes;
 use crate::place::count;
 use crate::sql::memories as sql;
 
-/// Writes all or none. `bodies` are what is kept of the records.
+/// Writes all records or none. `bodies` are the stored forms of the records.
 pub(super) async fn write(
     writer: &mut Writer,
     writes: &[MemoryWrite],
@@ -40,7 +40,7 @@ pub(super) async fn write(
         if filed.is_some_and(|(_, stored)| *stored == version) {
             continue;
         }
-        // One that was forgotten has a mark only if it is not there.
+        // A record has a mark only if it does not exist.
         let marked = filed.is_none() && writes[at].expected != MemoryExpected::Absent;
         puts.push(Put {
             write: &writes[at],
@@ -57,11 +57,11 @@ pub(super) async fn write(
     Ok(MemoryOutcome::Applied(judged))
 }
 
-/// What is there of the records that are written, by their numbers among the writes.
+/// The stored state of the records to write, by their index among the writes.
 struct There {
-    /// The place and the version of what there is.
+    /// The place and the version of each existing record.
     filed: HashMap<usize, (i64, u64)>,
-    /// What could be a replay.
+    /// The stored records that a write may be a replay of.
     stored: HashMap<usize, StoredMemory>,
     forgotten: HashSet<usize>,
 }
@@ -74,7 +74,7 @@ impl There {
     ) -> Result<Self> {
         let mut there =
             Self { filed: HashMap::new(), stored: HashMap::new(), forgotten: HashSet::new() };
-        // The scopes that are there, and where what is filed under them is among the writes.
+        // The existing scopes, each with the index of its write.
         let known = writes.iter().enumerate();
         let known = known.filter_map(|(at, write)| Some((at, scopes.no(&write.record.scope)?)));
         let known: Vec<(usize, i64)> = known.collect();
@@ -122,7 +122,8 @@ impl There {
         Ok(there)
     }
 
-    /// What would become of each write; which of them is in conflict, if one is.
+    /// Decides the result of each write. Returns the index of the first conflicting write as the
+    /// error.
     fn judge(&self, writes: &[MemoryWrite]) -> Result<Vec<MemoryWritten>, usize> {
         let judged = writes.iter().enumerate().map(|(at, write)| {
             let version = self.filed.get(&at).map(|(_, version)| *version);

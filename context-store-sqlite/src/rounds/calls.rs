@@ -1,4 +1,4 @@
-//! The calls of trajectories, each handed to where it is done.
+//! The trajectory calls, each forwarded to its implementation.
 
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,8 @@
-//! Rows that come as one text: what many rounds hold is read in one value for each round and table.
+//! Rows as JSON text: the rows of many rounds are read as one value per round and table.
 //!
-//! A driver hands over every column of every row as a value of its own, which costs more than the
-//! rows do. So the database writes them as JSON, an array of arrays, and they are taken apart here,
-//! borrowed where nothing is escaped.
+//! The driver returns every column of every row as a separate value, which costs more than the rows
+//! themselves. The database therefore writes the rows as JSON, an array of arrays, which is parsed
+//! here. Strings without escapes are borrowed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,19 +17,20 @@ use crate::connections::run;
 use crate::error::{Fault, Result};
 use crate::rounds::sums::{DIFFERS, rows_of};
 
-/// SQLite's code of a value that is longer than it can be.
+/// SQLite's error code for a value that exceeds the size limit.
 const TOO_BIG: &str = "18";
 
-/// What reads the rows of a table that belong to rounds.
+/// The statements that read the rows of a table for some rounds.
 pub(crate) struct Gather {
-    /// Gathers the rows of each round in a list.
+    /// Returns the rows of all rounds of a list.
     pub(crate) all: String,
-    /// Gathers none, for rounds that are too large for one value.
+    /// Returns single rows, for rounds that are too large for one value.
     pub(crate) each: String,
 }
 
 impl Gather {
-    /// These columns of `table`, called `t`, whose column `round` is in the JSON list ?1.
+    /// Builds the statements for these columns of `table`, which has the alias `t`. The column
+    /// `round` must be in the JSON list ?1.
     pub(crate) fn new(table: &str, columns: &str) -> Self {
         Self {
             all: format!(
@@ -42,11 +43,11 @@ impl Gather {
     }
 }
 
-/// Lists of rows, each behind the place of its round.
+/// Lists of rows, each with the index of its round.
 pub(crate) struct Gathered(Vec<(usize, String)>);
 
 impl Gathered {
-    /// Reads the rows of the rounds of a JSON list.
+    /// Reads the rows of the rounds in a JSON list.
     pub(crate) async fn read(
         connection: &mut SqliteConnection,
         gather: &'static Gather,
@@ -74,7 +75,7 @@ impl Gathered {
         Ok(Self(lists.collect::<Result<_>>()?))
     }
 
-    /// The rows of each list.
+    /// Returns the rows of each list.
     pub(crate) fn rounds(&self) -> impl Iterator<Item = Result<(usize, Rows<'_>)>> {
         const UNREADABLE: Fault = Fault::Corrupt("rows of a round cannot be read", None);
         let lists = self.0.iter().filter(|(_, list)| list != "[]");
@@ -86,8 +87,7 @@ fn is_too_big(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == TOO_BIG)
 }
 
-/// Rows of as many columns each, one behind the other: a list for each would cost more than what is
-/// in it.
+/// Rows of equal width in one vector. A vector per row would cost more than its content.
 pub(crate) struct Rows<'a> {
     width: usize,
     cells: Vec<Cell<'a>>,
@@ -103,9 +103,9 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Compares rows of a table that belong to a round with their checksums.
+/// Compares the rows of a round in one table with their checksums.
 pub(crate) struct Sums {
-    /// Of what stands in front of each row.
+    /// The checksum of the names of the round, which each row's checksum begins with.
     round: Checksum,
     fields: Fields,
 }
@@ -120,7 +120,8 @@ impl Sums {
         self.compare(row.0, 0)
     }
 
-    /// The same of an edge, whose position stands above the checksum of the rest.
+    /// Compares an edge with its checksum. The position of the edge is in the bits above the
+    /// checksum of the rest.
     pub(crate) fn check_edge(&mut self, row: &Cells<'_, '_>) -> Result<()> {
         match row.0.split_first() {
             Some((Cell::Number(position), rest)) => self.compare(rest, *position << 32),
@@ -160,7 +161,7 @@ impl<'r> Cells<'r, '_> {
         }
     }
 
-    /// A text, or none.
+    /// Returns a text, or `None` for NULL.
     pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<&'r str>> {
         match self.0.get(column) {
             Some(Cell::Null) => Ok(None),
@@ -208,7 +209,7 @@ impl<'de> Visitor<'de> for RowsVisitor {
     }
 }
 
-/// Puts a row behind the others.
+/// Appends a row to the others.
 struct Behind<'r, 'de>(&'r mut Vec<Cell<'de>>);
 
 impl<'de> DeserializeSeed<'de> for Behind<'_, 'de> {

@@ -1,4 +1,4 @@
-//! Which rounds there are: heads page by page, nodes of a message, removal.
+//! Listing rounds: heads page by page, nodes of a message, removal.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -21,7 +21,8 @@ use crate::tally::{self, OfUser, Seen};
 /// Above every number of a round.
 const END: i64 = i64::MAX;
 
-/// A page of heads. Each statement begins where the page does, in the order of an index.
+/// Returns one page of heads. Each statement continues where the last page ended, in the order of
+/// an index.
 pub(crate) async fn list(
     connection: &mut SqliteConnection,
     query: &RoundQuery,
@@ -84,7 +85,7 @@ pub(crate) async fn list(
     Ok(Page { items, next })
 }
 
-/// The nodes that stand for a message.
+/// Returns the nodes that are linked to a message.
 pub(crate) async fn of_message(
     connection: &mut SqliteConnection,
     user: &UserId,
@@ -101,7 +102,7 @@ pub(crate) async fn of_message(
     tally::neighbours(&mut transaction, beside.bind(message.as_str()).bind(most)).await?;
     transaction.commit().await?;
     let node = |row: &SqliteRow| {
-        // A driver reads nothing as no text and zero.
+        // The driver would read NULL as an empty text or as zero.
         let session = row.try_get::<Option<&str>, _>(0)?;
         let session = session.ok_or(Fault::Corrupt("the round of a node is missing", None))?;
         let agent = AgentRef::new(user.clone(), session, row.try_get(1)?);
@@ -110,7 +111,7 @@ pub(crate) async fn of_message(
     rows.iter().map(node).collect()
 }
 
-/// Removes rounds, and says what went.
+/// Removes rounds and returns what was removed.
 pub(crate) async fn prune(writer: &mut Writer, prune: &RoundPrune) -> Result<RoundsPruned> {
     let mut transaction = writer.begin().await?;
     let bound = |statement| {
@@ -126,8 +127,8 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &RoundPrune) -> Result<Rou
     Ok(pruned)
 }
 
-/// Deletes a few rounds of a user that have about so many nodes together, at least one. Says how
-/// many rounds went.
+/// Deletes a few rounds of a user that have about this many nodes together, at least one round.
+/// Returns how many rounds were deleted.
 pub(crate) async fn erase_some(
     connection: &mut SqliteConnection,
     user: &UserId,

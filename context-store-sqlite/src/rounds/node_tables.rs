@@ -1,7 +1,7 @@
-//! The tables of nodes: statements made from core's table of kinds and fields, each once.
+//! The statements for the node tables, each generated once from core's list of kinds and fields.
 //!
-//! The tables themselves are in `migrations/0006_trajectories.sql`, which never changes; a test
-//! compares the two.
+//! The tables themselves are created by `migrations/0006_trajectories.sql`, which never changes. A
+//! test compares the two.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -14,22 +14,22 @@ use crate::rounds::gathered::Gather;
 use crate::rounds::record_one::One;
 use crate::rounds::sums::{EDGE, MESSAGE, SealedRows, VERSION};
 
-/// The columns of every table of nodes, in front of those of the fields.
+/// The columns that every node table has before those of the fields.
 const COLUMNS: [&str; 7] =
     ["round", "ordinal", "label", "description", "created_at", "author", "measures"];
 
-/// The statements on the table of a kind.
+/// The statements for the table of one kind.
 pub(crate) struct NodeTable {
     pub(crate) add: Insert,
     pub(crate) one: One,
     pub(crate) load: Gather,
     pub(crate) sealed: SealedRows,
-    /// Changes node ?2 of round ?1: the description to ?3, what it took to ?5 if ?4, and fields
-    /// from ?6 on; null is no change.
+    /// Changes node ?2 of round ?1: the description to ?3, the measures to ?5 if ?4 is true, and
+    /// the fields from ?6 on. NULL leaves a value unchanged.
     pub(crate) change: String,
     /// Deletes the nodes of round ?1 that are in the JSON list ?2.
     pub(crate) remove: String,
-    /// A node that holds nothing: what changes to a node of this kind mean, it can say.
+    /// An empty node of this kind, which interprets changes to nodes of the kind.
     pub(crate) blank: Node,
 }
 
@@ -47,7 +47,7 @@ impl NodeTable {
                measures = CASE WHEN ?4 THEN ?5 ELSE measures END, sum = NULL"
         );
         for (field, parameter) in fields.iter().zip(6..) {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(change, ", {field} = coalesce(?{parameter}, {field})");
         }
         change.push_str(" WHERE round = ?1 AND ordinal = ?2");
@@ -81,7 +81,7 @@ fn blank(kind: NodeKind) -> Node {
     Node::new(NodeId::new(0, 0), "", body, Timestamp::default())
 }
 
-/// The statements on all tables of nodes, and on what is beside them.
+/// The statements for all node tables, and for versions, links and edges.
 pub(crate) struct Tables {
     kinds: [NodeTable; NodeKind::ALL.len()],
     pub(crate) edges: Insert,
@@ -93,10 +93,10 @@ pub(crate) struct Tables {
     pub(crate) edges_of: Gather,
     pub(crate) versions_of: Gather,
     pub(crate) messages_of: Gather,
-    /// Of the nodes of round ?1 that are in the JSON list ?2: the number of their kind, and their
-    /// own.
+    /// Returns the number of the kind and the own number of those nodes of round ?1 that are in the
+    /// JSON list ?2.
     pub(crate) kinds_of: String,
-    /// Rows of user ?1, and rows that belong to no round.
+    /// Counts the rows of user ?1 and the rows that belong to no round.
     pub(crate) remaining: String,
 }
 
@@ -178,8 +178,8 @@ mod tests {
             .into_connections()
     }
 
-    /// If this fails, core has a field more or another one: a new migration has to bring the tables
-    /// and views there.
+    /// This test fails if core gains or loses a field. A new migration then has to change the
+    /// tables and views.
     #[tokio::test]
     async fn tables_have_a_column_for_each_field_and_views_show_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Writing to a round: one transaction, whose cost is that of what is written.
+//! Commits to a round: one transaction, whose cost depends on what is written.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use crate::sums::{Statement, Value};
 
 const OPERATION: &str = "record_round";
 
-/// Does a commit, if the round has had as many as it expects.
+/// Applies a commit if the round's revision is the expected one.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
     if record_one::record(writer, commit).await? {
         return Ok(RecordOutcome::Applied);
@@ -55,14 +55,14 @@ fn refused(error: TrajectoryError) -> Fault {
     error.during(OPERATION).into()
 }
 
-/// A round as it was before.
+/// A round before the commit.
 struct Known {
     no: i64,
     revision: u64,
     key: String,
     /// The number of the next node.
     next: u32,
-    /// The place behind the last edge.
+    /// The position after the last edge.
     end: i64,
 }
 
@@ -75,15 +75,15 @@ async fn find(connection: &mut SqliteConnection, round: &RoundRef) -> Result<Opt
     Ok(Some(Known { no, revision: count(row.try_get(1)?)?, key, next: row.try_get(3)?, end }))
 }
 
-/// What is to be done, in an order in which nothing meets what goes.
+/// The operations of a commit, ordered so that no operation depends on a node that another removes.
 struct Plan<'a> {
-    /// Nodes that were not there before, as they are in the end.
+    /// New nodes, in their final state.
     fresh: RoundRecord,
-    /// Edges that stay.
+    /// New edges that remain after the commit.
     edges: Vec<&'a Edge>,
-    /// Changes of nodes that were there before.
+    /// Changes of existing nodes.
     changed: Vec<(u32, &'a Version, &'a Changes)>,
-    /// Nodes that were there before and are not.
+    /// Existing nodes that are removed.
     gone: HashSet<u32>,
 }
 
@@ -161,7 +161,8 @@ async fn write(
     Ok(())
 }
 
-/// Of which kind the nodes are that change or go; all must be there, and none that is added.
+/// Returns the kinds of the nodes that are changed or removed. All of these must exist, and no
+/// added node may exist.
 async fn kinds_of(
     connection: &mut SqliteConnection,
     known: &Known,
@@ -173,7 +174,7 @@ async fn kinds_of(
         .copied()
         .chain(plan.changed.iter().map(|(ordinal, ..)| *ordinal))
         .collect();
-    // New nodes have new numbers; any other is looked for.
+    // New nodes have new numbers. Any other number is looked up.
     let fresh = plan.fresh.nodes.iter().map(|node| node.id.ordinal);
     let doubtful: Vec<u32> =
         fresh.filter(|ordinal| *ordinal < known.next && !plan.gone.contains(ordinal)).collect();
@@ -197,7 +198,7 @@ async fn kinds_of(
     }
 }
 
-/// Deletes nodes, and what led to them and from them.
+/// Deletes nodes and the edges from and to them.
 async fn forget(
     connection: &mut SqliteConnection,
     no: i64,
@@ -222,7 +223,7 @@ async fn forget(
     Ok(())
 }
 
-/// Changes nodes that were there before, and keeps what they were.
+/// Changes existing nodes and stores their earlier versions.
 async fn change(
     connection: &mut SqliteConnection,
     (no, round): (i64, &RoundRef),
@@ -301,7 +302,7 @@ async fn add_versions<'v>(
     Ok(())
 }
 
-/// A node as its row holds it, behind the number of its round.
+/// Binds the columns of a node's row after the number of its round.
 pub(crate) fn bind_node<'q>(
     query: Statement<'q>,
     round: &RoundRef,
@@ -320,7 +321,7 @@ pub(crate) fn bind_node<'q>(
     bind_sealed(query, &name(node.kind()), round, values)
 }
 
-/// An edge as its row holds it, behind its position.
+/// Binds the columns of an edge's row after its position.
 pub(crate) fn bind_edge<'q>(
     query: Statement<'q>,
     round: &RoundRef,
@@ -337,7 +338,7 @@ pub(crate) fn bind_edge<'q>(
     values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
 }
 
-/// Values of a row of a round, and the checksum behind them.
+/// Binds the values of a round's row and their checksum.
 fn bind_sealed<'q>(
     query: Statement<'q>,
     table: &str,
@@ -349,7 +350,7 @@ fn bind_sealed<'q>(
     values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
 }
 
-/// Adds nodes, many in one statement where several are of a kind.
+/// Adds nodes, with one statement for several nodes of a kind.
 async fn add_nodes(
     connection: &mut SqliteConnection,
     no: i64,
@@ -397,7 +398,7 @@ async fn add_nodes(
     Ok(())
 }
 
-/// Makes a round that is to have so many edges.
+/// Creates a round that will have this many edges.
 async fn create(
     connection: &mut SqliteConnection,
     commit: &RoundCommit,
@@ -412,7 +413,7 @@ async fn create(
     Ok(row.try_get(0)?)
 }
 
-/// Writes the head of a round that is to have so many edges more.
+/// Writes the head of a round that gains this many edges.
 async fn write_head(
     connection: &mut SqliteConnection,
     no: i64,

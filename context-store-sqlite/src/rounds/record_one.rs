@@ -1,11 +1,12 @@
-//! The fast way to write to a round: a node and the edge that leads to it as one statement.
+//! The fast path of a commit to a round: one node and the edge that leads to it, as one statement.
 //!
-//! That is what recording a run does nearly always. It decides nothing: if the round does not have
-//! as many commits as are expected, or anything else is in the way, nothing is written, and the
-//! transaction in [`record`](crate::rounds::record) finds out what to answer.
+//! Nearly every commit that records a run has this form. The fast path makes no decisions: if the
+//! round's revision is not the expected one, or anything else is in the way, nothing is written,
+//! and the transaction in [`record`](crate::rounds::record) finds the answer.
 //!
-//! The statement inserts into a view, and a trigger does the rest. Both are of the connection alone
-//! and not of the file, so nobody else meets them; a kind's are made when it is first written.
+//! The statement inserts into a view, and a trigger does the rest. Both are temporary objects of
+//! the connection, so they are not in the file. They are created when a node of the kind is first
+//! written.
 
 use std::fmt::Write as _;
 
@@ -19,7 +20,7 @@ use crate::error::Result;
 use crate::rounds::node_tables::TABLES;
 use crate::rounds::record::{bind_edge, bind_head, bind_node, measures_text};
 
-/// The statements on one kind of nodes.
+/// The statements for one kind of nodes.
 pub(crate) struct One {
     pub(crate) view: String,
     pub(crate) trigger: String,
@@ -31,7 +32,8 @@ pub(crate) struct One {
 pub(crate) struct Ready([bool; NodeKind::ALL.len()]);
 
 impl One {
-    /// Of a table with these columns, the first of which is the number of the round.
+    /// Builds the statements for a table with these columns. The first column is the number of the
+    /// round.
     pub(crate) fn new(table: &str, columns: &[String]) -> Self {
         const HEAD: [&str; 9] = [
             "revision",
@@ -60,7 +62,7 @@ impl One {
         let values: Vec<String> = (1..=all.len()).map(|at| format!("?{at}")).collect();
         let mut set = String::new();
         for (at, column) in HEAD.iter().enumerate() {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(set, "{}{column} = NEW.round_{column}", if at == 0 { "" } else { ", " });
         }
         let quoted: Vec<String> = columns.iter().map(|column| format!("\"{column}\"")).collect();
@@ -87,8 +89,8 @@ impl One {
                      WHERE NEW.source IS NOT NULL;
                  END"
             ),
-            // The round's number is looked up here, and asked for last: its parameters come behind
-            // all others.
+            // The round's number is looked up by this statement. The parameters of the lookup come
+            // after all others.
             add: format!(
                 "INSERT INTO {name} VALUES ((SELECT no FROM trajectory_round
                    WHERE user = ?{} AND session = ?{} AND agent = ?{} AND round = ?{}), {})",
@@ -102,7 +104,8 @@ impl One {
     }
 }
 
-/// The node of a commit that adds one, and the edge beside it; nothing of any other commit.
+/// Returns the node of a commit that adds one node, and its edge if there is one. Returns `None`
+/// for any other commit.
 fn only(commit: &RoundCommit) -> Option<(&Node, Option<&Edge>)> {
     let (node, edge) = match &commit.changes[..] {
         [Change::NodeAdded { node }] => (node, None),
@@ -113,8 +116,8 @@ fn only(commit: &RoundCommit) -> Option<(&Node, Option<&Edge>)> {
         .then_some((node, edge))
 }
 
-/// Writes a commit that adds one node to a round that is there. False if it is another commit, or
-/// the file disagrees.
+/// Writes a commit that adds one node to an existing round. Returns false for any other commit, or
+/// if the file disagrees.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<bool> {
     let Some((node, edge)) = only(commit) else { return Ok(false) };
     let one = &TABLES.of(node.kind()).one;

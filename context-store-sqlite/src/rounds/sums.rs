@@ -1,5 +1,5 @@
-//! Checksums of the rows of rounds: over the round that a row belongs to, by its names, and the
-//! row's values.
+//! Checksums of the rows of rounds. They cover the names of the row's round and the values of the
+//! row.
 
 use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{NodeKind, RoundHead};
@@ -16,20 +16,20 @@ pub(crate) const EDGE: &str = "trajectory_edge";
 pub(crate) const VERSION: &str = "trajectory_version";
 pub(crate) const MESSAGE: &str = "trajectory_message";
 
-/// How many rows are sealed at once.
+/// The number of rows sealed at once.
 const BATCH: usize = 500;
 
-/// A row of a round is not what was written.
+/// The error for a row of a round that differs from its checksum.
 pub(crate) const DIFFERS: Fault = Fault::Corrupt("the checksum of a row of a round differs", None);
 
-/// The beginning of the checksums of a table's rows that belong to a round.
+/// Returns the common beginning of the checksums of a round's rows in one table.
 pub(crate) fn rows_of(table: &str, round: &RoundRef) -> Checksum {
     let agent = &round.agent;
     let sum = Checksum::of(table).text(agent.user.as_str()).text(agent.session.as_str());
     sum.int(i64::from(agent.agent)).int(i64::from(round.round))
 }
 
-/// The checksum of a row of a table with these values, which belongs to a round.
+/// Returns the checksum of a row with these values that belongs to a round.
 pub(crate) fn sum_of<'a>(
     table: &str,
     round: &RoundRef,
@@ -40,8 +40,8 @@ pub(crate) fn sum_of<'a>(
     )
 }
 
-/// The checksum of an edge: its position, which only the file knows when it is written, stands
-/// above that of the rest.
+/// Returns the checksum of an edge: the checksum of its values, with its position in the bits
+/// above. The position is known only once the edge is written.
 pub(crate) fn edge_sum<'a>(
     round: &RoundRef,
     position: i64,
@@ -50,12 +50,12 @@ pub(crate) fn edge_sum<'a>(
     sum_of(EDGE, round, values) | position << 32
 }
 
-/// The checksum of the head of a round, and of the key of its last commit.
+/// Returns the checksum of a round's head and of the key of its last commit.
 pub(crate) fn head_sum(head: &str, key: &str) -> i64 {
     i64::from(Checksum::of("trajectory_round").text(head).text(key).value())
 }
 
-/// The statements that seal rows of a table.
+/// The statements that seal the rows of a table.
 pub(crate) struct SealedRows {
     table: String,
     key: &'static [&'static str],
@@ -67,7 +67,7 @@ impl SealedRows {
         Self { table: table.to_owned(), key, columns: columns.to_owned() }
     }
 
-    /// Seals the rows of a round that have no checksum: all, or that of one node.
+    /// Seals the rows of a round that have no checksum: all of them, or the row of one node.
     pub(crate) async fn seal(
         &self,
         connection: &mut SqliteConnection,
@@ -111,7 +111,7 @@ impl SealedRows {
     }
 }
 
-/// Gives the rounds of a file of an older schema their checksums.
+/// Adds checksums to the rounds of a file of an older schema.
 pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<()> {
     const NEXT: &str = "SELECT no, user, session, agent, round, head, key FROM trajectory_round
         WHERE no > ?1 ORDER BY no LIMIT 1";
@@ -135,7 +135,7 @@ pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<(
     }
 }
 
-/// Compares the round that a head says it is with the one it was asked for.
+/// Compares the round named in a head with the requested agent.
 pub(crate) fn check_agent(head: &RoundHead, agent: &AgentRef) -> Result<()> {
     if head.round.agent == *agent { Ok(()) } else { Err(DIFFERS) }
 }

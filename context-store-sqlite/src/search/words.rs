@@ -1,11 +1,11 @@
-//! What the full-text index keeps of a message, and how it is asked: the search's words behind a
-//! user's tag.
+//! The words of a message in the full-text index, and the index expressions of a search. Every word
+//! has the tag of its user as a prefix.
 //!
-//! The tag is in front of every word, so the list of messages with a word is one per user: a search
-//! reads none of the others', and how rare a word is, is counted among the user's own. (How many
-//! messages there are, and how long they are on average, which ranking takes as well, is counted
-//! over the file.) Two users may, once in a billion, share a tag; who may see what is decided by
-//! the chat's row, never by the tag.
+//! Because of the tag, each user has a separate list of messages per word: a search reads no
+//! entries of other users, and the frequency of a word is counted among the user's own messages.
+//! (The number of messages and their average length, which the ranking also uses, are counted over
+//! the whole file.) Two users share a tag with a probability of about one in a billion. Access is
+//! decided by the chat's row, never by the tag.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::sql;
 const FULL_TEXT: &str = include_str!("../../migrations/full_text.sql");
 const APPEND_WORDS: &str = include_str!("../../migrations/append_words.sql");
 
-/// What is kept of a message.
+/// The indexed words of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     /// The number of the column.
@@ -31,11 +31,11 @@ pub(crate) struct Words {
     pub(crate) text: String,
 }
 
-/// How many words there are in each column.
+/// The number of words in each column.
 pub(crate) type Counts = [u64; 4];
 
-/// Reads counts as FTS5 stores them: a number per column, seven bits in a byte, all bytes but the
-/// last with the eighth. Nothing if it is something else.
+/// Reads counts as FTS5 stores them: one variable-length integer per column, seven bits per byte,
+/// with the eighth bit set in all bytes but the last. Returns `None` for any other data.
 pub(crate) fn counts<const COLUMNS: usize>(stored: &[u8]) -> Option<[u64; COLUMNS]> {
     const MOST_BYTES: usize = 8;
     let mut bytes = stored.iter();
@@ -63,7 +63,7 @@ impl Words {
         std::array::from_fn(|column| if column as i64 == self.column { words } else { 0 })
     }
 
-    /// An expression for messages of this role that have the longest of these words.
+    /// Returns an expression for the messages of this role that contain the longest of these words.
     pub(crate) fn longest(&self) -> String {
         let longest = self.text.split(' ').max_by_key(|word| word.len()).unwrap_or_default();
         let columns = COLUMNS.get(usize::try_from(self.column).unwrap_or(usize::MAX));
@@ -83,7 +83,7 @@ fn column(role: Role) -> i64 {
     }
 }
 
-/// What stands in front of every word of a user.
+/// The prefix of every word of a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Tag(UserTag);
 
@@ -96,7 +96,7 @@ impl Tag {
         self.0.as_str()
     }
 
-    /// The words of a message; nothing if there is nothing to read in it.
+    /// Returns the words of a message, or `None` if it has no text to index.
     pub(crate) fn words(&self, node: &Node) -> Option<Words> {
         let role = node.role()?;
         let plain = index_text(node.message().ok()?);
@@ -114,15 +114,15 @@ impl Tag {
         Some(Words { column: column(role), text })
     }
 
-    /// The words of some messages, one after another, as `append` and `INDEX_WORDS` take them.
+    /// Returns the words of several messages in the form that `append` and `INDEX_WORDS` take.
     pub(crate) fn words_json<'a>(&self, nodes: impl Iterator<Item = &'a Node>) -> String {
         let pairs: Vec<_> =
             nodes.map(|node| self.words(node).map(|words| (words.column, words.text))).collect();
         serde_json::to_string(&pairs).expect("numbers and texts are always json")
     }
 
-    /// What FTS5 is asked to find all phrases in messages of these roles. Nothing of what was typed
-    /// has a meaning.
+    /// Returns an FTS5 expression for all phrases in messages of these roles. Nothing in the user's
+    /// input has a syntactic meaning.
     pub(crate) fn expression(&self, terms: &Terms, roles: &[Role]) -> String {
         let mut columns: Vec<&str> = Vec::new();
         for role in COLUMNS.into_iter().filter(|role| roles.is_empty() || roles.contains(role)) {
@@ -133,7 +133,7 @@ impl Tag {
         format!("{{{}}} : ({})", columns.join(" "), phrases.join(" AND "))
     }
 
-    /// An expression for every word of the user.
+    /// Returns an expression for every word of the user.
     pub(crate) fn any_word(&self) -> String {
         format!("\"{}\"*", self.as_str())
     }
@@ -142,7 +142,7 @@ impl Tag {
         let mut quoted = String::from("\"");
         for word in &phrase.words {
             quoted.push_str(self.as_str());
-            // A word has no quotes; if it had, they would stay inside.
+            // Words have no quotes. If one had, escaping would keep it inside the string.
             quoted.push_str(&word.replace('"', "\"\""));
             quoted.push(' ');
         }
@@ -154,7 +154,7 @@ impl Tag {
     }
 }
 
-/// Adds the words of messages that follow each other from a place on.
+/// Adds the words of consecutive messages, beginning at a place.
 pub(crate) async fn index(
     connection: &mut SqliteConnection,
     user: &UserId,
@@ -166,7 +166,7 @@ pub(crate) async fn index(
     Ok(())
 }
 
-/// The words of a message whose body has changed.
+/// Replaces the words of a message whose body has changed.
 pub(crate) async fn reindex(
     connection: &mut SqliteConnection,
     user: &UserId,
@@ -177,13 +177,13 @@ pub(crate) async fn reindex(
     index(connection, user, place, std::slice::from_ref(node)).await
 }
 
-/// Lets appends to a file with full text write words as well.
+/// Creates the triggers that write words for appends to a file with full text.
 pub(crate) async fn append_with_words(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::raw_sql(APPEND_WORDS).execute(connection).await?;
     Ok(())
 }
 
-/// Makes the index of a file that had none: reads every message once.
+/// Creates the index of a file that had none. Every message is read once.
 pub(crate) async fn build(connection: &mut SqliteConnection) -> Result<()> {
     sqlx::raw_sql(FULL_TEXT).execute(&mut *connection).await?;
     append_with_words(connection).await?;

@@ -1,7 +1,6 @@
-//! Statements that look whether what was not found is really not there.
+//! Statements that check whether a row that was not found really does not exist.
 
-/// The entries of an index before and behind the place where something that is not there would
-/// stand.
+/// The index entries before and after the place that a missing row would have.
 macro_rules! neighbours {
     ($columns:expr, $table:expr, $of:expr, $key:expr, $value:expr) => {
         concat!(
@@ -35,7 +34,7 @@ macro_rules! neighbours {
     };
 }
 
-/// Whether they are what the rows say that they lead to.
+/// Whether these entries agree with the rows that they lead to.
 macro_rules! neighbours_agree {
     ($agree:expr, $columns:expr, $table:expr, $of:expr, $key:expr, $value:expr, $row:expr) => {
         concat!(
@@ -51,9 +50,8 @@ macro_rules! neighbours_agree {
     };
 }
 
-/// Whether there are no more than $found of what was looked for, and its neighbours agree. An entry
-/// that is not in order leads a search past what is there, so the first 4096 are looked at one by
-/// one.
+/// Whether there are at most $found rows with the value, and whether the neighbours agree. An entry
+/// out of order can hide a row from a search, so the first 4096 entries are compared one by one.
 macro_rules! absent {
     ($found:expr, $agree:expr, $columns:expr, $table:expr, $of:expr, $key:expr, $value:expr,
         $row:expr) => {
@@ -71,7 +69,7 @@ macro_rules! absent {
     };
 }
 
-/// The first entries, to be looked at one by one.
+/// The first entries of an index, to be compared one by one.
 macro_rules! among {
     ($columns:expr, $table:expr, $of:expr) => {
         concat!("(SELECT ", $columns, " FROM ", $table, " WHERE ", $of, " LIMIT 4096)")

@@ -1,4 +1,4 @@
-//! The parts that statements over chains and windows are made of.
+//! The building blocks of statements over chains and windows.
 
 macro_rules! chat_no {
     () => {
@@ -6,15 +6,15 @@ macro_rules! chat_no {
     };
 }
 
-/// The edition of the chat's messages: it counts from elsewhere in every chat there ever was.
+/// The generation of the chat's messages. Its first value differs for every chat that ever existed.
 macro_rules! edition {
     () => {
         "(SELECT (no << 32) + amended FROM chat WHERE user = ?1 AND id = ?2)"
     };
 }
 
-/// The chain that ends at the head of branch ?3: the pieces of branches it is made of, newest
-/// first, and the runs of each. One recursion per fork, none per message.
+/// The chain that ends at the head of branch ?3: the pieces of branches that it consists of, newest
+/// first, and the runs of each. The recursion takes one step per fork, none per message.
 macro_rules! of_branch {
     ($piece:ident $(, $window:tt)?) => {
         $piece!(
@@ -24,7 +24,7 @@ macro_rules! of_branch {
     };
 }
 
-/// The same for the chain that ends at message ?3.
+/// The chain that ends at message ?3.
 macro_rules! of_message {
     ($piece:ident $(, $window:tt)?) => {
         $piece!(
@@ -34,8 +34,9 @@ macro_rules! of_message {
     };
 }
 
-/// All that is said of a piece, in front of its first run only: numbers as one text, since every
-/// column of a row is copied; the head and the name, in which SQLite's JSON would end at a NUL.
+/// All facts about a piece, returned only with its first run. Numbers are one text, because every
+/// column of a row is copied. Head and name are separate columns, because SQLite's JSON would end
+/// them at a NUL.
 macro_rules! facts {
     ($first:expr, $edition:expr, $start:expr, $piece:literal, $name_sum:expr) => {
         concat!(
@@ -97,8 +98,8 @@ macro_rules! name_sum {
     };
 }
 
-/// A part of a chain. `start` is the place of the first message wanted, once the recursion has met
-/// it; it ends there. The run that holds the place of `start` may begin before it.
+/// A part of a chain. `start` is the place of the first requested message. The recursion ends at
+/// the piece that holds it. The run that holds the place of `start` may begin before it.
 macro_rules! window {
     ($tip:expr, $cut:literal, { $want:literal, $start:ident, $first:ident }) => {
         concat!(
@@ -141,8 +142,7 @@ macro_rules! at {
     };
 }
 
-/// Reads from the run that holds the message before `start`, to see that it is the one that was
-/// named.
+/// Reads from the run that holds the message before `start`, to check that it is the named message.
 macro_rules! behind {
     () => {
         "ELSE (SELECT max(pos) FROM run WHERE pos < p.start)"

@@ -7,7 +7,7 @@ macro_rules! row {
     };
 }
 
-/// The same in a file with full text.
+/// A row of `append_row` in a file with full text.
 macro_rules! row_words {
     () => {
         "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -20,9 +20,8 @@ macro_rules! times_4 {
     };
 }
 
-/// The best hits of the words ?1 in a range of places, better or newer than the hit of score ?2 at
-/// ?3. A score is lower for better hits. User ?4 is asked for by the chat's row, whatever the index
-/// finds.
+/// The best hits of the words ?1 in a range of places, after the hit with score ?2 at place ?3. A
+/// lower score is better. User ?4 is compared with the chat's row, whatever the index finds.
 macro_rules! hits {
     ($with:expr, $join:expr, $range:expr) => {
         concat!(
@@ -39,7 +38,7 @@ macro_rules! hits {
     };
 }
 
-/// When something was last written to chat `c`.
+/// The time of the last write to chat `c`.
 macro_rules! updated {
     () => {
         "CASE c.moved WHEN 0 THEN c.updated_at
@@ -55,7 +54,7 @@ macro_rules! own_agrees {
     };
 }
 
-/// The same of a branch that is written.
+/// The checksum of a branch's end and time, for a branch that is written.
 macro_rules! own_sum {
     ($own:expr, $touched:expr) => {
         concat!("own_sum = ", $own, " * 1000003 + ", $touched, " % 4294967291")
@@ -69,7 +68,7 @@ macro_rules! time_agrees {
     };
 }
 
-/// The numbers of a chat's tally agree with their checksum.
+/// Whether the numbers of a chat's tally agree with their checksum.
 macro_rules! chat_tally_agrees {
     () => {
         "sum = chat * 999983 + branches * 1000003 + checkpoints * 1000033 + fragments * 1000037
@@ -77,8 +76,8 @@ macro_rules! chat_tally_agrees {
     };
 }
 
-/// Of all branches of chat `c`; nothing if one is missing, the active one too, or an end does not
-/// agree with its checksum.
+/// A value over all branches of chat `c`. It is NULL if a branch is missing, the active one is
+/// missing, or an end disagrees with its checksum.
 macro_rules! of_branches {
     ($value:expr) => {
         concat!(
@@ -93,7 +92,7 @@ macro_rules! of_branches {
     };
 }
 
-/// The same as `updated`; nothing if it does not agree with its checksum.
+/// Like `updated`, but NULL if the time disagrees with its checksum.
 macro_rules! checked_updated {
     () => {
         concat!(
@@ -106,7 +105,7 @@ macro_rules! checked_updated {
     };
 }
 
-/// The numbers of a user's tally agree with their checksum.
+/// Whether the numbers of a user's tally agree with their checksum.
 macro_rules! user_tally_agrees {
     () => {
         "sum = chats * 1000003 + rounds * 1000033 + links * 1000037 + scopes * 1000039"
@@ -134,8 +133,8 @@ macro_rules! piece {
     };
 }
 
-/// The columns of a blob in a chat. No references are counted if the index names one that is not
-/// there.
+/// The columns of a blob in a chat. The number of references is NULL if the index names a reference
+/// that does not exist.
 macro_rules! blob {
     () => {
         "SELECT r.hash, b.size, r.media_type, r.created_at, r.used_at,
@@ -154,7 +153,7 @@ macro_rules! stream {
     };
 }
 
-/// Streams of user ?1, and of chat ?2 if there is one, that ended at ?3 or before, or were last
+/// The streams of user ?1, and of chat ?2 if it is set, that ended at ?3 or before, or were last
 /// written to at ?4 or before.
 macro_rules! pruned_streams {
     () => {

@@ -1,4 +1,4 @@
-//! Gives a file of an older schema its checksums: a few rows at a time, in the transaction of the
+//! Adds checksums to a file of an older schema, a few rows at a time, in the transaction of the
 //! migration.
 
 use context_store_kit::pack;
@@ -11,10 +11,10 @@ use crate::memories::sum_of;
 use crate::rounds;
 use crate::sums::{ALL, Table, Value};
 
-/// How many rows are read at once. A run has at most 256 KiB, or one message.
+/// The number of rows read at once. A run has at most 256 KiB, or one message.
 const BATCH: usize = 32;
 
-/// Packs every run and revision anew, then seals every row.
+/// Repacks every run and revision, then seals every row.
 pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<()> {
     let packed = |bytes: &[u8]| Ok(pack::upgrade(bytes)?);
     rewrite(connection, ("run", "pos", "data"), packed).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn add_checksums(connection: &mut SqliteConnection) -> Result<(
     Ok(())
 }
 
-/// Gives every value of a column its new form.
+/// Converts every value of a column to its new form.
 async fn rewrite(
     connection: &mut SqliteConnection,
     (table, key, column): (&str, &str, &str),
@@ -58,7 +58,8 @@ async fn rewrite(
     }
 }
 
-/// The next rows of a table in the order of its key: their columns, and the checksum behind them.
+/// Returns the next rows of a table in the order of its key: their columns, and the checksum after
+/// them.
 pub(crate) async fn next_rows(
     connection: &mut SqliteConnection,
     table: &Table,

@@ -1,4 +1,4 @@
-//! A backup: one state of the whole store as a new file, which is complete or not there.
+//! A backup: one state of the whole store as a new file, which is either complete or absent.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::sql;
 
 const OPERATION: &str = "backup";
 
-/// Copies into a file beside the final one, which gets its name when it is done. Readers and
-/// writers go on.
+/// Copies the store into a partial file, which gets its final name when it is complete. Readers and
+/// writers are not blocked.
 pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(exists().into());
@@ -35,7 +35,7 @@ pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
             break partial;
         }
     };
-    // SQLite leaves this to the system, and a name must not outlive what it names.
+    // SQLite does not sync the copy. The final name must not reach the disk before the content.
     partial.sync().await?;
     if partial.become_final(to)? { Ok(()) } else { Err(exists().into()) }
 }

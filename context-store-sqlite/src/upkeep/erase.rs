@@ -1,4 +1,4 @@
-//! Erasing a user, and giving back space: until the file has no trace of what was deleted.
+//! Erasing a user and vacuuming, until the file has no trace of deleted data.
 
 use context_core::store::{Erasure, Vacuumed};
 use context_core::{CancelSignal, Error, ErrorKind, Retry, UserId};
@@ -12,12 +12,12 @@ use crate::rounds::node_tables::TABLES;
 use crate::search::words::Tag;
 use crate::{blobs, memories, rounds, sql, streams};
 
-/// How many messages, nodes or memories are deleted in one transaction, unless one chat or round
-/// has more.
+/// The number of messages, nodes or memories deleted in one transaction, unless a single chat or
+/// round has more.
 const BATCH: i64 = 50_000;
 
-/// Erases all chats, trajectories and memories of a user, then clears the file and its log of them,
-/// then looks what is left.
+/// Erases all chats, trajectories and memories of a user, clears the file and its log, and counts
+/// what is left.
 pub(crate) async fn erase_user(
     connections: &Connections,
     user: &UserId,
@@ -27,7 +27,7 @@ pub(crate) async fn erase_user(
     cancel.check(OPERATION)?;
     let mut all = Batch::default();
     loop {
-        // Others may write between two batches.
+        // Other writers may write between two batches.
         let mut writer = connections.writer().await?;
         sqlx::query(sql::SHRED).execute(&mut writer.connection).await?;
         let batch = erase_batch(&mut writer, user, cancel).await;
@@ -45,7 +45,8 @@ pub(crate) async fn erase_user(
         }
     }
     let mut writer = connections.writer().await?;
-    // Once, so that less is left to copy, and once more, because the copy goes through the log.
+    // The log is cleared before the copy, so that less is copied, and again after it, because the
+    // copy goes through the log.
     tidy(&mut writer).await?;
     connections.clear_log(true).await?;
     let mut spare = connections.spare().await?;
@@ -65,7 +66,7 @@ pub(crate) async fn erase_user(
     Ok(erased)
 }
 
-/// What went in one transaction.
+/// The rows deleted in one transaction.
 #[derive(Default)]
 struct Batch {
     chats: i64,
@@ -76,9 +77,9 @@ struct Batch {
     memories: i64,
 }
 
-/// Deletes a few chats in one transaction, or a few rounds if there are no chats any more, or then
-/// memories, and says what went; ends early if it is cancelled, and what was deleted until then is
-/// gone.
+/// Deletes a few chats in one transaction, or a few rounds if no chats are left, or then memories,
+/// and returns what was deleted. Cancellation ends the batch early. Rows deleted until then stay
+/// deleted.
 async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
     let mut transaction = writer.begin().await?;
     let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
@@ -108,7 +109,7 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
     Ok(batch)
 }
 
-/// Rows of this user, and rows that belong to no chat or round any more.
+/// Returns the number of rows of this user and of rows that belong to no chat or round.
 async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
     let connection = &mut writer.connection;
     let rows = sqlx::query(sql::REMAINING).bind(user.as_str()).fetch_one(&mut *connection).await?;
@@ -126,7 +127,7 @@ async fn remaining(writer: &mut Writer, user: &UserId) -> Result<i64> {
     Ok(remaining)
 }
 
-/// Writes the file anew, without what is not used.
+/// Rewrites the file without unused pages.
 pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
     let mut writer = connections.writer().await?;
     let before = connections.size();
@@ -134,12 +135,12 @@ pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
     let mut spare = connections.spare().await?;
     sqlx::query(sql::VACUUM).execute(&mut spare.connection).await?;
     spare.close().await?;
-    // As far as others let it: what they read stays in the log until they have read it.
+    // As far as other handles allow: pages that they read stay in the log until they are done.
     connections.clear_log(true).await?;
     Ok(Vacuumed::new(before, connections.size()))
 }
 
-/// Writes the full-text indexes anew without the words of what is gone.
+/// Rebuilds the full-text indexes without the words of deleted messages and records.
 async fn tidy(writer: &mut Writer) -> Result<()> {
     memories::tidy(&mut writer.connection).await?;
     if writer.full_text {

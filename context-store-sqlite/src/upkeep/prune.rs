@@ -1,8 +1,8 @@
-//! What becomes of messages that no branch and no checkpoint reaches any more.
+//! Pruning of messages that no branch and no checkpoint reaches any more.
 //!
-//! A branch that was deleted has lost its name. What forks and checkpoints need of it is kept up to
-//! the newest message they need; the rest goes, and with the last message the row. Then what that
-//! row had forked from may be needed no more, and so on towards the root.
+//! A deleted branch has lost its name. Its messages are kept up to the newest one that forks and
+//! checkpoints need. The rest is deleted, and the row of the branch together with its last message.
+//! The branch from which that row was forked may then be unneeded too, and so on towards the root.
 
 use bytes::Bytes;
 use context_core::MessageId;
@@ -16,8 +16,8 @@ use crate::place::{branch_of, own_of, place, signed};
 use crate::rows::{MISSING, json_ids, length};
 use crate::sql;
 
-/// Looks at a branch that something has ceased to need, and at those it leads to. Returns how many
-/// messages went.
+/// Prunes a branch that has lost a reference, and then its ancestors. Returns how many messages
+/// were deleted.
 pub(crate) async fn prune(
     connection: &mut SqliteConnection,
     chat: i64,
@@ -51,7 +51,7 @@ pub(crate) async fn prune(
     Ok(pruned)
 }
 
-/// Removes the messages of a branch behind the first `keep`, a few runs at a time.
+/// Deletes the messages of a branch after the first `keep`, a few runs at a time.
 async fn cut(connection: &mut SqliteConnection, chat: i64, piece: &Piece, keep: i64) -> Result<()> {
     let mut own = keep;
     while own < piece.own {
@@ -78,7 +78,7 @@ async fn cut(connection: &mut SqliteConnection, chat: i64, piece: &Piece, keep: 
     Ok(())
 }
 
-/// Leaves the first messages of a run where they are and returns the others.
+/// Keeps the first messages of a run in place and returns the others.
 async fn split(
     connection: &mut SqliteConnection,
     first: i64,
@@ -90,7 +90,7 @@ async fn split(
     Ok(back)
 }
 
-/// Removes messages from the index of ids, and what they were before they were amended.
+/// Removes messages from the index of ids, together with their earlier revisions.
 async fn forget(connection: &mut SqliteConnection, chat: i64, ids: &[MessageId]) -> Result<()> {
     match json_ids(ids.iter()) {
         Some(json) => {

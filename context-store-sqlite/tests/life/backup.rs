@@ -1,4 +1,4 @@
-//! Backups: a file that is a store, or no file.
+//! Backups: the result is a complete store or no file.
 
 use context_core::store::{ChainEnd, Window};
 use context_core::{CancelSignal, ErrorKind, Store};
@@ -49,7 +49,7 @@ async fn nothing_is_overwritten_and_nothing_half_is_left() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let error = lab.maintenance().backup(std::path::Path::new("/")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    // One that is dropped in the middle: by the other end of the race.
+    // A backup that is dropped while it runs. It may also have ended already.
     let to = lab.folder.path().join("dropped.db");
     let mut backup = lab.maintenance().backup(&to);
     let polled = std::future::poll_fn(|context| {

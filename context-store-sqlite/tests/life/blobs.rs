@@ -1,5 +1,5 @@
-//! Blobs in the file: what the check finds if something else wrote to it, and what is read of a
-//! range.
+//! Blobs in the file: what the check finds after other programs wrote to the file, and reads of
+//! ranges.
 
 use context_core::base::BlobId;
 use context_core::store::NewBlob;
@@ -9,7 +9,7 @@ use crate::lab::{Lab, T, is_found};
 
 const LARGE: usize = 700_000;
 
-/// Two chats of a user that share a large blob, and a small one.
+/// A user with two chats that share a large blob, and with a small blob.
 async fn kept() -> (Lab, ChatRef, BlobId) {
     let lab = Lab::new().await;
     let (chat, other) = (lab.create("ada", "chat").await, lab.create("ada", "other").await);
@@ -89,7 +89,7 @@ async fn damaged_bytes_are_an_error_and_never_others() {
     do_to_the_file(&lab, "DELETE FROM blob_piece WHERE pos & 0xffff = 1").await;
     assert_eq!(read(300_000..300_001).await.unwrap_err().kind(), ErrorKind::Corrupt);
     assert_eq!(read(200_000..600_000).await.unwrap_err().kind(), ErrorKind::Corrupt);
-    // What is around it can still be read.
+    // The bytes around the damage are still readable.
     assert_eq!(read(0..4).await.unwrap().unwrap().len(), 4);
     assert_eq!(read(600_000..u64::MAX).await.unwrap().unwrap().len(), LARGE - 600_000);
 }

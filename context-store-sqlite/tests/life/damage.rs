@@ -1,9 +1,9 @@
-//! Damaged files: every reading call gives what it gave before or says that the file is damaged,
-//! and the check finds whatever made a difference.
+//! Damaged files: every reading call returns the same as before the damage or an error for damage,
+//! and the check finds all damage that changes an answer.
 //!
-//! `CONTEXT_DAMAGED_FILES` says how many files are damaged, `CONTEXT_DAMAGE_SEED` with which number
-//! it begins: a failure names the number, and
-//! `CONTEXT_DAMAGED_FILES=1 CONTEXT_DAMAGE_SEED=<number>` makes the same file again.
+//! `CONTEXT_DAMAGED_FILES` is the number of damaged files, `CONTEXT_DAMAGE_SEED` the first seed. A
+//! failure reports its seed, and `CONTEXT_DAMAGED_FILES=1 CONTEXT_DAMAGE_SEED=<seed>` reproduces
+//! the file.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -25,12 +25,12 @@ use sqlx::{ConnectOptions, Connection};
 use crate::lab::T;
 use crate::upgrade::{REPORT, fill};
 
-/// A page of the file.
+/// The size of a page of the file.
 const PAGE: usize = 4096;
-/// Far more than any call takes: only what never ends is ended by it.
+/// Far longer than any call takes, so only a call that never ends times out.
 const HANG: Duration = Duration::from_secs(120);
 
-/// Numbers from a seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -43,7 +43,7 @@ impl Numbers {
     }
 }
 
-/// Damages a file in one way, and says how.
+/// Damages a file in one way and returns a description.
 pub(crate) fn damage(file: &mut Vec<u8>, seed: u64) -> String {
     let mut numbers = Numbers(seed);
     let (length, pages) = (file.len(), file.len() / PAGE);
@@ -83,7 +83,7 @@ pub(crate) fn damage(file: &mut Vec<u8>, seed: u64) -> String {
     }
 }
 
-/// What every reading call answers, by its name.
+/// Returns the answer of every reading call, by its name.
 pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String, Error>)> {
     fn shown<T: Debug>(result: Result<T, Error>) -> Result<String, Error> {
         result.map(|value| format!("{value:?}"))
@@ -182,7 +182,7 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
             .map(|found| { found.hits.into_iter().map(|hit| hit.stored).collect::<Vec<_>>() })
     );
     if let Some(search) = store.search() {
-        // What is shown of a hit is the message; which are found is the index's to say.
+        // The message of a hit is compared. The set of hits depends on the index alone.
         let hits = search.search(&SearchQuery::new("ada", "text")).await;
         let known = |id: &MessageId| {
             ["m", "s", "t", "k", "r", "after"].iter().any(|p| id.as_str().starts_with(p))
@@ -192,7 +192,7 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
     all
 }
 
-/// Writes a file with something of everything, and returns its bytes.
+/// Writes a file with data of every kind and returns its bytes.
 pub(crate) async fn a_file(path: &Path) -> Vec<u8> {
     let store = SqliteStore::open(SqliteConfig::new(path)).await.unwrap();
     fill(&store).await;
@@ -213,7 +213,7 @@ pub(crate) async fn a_file(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// The same file, and what a sound store reads of it.
+/// Writes the file and returns what an undamaged store reads from it.
 pub(crate) async fn a_file_and_its_readings(
     path: &Path,
 ) -> (Vec<u8>, Vec<(String, Result<String, Error>)>) {
@@ -227,17 +227,17 @@ pub(crate) async fn a_file_and_its_readings(
     (sound, before)
 }
 
-/// What came of a damaged file.
+/// The outcome of reading a damaged file.
 pub(crate) enum Verdict {
     /// Every call answered as before.
     Unchanged,
-    /// Some calls said that the file is damaged, or it was not opened.
+    /// Some calls reported the damage, or the file could not be opened.
     Refused,
-    /// What must not be, in words.
+    /// A wrong answer, described in words.
     Wrong(String),
 }
 
-/// Reads a damaged file and judges the answers against those before.
+/// Reads a damaged file and compares the answers with those before the damage.
 pub(crate) async fn judge(path: &Path, before: &[(String, Result<String, Error>)]) -> Verdict {
     let store = match SqliteStore::open(SqliteConfig::new(path).create(false)).await {
         Ok(store) => Arc::new(store),
@@ -307,8 +307,8 @@ async fn a_damaged_file_answers_as_before_or_says_so_and_the_check_finds_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// Trees whose entries were lost, or that stand in each other's place, led to answers with less in
-/// them: rounds without edges, versions and messages, no rounds at all, facts that were not found.
+/// Regression: trees that lost entries, or that were swapped, led to incomplete answers: rounds
+/// without edges, versions and messages, no rounds at all, facts that were not found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
@@ -331,7 +331,7 @@ async fn a_tree_without_its_entries_or_with_those_of_another_is_noticed() {
         "memory_of_kind",
     ] {
         let (mut file, at) = (sound.clone(), page(tree) * PAGE);
-        // A leaf without cells.
+        // A leaf page without cells.
         file[at + 3..at + 5].fill(0);
         file[at + 5..at + 7].copy_from_slice(&u16::try_from(PAGE).unwrap().to_be_bytes());
         damaged.push((tree.to_owned(), file));
@@ -362,7 +362,7 @@ async fn an_entry_of_an_index_that_is_out_of_order_hides_nothing() {
     let (sound, before) = a_file_and_its_readings(&folder.path().join("sound.db")).await;
     let (mut files, mut wrong) = (0, Vec::new());
     for page in (1..sound.len() / PAGE).map(|page| page * PAGE) {
-        // A leaf of an index, with as many entries as it says behind its header of 8 bytes.
+        // A leaf of an index, with at least as many entries as needed after its header of 8 bytes.
         let entries = usize::from(u16::from_be_bytes([sound[page + 3], sound[page + 4]]));
         if sound[page] != 10 || entries < 8 {
             continue;

@@ -1,4 +1,4 @@
-//! A store in a folder of its own, and short ways to say what is done to it.
+//! A store in a folder of its own, with shortcuts for common calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,12 +44,12 @@ impl Lab {
         self.store.maintenance().unwrap()
     }
 
-    /// The file behind the store's back.
+    /// Opens the file directly, without the store.
     pub(crate) async fn file(&self) -> SqliteConnection {
         SqliteConnectOptions::new().filename(self.path()).connect().await.unwrap()
     }
 
-    /// The one number a statement answers.
+    /// Returns the single number that a statement selects.
     pub(crate) async fn number(&self, statement: &'static str) -> i64 {
         sqlx::query(statement).fetch_one(&mut self.file().await).await.unwrap().get(0)
     }
@@ -85,12 +85,12 @@ pub(crate) async fn apply(history: &dyn HistoryStore, commit: Commit) {
     assert!(matches!(outcome, CommitOutcome::Applied(_)), "{outcome:?}");
 }
 
-/// Whether a finding says this, or that the checksum of what was tampered with differs.
+/// Whether a finding contains the expected text or reports a wrong checksum.
 pub(crate) fn is_found(problem: &str, expected: &str) -> bool {
     problem.contains(expected) || problem.contains("checksum")
 }
 
-/// An id; nothing for an empty text.
+/// Returns an id, or `None` for an empty text.
 pub(crate) fn some(id: &str) -> Option<MessageId> {
     (!id.is_empty()).then(|| id.into())
 }
@@ -119,7 +119,7 @@ pub(crate) fn says(id: impl Into<MessageId>, text: &str) -> Arc<Node> {
     Arc::new(Node::new(id, Message::text(Role::User, text), T))
 }
 
-/// Messages `<prefix>0`, `<prefix>1`, ….
+/// Returns the messages `<prefix>0`, `<prefix>1`, ….
 pub(crate) fn many(prefix: &str, n: usize) -> Vec<Arc<Node>> {
     (0..n).map(|i| says(format!("{prefix}{i}"), &format!("text {i} of {prefix}"))).collect()
 }

@@ -1,4 +1,4 @@
-//! The order of a listing, whatever ways the chats were written to.
+//! The order of a listing, however the chats were written to.
 
 use context_core::store::{ChatQuery, Commit, NewChat, Target};
 use context_core::{BranchName, ChatRef, Timestamp};
@@ -11,7 +11,7 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
     let lab = Lab::new().await;
     let chat = |i: usize| ChatRef::new("ada", format!("{i}"));
     let mut updated = vec![0; CHATS];
-    // A fixed sequence without a pattern; few different times, so that many are equal.
+    // A fixed pseudo-random sequence with few different times, so that many are equal.
     let mut seed: u64 = 7;
     let mut next = |n: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

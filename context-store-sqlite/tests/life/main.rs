@@ -1,5 +1,5 @@
-//! The whole life of chats in a file: what is deleted, redacted and erased, files of older
-//! versions, large files.
+//! The life cycle of chats in a file: deletion, redaction, erasure, files of older versions, and
+//! large files.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 #![allow(clippy::print_stdout, reason = "times of long tests")]

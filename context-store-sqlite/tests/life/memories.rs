@@ -1,5 +1,5 @@
-//! Memories in the file: what is left of what was forgotten, what the check finds, what is found in
-//! many.
+//! Memories in the file: traces of forgotten records, findings of the check, and search among many
+//! records.
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 use context_core::memory::{MemoryRecord, MemoryVector};
@@ -16,7 +16,7 @@ use crate::lab::{Lab, T, is_found};
 
 const NEEDLE: &str = "xylophone-in-the-attic";
 
-/// How often the needle is in the store's files.
+/// Counts the occurrences of the needle in the store's files.
 fn needles(lab: &Lab) -> usize {
     let mut found = 0;
     for name in ["s.db", "s.db-wal"] {
@@ -50,7 +50,7 @@ async fn found(lab: &Lab, scope: &MemoryScope, words: &str) -> Vec<String> {
     found.hits.iter().map(|hit| hit.stored.record.id.to_string()).collect()
 }
 
-/// A record that has the needle everywhere it can be, among others.
+/// Writes a record that has the needle in every possible field, and other records.
 async fn hide(lab: &Lab, scope: &MemoryScope) {
     let mut needle = said(scope, NEEDLE, &format!("{NEEDLE} plays"));
     needle.record.kind = NEEDLE.to_owned();
@@ -132,7 +132,7 @@ async fn nothing_that_is_remembered_of_an_erased_user_is_left() {
     }
     assert_eq!(lab.number("SELECT count(*) FROM memory_mark").await, 0);
     assert_eq!(lab.problems().await, [""; 0]);
-    // Nobody's place is given again.
+    // Places are never reused.
     write(&lab, &[said(&bob, "n", "rain")]).await;
     assert_eq!(lab.number("SELECT max(place) FROM memory").await, 44);
 }
@@ -222,19 +222,19 @@ async fn the_check_finds_what_is_wrong_with_memories() {
     }
 }
 
-/// Words of a record: each of the common ones as often as its bit says.
+/// Returns words of a record: one common word for each bit that is set.
 fn common(bits: u16) -> Vec<String> {
     (0..8).filter(|word| bits >> word & 1 == 1).map(|word| format!("w{word}")).collect()
 }
 
-/// More than a search looks at: what it promises, it keeps.
+/// Searches among more records than a search reads, and checks the documented guarantees.
 async fn find_in_many(seeds: Vec<u16>, wanted: u16, planted: usize) {
     let lab = Lab::new().await;
     let scope = MemoryScope::new("ada");
     let words = common(wanted);
     let mut texts: Vec<String> = Vec::new();
     for (i, bits) in (0..4000).zip(seeds.iter().cycle()) {
-        // No other has all of the words.
+        // No other record has all of the words.
         let bits = bits.rotate_left(i % 16) ^ (i as u16).wrapping_mul(0x9e37);
         let bits =
             if bits & wanted == wanted { bits & !(wanted & wanted.wrapping_neg()) } else { bits };

@@ -1,4 +1,4 @@
-//! Random lives of memories beside the reference: after every step both show the same.
+//! Random operations on memories, compared with the reference store after every step.
 
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
@@ -65,12 +65,12 @@ struct Sought {
 const USERS: [&str; 2] = ["ada", "b\0b"];
 const IDS: [&str; 7] = ["a", "b", "c", "d", "e", "with\0nul", "Zoë 'q'"];
 const KINDS: [&str; 3] = ["episode", "fact", "b\0ck"];
-/// Words that look alike to who takes them for something else: all are apart.
+/// Similar words that must not be confused with each other.
 const WORDS: [&str; 12] =
     ["rain", "Rain", "café", "cafe", "foo-bar", "foo", "bar", "AND", "*", "北京", "(", "x\u{301}"];
 
 fn word() -> impl Strategy<Value = &'static str> {
-    // Some are common.
+    // Some words are common.
     prop_oneof![3 => Just("rain"), 2 => Just("foo"), 5 => select(&WORDS[..])]
 }
 
@@ -197,7 +197,7 @@ async fn all(store: &dyn MemoryRecordStore, mut list: MemoryList) -> Vec<StoredM
     }
 }
 
-/// Does a step to both and compares what they answer.
+/// Applies a step to both stores and compares the answers.
 async fn take(step: Step, store: &dyn MemoryRecordStore, reference: &dyn MemoryRecordStore) {
     match step {
         Step::Write { user, writes } => {
@@ -254,7 +254,7 @@ async fn take(step: Step, store: &dyn MemoryRecordStore, reference: &dyn MemoryR
     }
 }
 
-/// Compares everything that can be seen.
+/// Compares everything that the store shows.
 async fn compare(store: &dyn MemoryRecordStore, reference: &dyn MemoryRecordStore) {
     for user in USERS {
         let list = MemoryList::new(scopes(user), 4);

@@ -1,4 +1,4 @@
-//! Whose file it is, opening only to look, and closing: what stays on the disk.
+//! Recognizing files, opening read-only, and closing: what remains on the disk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::lab::{apply, extend, many};
 
-/// Every file of a folder with its bytes.
+/// Returns every file of a folder with its bytes.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     files
@@ -61,11 +61,12 @@ async fn foreign(
     connection
 }
 
-/// Opens a file in both ways, and says what both say; nothing in its folder may change.
+/// Opens a file in both modes and returns the error, which must be the same. Nothing in its folder
+/// may change.
 async fn refused(path: &Path, in_use: bool) -> String {
     let folder = path.parent().unwrap();
-    // Two connections of one process share one mapping of the index: there a reader notes where it
-    // reads.
+    // Two connections of one process share one mapping of the index, in which readers record their
+    // positions.
     let contents = |folder: &Path| {
         let mut all = contents(folder);
         if in_use {
@@ -120,14 +121,14 @@ async fn files_of_others_are_refused_and_left_byte_for_byte() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         let connection = foreign(&path, mode, &[NOTES[0], NOTES[1], extra]).await;
-        // Open, with its log, and closed.
+        // First while the file is open and has a log, then after it was closed.
         assert_eq!(refused(&path, true).await, APPLICATION, "{name}");
         connection.close().await.unwrap();
         assert_eq!(refused(&path, false).await, APPLICATION, "{name}");
     }
 }
 
-/// The log of one that was killed.
+/// The log of a killed process.
 #[tokio::test]
 async fn the_log_of_somebody_elses_database_is_left_too() {
     let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -250,7 +251,7 @@ async fn one_who_looks_sees_what_others_write_and_does_not_stand_in_their_way() 
     let store = to_write(&path).await.unwrap();
     begin(&store).await;
     store.close().await.unwrap();
-    // Opened when nobody writes, then beside one who does, then alone again.
+    // Opened while nobody writes, then beside a writer, then alone again.
     let looking = to_read(&path).await.unwrap();
     assert_eq!(messages(&looking).await, 5);
     let store = to_write(&path).await.unwrap();
@@ -294,7 +295,7 @@ async fn a_log_that_was_left_is_read_and_left() {
         std::fs::remove_file(folder.path().join("copy.db")).unwrap();
         looking.close().await.unwrap();
         assert!(contents(copies.path()) == before, "{endings:?}: {:?}", names(copies.path()));
-        // Whoever writes next folds it in.
+        // The next writer moves the log into the file.
         let writing = to_write(&copy).await.unwrap();
         assert_eq!(messages(&writing).await, 5);
         writing.close().await.unwrap();
@@ -303,8 +304,8 @@ async fn a_log_that_was_left_is_read_and_left() {
     store.close().await.unwrap();
 }
 
-/// A process has one index of a log, and who opens it to read keeps it from being written: the
-/// writer was opened, and could not commit.
+/// A process has one index per log, and a handle that opens it for reading prevents writing.
+/// Regression: the writer was opened but could not commit.
 #[tokio::test]
 async fn a_writer_beside_one_who_reads_a_log_is_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
@@ -334,9 +335,9 @@ async fn a_writer_beside_one_who_reads_a_log_is_refused_with_what_to_do() {
 }
 
 /// A writer that is killed between the header of the log and its first frame leaves a log of 32
-/// bytes, and a power loss one whose header is zeros. Beside its index and nobody who runs, SQLite
-/// reads neither: for ten seconds it looks again and again for the writer that could have changed
-/// it, and then speaks of its locking protocol.
+/// bytes, and a power loss leaves a header of zeros. If no process is running, SQLite reads
+/// neither: it looks for ten seconds for a writer that could have changed the log, and then reports
+/// a locking protocol error.
 #[tokio::test]
 async fn a_log_without_frames_is_read_as_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -367,7 +368,7 @@ async fn a_log_without_frames_is_read_as_none() {
                 looking.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
             assert_eq!(report.findings, [], "{said}");
             assert!(contents(copies.path()) == before, "{said}: {:?}", names(copies.path()));
-            // One who writes meanwhile is seen.
+            // A concurrent writer's messages are seen.
             let writing = to_write(&copy).await.unwrap();
             apply(writing.history(), extend(&trip(), "main", "m4", many("n", 20))).await;
             assert_eq!(messages(&looking).await, 25, "{said}");
@@ -396,7 +397,7 @@ async fn an_older_file_is_ours_and_gets_the_id_when_it_is_opened_to_write() {
     assert_eq!(looking.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.len(), 2);
 }
 
-/// As files of the newest version before the id were.
+/// A file of the newest version before the id was introduced.
 #[tokio::test]
 async fn a_file_without_the_id_is_read_as_it_is_and_gets_it_when_it_is_opened_to_write() {
     let folder = tempfile::tempdir().unwrap();
@@ -418,9 +419,9 @@ async fn a_file_without_the_id_is_read_as_it_is_and_gets_it_when_it_is_opened_to
     assert_eq!(application_id(&path).await, 0x6374_786c);
 }
 
-/// Such a file was looked at through the log and its index, and the one who looked was perhaps
-/// still there when the writer came: a process has one index, and what is opened to be read is not
-/// written.
+/// Regression: such a file was opened through the log and its index, and the reading connection
+/// could still be open when the writer came. A process has one index per log, and an index that was
+/// opened for reading is not written.
 #[tokio::test]
 async fn a_file_without_the_id_is_written_beside_a_log_that_was_left() {
     let folder = tempfile::tempdir().unwrap();
@@ -456,7 +457,7 @@ async fn application_id(path: &Path) -> i64 {
     id
 }
 
-/// What is half made is never seen, and nothing of it stays.
+/// An incomplete file is never seen, and nothing of it remains.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_new_file_may_be_made_by_many_at_once() {
     let folder = tempfile::tempdir().unwrap();

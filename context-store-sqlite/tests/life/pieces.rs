@@ -1,4 +1,4 @@
-//! What is left of a deleted branch in the file, and other handles that have not heard of it.
+//! Deleted branches: what remains in the file, and other handles that do not know of the deletion.
 
 use context_core::Encoded;
 use context_core::message::NodeKind;
@@ -45,15 +45,15 @@ async fn a_deleted_branch_is_cut_down_to_what_forks_and_checkpoints_need() {
     crate::lab::apply(lab.history(), amend).await;
     lab.history().set_checkpoint(&chat, &"point".into(), &"s29".into(), T).await.unwrap();
 
-    // The fork needs 100 of 200; what is behind them goes, with its boundary and revision.
+    // The fork needs 100 of 200 messages. The others are deleted with their boundary and revision.
     assert_eq!(delete(&lab, &chat, "side", "s199").await, 100);
     assert_eq!(rows(&lab).await, [3, 1 + 2 + 1, 3 + 100 + 5, 1, 1]);
     assert_eq!(lab.problems().await, [""; 0]);
-    // Without the fork, the checkpoint needs 30.
+    // Without the fork, the checkpoint needs 30 messages.
     assert_eq!(delete(&lab, &chat, "leaf", "l4").await, 70 + 5);
     assert_eq!(rows(&lab).await, [2, 1 + 1, 3 + 30, 1, 1]);
     assert_eq!(lab.problems().await, [""; 0]);
-    // A checkpoint that moves lets go of what it pointed at.
+    // A checkpoint that moves no longer keeps its old message.
     lab.history().set_checkpoint(&chat, &"point".into(), &"s9".into(), T).await.unwrap();
     assert_eq!(rows(&lab).await, [2, 1 + 1, 3 + 10, 0, 0]);
     assert!(lab.history().delete_checkpoint(&chat, &"point".into()).await.unwrap());
@@ -106,7 +106,7 @@ async fn a_handle_that_has_not_heard_does_not_write_to_a_branch_of_another_name(
             assert_eq!(written.unwrap_err().kind(), ErrorKind::NotFound, "{n} to {branch}");
         }
     }
-    // A new branch of an old name is another one.
+    // A new branch with an old name is a different branch.
     lab.fork(&chat, "side", "s2", Vec::new()).await;
     let written = late.history().commit(extend(&chat, "side", "s2", many("late", 1))).await;
     assert!(matches!(written, Ok(CommitOutcome::Applied(_))), "{written:?}");

@@ -1,4 +1,4 @@
-//! Random lives through two handles, beside the reference: after every step both show the same.
+//! Random operations through two handles, compared with the reference store after every step.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use proptest::sample::Index;
 
 use crate::lab::{Lab, says};
 
-/// One step. Names and messages are picked out of few, so that steps meet.
+/// One step. Names and messages are picked from a small set, so that steps collide.
 #[derive(Clone, Debug)]
 enum Step {
     Append { branch: Index, nodes: usize },
@@ -51,7 +51,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool, i64)>> {
         2 => any_index().prop_map(Step::DeleteCheckpoint),
         1 => Just(Step::Update),
     ];
-    // Clocks run unevenly, also backwards, and mostly within a minute.
+    // Clocks run unevenly, sometimes backwards, and mostly within a minute.
     let clock = prop_oneof![4 => 0i64..20_000_000, 1 => -90_000_000i64..90_000_000];
     prop::collection::vec((step, any::<bool>(), clock), 1..50)
 }
@@ -59,7 +59,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, bool, i64)>> {
 const BRANCHES: [&str; 6] = ["main", "a", "b", "c", "main-v2", "d"];
 const CHECKPOINTS: [&str; 3] = ["x", "y", "z"];
 
-/// The reference, and what the steps have made so far.
+/// The reference state, and the ids and names created so far.
 struct Model {
     state: ChatState,
     ids: Vec<MessageId>,
@@ -71,7 +71,7 @@ impl Model {
         BRANCHES[index.index(BRANCHES.len())].into()
     }
 
-    /// Mostly a branch that exists.
+    /// Returns a branch, which exists in most cases.
     fn branch(&self, index: &Index) -> (BranchName, Option<MessageId>) {
         let branches = self.state.branches();
         match branches.get(index.index(branches.len() + 1)) {
@@ -80,7 +80,7 @@ impl Model {
         }
     }
 
-    /// A message that is or was once stored.
+    /// Returns a message that is stored or once was.
     fn message(&self, index: &Index) -> MessageId {
         if self.ids.is_empty() {
             "none".into()
@@ -103,7 +103,7 @@ fn node(i: usize) -> Arc<Node> {
         let body = Encoded::new("cut", 1, "[]");
         return Arc::new(Node::from_encoded(format!("m{i}").into(), NodeKind::Boundary, at, body));
     }
-    // A NUL ends a text for SQLite's JSON, so such ids go another way.
+    // A NUL ends a text in SQLite's JSON, so such ids take another code path.
     let id = if i % 41 == 40 { format!("m\0{i}") } else { format!("m{i}") };
     says(id, &format!("text {i}"))
 }
@@ -112,7 +112,7 @@ fn told<T>(result: Result<T, Error>) -> Result<T, (context_core::ErrorKind, Stri
     result.map_err(|error| (error.kind(), error.message().to_owned()))
 }
 
-/// Does a step to both and compares what they answer.
+/// Applies a step to both stores and compares the answers.
 async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
     let chat = model.state.chat().chat.clone();
     let at = Timestamp::from_micros(model.now);
@@ -193,7 +193,7 @@ async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
     assert_eq!(told(done), told(model.state.commit(commit)));
 }
 
-/// Compares everything that can be seen.
+/// Compares everything that the store shows.
 async fn compare(history: &dyn HistoryStore, model: &Model) {
     let state = &model.state;
     let chat = &state.chat().chat;

@@ -1,5 +1,4 @@
-//! Trajectories in the file: what people ask with plain SQL, what goes with what, what the check
-//! finds.
+//! Trajectories in the file: plain SQL queries, cascading deletion, and findings of the check.
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune};
 use context_core::trajectory::AgentRef;
@@ -33,7 +32,7 @@ pub(crate) async fn record(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
     );
 }
 
-/// A round of five nodes: a question, a search that failed at first, what it found, a table of a
+/// A round of five nodes: a question, a search that failed at first, its result, a table with a
 /// column, and the answer.
 fn told(agent: &AgentRef, number: u32, question: &str) -> (Round, Vec<Change>) {
     let mut round = Round::new(agent.round(number), T);
@@ -138,7 +137,7 @@ async fn nodes_go_with_their_round() {
     }
 }
 
-/// Changes that contradict what is there are refused, and the round stays as it was.
+/// Changes that contradict the stored round are rejected, and the round is unchanged.
 #[tokio::test]
 async fn a_commit_that_cannot_be_done_leaves_no_trace() {
     let lab = kept().await;
@@ -324,7 +323,7 @@ async fn erased_rounds_leave_no_trace() {
     assert_eq!(lab.problems().await, [""; 0]);
 }
 
-/// What a round costs to write to must not grow with it.
+/// The cost of a commit must not grow with the round.
 #[tokio::test]
 async fn an_entry_is_written_by_the_keys_of_an_index() {
     let lab = kept().await;
@@ -362,7 +361,7 @@ async fn a_round_that_lost_a_row_is_not_read_as_a_smaller_one() {
         let triggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'";
         let triggers: Vec<(String, String)> =
             sqlx::query_as(triggers).fetch_all(&mut file).await.unwrap();
-        // As with a page that is lost: no trigger sees it.
+        // Triggers are disabled, as they do not see the loss of a page either.
         let without = triggers.iter().map(|(name, _)| format!("DROP TRIGGER {name}"));
         let with = triggers.iter().map(|(_, text)| text.clone());
         for statement in without.chain([lost.to_owned()]).chain(with) {

@@ -1,5 +1,5 @@
-//! Rounds that are written node by node, which is one statement for each, and what is refused on
-//! that way.
+//! Rounds that are written node by node, with one statement each, and commits that this fast path
+//! rejects.
 
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::AgentRef;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::lab::{Lab, T};
 use crate::rounds::{id, record};
 
-/// A body of every kind but the question, with which a round begins.
+/// A body of every kind but the question, which begins every round.
 fn bodies() -> [NodeBody; 10] {
     [
         NodeBody::state("It rains.").with("uncertainty", "little").unwrap(),
@@ -28,7 +28,7 @@ fn bodies() -> [NodeBody; 10] {
     ]
 }
 
-/// What is done to make a round with a node of every kind, in the steps in which it is done.
+/// Returns the changes that build a round with a node of every kind, step by step.
 fn steps(agent: &AgentRef) -> (Round, Vec<Vec<Change>>) {
     let mut round = Round::new(agent.round(0), T);
     let (query, first) = round.ask(NewQuery::new("Will it rain?"), T).unwrap();

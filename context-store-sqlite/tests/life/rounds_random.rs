@@ -1,5 +1,4 @@
-//! Random lives of rounds through two handles, beside the store in memory: both answer and show the
-//! same.
+//! Random operations on rounds through two handles, compared with the in-memory store.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::lab::Lab;
 
-/// One change of a round. Nodes are picked among those there ever were.
+/// One change of a round. Nodes are picked among all that ever existed.
 #[derive(Clone, Debug)]
 enum Step {
     Add { kind: u8, after: Vec<u8>, append: bool, label: Option<String>, message: Option<u8> },
@@ -29,15 +28,15 @@ enum Step {
     Close,
 }
 
-/// How a commit is sent.
+/// The way in which a commit is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sending {
     Once,
-    /// And again, as after a lost answer.
+    /// Sent twice, as after a lost reply.
     Twice,
-    /// And again under another key.
+    /// Sent again under another key.
     Late,
-    /// As a journal would have it.
+    /// Serialized as JSON, as in a journal.
     AsJson,
 }
 
@@ -49,7 +48,7 @@ struct Turn {
     other_handle: bool,
 }
 
-/// Any text there is.
+/// Generates any text.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[a-c]{0,3}", 1 => ".{0,6}", 1 => "[\u{0}'\"(){}%é\u{10ffff}\n]{0,4}"]
 }
@@ -102,7 +101,7 @@ fn reference(pick: u8) -> RoundRef {
     agents[usize::from(pick) % agents.len()].round(u32::from(pick / 4) % 3)
 }
 
-/// Digits, and the order of keys, that reading as numbers and maps would lose.
+/// Values whose digits and key order would be lost if they were parsed as numbers and maps.
 fn exact(text: &str) -> serde_json::Value {
     serde_json::json!({ "text": text })
 }
@@ -216,7 +215,7 @@ async fn shows_the_same(ours: &dyn TrajectoryStore, theirs: &dyn TrajectoryStore
                 next = page.next.map(|cursor| query.after(Some(cursor)));
             }
         }
-        // Behind places that may be outside of what is asked for.
+        // Cursors that may lie outside of the requested range.
         for place in [main.round(1), sub.round(9), AgentRef::new("ada", "zz", 7).round(0)] {
             let query = query.clone().after(Some(place.cursor()));
             assert_eq!(

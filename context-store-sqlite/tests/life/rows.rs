@@ -1,5 +1,4 @@
-//! Damage of one row: what the check finds of it, what is refused for it, and which files are not
-//! opened.
+//! Damage of one row: what the check finds, which calls fail, and which files cannot be opened.
 
 use context_core::memory::MemoryScope;
 use context_core::store::{ChainEnd, MemoryFind, Window};
@@ -12,8 +11,8 @@ use crate::damage::{Verdict, a_file, a_file_and_its_readings, judge, readings};
 
 #[tokio::test]
 async fn what_is_listed_is_compared_with_what_was_counted() {
-    // Whatever lacks one of what was counted: a table of counts, its column, the weight in its sum,
-    // and who tells.
+    // Each case changes a counter as if one counted row were missing: the table of counters, the
+    // column, its weight in the checksum, and the call that reports it.
     let counted = [
         ("chat_tally", "branches", 1_000_003, "branches"),
         ("chat_tally", "checkpoints", 1_000_033, "checkpoints"),
@@ -125,7 +124,7 @@ async fn the_check_finds_a_change_in_every_column_of_every_table() {
         std::fs::write(&path, &sound).unwrap();
         let mut file = options.connect().await.unwrap();
         let mut change = file.begin().await.unwrap();
-        // As a damaged page changes a value: no trigger sees it.
+        // Triggers are disabled, as they do not see the damage of a page either.
         for (name, _) in &triggers {
             sqlx::query(AssertSqlSafe(format!("DROP TRIGGER {name}")))
                 .execute(&mut *change)
@@ -141,7 +140,7 @@ async fn the_check_finds_a_change_in_every_column_of_every_table() {
         }
         change.commit().await.unwrap();
         file.close().await.unwrap();
-        // A table may be empty, and a constraint may refuse.
+        // The table may be empty, or a constraint may reject the change.
         if !done.is_ok_and(|done| done.rows_affected() > 0) {
             continue;
         }
@@ -191,7 +190,7 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
         let refused = match at {
             0 => memories.memories_beside(&scope, &["f1".into()], 2).await.unwrap_err(),
             1 => memories.find_memories(&find).await.unwrap_err(),
-            // Its parent is in the run that is elsewhere.
+            // The parent of the message is in the run that was moved.
             2 => history.messages(&chat, &["m80".into()]).await.unwrap_err(),
             _ => history.chain(&chat, &main, &Window::Last(20)).await.unwrap_err(),
         };
@@ -200,8 +199,8 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
     }
 }
 
-/// SQLite's own check passes over where in messages a word is: a search said that the file is
-/// damaged, and the check that nothing is wrong.
+/// SQLite's own check does not verify the positions of words within messages. Regression: a search
+/// reported damage that the check did not find.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_check_finds_what_a_search_refuses() {
     let folder = tempfile::tempdir().unwrap();

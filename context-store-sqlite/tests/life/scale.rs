@@ -15,7 +15,7 @@ use context_core::{BranchName, CancelSignal, ChatRef, Store, Timestamp};
 
 use crate::lab::{Lab, apply, many, says};
 
-/// Says how long something took. Nothing is decided by it.
+/// Prints how long something took. No test depends on the time.
 async fn timed<T>(what: &str, work: impl Future<Output = T>) -> T {
     let begun = Instant::now();
     let done = work.await;
@@ -23,7 +23,7 @@ async fn timed<T>(what: &str, work: impl Future<Output = T>) -> T {
     done
 }
 
-/// A chat of this many messages of 400 bytes, in commits of 1,000.
+/// Creates a chat of this many messages of 400 bytes, in commits of 1,000 messages.
 async fn large(lab: &Lab, id: &str, n: usize) -> ChatRef {
     let chat = lab.create("ada", id).await;
     let text = "x".repeat(400);
@@ -78,7 +78,7 @@ async fn a_million_messages_are_read_deleted_and_erased() {
     assert_eq!(erased.unwrap().remaining, 0);
 }
 
-/// Chats that were created within a minute. `appends` go to each, one commit each.
+/// Creates chats within one minute. Each gets `appends` commits.
 async fn chats(lab: &Lab, n: usize, appends: usize) {
     let at = |i: usize| Timestamp::from_micros(60_000_000_000 + (i * 59_000_000 / n) as i64);
     for i in 0..n {
@@ -130,7 +130,7 @@ async fn listing_many_chats_of_a_minute_sees_each_once() {
     }
 }
 
-/// Adds so many nodes in so many commits. Every third node is changed once.
+/// Adds this many nodes in commits of the given size. Every third node is changed once.
 async fn recorded(lab: &Lab, round: &mut Round, nodes: u32, in_a_commit: u32) {
     let trajectories = lab.store.trajectories().unwrap();
     let mut changes = Vec::new();

@@ -1,5 +1,5 @@
-//! Streams in the file: what the check finds if something else wrote to it, and what goes with
-//! what.
+//! Streams in the file: what the check finds after other programs wrote to the file, and cascading
+//! deletion.
 
 use context_core::store::{StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune};
 use context_core::{ChatRef, ErrorKind, Store, Timestamp};
@@ -22,7 +22,7 @@ async fn wrote(lab: &Lab, chat: &ChatRef, id: &str, chunks: Vec<Vec<u8>>, end: O
     }
 }
 
-/// A stream of four chunks that runs, and one of two that has ended.
+/// A running stream of four chunks, and an ended stream of two.
 async fn kept() -> (Lab, ChatRef) {
     let lab = Lab::new().await;
     let chat = lab.create("ada", "chat").await;
@@ -102,7 +102,7 @@ async fn damaged_streams_are_an_error_and_never_have_a_gap() {
         streams.append_stream(&chat, &id, again).await.unwrap_err().kind(),
         ErrorKind::Corrupt
     );
-    // What is behind it can still be read.
+    // The chunks after the damage are still readable.
     let part = streams.read_stream(&chat, &id, 2, 10).await.unwrap().unwrap();
     assert_eq!(part.chunks, ["three", "four"]);
     do_to_the_file(&lab, "UPDATE stream SET chunks = 0x7fffffffffffffff").await;

@@ -1,4 +1,4 @@
-//! What is redacted, deleted or erased is not in the bytes of the file either.
+//! Redacted, deleted and erased data is not in the bytes of the file either.
 
 use context_core::base::CancelSource;
 use context_core::store::{ChatPatch, StoredFragment};
@@ -9,7 +9,7 @@ use crate::lab::{Lab, T, apply, many, says, stay};
 
 const NEEDLE: &str = "xylophone-in-the-attic";
 
-/// How often the needle is in the store's files.
+/// Counts the occurrences of the needle in the store's files.
 fn needles(lab: &Lab) -> usize {
     let mut found = 0;
     for name in ["s.db", "s.db-wal"] {
@@ -19,7 +19,7 @@ fn needles(lab: &Lab) -> usize {
     found
 }
 
-/// The needle everywhere it can be.
+/// Writes the needle in every possible place.
 async fn hide(lab: &Lab, chat: &ChatRef) {
     let mut nodes = many("m", 70);
     nodes[40] = says("needle", NEEDLE);
@@ -54,7 +54,7 @@ async fn a_redacted_text_is_gone_from_the_file_after_a_vacuum() {
     assert_eq!(needles(&lab), 0);
     assert!(vacuumed.after <= vacuumed.before, "{vacuumed:?}");
     assert_eq!(lab.problems().await, [""; 0]);
-    // And the store goes on.
+    // The store is still usable.
     lab.extend(&chat, "main", "m69", many("n", 3)).await;
 }
 

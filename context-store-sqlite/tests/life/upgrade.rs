@@ -1,7 +1,8 @@
-//! Files of older schemas: opened, brought up to date, and everything in them as it was.
+//! Files of older schemas are opened, upgraded, and keep all of their content.
 //!
-//! `tests/old/v<n>.db` was written by a program that knew schema `n`, with [`fill`]; `chats.json`
-//! is what every version has to read out of it. Before a schema is changed, its file is made by
+//! `tests/old/v<n>.db` was written by a program that knew schema `n`, with [`fill`]. `chats.json`
+//! is the content that every version must read from it. Before a schema is changed, its file is
+//! created with
 //! `WRITE_OLD=<file> cargo test -p context-store-sqlite --test life write_a_file -- --ignored`.
 
 use std::path::{Path, PathBuf};
@@ -24,13 +25,13 @@ use serde_json::{Value, json};
 use crate::lab::{apply, extend, fork, many, says, stay};
 
 const OLD: [&str; 6] = ["v1.db", "v3.db", "v4.db", "v5.db", "v6.db", "v7.db"];
-/// Those with blobs.
+/// The files with blobs.
 const WITH_BLOBS: [&str; 4] = ["v4.db", "v5.db", "v6.db", "v7.db"];
-/// Those with streams.
+/// The files with streams.
 const WITH_STREAMS: [&str; 3] = ["v5.db", "v6.db", "v7.db"];
-/// Those with trajectories.
+/// The files with trajectories.
 const WITH_ROUNDS: [&str; 2] = ["v6.db", "v7.db"];
-/// The one with a memory.
+/// The file with a memory.
 const WITH_MEMORY: &str = "v7.db";
 /// A blob of two pieces.
 pub(crate) const REPORT: &[u8] = &[b'r'; 300_000];
@@ -47,7 +48,7 @@ async fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(SqliteConfig::new(path)).await.unwrap()
 }
 
-/// Something of every kind there is.
+/// Fills a store with data of every kind.
 pub(crate) async fn fill(store: &SqliteStore) {
     let history = store.history();
     let chat = ChatRef::new("ada", "trip");
@@ -57,7 +58,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
         ..NewChat::new(chat.clone(), at(10))
     };
     let _ = history.create_chat(new).await.unwrap();
-    // Runs of 64 and of 16, and single ones.
+    // Runs of 64 and of 16 messages, and single messages.
     for (i, node) in many("m", 90).into_iter().enumerate() {
         let expected = if i == 0 { String::new() } else { format!("m{}", i - 1) };
         apply(
@@ -102,7 +103,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
         let _ = history.create_chat(NewChat::new(ChatRef::new(user, id), at(400))).await.unwrap();
     }
     apply(history, extend(&ChatRef::new("bob", "trip"), "main", "", many("m", 5))).await;
-    // Numbers of what was deleted must not be used again.
+    // Numbers of deleted rows must not be reused.
     let gone = ChatRef::new("bob", "gone");
     let _ = history.create_chat(NewChat::new(gone.clone(), at(400))).await.unwrap();
     apply(history, extend(&gone, "main", "", many("m", 5))).await;
@@ -126,7 +127,7 @@ pub(crate) async fn fill(store: &SqliteStore) {
     assert_eq!(round.head().revision, 1);
 }
 
-/// A round of one question.
+/// A round with one question.
 fn asked() -> (Round, RoundCommit) {
     let mut round = Round::new(AgentRef::main("ada", "early").round(0), at(440));
     let (_, changes) = round.ask(NewQuery::new("Where from?"), at(440)).unwrap();
@@ -139,7 +140,7 @@ fn keyed(chat: &ChatRef) -> Commit {
     Commit { key: Some("key".into()), at: at(305), ..extend(chat, "twig", "t2", many("k", 2)) }
 }
 
-/// Everything that the public interface shows.
+/// Returns everything that the public interface shows.
 async fn everything(store: &SqliteStore) -> Value {
     let history = store.history();
     let mut all = Vec::new();
@@ -282,7 +283,7 @@ async fn life_goes_on_in_an_old_file() {
         let find = MemoryFind::new(vec![scope], vec!["porto".to_owned()], 10);
         let found = memories.find_memories(&find).await.unwrap().hits;
         assert!(found.iter().any(|hit| hit.stored.record == record), "{name}");
-        // A chat of the same name is another edition.
+        // A chat that is created again under the same name has another generation.
         let gone = ChatRef::new("bob", "gone");
         let mut editions = Vec::new();
         for _ in 0..2 {

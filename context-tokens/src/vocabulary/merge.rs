@@ -1,51 +1,50 @@
 //! Byte pair encoding of long pieces in linear time, exactly.
 //!
-//! Merging takes the pair of neighbours with the lowest rank, again and again; with a heap that is
-//! `n log n`, and slow once the heap leaves the cache. Here a long piece is merged in windows of
-//! bounded length that overlap, and the results are stitched together. That is exact for this
-//! reason: a sequence of tokens is *the* encoding of its text if and only if every two neighbours
-//! in it are the encoding of the text they make up. So a part of an encoding, taken between token
-//! boundaries, is the encoding of that part; and if the encodings of two windows share a token, the
-//! first up to that token and the second from that token on make up the encoding of the whole.
-//! Where they share none, the window grows.
+//! Merging repeatedly takes the pair of neighbours with the lowest rank. With a heap that is
+//! `n log n`, and slow once the heap no longer fits the CPU cache. Here a long piece is merged in
+//! overlapping windows of bounded length, and the results are stitched together. This is exact for
+//! the following reason: a sequence of tokens is *the* encoding of its text if and only if every
+//! two neighbours in it are the encoding of their joint text. So a part of an encoding, taken
+//! between token boundaries, is the encoding of that part. If the encodings of two windows share a
+//! token, the first up to that token and the second from that token on form the encoding of the
+//! whole. If they share none, the window grows.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use tiktoken::CoreBpe;
 
-/// How many bytes are merged at a time.
+/// The window size in bytes.
 pub(super) const WINDOW: usize = 1024;
-/// How far a window reaches back into the one before it. Nearly always enough to meet a token of
-/// both, and hardly anything is merged twice; where it is not, more is tried.
+/// The overlap with the previous window, in bytes. Nearly always enough to share a token, and
+/// hardly anything is merged twice. If it is not enough, a larger overlap is tried.
 const OVERLAP: usize = 64;
-/// Windows remembered while a piece is counted: those of repeated text come again.
+/// Maximum number of windows cached while a piece is counted: windows of repeated text recur.
 const MEMO: usize = 256;
-/// No merge.
+/// The rank of a pair that cannot be merged.
 const NONE: u32 = u32::MAX;
-/// The size of the filter: 512 KiB, one bit in twenty set.
+/// The size of the filter as a power of two: 512 KiB, one bit in twenty set.
 const FILTER_BITS: u32 = 22;
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The ranks of a vocabulary, in a form in which the rank of any part of a text is found in
-/// constant time.
+/// The ranks of a vocabulary, in a form that gives the rank of any part of a text in constant time.
 #[derive(Debug)]
 pub(super) struct Merger {
     /// Rank by hash, open addressing; empty slots have no rank.
     slots: Vec<(u64, u32)>,
-    /// One bit for each hash there may be: most of what is asked for is no token, and this stays in
-    /// the cache.
+    /// One bit for each value of the hash's high bits. Most lookups are not tokens, and the filter
+    /// stays in the CPU cache.
     filter: Vec<u64>,
-    /// The ranks of two bytes.
+    /// The ranks of pairs of bytes.
     pairs: Vec<u32>,
     /// The powers of the hash's base, up to the longest token.
     powers: Vec<u64>,
 }
 
-/// Memory that is used again for every window.
+/// Buffers that are reused for every window.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// Hashes of what stands in front of each byte of the window.
+    /// For each byte of the window, the hash of the bytes before it.
     prefix: Vec<u64>,
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -53,9 +52,9 @@ pub(super) struct Scratch {
     waiting: Waiting,
 }
 
-/// Pairs that wait to be merged. Those of the text as it was are sorted once, which costs a
-/// fraction of putting each into a heap and taking it out again; those that merging made are few,
-/// and are in a heap.
+/// Pairs waiting to be merged. The pairs of the original text are sorted once, which costs a
+/// fraction of pushing each into a heap and popping it. The pairs that merging creates are few, and
+/// are in a heap.
 #[derive(Debug, Default)]
 struct Waiting {
     sorted: Vec<u64>,
@@ -72,7 +71,7 @@ impl Waiting {
         self.sorted.sort_unstable();
     }
 
-    /// The lowest one.
+    /// Returns the lowest pair.
     fn next(&mut self) -> Option<u64> {
         let first = self.sorted.get(self.taken).copied();
         match (first, self.made.peek()) {
@@ -88,7 +87,7 @@ impl Waiting {
     }
 }
 
-/// Windows of the piece that is being counted.
+/// The cached windows of the piece that is being counted.
 #[derive(Debug, Default)]
 pub(super) struct Memo(HashMap<u64, (usize, Window)>);
 
@@ -98,15 +97,15 @@ impl Memo {
     }
 }
 
-/// What is known of the encoding of a window.
+/// The result of encoding a window.
 #[derive(Clone, Copy, Debug)]
 struct Window {
-    /// All its tokens.
+    /// The number of its tokens.
     tokens: usize,
-    /// The length of the first one.
+    /// The length of its first token.
     first: usize,
-    /// A boundary far enough from its end, the tokens in front of it, and the length of the one
-    /// behind it.
+    /// A token boundary far enough from the window's end, the number of tokens before it, and the
+    /// length of the token after it.
     seam: usize,
     tokens_before_seam: usize,
     behind_seam: usize,
@@ -147,7 +146,7 @@ impl Merger {
         (mixed(hash) >> (64 - bits)) as usize
     }
 
-    /// The rank of the part of the window between two positions.
+    /// Returns the rank of the part of the window between two positions.
     fn rank(&self, prefix: &[u64], from: usize, to: usize) -> u32 {
         let Some(power) = self.powers.get(to - from) else { return NONE };
         let hash = prefix[to].wrapping_sub(prefix[from].wrapping_mul(*power));
@@ -165,7 +164,7 @@ impl Merger {
         }
     }
 
-    /// How many tokens a piece is.
+    /// Returns how many tokens a piece has.
     pub(super) fn count(&self, piece: &[u8], scratch: &mut Scratch, memo: &mut Memo) -> usize {
         let mut width = WINDOW;
         let (mut start, mut counted) = (0, 0);
@@ -260,7 +259,7 @@ impl Merger {
             if ranks[at] != rank {
                 continue;
             }
-            // The token at `at` takes the next one in.
+            // Merges the token at `at` with the next one.
             let gone = next[at] as usize;
             let behind = next[gone] as usize;
             next[at] = behind as u32;
@@ -301,12 +300,12 @@ impl Merger {
     }
 }
 
-/// Lower ranks first, and of equal ones the leftmost.
+/// Orders by rank, and equal ranks by position from the left.
 fn entry(rank: u32, at: usize) -> u64 {
     u64::from(rank) << 32 | at as u64
 }
 
-/// The hash with its high bits as good as all of them together.
+/// Mixes all bits of the hash into its high bits.
 fn mixed(hash: u64) -> u64 {
     hash.wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }

@@ -3,10 +3,10 @@
 //! A tokenizer first splits a text into pieces (words, numbers, punctuation, white space) and then
 //! merges the bytes of each piece. The usual merging is fast on short pieces and slow on long ones,
 //! and a text may be a single piece: a letter a million times, Chinese without punctuation, a rule
-//! of dashes. So texts go to the library in one go, except for the neighbourhood of such runs,
+//! of dashes. So a text goes to the library as a whole, except for the neighbourhood of such runs,
 //! which is split here and merged by [`Merger`].
 //!
-//! Counts stay exact: texts are only cut where no piece can reach across.
+//! Counts stay exact: texts are only cut where no piece can span the cut.
 
 use std::collections::HashMap;
 
@@ -15,25 +15,25 @@ use regex::{Regex, RegexBuilder};
 use super::Vocabulary;
 use super::merge::{Memo, Merger, Scratch, WINDOW};
 
-/// How many bytes of one class in a row are a reason to look closer. A run of twice as many always
-/// covers a block.
+/// The number of consecutive bytes of one class that make a possible run. A run of twice as many
+/// always covers a block.
 const BLOCK: usize = 16;
-/// Longer pieces are merged here. The library looks shorter ones through in no time.
+/// Longer pieces are merged here. The library is fast on shorter ones.
 const LONG: usize = 32;
 /// Blanks in a row that the library knows as single tokens or keeps in its cache.
 const PLAIN_BLANKS: usize = 80;
-/// How much memory the states of a pattern may take.
+/// Memory limit for the states of a pattern.
 const DFA_BYTES: usize = 16 << 20;
-/// How many different pieces are remembered while a text is counted.
+/// Maximum number of different pieces cached while a text is counted.
 const MEMO: usize = 4096;
 
 const LETTER: u8 = 1;
 const MARK: u8 = 2;
 const SPACE: u8 = 4;
-/// What may follow punctuation within its piece.
+/// Bytes that may follow punctuation within its piece.
 const TAIL: u8 = 8;
 
-/// The classes a byte may belong to. Bytes of longer characters may be anything.
+/// The classes that a byte may belong to. A byte of a multi-byte character may belong to any.
 static CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -66,7 +66,7 @@ const fn classes() -> [u8; 256] {
 pub(super) struct Splitter(Regex);
 
 impl Splitter {
-    /// The published pattern without its one look-ahead, which [`Self::piece`] does.
+    /// Compiles the published pattern without its one look-ahead, which [`Self::piece`] does.
     pub(super) fn new(vocabulary: Vocabulary) -> Self {
         let pattern = match vocabulary {
             Vocabulary::O200kBase => {
@@ -76,18 +76,18 @@ impl Splitter {
                 r"^(?:(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+)"
             }
         };
-        // Random characters lead through many states; made anew again and again, they would be most
+        // Random characters lead through many states. Rebuilding them again and again would be most
         // of the work.
         let regex = RegexBuilder::new(pattern).dfa_size_limit(DFA_BYTES).build();
         Self(regex.expect("the pattern is well formed"))
     }
 
-    /// The length of the first piece of a text that is not empty.
+    /// Returns the length of the first piece of a text that is not empty.
     fn piece(&self, text: &str) -> usize {
         let Some(found) = self.0.find(text) else { return text.len() };
         let piece = found.as_str();
-        // White space in front of something leaves its last character to it. Only white space ends
-        // with a blank.
+        // White space before other text leaves its last character to that text. Only a piece of
+        // white space ends with a blank.
         let last =
             piece.chars().next_back().filter(|c| c.is_whitespace() && !matches!(c, '\n' | '\r'));
         match last {
@@ -99,7 +99,7 @@ impl Splitter {
     }
 }
 
-/// Counts a text: `fast` what has no long runs, the merger the rest.
+/// Counts a text: `fast` counts the parts without long runs, the merger the rest.
 pub(super) fn count<'m>(
     text: &str,
     splitter: &Splitter,
@@ -119,7 +119,7 @@ pub(super) fn count<'m>(
     total + fast(&text[from..])
 }
 
-/// Where the next block stands whose bytes may all belong to one piece.
+/// Returns the start of the next block whose bytes may all belong to one piece.
 fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(block) = bytes.get(at..at + BLOCK) {
@@ -131,7 +131,7 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
             }
         }
         if common == SPACE && block[0] == b' ' {
-            // Indentation is no run, unless it is very deep.
+            // Indentation is not a run, unless it is very deep.
             let blanks = bytes[at..].iter().take_while(|byte| **byte == b' ').count();
             if (BLOCK..=PLAIN_BLANKS).contains(&blanks) {
                 at += blanks;
@@ -139,7 +139,7 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
             }
         }
         if common != 0 {
-            // A character must not be cut through.
+            // A character must not be split.
             let mut start = at;
             while start > from && bytes[start] & 0xc0 == 0x80 {
                 start -= 1;
@@ -151,8 +151,8 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The last place at which no piece reaches across: in front of a blank that follows something
-/// else. Everything up to there is the same pieces whatever follows.
+/// Returns the last position that no piece spans: before a blank that follows another character.
+/// The pieces up to that position are the same whatever follows.
 fn cut_before(text: &str) -> usize {
     let mut end = text.len();
     while let Some(at) = text[..end].rfind(' ') {
@@ -164,7 +164,7 @@ fn cut_before(text: &str) -> usize {
     0
 }
 
-/// The first such place. ASCII alone is looked at on its left: that is enough.
+/// Returns the first such position. Only ASCII is checked to the left of the blank: that is enough.
 fn cut_behind(bytes: &[u8]) -> usize {
     let found = bytes.windows(2).position(|pair| {
         pair[1] == b' ' && pair[0].is_ascii() && CLASSES[usize::from(pair[0])] & SPACE == 0
@@ -172,7 +172,7 @@ fn cut_behind(bytes: &[u8]) -> usize {
     found.map_or(bytes.len(), |at| at + 1)
 }
 
-/// What is needed to count long pieces, for as long as one text is counted.
+/// The state for counting long pieces, kept while one text is counted.
 struct Slow<'m> {
     merger: &'m Merger,
     scratch: Scratch,
@@ -196,8 +196,8 @@ impl<'m> Slow<'m> {
         while at < text.len() {
             let end = at + splitter.piece(&text[at..]);
             let piece = &text[at..end];
-            // Two pieces of white space side by side would be one if nothing followed, so they go
-            // separately.
+            // Two adjacent pieces of white space would be one if nothing followed, so they are
+            // counted separately.
             let blank = piece.chars().next_back().is_some_and(char::is_whitespace)
                 && piece.starts_with(char::is_whitespace);
             // The library is slow on characters that are not in everyday use.
@@ -212,7 +212,7 @@ impl<'m> Slow<'m> {
     }
 
     fn piece(&mut self, piece: &str) -> usize {
-        // Windows of longer ones are remembered on their own.
+        // Windows of longer pieces are cached separately.
         if piece.len() > WINDOW {
             self.windows.clear();
             return self.merger.count(piece.as_bytes(), &mut self.scratch, &mut self.windows);

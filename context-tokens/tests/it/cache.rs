@@ -1,4 +1,4 @@
-//! Counts that are remembered.
+//! Cached counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use context_core::model::{TokenCount, TokenCounter};
 use context_core::{Message, ModelRequest, Role};
 use context_tokens::CachedCounter;
 
-/// Counts bytes, and how often it is asked.
+/// Counts bytes, and records how often it is called.
 #[derive(Debug, Default)]
 struct Bytes(AtomicUsize);
 
@@ -84,7 +84,7 @@ fn memory_is_bounded_and_counts_stay_right() {
     let messages = history(100);
     let total = counter.count_messages(&messages);
     assert_eq!(counter.count_messages(&messages), total);
-    // Most were forgotten in between, by address and by hash.
+    // Most entries were dropped in between, by address and by hash.
     assert!(bytes.0.load(Ordering::Relaxed) > 150);
     let newest = &messages[90..];
     counter.count_messages(newest);

@@ -69,7 +69,7 @@ fn the_interval_narrows_with_agreement_and_widens_with_spread() {
         uneasy.observe(guess(1_000), &reported(if round % 2 == 0 { 800 } else { 1_400 }, 0, 0));
     }
     assert!(width(&uneasy) > 3 * before);
-    // And what was seen lies within.
+    // The observed values lie within the interval.
     let count = uneasy.apply(guess(1_000));
     assert!(count.low() <= 800 && 1_400 <= count.high(), "{count}");
 }

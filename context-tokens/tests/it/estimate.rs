@@ -1,4 +1,4 @@
-//! What a request has, costs and leaves.
+//! The size, the cost and the room left of a request.
 
 use context_core::model::{FunctionTool, TokenCount, TokenCounter};
 use context_core::{Json, Message, ModelRequest};
@@ -22,7 +22,7 @@ fn a_request_by_its_parts() {
     assert_eq!(estimate.request.system, TokenCount::exact(4));
     assert!(estimate.request.tools.tokens() > 10);
     assert_eq!(estimate.total, estimate.request.total());
-    // The most it writes is kept for the answer.
+    // The maximum output is reserved for the answer.
     assert_eq!(estimate.budget, Some(Budget::new(128_000, 16_384)));
     assert_eq!(estimate.left.unwrap().tokens(), 128_000 - 16_384 - estimate.total.tokens());
     let cost = estimate.input_cost.clone().unwrap();

@@ -8,7 +8,7 @@ use context_core::{Json, Metadata, Part, ToolResult};
 use context_tokens::{ImageRule, ModelCounter, ModelTable};
 use proptest::prelude::*;
 
-/// The beginning of a PNG of this size; the rest is never read.
+/// Returns the beginning of a PNG of this size; the rest is never read.
 fn png(width: u32, height: u32) -> Media {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -52,7 +52,7 @@ fn published_examples_of_areas() {
     assert_eq!(claude(200, 200).tokens(), 53);
     assert_eq!(claude(1000, 1000).tokens(), 1333);
     assert!(claude(8000, 8000).tokens() <= 1600);
-    // What was measured lies within.
+    // The measured values lie within the interval.
     for (width, height, seen) in [
         (256, 256, 100),
         (512, 512, 361),

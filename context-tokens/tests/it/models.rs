@@ -72,7 +72,7 @@ fn a_model_that_is_not_listed_has_no_window_whatever_its_name_begins_with() {
         assert_eq!(model.budget(None, Some(500)), Err(BudgetError::UnknownWindow), "{name}");
         assert_eq!(model.budget(Some(40_000), None), Ok(Budget::new(40_000, 8_192)), "{name}");
     }
-    // A table of one's own that adds a model to a family without a window.
+    // A custom table that adds a model to a family without a window.
     let mine = r#"{"as_of": "d", "currency": "USD", "families": {}, "models": {"house-1": {"family": "claude"}}}"#;
     let mine = ModelTable::from_json(mine).unwrap();
     assert_eq!(mine.model("house-1").window(), Some(200_000));
@@ -118,7 +118,7 @@ fn vocabularies_of_names() {
         ("ft:gpt-4o-mini:me", Vocabulary::O200kBase, true),
         ("gpt-4-turbo", Vocabulary::Cl100kBase, true),
         ("gpt-3.5-turbo-0125", Vocabulary::Cl100kBase, true),
-        // Not published.
+        // Models without a published vocabulary.
         ("gpt-6.1-sol", Vocabulary::O200kBase, false),
         ("claude-sonnet-4-5", Vocabulary::O200kBase, false),
         ("gemini-2.5-pro", Vocabulary::O200kBase, false),
@@ -163,7 +163,7 @@ fn a_table_extends_and_replaces() {
         "house-1": {"family": "claude", "window": 5000}
     }}"#;
     let mine = ModelTable::from_json(mine).unwrap();
-    // Alone, it knows its models and the families.
+    // On its own, the table knows its models and the families.
     assert!(!mine.model("gpt-4.1").is_listed() && mine.model("gpt-4.1").counter().is_exact());
     let mut table = ModelTable::builtin().clone();
     table.extend(mine).unwrap();

@@ -1,4 +1,4 @@
-//! Recorded token accounting of a peer.
+//! Token counts recorded from another implementation.
 
 use std::path::PathBuf;
 
@@ -57,8 +57,8 @@ fn estimates() {
             "text" => {
                 assert_eq!(counter.count_part(&Part::text(text(&block["text"]))).tokens(), peer)
             }
-            // The peer counts an image within a result as a placeholder; here it is what it is
-            // everywhere.
+            // The other implementation counts an image within a result as a placeholder; here it
+            // counts like any image.
             "tool_result" => {
                 let source = MediaSource::Base64(text(&block["content"][0]["data"]));
                 let image = Part::Image(Media {
@@ -77,7 +77,7 @@ fn estimates() {
                 assert_eq!(counter.count_part(&result), counter.count_part(&image));
                 assert!(counter.count_part(&image).tokens() > peer);
             }
-            // The peer gives signatures for nothing; they are sent.
+            // The other implementation does not count signatures, but they are sent.
             "thinking" => {
                 let thought = Part::Reasoning(Reasoning {
                     text: text(&block["text"]),
@@ -88,8 +88,8 @@ fn estimates() {
                 assert_eq!(count.low(), peer);
                 assert!(count.tokens() > peer);
             }
-            // There are no references here: a result whose text was moved away is the text that is
-            // sent.
+            // There are no references here: a result whose text was stored elsewhere is the text
+            // that is sent.
             "tool_result_reference" => {
                 let sent = Part::tool_result(
                     "c1",

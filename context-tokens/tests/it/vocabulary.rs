@@ -1,4 +1,4 @@
-//! Counts against another implementation of the same vocabularies.
+//! Counts compared with another implementation of the same vocabularies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn assert_same(text: &str) {
     }
 }
 
-/// The files of this repository.
+/// Collects the files of this repository.
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
@@ -69,7 +69,7 @@ fn special_tokens_are_text() {
     }
 }
 
-/// What breaks tokenizers: runs without a place to split.
+/// Returns texts on which tokenizers are slow: runs without a place to split.
 fn runs() -> Vec<String> {
     let units = [
         "a",
@@ -133,8 +133,8 @@ fn megabytes_of_runs_are_counted_exactly() {
         let text = unit.repeat((1 << 20) / unit.len());
         assert_same(&text);
     }
-    // These take the other implementation seconds. The longest token of this vocabulary's dashes
-    // repeats.
+    // The other implementation needs seconds for these texts. The vocabulary's longest token of
+    // dashes repeats.
     let count = |text: &str| Vocabulary::O200kBase.count(text);
     let (one, two) = (count(&"-".repeat(1 << 20)), count(&"-".repeat(1 << 21)));
     assert!(two.abs_diff(2 * one) <= 1, "{one} and {two}");
@@ -179,7 +179,7 @@ proptest! {
         }
     }
 
-    /// Words apart are tokenised apart.
+    /// Words separated by a blank are tokenised separately.
     #[test]
     fn a_blank_between_words_separates_counts(left in "[a-z]{1,60}", right in "[a-z]{1,60}") {
         for vocabulary in BOTH {

@@ -30,7 +30,7 @@ pub(crate) fn replace(
 }
 
 /// Writes a new file completely or not at all. Fails if the file exists.
-pub(crate) fn write_new(operation: &'static str, path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write_new(operation: &'static str, path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
         let mut file = File::create_new(path)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all());

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use context_core::trajectory::{Node, NodeId, NodeKind, Round, Trajectory};
+use crate::Trajectory;
+use context_core::trajectory::{Node, NodeId, NodeKind, Round};
 
 use super::calls::call_id;
 use super::order::as_recorded;

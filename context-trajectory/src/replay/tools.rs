@@ -173,7 +173,7 @@ fn write_sorted(value: &Value, out: &mut String) {
             entries.sort_unstable_by_key(|(key, _)| key.as_str());
             out.push('{');
             for (key, value) in entries {
-                // Writing to a string cannot fail.
+                // Appends a number. Writing to a string cannot fail.
                 let _ = write!(out, "{key:?}:");
                 write_sorted(value, out);
                 out.push(',');

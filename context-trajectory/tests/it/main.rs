@@ -3,16 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod desk;
-mod export;
 mod factory;
 mod files;
 mod files_of_questions;
 mod lives;
 mod messages;
-mod peer;
 mod portraits;
 mod queues;
 mod recorder;
 mod replay;
 mod restore;
+mod rounds;
 mod transcript;

@@ -1,6 +1,6 @@
 //! A session as lines or records, shared by `show` and `graph`.
 
-use context_runtime::trajectory::export::{AgentGraph, AgentNode, RoundGraph, SessionGraph};
+use context_runtime::trajectory::{AgentGraph, AgentNode, RoundGraph, SessionGraph};
 use context_runtime::trajectory::{Node, NodeKind, Relation, Round};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::Error;
-use context_runtime::trajectory::export::{AgentGraph, SessionGraph};
+use context_runtime::trajectory::{AgentGraph, SessionGraph};
 use context_runtime::trajectory::{FieldValue, Node, Relation, Trajectory};
 
 use super::outline::{self, named};

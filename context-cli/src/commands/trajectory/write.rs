@@ -10,10 +10,11 @@ use context_runtime::ErrorKind;
 use context_runtime::trajectory::TrajectoryError;
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::export::{
-    AgentNode, AtifOptions, DiagramOptions, Selection, SessionGraph, write_atif,
-    write_chrome_trace, write_dot, write_html, write_mermaid, write_prov_json,
+    AtifOptions, DiagramOptions, write_atif, write_chrome_trace, write_dot, write_html,
+    write_mermaid, write_prov_json,
 };
 use context_runtime::trajectory::peer::{Generation, export_folder};
+use context_runtime::trajectory::{AgentNode, Selection, SessionGraph};
 use serde::Serialize;
 
 use super::{outline, session};

@@ -1,4 +1,4 @@
-//! What a body says beside its messages.
+//! All of a body except its messages.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::super::lower::Writer;
 use super::super::{AS_BLOCKS, BODY_KEY, PARALLEL_KEY, json};
 use super::tool::WireTool;
 
-/// A body, but for the keys that are kept aside.
+/// A body, except for the keys that are kept in metadata.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(super) struct Format<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// What a request says beside its messages. Nothing is repaired.
+    /// Creates the envelope of a request. Nothing is repaired.
     pub(super) fn of(
         request: &'a ModelRequest,
         tools: &'a [Tool],
@@ -107,18 +107,18 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Whether the body has tools that no list of the request names.
+    /// Returns whether the body has tools that no list of the request names.
     pub(super) fn has_more_tools(&self) -> bool {
         has_key(&self.more, "tools") || has_key(&self.more, "mcp_servers")
     }
 }
 
-/// Whether there is such a key.
+/// Returns whether there is such a key.
 pub(super) fn has_key(entries: &Facts<'_>, key: &str) -> bool {
     entries.0.iter().any(|(other, _)| other == key)
 }
 
-/// The other keys of the body that a request carries.
+/// Returns the other keys of the body that a request carries.
 pub(super) fn body_keys(request: &ModelRequest) -> JsonMap {
     request.metadata.get(BODY_KEY).and_then(|body| body.parse().ok()).unwrap_or_default()
 }
@@ -141,7 +141,7 @@ pub(super) fn choice<'a>(
     Some(Choice { kind, name, disable_parallel_tool_use })
 }
 
-/// The form of the answer, beside what else the configuration of the output says.
+/// Returns the form of the answer, together with the other keys of the output configuration.
 fn output<'a>(schema: Option<&'a OutputSchema>, config: Option<Json>) -> Option<OutputConfig<'a>> {
     let format = schema.map(|output| Format { kind: "json_schema", schema: &output.schema });
     let mut more =
@@ -155,7 +155,8 @@ fn output<'a>(schema: Option<&'a OutputSchema>, config: Option<Json>) -> Option<
     Some(OutputConfig { more, format })
 }
 
-/// One text is a text, unless it was a block; nothing is nothing.
+/// Returns the system prompt: a text if there is only one and it was not a block, nothing if there
+/// is none.
 pub(super) fn written_system<'a>(
     blocks: &mut Vec<Block<'a>>,
     request: &ModelRequest,
@@ -172,7 +173,7 @@ pub(super) fn written_system<'a>(
     (!blocks.is_empty()).then(|| Content::Blocks(std::mem::take(blocks)))
 }
 
-/// What a request says beside its messages, in the plain form.
+/// Returns the envelope of a request in the plain form.
 pub(super) fn plain(request: &ModelRequest) -> Envelope<'_> {
     let mut envelope = Envelope::of(request, &request.tools, request.tool_choice.as_ref());
     let mut blocks = Writer::new(Mode::Source).system(&request.system);
@@ -180,7 +181,7 @@ pub(super) fn plain(request: &ModelRequest) -> Envelope<'_> {
     envelope
 }
 
-/// The plain form, which the difference is to.
+/// Returns the plain form, to which the difference applies.
 pub(super) fn written(request: &ModelRequest) -> Json {
     json(&plain(request))
 }

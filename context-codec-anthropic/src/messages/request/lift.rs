@@ -15,7 +15,7 @@ use super::super::{AS_BLOCKS, BODY_KEY, PARALLEL_KEY, SOURCE_KEY, json, lift_at}
 use super::envelope::written;
 use super::tool;
 
-/// Reads a body.
+/// Lifts a body.
 pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
     let fields = Fields::read(body.as_raw(), &Place::Root)?;
     let place = Place::Key(&Place::Root, "messages");
@@ -44,7 +44,7 @@ pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
     Ok(LiftedRequest::new(request, diagnostics))
 }
 
-/// Reads a body without its messages.
+/// Lifts a body without its messages.
 pub(super) fn envelope(body: &RawValue) -> Result<ModelRequest, WireError> {
     read_envelope(&Fields::read(body, &Place::Root)?)
 }
@@ -102,7 +102,7 @@ fn read_envelope(fields: &Fields<'_>) -> Result<ModelRequest, WireError> {
     Ok(request)
 }
 
-/// The entries of a body that have no place in a request.
+/// Returns the entries of a body that have no place in a request.
 fn others(fields: &Fields<'_>) -> Vec<(String, Json)> {
     const OURS: [&str; 10] = [
         "model",
@@ -120,7 +120,7 @@ fn others(fields: &Fields<'_>) -> Vec<(String, Json)> {
     others.map(|(key, json)| (key.to_owned(), kept(json))).collect()
 }
 
-/// A number or a boolean, if there is one.
+/// Returns a number or a boolean, if there is one.
 fn number<T: serde::de::DeserializeOwned>(
     fields: &Fields<'_>,
     key: &str,
@@ -131,7 +131,7 @@ fn number<T: serde::de::DeserializeOwned>(
     read.map(Some).map_err(|_| wrong_type_of(written, &Place::Key(&Place::Root, key), expected))
 }
 
-/// The system prompt, if it is text.
+/// Returns the system prompt, if it is text.
 fn system(written: &RawValue) -> Result<Option<Vec<Text>>, WireError> {
     let place = Place::Key(&Place::Root, "system");
     match raw_kind(written) {
@@ -155,7 +155,7 @@ fn system(written: &RawValue) -> Result<Option<Vec<Text>>, WireError> {
     }
 }
 
-/// The choice of tools, and whether calls must not come in parallel, if that is all it says.
+/// Returns the tool choice, and whether parallel calls are disabled, if it has no other keys.
 fn choice(written: &RawValue) -> Option<(ToolChoice, Option<bool>)> {
     let fields = Fields::look(written)?;
     let choice = match &*fields.text("type", &Place::Root).ok()?? {
@@ -174,7 +174,7 @@ fn choice(written: &RawValue) -> Option<(ToolChoice, Option<bool>)> {
     fields.is_plain().then_some((choice, parallel))
 }
 
-/// The form of the answer, and what else the configuration of the output says.
+/// Returns the form of the answer, and the other keys of the output configuration.
 fn output_config(written: &RawValue) -> (Option<OutputSchema>, Option<Json>) {
     let Some(fields) = Fields::look(written) else { return (None, Some(kept(written))) };
     let Some(schema) = fields.get("format").and_then(format) else {
@@ -188,7 +188,7 @@ fn output_config(written: &RawValue) -> (Option<OutputSchema>, Option<Json>) {
     (Some(schema), (!more.is_empty()).then(|| json(&more)))
 }
 
-/// A form of the answer, if it is nothing but a schema.
+/// Returns a form of the answer, if it is only a schema.
 fn format(written: &RawValue) -> Option<OutputSchema> {
     let fields = Fields::look(written)?;
     let is_schema = fields.text("type", &Place::Root).ok()?? == "json_schema";

@@ -1,4 +1,4 @@
-//! A request as its source had it.
+//! Requests in the form of their source.
 
 use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{outdated, same_settings};
@@ -13,7 +13,7 @@ use super::super::{BODY_KEY, PARALLEL_KEY, SOURCE_KEY, lower_source};
 use super::envelope::{Whole, plain, written};
 use super::lift;
 
-/// A message as its source had it.
+/// A message in the form of its source.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Source<'a> {
@@ -21,7 +21,7 @@ enum Source<'a> {
     Patched(Json),
 }
 
-/// The body as its source had it.
+/// Writes the body in the form of its source.
 pub(super) fn body(request: &ModelRequest) -> LoweredRequest {
     let mut writer = Writer::new(Mode::Source);
     let mut messages = Vec::with_capacity(request.messages.len());
@@ -52,7 +52,8 @@ pub(super) fn body(request: &ModelRequest) -> LoweredRequest {
     LoweredRequest::new(body, diagnostics)
 }
 
-/// The envelope with what only its source said, if anything, and if it still fits.
+/// Returns the envelope with the values that only its source has, if there are any and they still
+/// fit.
 fn patched(request: &ModelRequest) -> Option<Result<Facts<'static>, Diagnostic>> {
     let patch = JsonPatch::from(request.metadata.get(SOURCE_KEY)?.clone());
     let source = patch.apply(&written(request)).filter(|source| {
@@ -64,7 +65,7 @@ fn patched(request: &ModelRequest) -> Option<Result<Facts<'static>, Diagnostic>>
     Some(facts.ok_or_else(|| outdated(SOURCE_KEY)))
 }
 
-/// Whether two requests say the same beside their messages.
+/// Returns whether two requests are equal apart from their messages.
 fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
     a.model == b.model
         && a.system == b.system

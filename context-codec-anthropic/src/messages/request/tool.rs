@@ -15,7 +15,7 @@ use super::super::form::Mark;
 use super::super::read::{Fields, Place};
 use super::super::{CACHE_KEY, PROVIDER};
 
-/// What the metadata keys begin with under which other keys of a tool are kept.
+/// The prefix of the metadata keys for other keys of a tool.
 const PREFIX: &str = "anthropic.";
 
 /// A tool in wire form.
@@ -28,12 +28,12 @@ pub(in super::super) enum WireTool<'a> {
         extras: Vec<(&'a str, &'a Json)>,
         mark: Option<Mark<'a>>,
     },
-    /// A tool only the provider understands.
+    /// A tool that only the provider understands.
     Opaque(Cow<'a, Json>),
 }
 
 impl<'a> WireTool<'a> {
-    /// The form of a tool, unless it is another provider's.
+    /// Returns the form of a tool, unless it is another provider's.
     pub(super) fn of(tool: &'a Tool) -> Option<Self> {
         match tool {
             Tool::Function(tool) => {
@@ -54,7 +54,7 @@ impl<'a> WireTool<'a> {
         }
     }
 
-    /// The name under which it is called.
+    /// Returns the name under which the tool is called.
     pub(super) fn name(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Function { tool, .. } => Some(Cow::Borrowed(&tool.name)),
@@ -62,7 +62,8 @@ impl<'a> WireTool<'a> {
         }
     }
 
-    /// The provider takes schemas of objects only. Says what had to be done to that end.
+    /// Makes the input schema one of an object, which the provider requires. Returns a description
+    /// of the change, if there was one.
     pub(super) fn make_sendable(&mut self) -> Option<&'static str> {
         let Self::Function { input_schema, .. } = self else { return None };
         let schema: Result<JsonMap, _> = input_schema.parse();
@@ -82,7 +83,7 @@ impl<'a> WireTool<'a> {
 /// The keys of a function that have a field of their own.
 const KNOWN: [&str; 5] = ["name", "description", "input_schema", "strict", "cache_control"];
 
-/// Reads the tool that stands at `place`.
+/// Lifts the tool at `place`.
 pub(super) fn lift(json: &RawValue, place: &Place<'_>) -> Result<Tool, WireError> {
     let fields = Fields::read(json, place)?;
     Ok(function(&fields).map_or_else(
@@ -91,7 +92,7 @@ pub(super) fn lift(json: &RawValue, place: &Place<'_>) -> Result<Tool, WireError
     ))
 }
 
-/// A function of the application, if it is one in all its keys.
+/// Returns a function of the application, if all its keys fit one.
 fn function(fields: &Fields<'_>) -> Option<FunctionTool> {
     let has_type = fields.peek("type").is_some_and(|kind| kind != "custom");
     let name = fields.text("name", &Place::Root).ok()??;

@@ -1,4 +1,4 @@
-//! One block that is being written: how it began, and what was added.
+//! One block that is being received: its beginning and the deltas since.
 
 use context_codec_kit::wire::{kept, kind, raw_text};
 use context_core::Json;
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use super::super::json;
 use super::super::read::{Fields, Place};
 
-/// A block as a whole answer has it.
+/// A block in the form of a whole answer.
 pub(super) struct Whole {
     pub(super) json: Json,
-    /// A call's input that was written to its end and is no JSON. Then the block has none.
+    /// A call's input that is complete and not JSON. The block then has no input.
     pub(super) invalid_input: Option<String>,
 }
 
@@ -23,24 +23,24 @@ impl From<Json> for Whole {
     }
 }
 
-/// A block that is being written.
+/// A block that is being received.
 #[derive(Debug)]
 pub(super) struct Building {
     kind: String,
     start: JsonMap,
-    /// Text of a text, a thought or a summary.
+    /// The text of a text, a thought or a summary.
     text: String,
-    /// A call's input, as it is written.
+    /// The input of a call as far as it was received.
     input: String,
     signature: Option<String>,
     citations: Vec<Json>,
-    /// Other keys that came with deltas.
+    /// Other keys that came in deltas.
     more: JsonMap,
     has_ended: bool,
 }
 
 impl Building {
-    /// A block as it begins.
+    /// Reads the beginning of a block.
     pub(super) fn read(block: &RawValue, place: &Place<'_>) -> Result<Self, WireError> {
         let fields = Fields::read(block, place)?;
         let kind = fields.need_text("type", place)?.into_owned();
@@ -69,7 +69,7 @@ impl Building {
         self.start.get(key).and_then(context_codec_kit::wire::text).unwrap_or_default()
     }
 
-    /// What can be shown of its beginning.
+    /// Returns the deltas for the beginning of the block.
     pub(super) fn shown(&self) -> Vec<AnswerDelta> {
         let mut shown = Vec::new();
         match self.kind.as_str() {
@@ -95,7 +95,7 @@ impl Building {
         shown
     }
 
-    /// Takes what is added.
+    /// Adds a delta.
     pub(super) fn push(
         &mut self,
         delta: &Fields<'_>,
@@ -126,7 +126,7 @@ impl Building {
                 self.citations.extend(delta.get("citation").map(kept));
                 None
             }
-            // A delta of a block that is not known: its keys are the block's.
+            // A delta of an unknown block: its keys become the block's.
             _ => {
                 for (key, value) in delta.iter().filter(|(key, _)| *key != "type") {
                     self.add(key, value);
@@ -137,7 +137,7 @@ impl Building {
         Ok(shown)
     }
 
-    /// Adds to a text, or sets a value.
+    /// Appends to a text, or sets a value.
     fn add(&mut self, key: &str, value: &RawValue) {
         if key == "content" && self.kind == "compaction" {
             // A summary may come in pieces.
@@ -151,8 +151,8 @@ impl Building {
         }
     }
 
-    /// The block as a whole answer has it; nothing if it is not whole. `is_cut_off` says that the
-    /// answer broke off, `was_full` that the model could not write more.
+    /// Returns the block in the form of a whole answer, or `None` if it is not whole. `is_cut_off`:
+    /// the answer broke off. `was_full`: the model reached its output limit.
     pub(super) fn whole(&self, is_cut_off: bool, was_full: bool) -> Option<Whole> {
         let (mut map, mut invalid_input) = (self.start.clone(), None);
         let text_key = match self.kind.as_str() {
@@ -180,7 +180,7 @@ impl Building {
                 before.into_iter().flatten().chain(self.citations.iter().cloned()).collect();
             map.insert("citations".to_owned(), json(&all));
         } else if map.get("citations").is_some_and(|json| json.as_str() == "[]") {
-            // None came: a whole answer has none there.
+            // No citation was received: a whole answer has no key then.
             map.shift_remove("citations");
         }
         if !self.input.trim().is_empty() {
@@ -198,7 +198,7 @@ impl Building {
         Some(Whole { json: json(&map), invalid_input })
     }
 
-    /// Whether a call's input is whole although its end did not come.
+    /// Returns whether a call's input is whole although its end was not received.
     fn has_whole_input(&self) -> bool {
         let input = Json::from_text(self.input.as_str()).ok();
         self.kind == "tool_use" && input.is_some_and(|input| kind(&input) == "an object")

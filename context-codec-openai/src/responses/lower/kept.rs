@@ -1,4 +1,4 @@
-//! What rides along on a part, found in one pass: most parts have nothing, few have much.
+//! Metadata of a part, found in one pass: most parts have none, few have much.
 
 use context_codec_kit::wire::truth;
 use context_core::{Json, Metadata};

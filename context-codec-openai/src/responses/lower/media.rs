@@ -1,4 +1,4 @@
-//! Pictures, documents and sound.
+//! Images, documents and sound.
 
 use context_codec_kit::wire::{MediaFault, is_file_id, is_web_url};
 use context_core::message::{Media, MediaSource};
@@ -45,12 +45,12 @@ pub(in crate::responses) fn file(file: &Media, sends: bool) -> Result<OutPart<'_
     })
 }
 
-/// The name of a file that lies with the provider.
+/// Returns the id of a file that the provider stores.
 fn id_of_file(id: &str, sends: bool) -> Result<&str, &'static str> {
     if !sends || is_file_id(id) { Ok(id) } else { Err(MediaFault::Elsewhere.reason()) }
 }
 
-/// For where it came from: the provider took sound once, and takes none now.
+/// Writes sound for the source only: the provider once accepted sound, and does no longer.
 pub(super) fn audio(audio: &Media) -> Option<OutPart<'_>> {
     let MediaSource::Base64(data) = &audio.source else { return None };
     let format = audio.media_type.as_deref()?.strip_prefix("audio/")?;

@@ -1,4 +1,4 @@
-//! Blocks that are passed on as they are: only whole pairs of a call and its output.
+//! Opaque blocks that are passed on unchanged: only whole pairs of a call and its output.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,14 +12,15 @@ use serde_json::value::RawValue;
 use crate::responses::form::{Item, peek};
 use crate::responses::keys::{CONTENT_PROVIDER, PROVIDER};
 
-/// Calls of tools of the provider's that want an output, by whomever; the type of the output is
-/// longer by `_output`.
+/// Calls of the provider's tools that want an output, from the provider or the client. The type of
+/// the output is the call's type plus `_output`.
 const CALLS: [&str; 5] =
     ["computer_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"];
 
-/// Leaves out halves of pairs: a call is sent once, with one output behind it. Nothing if all are
-/// whole. If the conversation `continues` one at the provider, an output may be alone. To be done
-/// before a history is normalised, which sees to what is left of a message.
+/// Leaves out halves of pairs: a call is sent once, followed by one output. Returns `None` if all
+/// pairs are whole. If the conversation `continues` one at the provider, an output may be alone.
+/// Must run before a history is normalised, because normalisation handles the messages that become
+/// empty.
 pub(in crate::responses) fn in_pairs(
     messages: &[Arc<Message>],
     continues: bool,
@@ -40,7 +41,7 @@ pub(in crate::responses) fn in_pairs(
     Some(whole)
 }
 
-/// The places of calls without outputs and outputs without calls.
+/// Returns the places of calls without outputs and outputs without calls.
 fn halves(messages: &[Arc<Message>], continues: bool) -> Vec<(usize, usize)> {
     let (mut open, mut closed, mut single) = (HashMap::new(), HashSet::new(), Vec::new());
     for (m, message) in messages.iter().enumerate() {
@@ -83,18 +84,18 @@ fn half(block: &OpaqueBlock) -> Option<(Half, String)> {
         Some(call) => (Half::Output, call),
         None => (Half::Call, kind.as_ref()),
     };
-    // Local shells name the call in the id of their output.
+    // Outputs of local shells name the call in their own id.
     let id = item.call_id.or_else(|| item.id.filter(|_| kind == "local_shell_call_output"))?;
     CALLS.contains(&call).then(|| Some((half, peek(id)?.into_owned())))?
 }
 
-/// Whether a block is an item of Responses.
+/// Returns whether a block is an item of Responses.
 pub(super) fn is_item(block: &OpaqueBlock) -> bool {
     block.provider == PROVIDER && !is_content(block)
 }
 
-/// Whether a block is a part of a content of Responses and not an item. Who made a block by hand
-/// may not say so; then its type must tell.
+/// Returns whether a block is a part of a content of Responses and not an item. A block made by
+/// hand may not say so; then its type decides.
 pub(in crate::responses) fn is_content(block: &OpaqueBlock) -> bool {
     if block.provider != PROVIDER {
         return block.provider == CONTENT_PROVIDER;
@@ -106,12 +107,12 @@ pub(in crate::responses) fn is_content(block: &OpaqueBlock) -> bool {
         || matches!(kind, "computer_screenshot" | "text")
 }
 
-/// Whether a block says what it is: an item has a type or, if it refers to another, an id.
+/// Returns whether a block names itself: an item has a type or, if it refers to another, an id.
 pub(in crate::responses) fn is_named(block: &OpaqueBlock) -> bool {
     kind(&block.value).is_some() || id(block).is_some_and(|id| id.starts_with('"'))
 }
 
-/// The id of an item, as it is written.
+/// Returns the id of an item, as it is written.
 pub(super) fn id(block: &OpaqueBlock) -> Option<&str> {
     let item: Item<'_> = serde_json::from_str(block.value.as_str()).ok()?;
     item.id.map(RawValue::get)

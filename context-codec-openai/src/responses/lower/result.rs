@@ -10,7 +10,7 @@ use crate::shared::{say_error, say_lost};
 
 impl<'a> Writer<'a> {
     pub(super) fn result(&mut self, result: &'a ToolResult) {
-        // Most calls are plain ones.
+        // Most calls are plain function calls.
         let call = if self.special.is_empty() {
             None
         } else {
@@ -41,7 +41,7 @@ impl<'a> Writer<'a> {
         }));
     }
 
-    /// The parts of a result that have a form, and words for the others.
+    /// Returns the parts of a result that have a form, and a note for the others.
     fn shown(&mut self, result: &'a ToolResult) -> Vec<OutPart<'a>> {
         let (mut parts, mut lost) = (Vec::with_capacity(result.output.len()), Vec::new());
         for part in &result.output {

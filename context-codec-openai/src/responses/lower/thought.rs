@@ -1,4 +1,4 @@
-//! Thoughts: as they were read, or not at all.
+//! Lowering of thoughts: unchanged, or not at all.
 
 use context_core::Json;
 use context_core::message::Reasoning;
@@ -42,8 +42,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The summary and the content of a thought: as they were written, unless the text was edited
-/// since.
+/// Returns the summary and the content of a thought: as they were written, unless the text was
+/// edited since.
 fn thoughts<'a>(
     thought: &'a Reasoning,
     kept: &Kept<'a>,
@@ -64,7 +64,7 @@ fn thoughts<'a>(
     }
 }
 
-/// The text of a summary or content that was kept; nothing for one without texts.
+/// Returns the text of a kept summary or content; `None` if it has no texts.
 fn said(kept: &Json) -> Option<String> {
     let raw: &RawValue = serde_json::from_str(kept.as_str()).ok()?;
     let texts = lift::thoughts(Some(raw), At { list: "", index: 0 }, "").ok()?;

@@ -1,4 +1,4 @@
-//! Everything of a body but its input.
+//! All of a body except its input.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::responses::BODY_KEY;
 use crate::responses::form::{keep, list, object, peek, read, text};
 use crate::responses::keys::PROVIDER;
 
-/// The keys a request has fields for.
+/// The keys for which a request has fields.
 const OURS: [&str; 9] = [
     "model",
     "instructions",
@@ -28,12 +28,12 @@ const OURS: [&str; 9] = [
     "temperature",
     "stream",
 ];
-/// What a tool says besides, to be sent again.
+/// Other keys of a tool, kept and sent again.
 const TOOL_KEYS: [&str; 4] = ["defer_loading", "allowed_callers", "output_schema", "async"];
-/// How keys of a tool begin in its metadata.
+/// The prefix of a tool's metadata keys.
 const PREFIX: &str = "openai.";
 
-/// Reads what is not input.
+/// Lifts everything except the input.
 pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
     let get = |key: &str| entries.get(key).copied().filter(|raw| raw.get() != "null");
     let mut request = ModelRequest::default();
@@ -81,7 +81,7 @@ pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
     Ok(request)
 }
 
-/// Whether two requests say the same besides their messages.
+/// Returns whether two requests are equal apart from their messages.
 pub(super) fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
     a.model == b.model
         && a.system == b.system
@@ -119,12 +119,12 @@ fn tool(raw: &RawValue, index: usize) -> Result<Tool, WireError> {
     Ok(Tool::Function(tool))
 }
 
-/// The schema of a tool that takes nothing.
+/// Returns the schema of a tool that takes no input.
 fn no_input() -> Json {
     serde_json::json!({"type": "object", "properties": {}}).into()
 }
 
-/// A choice, if it is one that every provider has.
+/// Lifts a choice, if it is one that every provider has.
 fn choice(raw: &RawValue) -> Option<ToolChoice> {
     if let Some(word) = peek(raw) {
         return match word.as_ref() {
@@ -142,7 +142,7 @@ fn choice(raw: &RawValue) -> Option<ToolChoice> {
         .map(|name| ToolChoice::Named(name.into_owned()))
 }
 
-/// The form of the answer, if it is a schema.
+/// Lifts the form of the answer, if it is a schema.
 fn output(raw: &RawValue) -> Option<OutputSchema> {
     let entries: Entries<'_> = serde_json::from_str(raw.get()).ok()?;
     let get = |key: &str| entries.get(key).copied().filter(|raw| raw.get() != "null");
@@ -155,7 +155,7 @@ fn output(raw: &RawValue) -> Option<OutputSchema> {
     Some(output)
 }
 
-/// The keys of a body that have no field, which were kept or set for this codec.
+/// The keys of a body that have no field, kept from a source or set for this codec.
 #[derive(Debug, Default)]
 pub(super) struct Extra<'a>(Entries<'a>);
 
@@ -173,13 +173,13 @@ impl<'a> Extra<'a> {
         self.0.get(key).is_some_and(|raw| raw.get() == "false")
     }
 
-    /// Whether the conversation begins at the provider.
+    /// Returns whether the conversation begins at the provider.
     pub(super) fn continues(&self) -> bool {
         self.is_set("previous_response_id") || self.is_set("conversation")
     }
 }
 
-/// Everything of a body, and its input if it is to be sent.
+/// Everything of a body, and its input if the body is to be sent.
 pub(super) struct Envelope<'a> {
     request: &'a ModelRequest,
     extra: Extra<'a>,
@@ -190,7 +190,7 @@ pub(super) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Everything the request says.
+    /// Creates the envelope with everything in the request.
     pub(super) fn in_full(request: &'a ModelRequest) -> Self {
         Self {
             request,
@@ -202,7 +202,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// What the provider takes.
+    /// Creates the envelope with everything that the provider accepts.
     pub(super) fn to_send(
         request: &'a ModelRequest,
         extra: Extra<'a>,
@@ -270,7 +270,7 @@ fn entry<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(key, &value))
 }
 
-/// A tool with all that it says, or with all that the provider wants to be said.
+/// A tool in full, or with the keys that the provider wants.
 enum OutTool<'a> {
     InFull(&'a Tool),
     Sent(&'a Tool),
@@ -289,8 +289,7 @@ impl Serialize for OutTool<'_> {
         map.serialize_entry("name", &tool.name)?;
         entry(&mut map, "description", tool.description.as_deref())?;
         map.serialize_entry("parameters", &tool.input_schema)?;
-        // Without the key it is not known whether the schema is to be followed: the form asks for
-        // null.
+        // The form requires null if it is not known whether the schema is to be followed.
         if matches!(self, Self::Sent(_)) || tool.strict.is_some() {
             map.serialize_entry("strict", &tool.strict)?;
         }

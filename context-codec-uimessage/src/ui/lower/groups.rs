@@ -1,4 +1,4 @@
-//! Which messages are one UIMessage.
+//! Groups messages by UIMessage.
 
 use context_core::{Message, Part, Role};
 
@@ -8,24 +8,24 @@ use super::Mode;
 /// The messages of one UIMessage.
 #[derive(Debug)]
 pub(in crate::ui) struct Group {
-    /// Whose it is; never of tools.
+    /// The role; never that of tools.
     pub(super) role: Role,
     /// Their positions.
     pub(in crate::ui) members: Vec<usize>,
-    /// Whether it was read.
+    /// Whether the UIMessage was read.
     is_read: bool,
 }
 
 impl Group {
-    /// The message that holds what was read of the UIMessage, if it was read.
+    /// Returns the message that holds the kept keys of the UIMessage, if it was read.
     pub(in crate::ui) fn head<'a>(&self, messages: &[&'a Message]) -> Option<&'a Message> {
         let first = self.members.first().filter(|_| self.is_read)?;
         messages.get(*first).copied()
     }
 }
 
-/// The groups of messages, in order. Results belong to the part of their call, so they begin none
-/// and end none.
+/// Returns the groups of messages, in order. Results belong to the part of their call, so they
+/// neither begin nor end a group.
 pub(super) fn groups(messages: &[&Message], mode: Mode) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn groups(messages: &[&Message], mode: Mode) -> Vec<Group> {
                 continue;
             }
             Role::Assistant if !is_read => {
-                // What was added to one that was read is only one with it for who shows it.
+                // Messages added to a UIMessage that was read are merged with it only for display.
                 let joins = |group: &&mut Group| continues || mode == Mode::Send || !group.is_read;
                 if let Some(group) = open.filter(joins) {
                     group.members.push(index);

@@ -7,18 +7,18 @@ use context_core::{Message, Part, Role, ToolResult};
 /// A message and a part of it, by position.
 type Place = (usize, usize);
 
-/// The results of calls.
+/// Calls and their results.
 #[derive(Debug, Default)]
 pub(in crate::ui) struct Pairs<'a> {
-    /// Call, result; in the order of the calls.
+    /// Call and result, in the order of the calls.
     pairs: Vec<(Place, Place, &'a ToolResult)>,
     /// Results without calls.
     pub(super) unpaired: Vec<Place>,
 }
 
 impl<'a> Pairs<'a> {
-    /// Pairs each result with the first call of its id that has none, in the last message before it
-    /// that has one.
+    /// Pairs each result with the first call of its id that has no result yet, in the last message
+    /// before the result that has such a call.
     pub(super) fn of(messages: &[&'a Message]) -> Self {
         let mut all = Self::default();
         let is_result = |part: &Part| matches!(part, Part::ToolResult(_));
@@ -58,13 +58,14 @@ impl<'a> Pairs<'a> {
         all
     }
 
-    /// The result of a call, and where it stands.
+    /// Returns the result of a call, and its place.
     pub(super) fn result(&self, call: Place) -> Option<(Place, &'a ToolResult)> {
         let found = self.pairs.binary_search_by_key(&call, |(call, ..)| *call).ok()?;
         self.pairs.get(found).map(|(_, place, result)| (*place, *result))
     }
 
-    /// Whether a call of these messages has its result elsewhere. Positions are in order.
+    /// Returns whether a call of these messages has its result elsewhere. The positions must be in
+    /// order.
     pub(in crate::ui) fn reach_out(&self, members: &[usize]) -> bool {
         let [first, ..] = members else { return false };
         let from = self.pairs.partition_point(|(call, ..)| call.0 < *first);

@@ -56,7 +56,7 @@ pub enum Bad {
     WaitsForever,
     /// Sends this reply to every request.
     Says {
-        /// The status.
+        /// The HTTP status.
         status: u16,
         /// The content type of the body.
         content_type: String,

@@ -63,10 +63,7 @@ impl Round {
     }
 
     /// Returns the ancestors as flags by node number.
-    pub(in crate::trajectory) fn leads_to(
-        &self,
-        ids: impl IntoIterator<Item = NodeId>,
-    ) -> Vec<bool> {
+    pub fn leads_to(&self, ids: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
         let mut open: Vec<NodeId> = ids.into_iter().filter(|id| self.at(*id).is_some()).collect();
         let mut seen = vec![false; self.nodes.len()];
         while let Some(id) = open.pop() {

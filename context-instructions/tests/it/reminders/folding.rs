@@ -1,4 +1,4 @@
-//! Where reminders are said, and that they are said once.
+//! Where reminders are folded, and that each is folded once.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn always() -> Predicate {
     Predicate::all([])
 }
 
-/// One reminder for each target, always.
+/// Returns one reminder for each target that always fires.
 fn everywhere() -> Vec<Reminder> {
     ALL_TARGETS
         .map(|target| reminder(target.as_str()).when(always()).target(target).build().unwrap())
@@ -47,8 +47,8 @@ fn what_cannot_work_is_refused_when_it_is_built() {
     assert!(matches!(broken, ReminderError::Pattern(_)));
 }
 
-/// Found by thinking of a loop that adds a predicate at every turn, and of one that doubles a
-/// shared one: neither may end in an overflow of the stack or in a walk that has no end.
+/// A loop that adds a predicate at every turn, or doubles a shared one, must neither overflow the
+/// stack nor make evaluation endless.
 #[test]
 fn predicates_have_a_largest_size() {
     let mut long = always();
@@ -77,17 +77,17 @@ fn the_users_message_is_the_last_one_that_is_not_answered() {
     assert_eq!(talk.texts(), [said]);
     assert_eq!((folded.fired, folded.changed.len(), folded.steer), (1, 1, None));
 
-    // Two messages of the user: the last one. A placeholder waits behind it and is no answer.
+    // Two user messages: the last one. A placeholder after it is not an answer.
     let mut talk = Talk::default();
     let _ = talk.say("p").say("q").say(Message::new(Role::Assistant, [])).fold(&cite);
     assert_eq!(talk.texts(), ["p", said, ""]);
 
-    // What is answered stays.
+    // An answered message is not changed.
     let mut talk = Talk::default();
     let folded = talk.say("q").say(assistant("a")).fold(&cite);
     assert_eq!((talk.texts(), folded.fired), (vec!["q".to_owned(), "a".to_owned()], 0));
 
-    // Nothing of the user at all; a message without parts is nothing yet.
+    // No user message at all; a message without parts has no content yet.
     for message in [assistant("a"), Message::text(Role::System, "s"), Message::new(Role::User, [])]
     {
         assert_eq!(Talk::default().say(message).fold(&cite).fired, 0);
@@ -152,7 +152,7 @@ fn tool_output_is_the_last_result_of_the_last_tool_message() {
     assert_eq!(talk.texts(), ["", "out\nout<system-reminder>check it</system-reminder>"]);
     let message = talk.pending[1].message().unwrap();
     insta::assert_snapshot!(message.metadata.get("reminders").unwrap(), @r#"[{"part":1,"output":0,"start":3,"end":46}]"#);
-    // Answered, or no result at all.
+    // Answered, or without any result.
     let mut talk = Talk::default();
     assert_eq!(talk.say(results(&["a"], "out")).say(assistant("so")).fold(&reminders).fired, 0);
     assert_eq!(Talk::default().say(Message::text(Role::Tool, "t")).fold(&reminders).fired, 0);
@@ -164,7 +164,7 @@ fn steering_is_one_synthetic_message_behind_the_results() {
         |text: &str| reminder(text).when(always()).target(ReminderTarget::Steer).build().unwrap();
     let reminders = [steer("one"), steer("two")];
     let mut talk = Talk::default();
-    // A placeholder for the next step stays behind it.
+    // A placeholder for the next step stays after it.
     let placeholder = Message::new(Role::Assistant, []);
     let folded =
         talk.say(calls(&["a"])).say(results(&["a"], "out")).say(placeholder).fold(&reminders);
@@ -177,11 +177,11 @@ fn steering_is_one_synthetic_message_behind_the_results() {
     assert_eq!(message.parts.len(), 2);
     assert_eq!(talk.pending[2].created_at, talk.now());
 
-    // It is no turn: the next answer belongs to the same one.
+    // The message is not a turn: the next answer belongs to the same turn.
     let _ = talk.save(&[]);
     assert_eq!(talk.summary.turns(), 0);
 
-    // Not between a user and the model, not behind an answer, not behind itself.
+    // Not between a user and the model, not after an answer, not after itself.
     for messages in
         [vec![Message::from("q")], vec![results(&["a"], "out"), assistant("so")], vec![]]
     {
@@ -193,8 +193,8 @@ fn steering_is_one_synthetic_message_behind_the_results() {
     }
 }
 
-/// Providers refuse a request in which something stands between the calls of a step and their
-/// results, and an application may save each result as it comes.
+/// Providers refuse a request in which a message stands between the calls of a step and their
+/// results, and an application may save each result as it arrives.
 #[test]
 fn steering_waits_until_all_calls_are_answered() {
     let reminders = build(reminder("x").when(always()).target(ReminderTarget::Steer));
@@ -226,7 +226,7 @@ fn a_made_text_sees_the_situation_and_may_be_nothing() {
             .when(Predicate::once("a")),
     );
     let mut talk = Talk::default();
-    // Nothing was said, so `once` is not used up.
+    // Nothing was folded, so `once` is not used up.
     assert!(!talk.say("q").save(&turns));
     assert!(talk.say("r").save(&turns));
     assert!(!talk.say("s").save(&turns));
@@ -262,8 +262,8 @@ fn two_reminders_with_one_id_speak_once_together() {
     assert_eq!(talk.texts(), ["q<system-reminder>first</system-reminder>"]);
 }
 
-/// A save that failed leaves what was folded pending; the next one must neither fold again nor
-/// forget.
+/// A failed save leaves the folded messages pending. The next fold must neither fold again nor lose
+/// them.
 #[test]
 fn once_is_used_up_by_what_is_pending() {
     let reminders = build(reminder("x").when(Predicate::once("a")));
@@ -280,7 +280,7 @@ fn metadata_of_others_is_left_alone() {
         talk.say(Message::from("q").with_metadata(foreign)).fold(&build(reminder("x"))).fired,
         0
     );
-    // Somebody else's synthetic message is no turn either.
+    // A synthetic message of another source is not a turn either.
     let synthetic = Metadata::default().with("synthetic", json!({"source": "guardrail"}));
     talk.say(Message::from("retry").with_metadata(synthetic));
     let _ = talk.save(&build(reminder("x")));

@@ -1,4 +1,4 @@
-//! When each predicate holds, and what it looks at.
+//! The conditions under which each predicate holds, and its scope.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Talk, assistant, build, calls, failures, results, with_usage};
 
-/// Whether it holds behind these messages, for a reminder of this target.
+/// Returns whether the predicate holds after these messages, for a reminder of this target.
 fn holds(predicate: &Predicate, target: ReminderTarget, messages: &[Message]) -> bool {
     let mut talk = Talk::default();
     for message in messages {
@@ -55,7 +55,7 @@ fn turns_are_counted_over_the_whole_conversation() {
         });
         assert_eq!(spoke, expected, "{predicate:?}");
     }
-    // Before anybody said anything there is no turn.
+    // Before the first message there is no turn.
     assert!(!user(&Predicate::every_n_turns(2), &[]));
 }
 
@@ -70,7 +70,7 @@ fn calls_and_failures_are_news_of_one_step_between_steps() {
     for predicate in [Predicate::tool_called("other"), Predicate::tool_failed("other")] {
         assert!(!steer(&predicate, &step));
     }
-    // The next step is about something else.
+    // The next step has other calls.
     let next = [&step[..], &[calls(&["other"]), results(&["other"], "fine")]].concat();
     assert!(!steer(&called, &next) && !steer(&failed, &next));
     assert!(
@@ -100,8 +100,7 @@ fn calls_and_failures_are_news_of_the_whole_last_reply_to_the_user() {
 fn what_the_model_says_in_several_messages_is_one_step() {
     let step = [q(), calls(&["look"]), assistant("and"), results(&["look"], "fine")];
     assert!(steer(&Predicate::tool_called("look"), &step));
-    // A tool that speaks up in a new turn, though nobody called it there, begins a reply and a
-    // step.
+    // A result in a new turn without a call there begins a reply and a step.
     let next = [&step[..], &[q(), failures(&["other"])]].concat();
     assert!(!steer(&Predicate::tool_called("look"), &next));
     assert!(steer(&Predicate::any_tool_failed(), &next));
@@ -143,7 +142,7 @@ fn calls_are_counted_in_the_reply() {
     assert!(steer(&Predicate::tool_call_count(Comparison::Exactly(1)), &next));
 }
 
-/// Counting to an exact multiple would miss it when a step calls several tools at once.
+/// A comparison with an exact multiple would miss it when a step calls several tools at once.
 #[test]
 fn every_n_calls_does_not_jump_over_a_multiple() {
     let reminders = build(
@@ -179,7 +178,7 @@ fn tool_output_is_searched_without_case_and_without_reminders() {
     assert!(steer(&limited, &step));
     assert!(!steer(&Predicate::tool_output_contains("rate.limit"), &step));
     assert!(!steer(&limited, &[&step[..], &[calls(&["a"]), results(&["a"], "fine")]].concat()));
-    // A reminder that speaks of it is not tool output.
+    // The text of a reminder is not tool output.
     let warn = reminder("Mind the rate limit.").target(ReminderTarget::ToolOutput);
     let mut talk = Talk::default();
     talk.say(calls(&["a"])).say(results(&["a"], "fine")).save(&build(warn));
@@ -208,10 +207,10 @@ fn usage_is_what_the_caller_says_or_the_messages_do() {
         let messages = [q(), with_usage(assistant("a"), usage.clone()), q()];
         assert_eq!(user(&predicate, &messages), expected, "{usage}");
     }
-    // Added up over the conversation.
+    // Summed over the conversation.
     let half = with_usage(assistant("a"), json!({"total_tokens": 50}));
     assert!(user(&predicate, &[q(), half.clone(), q(), half, q()]));
-    // The caller knows better.
+    // The caller's total takes precedence.
     let reminders = build(reminder("x").when(predicate));
     for (usage, expected) in [(None, false), (Some(99), false), (Some(100), true)] {
         let mut talk = Talk { usage, ..Talk::default() };
@@ -246,7 +245,7 @@ fn content_is_the_text_of_this_turn() {
     assert!(!user(&number, &[Message::from("заказ 12")]));
     // Between steps it is still the same turn.
     assert!(steer(&number, &[Message::from("order 123"), calls(&["a"]), results(&["a"], "")]));
-    // What a reminder says is not what the user said.
+    // The text of a reminder is not the user's text.
     let mut talk = Talk::default();
     talk.say("q").save(&build(reminder("straße é")));
     assert!(!refund.holds(&Situation::new(&talk.summary, ReminderTarget::User, talk.now(), None)));
@@ -299,7 +298,7 @@ fn only_what_a_predicate_holds_because_of_is_used_up() {
     }
 }
 
-/// One reminder that follows another: it speaks in the turns after the one in which the first did.
+/// A reminder that follows another: it fires in the turns after the one in which the first fired.
 #[test]
 fn not_once_is_after_it_and_uses_nothing_up() {
     let first = reminder("first").when(Predicate::once("a").and(Predicate::after_turn(1)));
@@ -350,7 +349,7 @@ fn any_message() -> impl Strategy<Value = Message> {
 }
 
 proptest! {
-    /// A copy of a summary goes its own way, and pending messages count as stored ones do.
+    /// Copies of a summary are independent, and pending messages count as stored ones do.
     #[test]
     fn stored_or_pending_makes_no_difference(
         messages in prop::collection::vec(any_message(), 0..12), cut in 0usize..12, n in 1u64..4
@@ -381,8 +380,8 @@ proptest! {
             assert_eq!(stored.messages(), talk.summary.messages());
             talk.pending.last().cloned()
         };
-        // What goes to the last message is the same wherever the stored part ends, but for the id
-        // of a steer.
+        // The reminders folded into the last message do not depend on where the stored part ends,
+        // except for the id of a steer message.
         let last = |first| run(first).map(|node| Arc::clone(node.message().unwrap()));
         prop_assert_eq!(last(cut), last(messages.len().saturating_sub(1)));
     }

@@ -1,4 +1,4 @@
-//! What was folded can be taken out again, and nothing else.
+//! Folded reminders can be removed again, and nothing else is removed.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{Talk, build, calls, results};
 
-/// The folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
+/// Returns the folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
 fn data_root() -> PathBuf {
     match env::var_os("CONTEXT_TEST_DATA").filter(|folder| !folder.is_empty()) {
         Some(folder) => folder.into(),
@@ -39,7 +39,8 @@ fn recorded_ranges() {
     let cases: Vec<Case> = file.get("stripTextByRanges").unwrap().parse().unwrap();
     assert!(!cases.is_empty());
     for Case { text, ranges, result } in cases {
-        // Recorded in UTF-16, which counts these texts alike; before the start is no number here.
+        // The offsets were recorded in UTF-16 units, which are the same for these texts. An offset
+        // before the start is not a number here.
         assert!(text.chars().all(|c| c.len_utf16() == 1));
         let at = |offset| usize::try_from(offset).unwrap_or(0);
         let ranges: Vec<_> = ranges.into_iter().map(|(start, end)| at(start)..at(end)).collect();
@@ -57,7 +58,7 @@ fn a_synthetic_message_comes_back_without_parts() {
     assert_eq!(stripped.metadata.get("reminders"), None);
 }
 
-/// A message with these marks.
+/// Returns a message with these marks.
 fn marked(text: &str, marks: serde_json::Value) -> Message {
     Message::from(text).with_metadata(Metadata::default().with("reminders", marks))
 }
@@ -96,7 +97,7 @@ fn marks_that_make_no_sense_cut_nothing() {
     ] {
         assert_eq!(strip_reminders(&marked(said, marks)), Message::from(said));
     }
-    // Not ours, as it seems: kept.
+    // Marks of another form are kept.
     for marks in [json!("milk"), json!([{"part": -1, "start": 0, "end": 1}]), json!({"part": 0})] {
         let message = marked(said, marks);
         assert_eq!(strip_reminders(&message), message);
@@ -178,7 +179,7 @@ proptest! {
         let folded = talk.say(tool.clone()).say(user.clone()).fold(&reminders);
         prop_assert_eq!(talk.pending.len(), 2);
         for (node, original) in talk.pending.iter().zip([&tool, &user]) {
-            // Through the stored form, as a reader gets it.
+            // Decodes the stored form, as a reader gets it.
             let stored = Message::decode(&node.message().unwrap().encode()).unwrap();
             prop_assert_eq!(&strip_reminders(&stored), original);
             prop_assert_eq!(&stored == original, !folded.changed.contains(&node.id));
@@ -211,7 +212,7 @@ proptest! {
             .map(|(part, output, start,
                 end)| json!({"part": part % 3, "output": output, "start": start, "end": end}))
             .collect();
-        // No element of it stands where a mark points at unless the text holds one.
+        // Without an element in the text, a mark removes nothing.
         let stripped = strip_reminders(&marked(&text, json!(marks)));
         if !text.contains("<system-reminder>") {
             prop_assert_eq!(stripped, Message::from(text));

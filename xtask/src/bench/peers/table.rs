@@ -203,7 +203,7 @@ fn duration(us: f64) -> String {
 
 fn line<S: AsRef<str>>(text: &mut String, cells: &[S]) {
     let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
-    // Writing to a string cannot fail.
+    // Appends a number. Writing to a string cannot fail.
     let _written = writeln!(text, "| {} |", cells.join(" | "));
 }
 

@@ -1,0 +1,42 @@
+//! Export of trajectories to the formats of other tools.
+//!
+//! The input is a [`SessionGraph`](context_trajectory::SessionGraph): the trajectories of a
+//! session's agents, and the selected part of them. Writing is pure, takes time linear in the
+//! output, and needs nothing but the graph.
+//!
+//! | call | format | opened by |
+//! |---|---|---|
+//! | [`write_mermaid`] | Mermaid flowchart | viewers of Markdown |
+//! | [`write_dot`] | Graphviz DOT | Graphviz tools such as `dot` |
+//! | [`write_prov_json`] | W3C PROV-JSON | provenance tools |
+//! | [`write_atif`], and back [`read_atif`] | ATIF 1.7 | Harbor, and tools for training and evaluation |
+//! | [`write_html`] | self-contained page | any browser |
+//! | [`otlp::write_otlp_json`] | OpenTelemetry, with the attributes for generative AI | Jaeger, Grafana, Phoenix, Langfuse and other viewers of traces |
+//! | [`write_chrome_trace`] | Chrome trace events | Perfetto, `chrome://tracing` |
+//!
+//! [`peer`] reads and writes the files of DataGallery's dataagent.
+//!
+//! Rounds are not loaded from a store here, and content is not redacted: the caller decides what
+//! may be seen. Only [`otlp`] omits content unless told otherwise, since traces go to other
+//! programs.
+
+mod atif;
+mod chrome;
+mod dot;
+mod html;
+mod mermaid;
+pub mod otlp;
+pub mod peer;
+mod prov;
+mod text;
+
+pub use atif::{AtifError, AtifOptions, read_atif, write_atif};
+pub use chrome::write_chrome_trace;
+pub use context_trajectory::{
+    AgentGraph, AgentNode, Link, LinkKind, RoundGraph, Selection, SessionGraph,
+};
+pub use dot::write_dot;
+pub use html::write_html;
+pub use mermaid::write_mermaid;
+pub use prov::write_prov_json;
+pub use text::DiagramOptions;

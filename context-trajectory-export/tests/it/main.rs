@@ -1,0 +1,6 @@
+//! Tests of the exporters through their public API.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod export;
+mod peer;
