@@ -25,7 +25,7 @@ const LONGEST_CODE: usize = 100;
 /// examined. API keys that a provider repeats are masked.
 ///
 /// ```
-/// use context_core::ModelError;
+/// use context_codec_kit::classify;
 /// use context_core::model::ModelErrorCode;
 ///
 /// let body = r#"{"type":"error","error":{"type":"invalid_request_error",

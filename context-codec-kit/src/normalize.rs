@@ -138,8 +138,8 @@ impl Normalized<'_> {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_core::{Json, Message, Part, Role, normalize};
-/// use context_codec_kit::normalize::HistoryRules;
+/// use context_codec_kit::normalize::{HistoryRules, normalize};
+/// use context_core::{Json, Message, Part, Role};
 /// use context_core::model::Unanswered;
 ///
 /// let call = Part::tool_call("c1", "weather", Json::from_text(r#"{"city": "Lisbon"}"#)?);

@@ -1,12 +1,12 @@
-//! One call of a model, driven to its end: prepared, sent by the caller, and tried again in another
-//! form where the provider refuses it.
+//! The driver of one model call: it prepares a request, leaves the sending to the caller, and tries
+//! again in another form if the provider refuses.
 //!
 //! A [`ModelCall`] asks a [`ContextRuntime`] what to send and what to do about errors, and carries
-//! the decisions out: it cuts, strips, asks for summaries, waits. It holds no connection. The
-//! history that it is given stays the caller's: what was cut is told ([`ModelCall::compacted`]),
-//! for a store to keep, and nothing is lost if the call fails or is cancelled.
+//! the decisions out: it cuts, strips, requests summaries and waits. It holds no connection. The
+//! given history stays the caller's. Cuts are reported ([`ModelCall::compacted`]), so that a store
+//! can keep them, and nothing is lost if the call fails or is cancelled.
 //!
-//! It ends: every request and every summary counts, and there are at most
+//! A call terminates: every request and every summary counts, and there are at most
 //! [`CallOptions::max_calls`].
 
 mod accept;
@@ -38,7 +38,7 @@ use reply::State;
 use crate::waiting::unless_cancelled;
 use crate::{Contract, RecoveryChain};
 
-/// One call of a model, until it is answered or given up.
+/// One model call, until it is answered or given up.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -69,7 +69,7 @@ use crate::{Contract, RecoveryChain};
 pub struct ModelCall<'r> {
     runtime: &'r dyn ContextRuntime,
     codec: Arc<dyn ModelCodec>,
-    /// What every request is prepared from; the messages are those of `history`.
+    /// The input of every request. Its messages are those of `history`.
     input: PrepareInput,
     options: CallOptions,
     counter: Arc<dyn TokenCounter>,
@@ -82,36 +82,35 @@ pub struct ModelCall<'r> {
     record: Record,
 }
 
-/// What happened so far.
+/// The record of the call so far.
 #[derive(Debug, Default)]
 struct Record {
     calls: u32,
     /// Retries of the same request, waits included.
     retries: u32,
     attempts: Vec<Attempt>,
-    /// What was decided and carried out, but not prepared yet; with the tokens of the history
-    /// before.
+    /// A decision that was carried out but not prepared yet, with the tokens of the history before.
     open: Option<(context_core::history::RecoveryDecision, u64)>,
-    /// How many tokens the history had that the runtime is asked to compact.
+    /// The tokens of the history before the compaction that the runtime is asked for.
     uncompacted: Option<u64>,
     plans: Vec<PlanReport>,
     diagnostics: Vec<Diagnostic>,
     summarised: bool,
     output_grown: bool,
     lasting_output: Option<u64>,
-    /// Of the newest request.
+    /// Describes the newest request.
     sent: Option<Sent>,
     last_error: Option<ModelError>,
 }
 
-/// What is remembered of a request that was handed out.
+/// The numbers of a request that was handed out.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     tokens: u64,
-    /// How many of them are not the history's.
+    /// The part of these tokens that is outside the history.
     outside: u64,
     max_output: Option<u64>,
-    /// What it was prepared for.
+    /// The window it was prepared for.
     window: Option<u64>,
 }
 
@@ -119,14 +118,14 @@ struct Sent {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallRequest {
-    /// What was prepared, and what should be known of it.
+    /// The prepared context, with its diagnostics.
     pub context: ModelContext,
-    /// The request in a form that belongs to no provider.
+    /// The request in canonical form.
     pub request: ModelRequest,
-    /// Which call this is, counted from 1; summaries count.
+    /// The number of this call, counted from 1. Summaries count.
     pub number: u32,
     body: Json,
-    /// What the codec repaired, and what the provider's form cannot hold.
+    /// Repairs by the codec, and content that the wire form cannot express.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -138,10 +137,10 @@ impl CallRequest {
 }
 
 impl<'r> ModelCall<'r> {
-    /// A call prepared by this runtime and written by this codec. `input` is what the call is
-    /// about, most often [`Resolved::prepare`](crate::Resolved::prepare). Its messages do not
-    /// count: they are given to [`next`](Self::next). An input that names no provider is for that
-    /// of the codec, one that names no model for the runtime's.
+    /// Creates a call that this runtime prepares and this codec lowers. `input` describes the call,
+    /// usually [`Resolved::prepare`](crate::Resolved::prepare). Its messages are ignored; the
+    /// history is passed to [`next`](Self::next). An input without a provider gets the codec's, and
+    /// one without a model gets the runtime's.
     pub fn new(
         runtime: &'r dyn ContextRuntime,
         codec: Arc<dyn ModelCodec>,
@@ -172,42 +171,42 @@ impl<'r> ModelCall<'r> {
         }
     }
 
-    /// With these limits. Default: [`CallOptions::default`], eight requests and three retries.
-    /// Fewer where somebody waits, more where nobody does.
+    /// Sets the limits. Default: [`CallOptions::default`], eight requests and three retries. Use
+    /// fewer for interactive calls and more for batch work.
     pub fn options(mut self, options: CallOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Asks this model for summaries where the runtime wants one. Default: none is asked for, and
-    /// what the runtime prepares without is sent. Needed with a stage of `summarize`; a small and
-    /// cheap model will do.
+    /// Sets the model that writes summaries when the runtime wants one. Default: none. Then no
+    /// summary is requested, and the request is sent as prepared without it. Needed with a stage of
+    /// `summarize`. A small and cheap model is enough.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
         self
     }
 
-    /// Carries out with this what the runtime decides. Default: the built-in policies. The same
-    /// chain as the runtime's, if that has policies of its own.
+    /// Sets the chain that carries out the runtime's decisions. Default: the built-in policies. Use
+    /// the runtime's chain if it has policies of its own.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
         self.chain = chain;
         self
     }
 
-    /// Counts the history where it is cut. Default: the counter of the model. The same counter as
-    /// the runtime's, if that has one of its own.
+    /// Sets the counter for the history when it is cut. Default: the counter of the model. Use the
+    /// runtime's counter if it has one of its own.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
         self
     }
 
-    /// The next request to send; nothing once the call is answered. The history is the conversation
-    /// as it is now, such as what a chat [resolved](crate::Resolved): what was added since the last
-    /// time is part of the request, and what was cut stays cut. Waits where the provider wants to
-    /// be left alone.
+    /// Returns the next request to send, or `None` once the call is answered. `history` is the
+    /// conversation as it is now, such as what a chat [resolved](crate::Resolved). Messages that
+    /// were added since the last time are part of the request, and earlier cuts stay applied. Waits
+    /// if the provider asked for a pause.
     ///
-    /// A request that was handed out and not [answered](Self::answered) is taken for lost and
-    /// prepared again. A history that says it is of [another chat](Conversation::chat) is
+    /// A request that was handed out and not [answered](Self::answered) is considered lost and
+    /// prepared again. A history of [another chat](Conversation::chat) is refused as
     /// [`Invalid`](context_core::ErrorKind::Invalid), and nothing is prepared.
     pub async fn next(
         &mut self,
@@ -232,7 +231,7 @@ impl<'r> ModelCall<'r> {
         }
     }
 
-    /// Asks a model until it answers or nothing helps: [`next`](Self::next) and
+    /// Asks a model until it answers or nothing more can be tried: [`next`](Self::next) and
     /// [`answered`](Self::answered) in a loop.
     pub async fn run(
         &mut self,
@@ -245,7 +244,8 @@ impl<'r> ModelCall<'r> {
         while let Some((_, request)) = self.prepared(&history).await? {
             let asking = model.complete(&request, &cancel);
             let reply = unless_cancelled(&cancel, OPERATION, asking).await;
-            // A model that notices the signal first says so with an error of its own.
+            // The model may notice the cancellation first. Its error is replaced by that of the
+            // signal.
             match cancel.check(OPERATION).and(reply) {
                 Ok(reply) => self.answered(reply),
                 Err(error) => {
@@ -257,13 +257,13 @@ impl<'r> ModelCall<'r> {
         self.state.answer().cloned().ok_or_else(CallError::over)
     }
 
-    /// The chat it is a call of.
+    /// The chat of this call.
     pub fn chat(&self) -> &ChatRef {
         &self.input.chat
     }
 
-    /// Refuses the history of another chat. The error does not name it: its user may be another
-    /// one.
+    /// Refuses the history of another chat. The error does not name the other chat, because its
+    /// user may be another one.
     fn check_chat(&self, history: &(impl Conversation + ?Sized)) -> Result<(), CallError> {
         if history.chat().is_none_or(|chat| *chat == self.input.chat) {
             return Ok(());
@@ -277,29 +277,29 @@ impl<'r> ModelCall<'r> {
         self.state.answer()
     }
 
-    /// The answer, if there is one.
+    /// Returns the answer, if there is one.
     pub fn into_answer(self) -> Option<Answer> {
         self.state.into_answer()
     }
 
-    /// What the answer adds to the history; nothing until there is one.
+    /// The message that the answer adds to the history. `None` until there is one.
     pub fn message(&self) -> Option<&Message> {
         self.answer().map(|answer| &answer.message)
     }
 
-    /// How many requests were handed out and summaries asked for.
+    /// The number of requests handed out and summaries requested.
     pub fn calls(&self) -> u32 {
         self.record.calls
     }
 
-    /// What was tried about refusals, oldest first.
+    /// The attempts to recover from refusals, oldest first.
     pub fn attempts(&self) -> &[Attempt] {
         &self.record.attempts
     }
 
-    /// What is left of the history after everything that was cut for this call; nothing if nothing
-    /// was. The origins are positions in the history as it was given last. Keep it with the chat,
-    /// so that the next call does not meet the same refusal.
+    /// The history after all cuts of this call, or `None` if nothing was cut. The origins are
+    /// positions in the history as it was last passed. Store it with the chat, so that the next
+    /// call does not meet the same refusal.
     pub fn compacted(&self) -> Option<&Compacted> {
         self.history.compacted()
     }
@@ -309,12 +309,13 @@ impl<'r> ModelCall<'r> {
         &self.record.plans
     }
 
-    /// What the runtime and the recovery said, oldest first.
+    /// The diagnostics of the runtime and the recovery, oldest first.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.record.diagnostics
     }
 
-    /// The most tokens of answer that the provider lets this model write, if it said so on the way.
+    /// The most tokens of answer that the provider lets this model write, if it reported that
+    /// during the call.
     pub fn learned_max_output(&self) -> Option<u64> {
         self.record.lasting_output
     }

@@ -1,11 +1,11 @@
-//! Codecs by name: the wire forms whose features are on.
+//! Codecs by name: the wire formats whose features are on.
 
 use std::sync::Arc;
 
 use context_core::model::ModelCodec;
 use context_core::{Error, ErrorKind, MessageCodec, Result};
 
-/// The providers whose codecs are on, by the names that [`provider`] takes.
+/// The providers whose codecs are on, by the names that [`provider`] accepts.
 pub const PROVIDERS: &[&str] = &[
     #[cfg(feature = "openai")]
     "openai",
@@ -17,7 +17,7 @@ pub const PROVIDERS: &[&str] = &[
     "gemini",
 ];
 
-/// Providers this library can speak to, and the feature each needs.
+/// The providers that this library supports, and the feature that each needs.
 const FEATURES: [(&str, &str); 4] = [
     ("openai", "openai"),
     ("openai-responses", "openai"),
@@ -25,9 +25,9 @@ const FEATURES: [(&str, &str); 4] = [
     ("gemini", "gemini"),
 ];
 
-/// The codec of a provider: `openai` (Chat Completions), `openai-responses`, `anthropic` or
-/// `gemini`, as far as their features are on. [`Unsupported`](ErrorKind::Unsupported) for any other
-/// name; the error says which feature is off, or which names there are.
+/// Returns the codec of a provider: `openai` (Chat Completions), `openai-responses`, `anthropic` or
+/// `gemini`, if its feature is on. Returns [`Unsupported`](ErrorKind::Unsupported) for any other
+/// name. The error says which feature is off, or which names exist.
 ///
 /// ```
 /// use context_runtime::{Message, provider, model::ModelRequest};
@@ -65,8 +65,7 @@ fn unknown(name: &str) -> Error {
     error.with("provider", name).with("known", PROVIDERS.join(", "))
 }
 
-/// The codec of a form in which conversations are written: that of any [`provider`], or
-/// `uimessage`.
+/// Returns the codec of a conversation format: that of any [`provider`], or `uimessage`.
 ///
 /// ```
 /// use context_runtime::{Json, message_codec};

@@ -1,8 +1,8 @@
-//! Cuts as data: policies that plan them, the pipeline that orders policies, boundaries that keep
-//! what was cut.
+//! Compaction as data: policies that plan cuts, the pipeline that orders policies, and boundaries
+//! that record cuts.
 //!
-//! Each policy of this workspace is a stage by the function of its name, in this order from gentle
-//! to harsh:
+//! Each policy of this workspace has a function of its name that returns it as a stage. In order
+//! from least to most lossy:
 //!
 //! ```
 //! use context_runtime::DefaultContextRuntime;
@@ -15,8 +15,8 @@
 //! # Ok::<(), context_runtime::Error>(())
 //! ```
 //!
-//! Their options are in the crate of each, such as [`microcompact`](crate::microcompact):
-//! `Stage::new(Microcompact::new().…)`. A policy of yours implements [`CompactionPolicy`], or
+//! Their options are in their crates, such as [`microcompact`](crate::microcompact):
+//! `Stage::new(Microcompact::new().…)`. A custom policy implements [`CompactionPolicy`], or
 //! [`RecoveryPolicy`] if it helps against a refusal.
 
 pub use context_core::CompactionPolicy;

@@ -1,8 +1,9 @@
-//! The engine: one chat of one user, worked on.
+//! The engine: a handle on one chat of one user.
 //!
-//! A [`ContextEngine`] holds what was set and not saved yet, and the chain of the branch it is on.
-//! Reading and writing go through a store; what has been read is kept, so a turn costs what is new.
-//! It calls no model, counts no tokens and cuts nothing: that is the runtime's work.
+//! A [`ContextEngine`] holds the fragments that were set but not saved, and the chain of its
+//! current branch. It reads and writes through a store and keeps what it has read, so a turn only
+//! reads what is new. The engine calls no model, counts no tokens and cuts nothing. The runtime
+//! does that.
 
 mod builder;
 mod captured;
@@ -55,7 +56,7 @@ use self::save::InFlight;
 use self::view::View;
 use crate::streams::Streams;
 
-/// What a save does when somebody else has moved the branch in the meantime.
+/// The policy of a save when another writer has moved the branch in the meantime.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -77,24 +78,24 @@ use crate::streams::Streams;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ConflictPolicy {
-    /// Puts the new messages behind the other's: one line, both kept.
+    /// Appends the new messages after those of the other writer: one chain with both.
     #[default]
     Graft,
-    /// Puts them on a new branch where they were meant to go; the other's branch stays the active
-    /// one.
+    /// Appends the new messages on a new branch at the position they were written for. The other
+    /// writer's branch stays the active one.
     Fork,
-    /// Writes nothing and returns [`ErrorKind::Conflict`](crate::ErrorKind::Conflict); what is
-    /// pending stays.
+    /// Writes nothing and returns [`ErrorKind::Conflict`](crate::ErrorKind::Conflict). Pending
+    /// messages stay pending.
     Fail,
 }
 
-/// One chat of one user, worked on: set fragments, resolve them into a prompt, save messages,
+/// A handle on one chat of one user: set fragments, resolve them into a prompt, save messages,
 /// branch, go back.
 ///
-/// Methods take `&mut self`, so one engine is one writer; any number of engines, in any number of
+/// Methods take `&mut self`, so one engine is one writer. Any number of engines, in any number of
 /// processes, may work on the same chat. A future that is dropped before it completes leaves the
-/// store with all of a commit or nothing of it, and the engine with everything still pending: save
-/// again.
+/// store with all of a commit or none of it, and the engine with everything still pending. Save
+/// again in that case.
 ///
 /// ```
 /// use context_runtime::{ContextEngine, assistant, role, user};
@@ -123,24 +124,23 @@ pub struct ContextEngine {
     prompt: Prompt,
     #[cfg(feature = "instructions")]
     reminders: remind::Reminders,
-    /// How many tokens the chat's usage counts, as far as this engine has heard.
+    /// The chat's token usage, as last reported to this engine.
     #[cfg(feature = "instructions")]
     usage: Option<u64>,
     pending: PendingMessages,
-    /// A compaction, or the undoing of one, that the next save writes.
+    /// A compaction that the next save writes, or the undoing of one.
     compaction: Option<PendingCompaction>,
-    /// The chain of the branch as far as it was read; nothing before the first use and after a
-    /// move.
+    /// The chain of the branch as far as it was read. `None` before the first use and after a move.
     view: Option<View>,
-    /// A commit whose fate is not known: sent again before anything else is written.
+    /// A commit with an unknown outcome. It is sent again before anything else is written.
     in_flight: Option<InFlight>,
-    /// What opening found, told with the next resolve.
+    /// Diagnostics of opening, returned with the next resolve.
     opened_with: Vec<Diagnostic>,
-    /// Pending messages that memories may have been told of already.
+    /// Pending messages that may have been captured by memory providers already.
     captured: Captured,
 }
 
-/// What an engine is composed of.
+/// The parts an engine is composed of.
 #[derive(Clone)]
 struct Parts {
     store: Arc<dyn Store>,
@@ -165,12 +165,12 @@ impl Parts {
 }
 
 impl ContextEngine {
-    /// Composes an engine over a store.
+    /// Returns a builder for an engine over a store.
     pub fn builder(store: Arc<dyn Store>) -> ContextEngineBuilder {
         ContextEngineBuilder::new(store)
     }
 
-    /// Whose chat this is and which.
+    /// The chat of this engine and its user.
     pub fn chat_ref(&self) -> &ChatRef {
         &self.chat
     }
@@ -180,7 +180,7 @@ impl ContextEngine {
         &self.branch
     }
 
-    /// The store.
+    /// The store of this engine.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.parts.store
     }
@@ -196,17 +196,18 @@ impl ContextEngine {
         self.fragments.iter()
     }
 
-    /// The ids of the messages that are set and not saved; a lazy one has the id it would get.
+    /// The ids of the messages that are set and not saved. A lazy message is listed with the id it
+    /// would get.
     pub fn pending(&self) -> impl Iterator<Item = MessageId> {
         self.pending.ids()
     }
 
-    /// Sets fragments: messages become pending, in order; everything else joins the context
-    /// fragments. A [`Message`](crate::Message) is a fragment as it is.
+    /// Sets fragments. Messages become pending, in order. Every other fragment joins the context
+    /// fragments. A [`Message`](crate::Message) is accepted as a fragment.
     ///
-    /// A message without an id gets one; a message whose id is stored already is an edit of that
-    /// message. A context fragment replaces one of the same id; without an id, what is persisted
-    /// already in the same words is not added again.
+    /// A message without an id gets one. A message whose id is stored already is an edit of that
+    /// message. A context fragment replaces one of the same id. A context fragment without an id is
+    /// not added again if a persisted one has the same content.
     pub fn set(&mut self, fragments: impl IntoIterator<Item = impl Into<Fragment>>) -> &mut Self {
         for fragment in fragments {
             let fragment = fragment.into();
@@ -222,8 +223,9 @@ impl ContextEngine {
         self
     }
 
-    /// Takes back what was set under an id: a pending message, or a context fragment, which is also
-    /// forgotten by the store if it was persisted. False if there was nothing.
+    /// Removes what was set under an id: a pending message, or a context fragment. A persisted
+    /// context fragment is also removed from the store. Returns whether there was anything to
+    /// remove.
     pub async fn unset(&mut self, id: &FragmentId) -> Result<bool> {
         let message = MessageId::from(id.clone());
         self.reconsider(&message);
@@ -234,16 +236,16 @@ impl ContextEngine {
         Ok(self.fragments.remove(id) || pending)
     }
 
-    /// The caller says otherwise of a message that is on its way: what was sent is not sent again.
-    /// If it did arrive, the next save finds its ids.
+    /// Abandons an in-flight commit that holds this message, because the caller changes the
+    /// message. The commit is not sent again. If it did arrive, the next save finds its ids.
     fn reconsider(&mut self, id: &MessageId) {
         if self.in_flight.as_ref().is_some_and(|flight| flight.holds(id)) {
             self.in_flight = None;
         }
     }
 
-    /// The chain of the branch as the caller last saw it; read if nobody has looked yet. What is
-    /// saved is compared with this, so that a race is one against what the caller saw.
+    /// Returns the chain of the branch as the caller last saw it, or reads it if it was never read.
+    /// A save compares against this chain, so that a conflict is one against what the caller saw.
     async fn seen(&mut self) -> Result<&mut View> {
         if self.view.is_none() {
             self.view().await?;
@@ -251,7 +253,7 @@ impl ContextEngine {
         Ok(self.view.as_mut().expect("just read"))
     }
 
-    /// The chain of the branch, brought up to date: reads only what is new.
+    /// Returns the chain of the branch, brought up to date. Reads only new messages.
     async fn view(&mut self) -> Result<&mut View> {
         #[cfg(feature = "cache")]
         if let (None, Some(cache)) = (&self.view, &self.parts.cache) {
@@ -264,7 +266,7 @@ impl ContextEngine {
         Ok(self.view.as_mut().expect("just put there"))
     }
 
-    /// Gives what was read to the next engine.
+    /// Shares the chain that was read with other engines, through the cache.
     fn share(&self) {
         #[cfg(feature = "cache")]
         if let (Some(view), Some(cache)) = (&self.view, &self.parts.cache) {
@@ -272,7 +274,8 @@ impl ContextEngine {
         }
     }
 
-    /// Forgets what was read: something of it must not be kept in memory.
+    /// Drops the chain that was read, here and in the shared cache, because part of its content
+    /// must not stay in memory.
     fn forget(&mut self) {
         self.view = None;
         #[cfg(feature = "cache")]
@@ -281,7 +284,8 @@ impl ContextEngine {
         }
     }
 
-    /// Refuses an operation that needs a message where there is none.
+    /// Returns the head, or an error for an operation that needs a message on a branch without
+    /// messages.
     async fn require_head(&mut self, operation: &'static str) -> Result<MessageId> {
         let head = self.view().await?.head().cloned();
         head.ok_or_else(|| {
@@ -293,8 +297,8 @@ impl ContextEngine {
 }
 
 impl Drop for ContextEngine {
-    /// Says that what was set goes with the engine, so that a program that forgets to save does not
-    /// find that out later.
+    /// Logs a warning about unsaved changes, so that a missing `save` is noticed when the engine is
+    /// dropped.
     fn drop(&mut self) {
         let (messages, compaction) = (self.pending.ids().count(), self.compaction.is_some());
         if messages == 0 && !compaction {
@@ -319,7 +323,7 @@ impl Drop for ContextEngine {
 }
 
 impl fmt::Debug for ContextEngine {
-    /// Names only: content may be private.
+    /// Prints names only, because content may be private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContextEngine")
             .field("store", &self.parts.store.info().name)

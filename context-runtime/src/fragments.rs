@@ -1,7 +1,7 @@
-//! Fragments beneath their builders: stored forms, kinds of your own, pieces that renderers make.
+//! Fragments below their builders: stored forms, custom kinds, and the pieces that renderers make.
 //!
-//! Everyday fragments need none of this: [`fragment`](crate::fragment), [`hint`](crate::hint),
-//! [`role`](crate::role) and [`kinds`](crate::kinds) make them.
+//! Most programs only need the builders: [`fragment`](crate::fragment), [`hint`](crate::hint),
+//! [`role`](crate::role) and [`kinds`](crate::kinds).
 
 pub use context_core::base::{CodecError, MisfitError};
 pub use context_core::fragment::{

@@ -1,11 +1,11 @@
-//! The context layer for LLM agents: everything that goes into a model call, kept in a branching
-//! history.
+//! The context layer for LLM agents. It turns fragments and a branching message history into the
+//! prompt and messages of each model call.
 //!
-//! Applications depend on this crate. Authors of stores, renderers, policies, memories and codecs
-//! depend on `context-core` alone.
+//! Applications depend on this crate. Authors of stores, renderers, policies, memory providers and
+//! codecs depend on `context-core` alone.
 //!
-//! This page is the whole facade in the order in which an agent meets it. Each thing is brought
-//! once; what it can do besides, its own page says.
+//! This page introduces the public API in the order in which an agent needs it. The page of each
+//! type describes its further methods and options.
 //!
 //! # A chat
 //!
@@ -34,19 +34,19 @@
 //! # }
 //! ```
 //!
-//! A [`ContextEngine`] is one chat of one user, worked on. Any number of them, in any number of
-//! processes, may work on the same chat: a [`ConflictPolicy`] says what a save does when another
-//! was first.
+//! A [`ContextEngine`] is a handle on one chat of one user. Any number of engines, in any number of
+//! processes, may work on the same chat. A [`ConflictPolicy`] says what a save does when another
+//! writer has moved the branch.
 //!
 //! # The prompt
 //!
-//! Everything that is set is a [`Fragment`]: a named piece of context. Messages become history, all
-//! else becomes the system prompt, rendered as XML unless the builder is given another
-//! [`Renderer`]. [`kinds`] has the standard ones, [`fragment`] makes one of your own, [`lazy`] data
-//! is loaded when a prompt is made. `persisted` keeps a fragment with the chat, `untrusted` says
-//! that somebody else wrote it.
+//! An application sets [`Fragment`]s: named pieces of context. Messages become history. All other
+//! fragments become the system prompt, rendered as XML unless the builder is given another
+//! [`Renderer`]. [`kinds`] has the standard fragments, [`fragment`] makes a fragment with a name of
+//! your own, and [`lazy`] loads data when a prompt is made. `persisted` stores a fragment with the
+//! chat. `untrusted` marks content that somebody else wrote.
 //!
-//! # A call of a model, and tools
+//! # Model calls and tools
 //!
 //! ```
 //! use context_runtime::compaction::{microcompact, snip, truncate_head};
@@ -87,29 +87,30 @@
 //! }
 //! ```
 //!
-//! A [`DefaultContextRuntime`] prepares each call; a [`ModelCall`] drives one to its answer, or
-//! says why there is none, after a stated number of tries. [`ModelCall::run`] asks a
-//! [`LanguageModel`](model::LanguageModel), such as `model_http::HttpModel`, in the place of your
-//! client. [`provider`] has the wire forms by name. Without the driver, the methods of
-//! [`ContextRuntime`] do the same, one decision at a time.
+//! A [`DefaultContextRuntime`] prepares each call. A [`ModelCall`] drives one call to its answer,
+//! or reports why there is none after a stated number of tries. [`ModelCall::run`] sends the
+//! requests through a [`LanguageModel`](model::LanguageModel), such as `model_http::HttpModel`,
+//! instead of your client. [`provider`] returns a wire format by name. Without [`ModelCall`], the
+//! methods of [`ContextRuntime`] make the same decisions one at a time.
 //!
 //! # The window
 //!
-//! When it fills up, the stages of [`compaction`] are asked in order; each cut is weighed against
-//! the prompt cache it would break, told as a [`PlanReport`], kept as a boundary, and undone by
-//! [`ContextEngine::undo_compaction`]. What a provider refuses all the same, a [`RecoveryChain`]
-//! answers. Outputs of tools that are too large are kept as blobs ([`Spill`]) and read back in
-//! parts by [`spilled_output_tool`].
+//! When the window fills up, the stages of [`compaction`] run in order. Each cut is weighed against
+//! the prompt cache it would invalidate, reported as a [`PlanReport`], saved as a boundary, and
+//! undone by [`ContextEngine::undo_compaction`]. If the provider refuses a request all the same, a
+//! [`RecoveryChain`] decides what to do. Tool outputs that are too large are stored as blobs
+//! ([`Spill`]) and read back in parts by [`spilled_output_tool`].
 //!
 //! # Branches
 //!
-//! A chat is a tree; [`rewind`](ContextEngine::rewind) goes back to a message,
-//! [`fork_here`](ContextEngine::fork_here) opens a branch by the way,
-//! [`switch_branch`](ContextEngine::switch_branch) goes to another,
-//! [`checkpoint`](ContextEngine::checkpoint) names a place and [`restore`](ContextEngine::restore)
-//! goes back to it. [`ContextEngine::graph`] is all of it. [`Retention`] takes away what is old.
+//! A chat is a tree. [`rewind`](ContextEngine::rewind) goes back to a message,
+//! [`fork_here`](ContextEngine::fork_here) opens a branch without leaving the current one,
+//! [`switch_branch`](ContextEngine::switch_branch) changes to another branch,
+//! [`checkpoint`](ContextEngine::checkpoint) names a position and
+//! [`restore`](ContextEngine::restore) goes back to it. [`ContextEngine::graph`] returns the whole
+//! tree. [`Retention`] removes old content.
 //!
-//! # Memories, and what happened
+//! # Memories and trajectories
 //!
 //! ```
 //! # #[cfg(all(feature = "memory", feature = "trajectory"))]
@@ -140,54 +141,54 @@
 //! # }
 //! ```
 //!
-//! Recall is a part of each prepared call: what is remembered stands behind what is stable, as data
-//! with its source. [`memory`] has other providers (notes, facts, several in a chain),
-//! [`trajectory`] the graph, its exports and its replay.
+//! Recall is part of each prepared call: recalled memories stand behind the stable prefix, as data
+//! with their source. [`memory`] has other providers (notes, facts, several in a chain).
+//! [`trajectory`] has the graph of a run, its exports and its replay.
 //!
 //! # Other stores
 //!
-//! [`open`] takes a URL; another store is one feature and one URL. A
-//! [`StoreRegistry`](store::StoreRegistry) adds yours. [`layers`] go over any of them, [`transfer`]
-//! moves chats between them, [`streams`] keeps answers that are still on their way.
+//! [`open`] takes a URL; each further backend is one feature and one URL scheme. A
+//! [`StoreRegistry`](store::StoreRegistry) adds your own. [`layers`] wrap any store, [`transfer`]
+//! moves chats between stores, and [`streams`] keeps answers that are still being received.
 //!
 //! # Testing an agent
 //!
-//! `mem:` is a store without a file; `clock` and `ids` of every builder take fixed ones.
-//! `context_conformance::simulator` is a provider within the process, with the rules, window and
-//! error wordings of a real one, and faults where you want them. `examples/agent` in the repository
-//! is a whole agent tested with it.
+//! `mem:` is a store without a file. The `clock` and `ids` methods of every builder accept fixed
+//! ones, so that runs are deterministic. `context_conformance::simulator` is an in-process provider
+//! with the rules, window and error messages of a real one, and with fault injection.
+//! `examples/agent` in the repository is a complete agent tested with it.
 //!
 //! # Where names are
 //!
 //! | | |
 //! |---|---|
-//! | the root | what every agent needs: engine, runtime, call, fragments, messages, tools, errors |
+//! | the root | names that every agent needs: engine, runtime, call, fragments, messages, tools, errors |
 //! | [`kinds`] | fragments of the standard kinds |
-//! | [`model`] | requests, answers, errors and usage of models; the seams of models, embedders and counters |
+//! | [`model`] | requests, answers, errors and usage of models; the traits of models, embedders and counters |
 //! | [`compaction`] | policies as stages, plans, boundaries |
-//! | [`memory`] | memories: the seam, and with the feature the providers |
-//! | [`trajectory`] | what happened in a run: recorder, graph, exports, replay |
-//! | [`store`] | the seam of stores, and all that goes through it: chats, commits, searches, blobs |
-//! | [`fragments`] | fragments beneath their builders: stored forms, kinds of your own |
-//! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores over stores; clients over HTTP |
-//! | [`removal`] | taking content back, with all that was made of it, and what still holds a copy |
+//! | [`memory`] | memory: the traits, and the providers with the feature |
+//! | [`trajectory`] | the record of a run: recorder, graph, exports, replay |
+//! | [`store`] | the store traits and their data: chats, commits, searches, blobs |
+//! | [`fragments`] | fragments below the builders: stored forms, custom kinds |
+//! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; HTTP clients |
+//! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
-//! Twenty things that people ask for stand as whole programs in `docs/cookbook.md`, compiled and
-//! run with the documentation of this crate.
+//! `docs/cookbook.md` has twenty common tasks as whole programs. They are compiled and run with the
+//! documentation of this crate.
 //!
 //! # Features
 //!
-//! | feature | brings | default |
+//! | feature | adds | default |
 //! |---|---|---|
-//! | `inmem` | the store `mem:`, gone with the process | yes |
+//! | `inmem` | the store `mem:`, which lives in the process's memory | yes |
 //! | `sqlite` | the store `sqlite:PATH` | yes |
 //! | `postgres` | the store `postgres://…` | no |
 //! | `redis` | the store `redis://…` | no |
 //! | `redis-cluster` | the store `redis+cluster://…` | no |
-//! | `tls` | encrypted connections to these servers | no |
-//! | `layers` | [`layers`]: stores over stores, cached, traced, retried, split, encrypted | no |
+//! | `tls` | encrypted connections to the server backends | no |
+//! | `layers` | [`layers`]: stores that wrap stores: cached, traced, retried, split, encrypted | no |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `markdown` | `MarkdownRenderer` | yes |
 //! | `toml` | `TomlRenderer` | yes |
@@ -198,22 +199,22 @@
 //! | `gemini` | the codec of Gemini's generateContent | yes |
 //! | `uimessage` | the codec of the AI SDK's UIMessage | yes |
 //! | `tokens` | [`tokens`]: token counts, windows and prices | yes |
-//! | `microcompact` | `Microcompact`: old results of tools are shortened | yes |
-//! | `snip` | `Snip`: turns in the middle are left out | yes |
-//! | `summarize` | `Summarize`: a rolling checkpoint stands for what was long ago | yes |
-//! | `strip-images` | `StripImages`: media are taken out, oldest first | yes |
-//! | `truncate-head` | `TruncateHead`: the newest part is kept | yes |
-//! | `trajectory` | [`trajectory`]: what happened in runs of agents | yes |
-//! | `memory` | [`memory`]: what was said, notes and facts come back | no |
-//! | `memory-remote` | `memory::remote`: memories that another process keeps | no |
+//! | `microcompact` | `Microcompact`: shortens old tool results | yes |
+//! | `snip` | `Snip`: leaves out turns in the middle | yes |
+//! | `summarize` | `Summarize`: replaces old turns by a rolling summary | yes |
+//! | `strip-images` | `StripImages`: removes media, oldest first | yes |
+//! | `truncate-head` | `TruncateHead`: keeps only the newest part | yes |
+//! | `trajectory` | [`trajectory`]: the record of agent runs | yes |
+//! | `memory` | [`memory`]: recall of earlier messages, notes and facts | no |
+//! | `memory-remote` | `memory::remote`: memories kept by another process | no |
 //! | `model-http` | [`model_http`]: language models and embedders over HTTP | no |
-//! | `otlp` | traces of trajectories, sent to a collector | no |
-//! | `cache` | `ChainCache`: chains that engines share | no |
-//! | `rescale` | `ImageRescaler`: images too large for a provider are scaled down | no |
+//! | `otlp` | export of trajectories as traces to a collector | no |
+//! | `cache` | `ChainCache`: chains shared between engines | no |
+//! | `rescale` | `ImageRescaler`: scales down images that are too large for a provider | no |
 //! | `full` | all of these | |
 //!
-//! A feature only adds names; it never changes what other code does. This crate composes: what is
-//! done to fragments and messages is in `context-core` and the plug-ins.
+//! A feature only adds names. It never changes what other code does. This crate composes: the
+//! operations on fragments and messages are in `context-core` and the plug-ins.
 
 #[cfg(feature = "tokens")]
 mod call;
@@ -328,12 +329,12 @@ pub use runtime::{
 };
 pub use system::{SystemClock, Uuid7Ids};
 
-/// The recipes of the cookbook are compiled and run.
+/// Compiles and runs the recipes of the cookbook.
 #[cfg(all(doctest, feature = "full"))]
 #[doc = include_str!("../../docs/cookbook.md")]
 struct Cookbook;
 
-/// The README's example is compiled and run.
+/// Compiles and runs the example of the README.
 #[cfg(all(
     doctest,
     feature = "inmem",

@@ -1,7 +1,7 @@
-//! Memories: what was said, notes and facts come back in later sessions, and only to whom they
-//! belong.
+//! Memory: recall of earlier messages, notes and facts in later sessions, only for the user they
+//! belong to.
 //!
-//! The seam of providers is always here; the providers are with the feature `memory`.
+//! The traits of memory providers are always available. The providers need the feature `memory`.
 
 pub use context_core::MemoryProvider;
 pub use context_core::memory::{

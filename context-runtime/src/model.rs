@@ -1,9 +1,9 @@
-//! Calls of models as data: requests, answers, errors, and the codecs between them and a provider's
+//! Model calls as data: requests, answers, errors, and the codecs between them and a provider's
 //! wire form.
 //!
-//! [`provider`](crate::provider) gives a codec by name. Nothing here sends anything: that is for
-//! the program, or for the clients of the feature `model-http`, which implement [`LanguageModel`]
-//! and [`Embedder`].
+//! [`provider`](crate::provider) returns a codec by name. Nothing here sends a request. The program
+//! does, or the clients of the feature `model-http`, which implement [`LanguageModel`] and
+//! [`Embedder`].
 
 pub use context_codec_kit::classify;
 pub use context_codec_kit::normalize::{HistoryRules, Normalized, normalize, normalize_request};

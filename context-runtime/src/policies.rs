@@ -1,4 +1,4 @@
-//! Compaction policies by name and as stages: those whose features are on, as they are by default.
+//! Compaction policies by name and as stages: those whose features are on, with default options.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use context_core::CompactionPolicy;
 ))]
 use crate::runtime::Stage;
 
-/// The policies that [`policy`] knows, gentle to harsh: the order in which a
-/// [`Pipeline`](crate::compaction::Pipeline) should ask them.
+/// The policies that [`policy`] knows, from least to most lossy: the order in which a
+/// [`Pipeline`](crate::compaction::Pipeline) should run them.
 pub const POLICIES: &[&str] = &[
     #[cfg(feature = "microcompact")]
     "microcompact",
@@ -26,8 +26,8 @@ pub const POLICIES: &[&str] = &[
     "truncate-head",
 ];
 
-/// The compaction policy of a name, as it is by default. A policy that needs a model is not among
-/// them.
+/// Returns the compaction policy with a name, with default options. Policies that need a model are
+/// not included.
 ///
 /// ```
 /// use context_runtime::compaction::{POLICIES, policy};
@@ -51,34 +51,34 @@ pub fn policy(name: &str) -> Option<Arc<dyn CompactionPolicy>> {
     }
 }
 
-/// Shortens old results of tools. From 80 % of the window on.
+/// Returns a stage that shortens old tool results. Runs from 80 % of the window on.
 #[cfg(feature = "microcompact")]
 pub fn microcompact() -> Stage {
     Stage::new(context_policy_microcompact::Microcompact::new())
 }
 
-/// Takes media out, oldest first. From 90 % of the window on.
+/// Returns a stage that removes media, oldest first. Runs from 90 % of the window on.
 #[cfg(feature = "strip-images")]
 pub fn strip_images() -> Stage {
     Stage::new(context_policy_strip_images::StripImages::new())
 }
 
-/// Lets a rolling checkpoint stand for what was long ago. From 90 % of the window on. A model
-/// writes the summary: give the call one ([`ModelCall::summaries`](crate::ModelCall::summaries)),
-/// else the stage cuts nothing.
+/// Returns a stage that replaces old turns by a rolling checkpoint. Runs from 90 % of the window
+/// on. A model writes the summary: pass one to the call
+/// ([`ModelCall::summaries`](crate::ModelCall::summaries)), otherwise the stage cuts nothing.
 #[cfg(feature = "summarize")]
 pub fn summarize() -> Stage {
     Stage::new(context_policy_summarize::Summarize::new())
 }
 
-/// Leaves out turns in the middle. From 90 % of the window on; behind [`summarize`], where nothing
-/// else helps.
+/// Returns a stage that leaves out turns in the middle. Runs from 90 % of the window on, or after
+/// [`summarize`] only as a last resort.
 #[cfg(feature = "snip")]
 pub fn snip() -> Stage {
     Stage::new(context_policy_snip::Snip::new())
 }
 
-/// Keeps the newest part, where nothing else helps.
+/// Returns a stage that keeps only the newest part, as a last resort.
 #[cfg(feature = "truncate-head")]
 pub fn truncate_head() -> Stage {
     Stage::new(context_policy_truncate_head::TruncateHead::new())

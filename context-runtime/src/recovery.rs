@@ -1,13 +1,12 @@
-//! What to do when a model refuses a request: the policies in order, and carrying out what they
-//! decide.
+//! Recovery from refused requests: an ordered chain of policies, and carrying out their decisions.
 //!
-//! A [`RecoveryChain`] asks its policies one after the other, the application's first; the first
-//! decision that is worth a try stands. It sends nothing and remembers nothing: what was tried for
-//! a call is in the [`Failure`]. Who follows its decisions blindly, and notes each as an
-//! [`Attempt`](crate::compaction::Attempt), makes at most [`limit`](RecoveryChain::limit) requests
-//! more, each of which is smaller than the one before or changed in a way that is tried once.
+//! A [`RecoveryChain`] asks its policies in order, the application's first. The first decision that
+//! was not tried in vain is taken. The chain sends nothing and keeps no state: the attempts at a
+//! call are in the [`Failure`]. A loop that follows all decisions, and records each as an
+//! [`Attempt`](crate::compaction::Attempt), makes at most [`limit`](RecoveryChain::limit) further
+//! requests. Each of them is smaller than the one before or changed in a way that is tried once.
 //!
-//! What the decisions are is a matter of the [`Contract`].
+//! The [`Contract`] determines which decisions are possible.
 
 mod carry_out;
 mod decide;
@@ -27,21 +26,21 @@ pub use output::raised_output;
 
 use context_core::history::{Failure, RecoveryDecision, RecoveryPolicy};
 
-/// Which decisions a loop is given.
+/// The set of decisions that a caller supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Contract {
-    /// The first contract, for loops that know three decisions: images are taken out, an overflow
-    /// is cut once, everything else is given up.
+    /// The first contract, for callers that know three decisions: images are removed, an overflow
+    /// is cut once, and everything else is given up.
     #[default]
     Seed,
-    /// All decisions: also less output, compaction with the window the provider named, deeper cuts,
-    /// thoughts and pairs repaired, and requests with too many bytes.
+    /// All decisions: also less output, compaction to the window that the provider named, deeper
+    /// cuts, removal of reasoning, repair of call/result pairs, and requests with too many bytes.
     Extended,
 }
 
-/// Decides what to try when a model refused a request, and tries it as far as that needs nobody
-/// else.
+/// Decides what to try when a model refused a request, and carries out the decisions that concern
+/// the history alone.
 ///
 /// ```
 /// use context_runtime::{Contract, RecoveryChain, RecoveryDecision, compaction::{Failure, HistoryView}, model::ModelError};
@@ -77,12 +76,12 @@ impl Default for RecoveryChain {
 }
 
 impl RecoveryChain {
-    /// How often a call is tried again, unless something else is said.
+    /// The default number of further attempts at a call.
     pub const LIMIT: usize = 4;
-    /// Below how many tokens an answer is taken to be of no use, unless something else is said.
+    /// The default number of tokens below which an answer is considered useless.
     pub const LEAST_OUTPUT: u64 = 4_096;
 
-    /// The built-in policies under a contract.
+    /// Creates a chain of the built-in policies under a contract.
     pub fn new(contract: Contract) -> Self {
         Self {
             contract,
@@ -96,29 +95,30 @@ impl RecoveryChain {
         }
     }
 
-    /// With another policy, which is asked before the built-in ones and after those that were added
-    /// before it.
+    /// Adds a policy. It is asked before the built-in ones and after those that were added before
+    /// it.
     #[must_use]
     pub fn policy(mut self, policy: impl RecoveryPolicy) -> Self {
         self.policies.push(Arc::new(policy));
         self
     }
 
-    /// Tries a call at most this often again.
+    /// Sets how often a call is tried again.
     #[must_use]
     pub fn limit(mut self, attempts: usize) -> Self {
         self.limit = attempts;
         self
     }
 
-    /// Rather compacts than asks for an answer of fewer tokens than this.
+    /// Sets the smallest useful answer in tokens. The chain compacts rather than asking for a
+    /// smaller one.
     #[must_use]
     pub fn least_output(mut self, tokens: u64) -> Self {
         self.least_output = tokens.max(1);
         self
     }
 
-    /// Cuts by this policy.
+    /// Sets the policy that cuts the history.
     #[cfg(feature = "truncate-head")]
     #[must_use]
     pub fn truncate(mut self, policy: TruncateHead) -> Self {
@@ -126,7 +126,7 @@ impl RecoveryChain {
         self
     }
 
-    /// Takes media out by this policy.
+    /// Sets the policy that removes media.
     #[cfg(feature = "strip-images")]
     #[must_use]
     pub fn strip(mut self, policy: StripImages) -> Self {
@@ -134,14 +134,14 @@ impl RecoveryChain {
         self
     }
 
-    /// What to try. Never fails: what nobody knows a remedy for is given up, with the error's code
-    /// in the reason.
+    /// Decides what to try. Never fails: an error without a remedy is given up, with the error's
+    /// code in the reason.
     pub fn decide(&self, failure: &Failure<'_>) -> RecoveryDecision {
         decide::decide(self, failure)
     }
 
-    /// Carries out a decision that concerns the history alone: to cut it, to take media or thoughts
-    /// out, to repair it.
+    /// Carries out a decision that concerns the history alone: cutting it, removing media or
+    /// reasoning, or repairing it.
     pub fn carry_out(
         &self,
         decision: &RecoveryDecision,
@@ -150,8 +150,8 @@ impl RecoveryChain {
         carry_out::carry_out(self, decision, failure)
     }
 
-    /// Decides and carries out, until a decision changes something, is the loop's to carry out, or
-    /// is to give up.
+    /// Decides and carries out, until a decision changes something, is one for the caller, or is to
+    /// give up.
     pub fn recover(&self, failure: &Failure<'_>) -> Recovered {
         carry_out::recover(self, failure)
     }

@@ -1,7 +1,7 @@
-//! Stores by URL.
+//! Opening stores by URL.
 //!
-//! A [`StoreRegistry`] is a value, not a global: it begins with the stores whose features are on
-//! and takes any other. [`open`] is the short way with those built in.
+//! A [`StoreRegistry`] is a value, not a global. It starts with the stores whose features are on
+//! and accepts others. [`open`] is a shortcut for the built-in stores.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,11 +13,11 @@ use context_core::{Error, ErrorKind, Result, Store};
 /// Opens stores of one URL scheme.
 #[async_trait]
 pub trait StoreFactory: Send + Sync + 'static {
-    /// Opens the store that `url` names, scheme included. Errors never repeat a password of the
+    /// Opens the store at `url`, which includes the scheme. Errors never repeat a password of the
     /// URL.
     ///
-    /// With [`OpenMode::Read`] nothing is made, upgraded or written, neither now nor through the
-    /// store. A factory that cannot promise that refuses the mode with [`ErrorKind::Unsupported`].
+    /// With [`OpenMode::Read`] nothing is created, upgraded or written, neither now nor through the
+    /// store. A factory that cannot guarantee that returns [`ErrorKind::Unsupported`].
     async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>>;
 }
 
@@ -25,19 +25,18 @@ pub trait StoreFactory: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OpenMode {
-    /// To look at a store that is there. Nothing is made, upgraded or written; writing through the
-    /// store is [`ErrorKind::Unsupported`], and so is a store of an older version.
+    /// Reads an existing store. Nothing is created, upgraded or written. Writing through the store
+    /// returns [`ErrorKind::Unsupported`], and so does opening a store of an older version.
     Read,
-    /// To change a store that is there, which is brought up to date. A store that is not there is
-    /// [`ErrorKind::NotFound`], as far as its backend can tell.
+    /// Changes an existing store, whose schema is upgraded. A store that does not exist is
+    /// [`ErrorKind::NotFound`], as far as the backend can tell.
     Write,
-    /// To change a store, which is made if it is not there, as far as its URL allows.
+    /// Changes a store, which is created if it does not exist and its URL allows that.
     Create,
 }
 
-/// Opens the store that a URL names, as far as its feature is on: `mem:`, `sqlite:PATH`,
-/// `postgres://…`, `redis://…` or `redis+cluster://…`; what may stand in them, [`StoreRegistry`]
-/// says.
+/// Opens the store at a URL, if its feature is on: `mem:`, `sqlite:PATH`, `postgres://…`,
+/// `redis://…` or `redis+cluster://…`. [`StoreRegistry`] lists the URL options.
 ///
 /// ```
 /// # tokio_test(async {
@@ -52,7 +51,7 @@ pub async fn open(url: &str) -> Result<Arc<dyn Store>> {
     StoreRegistry::default().open(url).await
 }
 
-/// Opens the store that a URL names only to look at it: see [`OpenMode::Read`].
+/// Opens the store at a URL read-only: see [`OpenMode::Read`].
 ///
 /// ```
 /// use context_runtime::ErrorKind;
@@ -74,17 +73,17 @@ pub async fn open_read_only(url: &str) -> Result<Arc<dyn Store>> {
     StoreRegistry::default().open_read_only(url).await
 }
 
-/// Store factories by URL scheme. Those built in:
+/// Store factories by URL scheme. The built-in ones:
 ///
-/// | URL | store | feature | options behind `?` |
+/// | URL | store | feature | options after `?` |
 /// |---|---|---|---|
-/// | `mem:` | memory, gone with the process | `inmem` | |
+/// | `mem:` | the process's memory | `inmem` | |
 /// | `sqlite:PATH` | a file | `sqlite` | those of `SqliteConfig::from_url` |
 /// | `postgres://`, `postgresql://` `ROLE@HOST/DATABASE` | a PostgreSQL database | `postgres`; `tls` for `?sslmode=` | `schema=NAME`, `connections=N`, and more: `PostgresConfig::from_url` |
 /// | `redis://HOST/NUMBER`, with TLS `rediss://` | a Redis server | `redis`; `tls` for `rediss` | `prefix=TEXT`, `chat_ttl_s=SECONDS`, and more: `RedisConfig::from_url` |
 /// | `redis+cluster://HOST,HOST`, with TLS `rediss+cluster://` | a Redis cluster | `redis-cluster` | the same |
 ///
-/// Errors never repeat a URL: there may be a password in it.
+/// Errors never repeat a URL, because it may contain a password.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -115,7 +114,7 @@ pub async fn open_read_only(url: &str) -> Result<Arc<dyn Store>> {
 #[derive(Clone)]
 pub struct StoreRegistry(BTreeMap<String, Arc<dyn StoreFactory>>);
 
-/// Schemes this library can open, and the feature each needs.
+/// The schemes of this library, and the feature that each needs.
 const SCHEMES: [(&str, &str); 8] = [
     ("mem", "inmem"),
     ("sqlite", "sqlite"),
@@ -128,7 +127,7 @@ const SCHEMES: [(&str, &str); 8] = [
 ];
 
 impl Default for StoreRegistry {
-    /// The stores whose features are on.
+    /// Returns a registry of the stores whose features are on.
     fn default() -> Self {
         #[allow(unused_mut, reason = "no store feature may be on")]
         let mut registry = Self(BTreeMap::new());
@@ -153,7 +152,7 @@ impl Default for StoreRegistry {
 }
 
 impl StoreRegistry {
-    /// Adds a store, or replaces the one of this scheme.
+    /// Adds a store factory, or replaces the one of this scheme.
     pub fn register(&mut self, scheme: impl Into<String>, factory: impl StoreFactory) {
         self.0.insert(scheme.into(), Arc::new(factory));
     }
@@ -163,17 +162,17 @@ impl StoreRegistry {
         self.0.keys().map(String::as_str)
     }
 
-    /// Opens the store that `url` names, and makes it if it is not there.
+    /// Opens the store at `url`, and creates it if it does not exist.
     pub async fn open(&self, url: &str) -> Result<Arc<dyn Store>> {
         self.open_with(url, OpenMode::Create).await
     }
 
-    /// Opens the store that `url` names only to look at it: see [`OpenMode::Read`].
+    /// Opens the store at `url` read-only: see [`OpenMode::Read`].
     pub async fn open_read_only(&self, url: &str) -> Result<Arc<dyn Store>> {
         self.open_with(url, OpenMode::Read).await
     }
 
-    /// Opens the store that `url` names for a purpose.
+    /// Opens the store at `url` for a purpose.
     pub async fn open_with(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
         const OPERATION: &str = "open";
         let known = || self.schemes().collect::<Vec<_>>().join(", ");
@@ -221,7 +220,7 @@ mod builtin {
     #[async_trait]
     impl StoreFactory for InMemory {
         async fn open(&self, url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
-            // What stands there may be a secret, and is not repeated.
+            // The rest of the URL may be a secret and is not repeated.
             if !matches!(url, "mem:" | "mem://") {
                 let problem = "a store in memory takes nothing behind `mem:`";
                 return Err(super::Error::invalid("open", problem));
@@ -257,11 +256,12 @@ mod builtin {
             let mut config = PostgresConfig::from_url(url)?;
             config.read_only |= mode == OpenMode::Read;
             if mode == OpenMode::Write {
-                // Bringing a schema up to date and making one are one right: so look first.
+                // One setting covers upgrading and creating a schema, so check first
+                // whether the schema exists.
                 match PostgresStore::open(config.clone().read_only(true)).await {
                     Ok(looked) => looked.close().await?,
                     Err(error) if error.is_not_found() => return Err(error),
-                    // The older one is brought up to date; all else fails again.
+                    // An older schema is upgraded below. Any other error occurs again there.
                     Err(_) => {}
                 }
                 config.create_database = false;

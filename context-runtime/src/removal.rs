@@ -1,19 +1,19 @@
-//! Taking back what was said: redacting messages, deleting chats, erasing users, with all that was
-//! made of it.
+//! Permanent removal of content: redacting messages, deleting chats, erasing users, with everything
+//! derived from them.
 //!
-//! A message leaves more than its own text: earlier revisions, boundaries that sum it up, nodes of
-//! trajectories that stand for it, memories that have it as their source, blobs its outputs were
-//! spilled to, the stream it was answered through, the title of its chat. Each call here takes all
-//! of that, counts it in a [`RemovalReport`], and then looks through everything else the user has
-//! for the same words: copies that no link leads to, such as a chat that was copied, are not
-//! touched but [named](Remaining).
+//! A message leaves more than its own text: earlier revisions, boundaries that summarize it,
+//! trajectory nodes that stand for it, memories that have it as their source, blobs of its spilled
+//! outputs, the stream of its answer, and the title of its chat. Each function here removes all of
+//! that and counts it in a [`RemovalReport`]. It then searches everything else of the user for the
+//! same words. Copies that no link leads to, such as a copied chat, are not changed but
+//! [reported](Remaining).
 //!
-//! Each call may be repeated, and one that broke off is finished by repeating it: what a link leads
-//! to goes first, and what holds the links goes last.
+//! Each call is idempotent. Repeating it completes a call that was interrupted: linked content is
+//! removed first, and the content that holds the links last.
 //!
-//! Not reached: what other processes hold in memory (a runtime's session, a memory's queue, an open
-//! recorder), files outside the store (exports, backups, the local files of trajectories), and what
-//! providers keep. A store that keeps deleted content in unused space of its files clears it with
+//! Out of reach are the memory of other processes (a runtime's session, a memory's queue, an open
+//! recorder), files outside the store (exports, backups, local trajectory files), and data kept by
+//! model providers. A store that keeps deleted content in unused space of its files clears it with
 //! [`Maintenance::vacuum`](crate::store::Maintenance::vacuum).
 //!
 //! ```
@@ -53,32 +53,32 @@ pub(crate) use self::messages::REDACTED;
 pub use self::messages::{Redaction, redact_messages};
 pub use self::user::erase_user;
 
-/// How a removal is done.
+/// Options of a removal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RemovalOptions {
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
-    /// Whether everything else the user has is read, to name what says the same. Default: yes.
+    /// Whether all other data of the user is searched for copies. Default: yes.
     pub find_copies: bool,
-    /// Ends the removal between two steps. Repeating the call finishes it.
+    /// Cancels the removal between two steps. Repeating the call completes it.
     pub cancel: CancelSignal,
 }
 
 impl RemovalOptions {
-    /// A removal at this time that names copies and is not cancelled.
+    /// Returns options with this time that find copies and have no cancellation.
     pub fn at(now: Timestamp) -> Self {
         Self { now, find_copies: true, cancel: CancelSignal::never() }
     }
 
-    /// Whether copies are looked for.
+    /// Sets whether copies are searched for.
     #[must_use]
     pub fn find_copies(mut self, find: bool) -> Self {
         self.find_copies = find;
         self
     }
 
-    /// What ends it between two steps.
+    /// Sets the cancel signal, checked between steps.
     #[must_use]
     pub fn cancel(mut self, cancel: CancelSignal) -> Self {
         self.cancel = cancel;
@@ -86,42 +86,42 @@ impl RemovalOptions {
     }
 }
 
-/// What was removed, by kind, and what still holds a copy.
+/// The result of a removal: counts by kind, and remaining copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RemovalReport {
-    /// Chats that are gone.
+    /// Deleted chats.
     pub chats: u64,
-    /// Messages that are gone, or hold nothing any more.
+    /// Messages that were deleted or emptied.
     pub messages: u64,
-    /// Boundaries that say nothing of the messages any more.
+    /// Boundaries whose text about the messages was removed.
     pub boundaries: u64,
-    /// Titles of chats that were taken from a message.
+    /// Chat titles that were taken from a message.
     pub titles: u64,
-    /// Rounds of trajectories that are gone.
+    /// Deleted rounds of trajectories.
     pub rounds: u64,
-    /// Nodes of rounds that stay and hold nothing any more.
+    /// Nodes of rounds that were emptied.
     pub nodes: u64,
-    /// Records of memories that are gone.
+    /// Deleted memory records.
     pub memories: u64,
     /// Blobs that the chat does not refer to any more.
     pub blobs: u64,
-    /// Streams that are gone.
+    /// Deleted streams.
     pub streams: u64,
-    /// Records that were to go and were found when all was read back. Anything but 0 was written
-    /// meanwhile: repeat the call.
+    /// Records that should be gone and were found in the final check. They were written in the
+    /// meantime; repeat the call if this is not 0.
     pub found: u64,
-    /// What still holds a copy, or may.
+    /// Items that still hold a copy, or may.
     pub remaining: Vec<Remaining>,
 }
 
 impl RemovalReport {
-    /// Whether nothing is left, as far as the store can tell.
+    /// Whether no copy remains, as far as the store can tell.
     pub fn is_complete(&self) -> bool {
         self.found == 0 && self.remaining.is_empty()
     }
 
-    /// How many of each kind are gone, the kinds of which there are none left out.
+    /// Returns the number of removed items by kind, without kinds that have none.
     pub fn removed(&self) -> impl Iterator<Item = (u64, &'static str)> {
         let counts = [
             (self.chats, "chat"),
@@ -138,17 +138,18 @@ impl RemovalReport {
     }
 }
 
-/// A place that still holds a copy, or may.
+/// An item that still holds a copy, or may.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct Remaining {
-    /// What it is.
+    /// The kind of item.
     pub kind: RemainingKind,
-    /// The chat it is in, if it is in one.
+    /// The chat it belongs to, if any.
     pub chat: Option<ChatId>,
-    /// Its name. Of a node: session, agent, and the node. Empty for what a chat has one of.
+    /// Its name. For a node: session, agent, and the node. Empty for an item that a chat has only
+    /// one of.
     pub id: String,
-    /// Why it is named.
+    /// The reason why it is listed.
     pub reason: RemainingReason,
 }
 
@@ -164,7 +165,7 @@ impl Remaining {
 }
 
 impl fmt::Display for Remaining {
-    /// `message m9 of chat copy: says the same`.
+    /// Formats the item like `message m9 of chat copy: says the same`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.as_str())?;
         if !self.id.is_empty() {
@@ -177,7 +178,7 @@ impl fmt::Display for Remaining {
     }
 }
 
-/// What holds a copy.
+/// The kind of an item that holds a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -188,7 +189,7 @@ pub enum RemainingKind {
     Title,
     /// A message, or an earlier revision of it.
     Message,
-    /// A context fragment that is kept with a chat.
+    /// A context fragment that is stored with a chat.
     Fragment,
     /// A blob.
     Blob,
@@ -198,7 +199,7 @@ pub enum RemainingKind {
     Round,
     /// A node of a round.
     Node,
-    /// A record of a memory.
+    /// A memory record.
     Memory,
 }
 
@@ -219,23 +220,23 @@ impl RemainingKind {
     }
 }
 
-/// Why something is named.
+/// The reason why an item is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RemainingReason {
-    /// It has eight words in a row that were removed, or all words of a shorter text.
+    /// The item has eight consecutive words that were removed, or all words of a shorter text.
     SameWords,
-    /// It was referred to by what was removed, and is by something else.
+    /// The removed content referred to it, and other content still does.
     Shared,
-    /// It is no text, or cannot be read.
+    /// The item is not text, or cannot be read.
     Unreadable,
-    /// It is open: a recorder that has it in memory may write it again.
+    /// The item is open: a recorder that has it in memory may write it again.
     Open,
 }
 
 impl RemainingReason {
-    /// What people read.
+    /// Returns the reason as text for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SameWords => "says the same",

@@ -1,8 +1,7 @@
-//! Making images smaller: what [`StripImages`](crate::strip_images::StripImages) asks for before it
-//! removes one that is too large.
+//! Scaling images down, which [`StripImages`](crate::strip_images::StripImages) tries before it
+//! removes an image that is too large.
 //!
-//! Decoding and encoding are those of the crate `image`. Nothing here decides which images are too
-//! large.
+//! The crate `image` decodes and encodes. This module does not decide which images are too large.
 
 use std::io::Cursor;
 
@@ -14,27 +13,27 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, GenericImageView, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-/// How long an edge may be that is decoded at all, in pixels.
+/// The longest edge that is decoded, in pixels.
 const LONGEST_EDGE: u32 = 16_384;
-/// How much memory an image may need when it is decoded, in bytes. Files of a few bytes can claim
-/// to be of any size.
+/// The maximum memory for decoding an image, in bytes. A file of a few bytes can claim any size.
 const MOST_MEMORY: u64 = 256 * 1024 * 1024;
-/// What JPEG is tried with, from the best to the least that still shows what is on a picture.
+/// The JPEG qualities to try, from the best to the lowest that still shows the content of an image.
 const QUALITIES: [u8; 4] = [85, 70, 55, 40];
-/// How many sizes are tried.
+/// The number of sizes to try.
 const SIZES: usize = 8;
 
 /// Scales images down, so that those too large for a provider need not be removed.
 ///
-/// Reads PNG, JPEG, GIF and WebP by their content, whatever they are said to be. An image keeps its
-/// ratio and never grows, in pixels or in bytes. One with transparency becomes a PNG; any other a
-/// PNG, if it was a PNG or a GIF and fits, or else a JPEG, first of less quality and then of a
-/// smaller size. Of one that moves, the first frame is left; what cameras write beside it is lost,
-/// but for which side is up. An image within the limits stays as it is.
+/// Reads PNG, JPEG, GIF and WebP, detected by content; the declared media type is ignored. An image
+/// keeps its aspect ratio and never grows, in pixels or in bytes. An image with transparency
+/// becomes a PNG. Any other image becomes a PNG if it was a PNG or a GIF and fits, or else a JPEG,
+/// first with lower quality and then at a smaller size. Of an animation only the first frame is
+/// kept. Camera metadata is dropped, except that the orientation is applied. An image within the
+/// limits is unchanged.
 ///
-/// It refuses an image that it cannot read, with an edge over 16,384 pixels, or that takes more
-/// than 256 MiB when it is unpacked. The work is done where it is called, and takes up to seconds
-/// for the largest.
+/// Refuses an image that it cannot read, with an edge over 16,384 pixels, or that takes more than
+/// 256 MiB decoded. The work is done on the calling thread, and takes up to seconds for the largest
+/// images.
 ///
 /// ```
 /// use context_runtime::strip_images::StripImages;
@@ -47,7 +46,7 @@ const SIZES: usize = 8;
 pub struct ImageRescaler;
 
 impl ImageRescaler {
-    /// One that scales images down.
+    /// Returns the rescaler.
     pub fn new() -> Self {
         Self
     }
@@ -75,12 +74,13 @@ impl Rescale for ImageRescaler {
     }
 }
 
-/// How many bytes a file has that is so long in Base64: providers count what is sent.
+/// Returns the length of a file with a Base64 form of this length, since providers count the
+/// encoded bytes.
 fn raw(base64: u64) -> u64 {
     base64 / 4 * 3
 }
 
-/// A decoder that refuses what is too large to unpack, by what the file says of itself.
+/// Returns a decoder that refuses images whose declared size is too large to decode.
 fn bounded(mut reader: ImageReader<Cursor<&[u8]>>) -> Option<impl ImageDecoder> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(LONGEST_EDGE);
@@ -88,7 +88,7 @@ fn bounded(mut reader: ImageReader<Cursor<&[u8]>>) -> Option<impl ImageDecoder> 
     limits.max_alloc = Some(MOST_MEMORY);
     reader.limits(limits);
     let decoder = reader.into_decoder().ok()?;
-    // The limits are those of the decoder's own memory; the image comes on top.
+    // The limits apply to the decoder's own memory. The decoded image comes on top.
     (decoder.total_bytes() <= MOST_MEMORY).then_some(decoder)
 }
 
@@ -96,7 +96,7 @@ fn bounded(mut reader: ImageReader<Cursor<&[u8]>>) -> Option<impl ImageDecoder> 
 struct Picture {
     pixels: DynamicImage,
     transparent: bool,
-    /// Whether it is of a kind that PNG is good at, such as a screenshot.
+    /// Whether the source format suggests a drawing that suits PNG, such as a screenshot.
     drawn: bool,
 }
 
@@ -117,7 +117,8 @@ impl Picture {
         Some(Self { pixels, transparent, drawn })
     }
 
-    /// The largest and best that was found of so many bytes, with edges of so many pixels or less.
+    /// Returns the largest and best form within a number of bytes, with edges of at most `edge`
+    /// pixels.
     fn within(&self, mut edge: u32, most_bytes: u64) -> Option<Rescaled> {
         for size in 0..SIZES {
             let scaled = self.scaled(edge);
@@ -138,8 +139,8 @@ impl Picture {
         None
     }
 
-    /// The forms to try for one size, in order. A drawing that is no use as a PNG in its first size
-    /// is taken for a photograph.
+    /// Returns the forms to try for one size, in order. A drawing that is too large as a PNG at its
+    /// first size is handled as a photograph.
     fn forms(&self, first: bool) -> impl Iterator<Item = Form> {
         let png = self.transparent || (self.drawn && first);
         let jpeg =
@@ -147,7 +148,7 @@ impl Picture {
         png.then_some(Form::Png).into_iter().chain(jpeg)
     }
 
-    /// The image with its longest edge of so many pixels.
+    /// Returns the image with this longest edge.
     fn scaled(&self, edge: u32) -> DynamicImage {
         let (width, height) = self.pixels.dimensions();
         let longest = width.max(height);
@@ -160,7 +161,7 @@ impl Picture {
             u32::try_from(scaled).unwrap_or(edge).max(1)
         };
         let (new_width, new_height) = (part(width), part(height));
-        // The better filter keeps four floats for each pixel of what it made half way.
+        // The better filter keeps four floats per pixel of its intermediate image.
         match u64::from(width) * u64::from(new_height) * 16 > MOST_MEMORY {
             true => self.pixels.thumbnail_exact(new_width, new_height),
             false => self.pixels.resize_exact(new_width, new_height, FilterType::CatmullRom),
@@ -168,16 +169,16 @@ impl Picture {
     }
 }
 
-/// The next edge to try, if one of this length needs so many bytes: bytes grow with the area.
+/// Returns the next edge to try, given the bytes of this one. Bytes grow with the area.
 fn smaller(edge: u32, bytes: u64, most_bytes: u64) -> u32 {
     let share = (most_bytes as f64 / bytes as f64).sqrt().clamp(0.25, 0.85);
     ((f64::from(edge) * share) as u32).max(1)
 }
 
-/// What an image is written as.
+/// The encoding of an image.
 enum Form {
     Png,
-    /// Of this quality, from 1 to 100.
+    /// The quality, from 1 to 100.
     Jpeg(u8),
 }
 

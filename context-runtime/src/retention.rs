@@ -1,10 +1,10 @@
-//! Retention: which chats and branches of a user go when they are old or too many, and which blobs
-//! and streams of chats that stay.
+//! Retention: removal of old or surplus chats and branches of a user, and of old blobs and streams
+//! of the remaining chats.
 //!
-//! A policy is looked at first ([`plan`](Retention::plan)) and done then ([`Removal::run`]), so
-//! that what would go can be shown. A branch in use is never cut: not the active branch of a chat
-//! that stays, not one that a checkpoint stands on, and nothing that was written to since it was
-//! looked at. The chat a user worked on last always stays.
+//! A policy first [plans](Retention::plan) removals, which [`Removal::run`] then carries out, so
+//! that a program can show them before. Branches in use are never removed: the active branch of a
+//! remaining chat, a branch with a checkpoint, and anything that was written to after planning. The
+//! chat that the user worked on last always stays.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::removal::{RemovalOptions, delete_chat};
 
-/// What may stay. Nothing is removed for a limit that is not set.
+/// The limits of a retention policy. A limit that is not set removes nothing.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,38 +47,37 @@ use crate::removal::{RemovalOptions, delete_chat};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
-    /// Chats that nobody wrote to for longer than this go.
+    /// Chats without writes for longer than this are removed.
     pub idle_chats: Option<Duration>,
-    /// The number of chats that stay, those written to last.
+    /// The maximum number of chats. The most recently written ones stay.
     pub max_chats: Option<usize>,
-    /// Chats stay as long as they take at most this many bytes together, those written to last
-    /// first.
+    /// The maximum total size of chats in bytes. The most recently written ones stay.
     pub max_bytes: Option<u64>,
-    /// In chats that stay, branches whose newest message is older than this go.
+    /// In remaining chats, branches whose newest message is older than this are removed.
     pub idle_branches: Option<Duration>,
-    /// In chats that stay, blobs that nobody put or read for longer than this go. Messages that
-    /// name one keep the name.
+    /// In remaining chats, blobs that were neither stored nor read for longer than this are
+    /// removed. Messages that refer to one keep the reference.
     pub idle_blobs: Option<Duration>,
-    /// In chats that stay, streams that ended longer ago than this go, and those that nobody wrote
-    /// to for longer.
+    /// In remaining chats, streams that ended longer ago than this are removed, and those without
+    /// writes for longer.
     pub idle_streams: Option<Duration>,
 }
 
-/// Why something goes.
+/// The reason for a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RemovalReason {
-    /// Nobody wrote to it for longer than it may stay.
+    /// There were no writes for longer than allowed.
     Idle,
-    /// Enough others were written to later.
+    /// Enough other chats were written to more recently.
     Count,
-    /// Others that were written to later take the bytes there are.
+    /// More recently written chats use up the allowed bytes.
     Bytes,
 }
 
-/// A chat that goes, or what goes of one that stays: a branch, or all blobs or streams that are
-/// old; as it was when it was looked at.
+/// A planned removal: a whole chat, or part of a remaining chat, which is a branch, or all old
+/// blobs or streams. Describes the state at the time of planning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[must_use = "nothing is removed before it is run"]
 #[non_exhaustive]
@@ -93,15 +92,15 @@ pub struct Removal {
     pub blobs: u64,
     /// The number of streams, if only streams are removed.
     pub streams: u64,
-    /// When it was last written to; of blobs, when the newest of them was last put or read.
+    /// The time of the last write. For blobs, when the newest of them was last stored or read.
     pub last_used: Timestamp,
-    /// Why it goes.
+    /// The reason.
     pub reason: RemovalReason,
 }
 
 impl Retention {
-    /// What of a user's chats goes by this policy at this time; the chats that were written to last
-    /// come first. Asks `cancel` between chats.
+    /// Returns the removals for a user's chats at this time, most recently written chats first.
+    /// Checks `cancel` between chats.
     pub async fn plan(
         &self,
         store: &dyn Store,
@@ -247,14 +246,14 @@ impl Retention {
 }
 
 impl Removal {
-    /// A whole chat.
+    /// Creates the removal of a whole chat.
     fn new(chat: ChatRef, last_used: Timestamp, reason: RemovalReason) -> Self {
         Self { chat, branch: None, head: None, blobs: 0, streams: 0, last_used, reason }
     }
 
-    /// Removes it, unless it was written to since the policy looked at it; a chat with all that
-    /// came from it, as [`delete_chat`](crate::removal::delete_chat) says. True if it is gone; of
-    /// blobs and streams, if any is.
+    /// Carries out the removal, unless there was a write since planning. A chat is removed with
+    /// everything derived from it, as by [`delete_chat`](crate::removal::delete_chat). Returns
+    /// whether it was removed; for blobs and streams, whether any was.
     pub async fn run(&self, store: &dyn Store, now: Timestamp) -> Result<bool> {
         let history = store.history();
         let ChatRef { user, chat } = &self.chat;
@@ -276,8 +275,8 @@ impl Removal {
             return gone.or_else(|error| if error.is_not_found() { Ok(false) } else { Err(error) });
         }
         let Some(branch) = &self.branch else {
-            // What came from the chat goes with it. To look for copies for each of many chats would
-            // read everything as often.
+            // Derived content is removed with the chat. Searching for copies is turned off, because
+            // it would read all data once per chat.
             let options = RemovalOptions::at(now).find_copies(false);
             return Ok(
                 delete_chat(store, &self.chat, Some(self.last_used), &options).await?.chats > 0

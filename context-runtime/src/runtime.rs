@@ -1,17 +1,18 @@
-//! Runtimes: what prepares the context of model calls.
+//! Runtimes: they prepare the context of model calls.
 //!
-//! [`DefaultContextRuntime`] keeps a conversation within the model's window, remembers what was
-//! counted, sent and recalled, and says what it did; [`NullContextRuntime`] keeps a number of
-//! messages and no more. Neither calls a model: what needs one is handed to the caller, as a
-//! decision or as a summary to ask for.
+//! [`DefaultContextRuntime`] keeps a conversation within the model's window, remembers what it
+//! counted, sent and recalled, and reports what it did. [`NullContextRuntime`] only limits the
+//! number of messages. Neither calls a model: where one is needed, the runtime returns a decision
+//! or a summary task to the caller.
 //!
-//! A prepared call is made in this order: limit of messages, compaction, repair, system prompt,
-//! recall, prefix and cache marks. What is stable stands in front and what changes from turn to
-//! turn as late as it can, so that a provider's cache holds.
+//! A call is prepared in this order: limit of messages, compaction, repair, system prompt, recall,
+//! prefix and cache breakpoints. Stable content comes first and content that changes from turn to
+//! turn as late as possible, so that the provider's prompt cache stays valid.
 //!
-//! What is kept of a session (which messages were seen, what was sent last) makes a call cheap: one
-//! more message costs that message. It never changes what the same input becomes, but for what it
-//! is there for: a compaction is not done twice, a turn recalls once.
+//! A runtime keeps a session per chat: which messages were seen, and what was sent last. The
+//! session makes a call cheap, so that a new message only costs the work for that message. It never
+//! changes the result for the same input, with two exceptions: a compaction is not repeated, and a
+//! turn recalls once.
 
 mod append;
 #[cfg(feature = "tokens")]

@@ -1,10 +1,10 @@
-//! The storage seam, for whoever calls a store without the engine, or writes one.
+//! The store traits, for programs that call a store without the engine, and for implementors.
 //!
-//! [`open`](crate::open) gives a [`Store`](crate::Store); its abilities are traits here:
-//! [`HistoryStore`] and [`FragmentStore`] in every store, the others where the store has them.
-//! [`Commit`] is the one way to write a chat, [`HistoryStore::chain`] the main way to read one.
-//! Programs that keep to [`ContextEngine`](crate::ContextEngine) meet [`Checkpoint`], [`Node`] and
-//! little else of this.
+//! [`open`](crate::open) returns a [`Store`](crate::Store). Its abilities are traits in this
+//! module: every store has [`HistoryStore`] and [`FragmentStore`], and some have the others.
+//! [`Commit`] is the only way to write a chat, and [`HistoryStore::chain`] the main way to read
+//! one. Programs that use [`ContextEngine`](crate::ContextEngine) rarely need more of this module
+//! than [`Checkpoint`] and [`Node`].
 
 pub use context_core::base::{BlobId, CommitKey, MemoryId, StreamWriter};
 pub use context_core::history::StoredBoundary;

@@ -1,16 +1,15 @@
-//! Answers in flight: written chunk by chunk while they come, read by whoever wants them, from
-//! wherever they were.
+//! Answers in flight: written chunk by chunk while they are generated, and read from any offset.
 //!
-//! [`Streams`] are the streams of one chat;
-//! [`ContextEngine::streams`](crate::ContextEngine::streams) has those of its chat. An
-//! [`AnswerWriter`] claims a stream and appends to it, an [`AnswerReader`] replays it from an
-//! offset on and then follows. Both may be in different processes, as far as the store is shared.
-//! What a chunk is, the caller decides: an event as it is sent to a browser, a line, some bytes.
+//! [`Streams`] are the streams of one chat.
+//! [`ContextEngine::streams`](crate::ContextEngine::streams) returns those of its chat. An
+//! [`AnswerWriter`] claims a stream and appends to it. An [`AnswerReader`] replays it from an
+//! offset and then follows it. Both may be in different processes, if these share the store. The
+//! caller decides what a chunk is: an event as it is sent to a browser, a line, some bytes.
 //!
-//! What a writer has acknowledged is stored. What it still holds, at most [`WriteOptions::chunks`]
-//! chunks, goes with its process; whoever claims the stream after it goes on at the offset that is
-//! stored, without a gap. Nothing here removes streams: [`StreamStore::prune_streams`] does, when
-//! the program says so.
+//! Chunks that a writer has acknowledged are stored. Buffered chunks, at most
+//! [`WriteOptions::chunks`], are lost with the process. The next writer that claims the stream
+//! continues at the stored offset, without a gap. This module removes no streams. Call
+//! [`StreamStore::prune_streams`] for that.
 //!
 //! # An answer that survives a reconnect
 //!
@@ -81,7 +80,7 @@ impl fmt::Debug for Streams {
 }
 
 impl Streams {
-    /// The streams of a chat, with the time and the names of writers from elsewhere.
+    /// Creates the handle for the streams of a chat, with a clock and a generator of writer names.
     pub fn new(
         store: Arc<dyn Store>,
         chat: ChatRef,
@@ -91,10 +90,11 @@ impl Streams {
         Self { store, chat, clock, ids }
     }
 
-    /// Creates a stream, unless it is there, and claims it. One that somebody has begun is gone on
-    /// with, at [`AnswerWriter::offset`].
+    /// Creates a stream if it does not exist, and claims it. A stream that another writer began is
+    /// continued at [`AnswerWriter::offset`].
     ///
-    /// [`StreamError::Taken`] if somebody else writes it, [`StreamError::Ended`] if it has ended.
+    /// Returns [`StreamError::Taken`] if another writer has it, and [`StreamError::Ended`] if it
+    /// has ended.
     pub async fn write(
         &self,
         stream: impl Into<StreamId>,
@@ -103,12 +103,13 @@ impl Streams {
         AnswerWriter::open(self, stream.into(), options).await
     }
 
-    /// Reads a stream from an offset on, and follows it. Nothing is asked of the store yet.
+    /// Returns a reader that reads a stream from an offset and follows it. Does not access the
+    /// store yet.
     pub fn follow(&self, stream: impl Into<StreamId>, offset: u64) -> AnswerReader {
         AnswerReader::new(Arc::clone(&self.store), self.chat.clone(), stream.into(), offset)
     }
 
-    /// Makes a stream known that somebody will write later, so that readers find it. True if it is
+    /// Creates a stream that will be written later, so that readers find it. Returns whether it is
     /// new.
     pub async fn register(&self, stream: impl Into<StreamId>) -> Result<bool> {
         let outcome =
@@ -116,17 +117,17 @@ impl Streams {
         Ok(matches!(outcome, StreamOutcome::Applied(_)))
     }
 
-    /// Asks for an end: a stream that waits for its writer is cancelled, one that is written ends
-    /// when its writer hears of it.
+    /// Requests the end of a stream. A stream that waits for its writer is cancelled. A stream that
+    /// is being written ends when its writer sees the request.
     pub async fn cancel(&self, stream: impl Into<StreamId>) -> Result<StoredStream> {
         self.open()?.cancel_stream(&self.chat, &stream.into(), self.clock.now()).await
     }
 
-    /// Begins a stream that has ended anew, without its chunks. `run` is the one the caller has
+    /// Restarts a stream that has ended, without its chunks. `run` is the run that the caller has
     /// seen.
     ///
-    /// [`StreamError::Taken`] if it has not ended, [`StreamError::BegunAnew`] if somebody else has
-    /// reopened it.
+    /// Returns [`StreamError::Taken`] if it has not ended, and [`StreamError::BegunAnew`] if
+    /// another caller has reopened it.
     pub async fn reopen(
         &self,
         stream: impl Into<StreamId>,
@@ -152,7 +153,7 @@ impl Streams {
     }
 }
 
-/// The store's streams, which not every store has.
+/// Returns the stream ability of a store, which not every store has.
 fn ability(store: &dyn Store) -> Result<&dyn StreamStore> {
     store.streams().ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, "streams", "this store keeps no streams")

@@ -1,6 +1,6 @@
-//! The world as it is: the host's clock and fresh ids.
+//! The host environment: its clock and fresh ids.
 //!
-//! The only place of the library code that reads a clock or a random source. Both are defaults of
+//! The only place in the library that reads a clock or a random source. Both are defaults of
 //! [`ContextEngine::builder`](crate::ContextEngine::builder) and can be replaced there.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,14 +14,14 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        // A clock before 1970 or after the year 294,000 is a broken host, not a reason to fail a
+        // A clock before 1970 or after the year 294,000 is a broken host, and no reason to fail a
         // save.
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_micros(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
     }
 }
 
-/// UUIDs of version 7 (RFC 9562): unique across processes, and new ones sort behind old ones, which
+/// UUIDs of version 7 (RFC 9562): unique across processes, and new ones sort after old ones, which
 /// keeps a store's index of ids compact. Nothing relies on that order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uuid7Ids;

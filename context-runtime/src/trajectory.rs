@@ -1,4 +1,4 @@
-//! Trajectories: what happened in a run of an agent, why, and from which data.
+//! Trajectories: the record of an agent run: what happened, why, and from which data.
 //!
 //! ```
 //! use std::sync::Arc;

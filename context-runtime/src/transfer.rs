@@ -1,18 +1,18 @@
-//! Whole chats on their way in and out: between stores, and to and from files.
+//! Transfer of whole chats: between stores, and to and from files.
 //!
-//! A chat travels as a stream of [`ChatRecord`]s: what it is, its branches, checkpoints and
-//! fragments, its blobs, then every message, a parent before its children. [`ChatReader`] makes the
-//! stream out of a store and [`ChatWriter`] a chat out of the stream, messages page by page and
-//! blobs one by one, so the memory they take does not grow with either. [`copy_chat`] joins the
-//! two; [`migrate_chat`] does it for whole stores, safe to repeat and compared by [`ChatDigest`]s;
-//! [`export_jsonl`] and [`import_jsonl`] put a file between them. A [`Tree`] is a chat put together
-//! in memory, out of a foreign form.
+//! A chat is transferred as a stream of [`ChatRecord`]s: the chat itself, its branches, checkpoints
+//! and fragments, its blobs, then every message, a parent before its children. [`ChatReader`] reads
+//! the stream from a store and [`ChatWriter`] writes a chat from the stream. Messages are read page
+//! by page and blobs one by one, so memory use does not grow with the chat. [`copy_chat`] combines
+//! the two. [`migrate_chat`] does it for whole stores, idempotently, and verifies copies with
+//! [`ChatDigest`]s. [`export_jsonl`] and [`import_jsonl`] use a file in between. A [`Tree`] is a
+//! chat built in memory from a foreign format.
 //!
-//! Everything of the graph arrives: ids, times, revisions, counts of tokens, bodies byte for byte,
-//! branches in their order, checkpoints, fragments, blobs with their times, title and metadata.
-//! What does not travel: the keys of commits that were made safe to repeat, streams, rounds of
-//! trajectories and memories; [`LeftBehind`] counts the last three, so that a program can say so or
-//! refuse. A chat that is written to while it is read arrives as of some moment in between.
+//! The copy has everything of the graph: ids, timestamps, revisions, token counts, bodies byte for
+//! byte, branches in their order, checkpoints, fragments, blobs with their timestamps, title and
+//! metadata. Idempotency keys of commits, streams, rounds of trajectories and memories are not
+//! transferred. [`LeftBehind`] counts the last three, so that a program can report them or refuse.
+//! A chat that is written to while it is read is copied as of some moment in between.
 
 mod check;
 mod copy;

@@ -1,4 +1,4 @@
-//! Waiting for something that the caller may cancel.
+//! Cancellable waiting.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,8 +6,8 @@ use std::pin::pin;
 use context_core::{CancelSignal, Result};
 use futures_util::future::{Either, select};
 
-/// What the work gives, or an [`ErrorKind::Cancelled`](context_core::ErrorKind::Cancelled) as soon
-/// as the signal is raised. Work that is cancelled is dropped where it stands.
+/// Returns the result of `work`, or [`ErrorKind::Cancelled`](context_core::ErrorKind::Cancelled) as
+/// soon as the signal is raised. Cancelled work is dropped at its current await point.
 pub(crate) async fn unless_cancelled<T>(
     cancel: &CancelSignal,
     operation: &'static str,

@@ -29,9 +29,8 @@ use context_core::{CancelSignal, ChatRef, Result, UserId};
 ///
 /// use async_trait::async_trait;
 /// use context_core::{ChatRef, Result, Store, UserId};
-/// use context_store_kit::ChatState;
+/// use context_store_kit::{ChatState, StateBacked, StateStore};
 /// use context_core::store::{Durability, FragmentStore, HistoryStore, StoreInfo};
-/// use context_store_kit::StateStore;
 ///
 /// #[derive(Debug, Default)]
 /// struct Chats {

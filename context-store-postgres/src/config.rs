@@ -408,7 +408,8 @@ mod properties {
             statement_cache= operation_timeout_ms= create= true full_text= on"
                 .split(' ')
                 .collect();
-        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned),
+            1 => "\\PC{0,3}"];
         (begin, prop::collection::vec(piece, 0..12))
             .prop_map(|(begin, pieces)| begin.to_owned() + &pieces.concat())
     }

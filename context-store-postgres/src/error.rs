@@ -65,22 +65,27 @@ impl Fault {
     /// Whether a unique index rejected the statement, or an append found another head (such an
     /// append divides by zero).
     pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
+        self.has_code(|code| matches!(code, "23505" | "22012"))
+    }
+
+    /// Whether the server answered with an SQLSTATE of this kind.
+    fn has_code(&self, is_meant: impl FnOnce(&str) -> bool) -> bool {
+        matches!(self, Self::Driver(error) if code(error).as_deref().is_some_and(is_meant))
     }
 
     /// Whether the database does not exist.
     pub(crate) fn is_no_database(&self) -> bool {
-        matches!(self, Self::Driver(error) if code(error).as_deref() == Some("3D000"))
+        self.has_code(|code| code == "3D000")
     }
 
     /// Whether a table of this name has other columns than expected.
     pub(crate) fn is_other_table(&self) -> bool {
-        matches!(self, Self::Driver(error) if code(error).is_some_and(|code| code.starts_with("42") && code != "42501"))
+        self.has_code(|code| code.starts_with("42") && code != "42501")
     }
 
     /// Whether the database exists already, possibly created at the same moment.
     pub(crate) fn is_made_already(&self) -> bool {
-        matches!(self, Self::Driver(error) if matches!(code(error).as_deref(), Some("42P04" | "23505")))
+        self.has_code(|code| matches!(code, "42P04" | "23505"))
     }
 
     /// Whether the connection can be used again. It can after an error that the server reported.

@@ -338,7 +338,8 @@ mod properties {
             0 60 -1 99999999999999999999 response_timeout_ms= connection_timeout_ms= protocol= resp3"
                 .split(' ')
                 .collect();
-        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned),
+            1 => "\\PC{0,3}"];
         (begin, prop::collection::vec(piece, 0..12))
             .prop_map(|(begin, pieces)| begin.to_owned() + &pieces.concat())
     }

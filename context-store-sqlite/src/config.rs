@@ -259,7 +259,8 @@ mod properties {
             true false readers= 0 2 -1 99999999999999999999 full_text= on off"
                 .split(' ')
                 .collect();
-        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned), 1 => "\\PC{0,3}"];
+        let piece = prop_oneof![4 => prop::sample::select(pieces).prop_map(str::to_owned),
+            1 => "\\PC{0,3}"];
         (begin, prop::collection::vec(piece, 0..12))
             .prop_map(|(begin, pieces)| begin.to_owned() + &pieces.concat())
     }

@@ -51,7 +51,7 @@ impl Bridge {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use crate::{BridgeFrom, Trajectory};
+/// use context_trajectory::{BridgeFrom, Trajectory};
 /// use context_core::trajectory::{NewQuery, Round, TrajectoryError};
 /// use context_core::Timestamp;
 /// use context_core::trajectory::AgentRef;

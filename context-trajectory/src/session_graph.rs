@@ -95,7 +95,7 @@ pub struct Link {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use crate::{BridgeFrom, Trajectory};
+/// use context_trajectory::{BridgeFrom, Trajectory};
 /// use context_core::trajectory::{NewQuery, Round};
 /// use context_core::Timestamp;
 /// use context_core::trajectory::AgentRef;

@@ -27,6 +27,7 @@ pub mod tidy;
 mod tools;
 mod torture;
 mod vectors;
+mod width;
 mod workspace;
 
 pub use cli::{Cli, run};

@@ -102,6 +102,31 @@ pub(crate) fn item_end(code: &str) -> usize {
     code.len()
 }
 
+/// A text literal of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Literal {
+    /// The number of characters, quotes included.
+    pub(crate) length: usize,
+    /// The lines it is in, from 0.
+    pub(crate) lines: std::ops::RangeInclusive<usize>,
+}
+
+/// Returns the text literals of a file, without those in comments.
+pub(crate) fn literals(text: &str) -> Vec<Literal> {
+    let chars: Vec<char> = text.chars().collect();
+    let (mut found, mut at, mut line) = (Vec::new(), 0, 0);
+    while at < chars.len() {
+        let end = literal_end(&chars, at).max(at + 1);
+        let breaks = chars[at..end].iter().filter(|c| **c == '\n').count();
+        if end > at + 1 && chars[at] != '/' {
+            found.push(Literal { length: end - at, lines: line..=line + breaks });
+        }
+        line += breaks;
+        at = end;
+    }
+    found
+}
+
 fn blank_literals(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut out = String::with_capacity(text.len());

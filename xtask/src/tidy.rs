@@ -16,6 +16,7 @@ use crate::guarantees;
 use crate::limits;
 use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
+use crate::width::{MAX_COLUMNS, wide_lines};
 use crate::workspace::{FACADE, Workspace};
 
 /// The maximum number of lines of a Rust file. The style guide asks for fewer than 400; this is the
@@ -105,6 +106,9 @@ fn check_text(file: &SourceFile, found: &mut Vec<Finding>) {
         if let Some(folder) = machine_folder(line) {
             report(n + 1, format!("a path on somebody's machine, /{folder}/"));
         }
+    }
+    for line in wide_lines(file) {
+        report(line, format!("more than {MAX_COLUMNS} columns"));
     }
     if !file.text.is_empty() && !file.text.ends_with('\n') {
         report(0, "no line break at the end".into());

@@ -315,7 +315,8 @@ impl<'a> WireTool<'a> {
     /// part of the prompt.
     fn can_carry(&self) -> bool {
         matches!(self, Self::Function { extras, .. }
-            if !extras.iter().any(|(key, value)| *key == "defer_loading" && value.as_str() == "true"))
+            if !extras.iter().any(|(key,
+                value)| *key == "defer_loading" && value.as_str() == "true"))
     }
 
     fn mark_state(&self) -> Option<State> {

@@ -12,5 +12,6 @@ mod interactions;
 mod properties;
 mod recorded;
 mod sending;
+mod sending_media;
 mod shared;
 mod streams;

@@ -4,5 +4,6 @@
 
 mod media;
 mod model_errors;
+mod model_errors_properties;
 mod normalize;
 mod normalize_properties;

@@ -15,21 +15,14 @@ use crate::{BranchName, ChatRef, Encoded, MessageId, Metadata, Node, Timestamp};
 /// A set of changes to a chat that is written in one transaction.
 ///
 /// ```
+/// use context_core::store::{Commit, Target};
 /// use context_core::{ChatRef, Message, Node, Timestamp};
-/// use context_store_kit::ChatState;
-/// use context_core::store::{Chat, Commit, CommitOutcome, NewChat, Target};
 ///
 /// let (trip, now) = (ChatRef::new("ada", "trip"), Timestamp::default());
-/// let mut chat = ChatState::new(Chat::new(NewChat::new(trip.clone(), now)), 1);
-/// let first = |id: &str| {
-///     let target = Target::Extend { branch: "main".into(), expected: None };
-///     let nodes = vec![Node::new(id, Message::from("hi"), now).into()];
-///     Commit { nodes, ..Commit::new(trip.clone(), target, now) }
-/// };
-/// assert!(matches!(chat.commit(first("a"))?, CommitOutcome::Applied(_)));
-/// assert!(matches!(chat.commit(first("a"))?, CommitOutcome::Replayed(_))); // sent twice, counts once
-/// let late = chat.commit(first("b"))?; // by somebody who has not seen `a`
-/// assert_eq!(late, CommitOutcome::Conflict { actual: Some("a".into()) });
+/// let target = Target::Extend { branch: "main".into(), expected: None };
+/// let nodes = vec![Node::new("a", Message::from("hi"), now).into()];
+/// let commit = Commit { nodes, ..Commit::new(trip, target, now) };
+/// commit.check()?; // as every store does first
 /// # Ok::<(), context_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -210,7 +210,8 @@ proptest! {
     fn untrusted_text_stays_in_its_place_at_any_depth(hostile in text(), name in name(),
         levels in 60_usize..70) {
         let deep = |text: &str| {
-            let inner = FragmentData::list([text.into(), FragmentData::map([(name.as_str(), text), ("k", text)]), "end".into()]);
+            let inner = FragmentData::list([text.into(),
+                FragmentData::map([(name.as_str(), text), ("k", text)]), "end".into()]);
             let around = |inner, n| match n % 3 {
                 0 => FragmentData::map([("k", inner), ("l", "after".into())]),
                 1 => FragmentData::list([inner, "after".into()]),
@@ -273,7 +274,8 @@ proptest! {
     fn trusted_text_stays_in_its_item(texts in prop::collection::vec(text(), 3), name in name()) {
         let [first, second, third] = texts.as_slice() else { unreachable!("three texts") };
         let deep = FragmentData::list([first.as_str(), second.as_str()]);
-        let items = [first.as_str().into(), FragmentData::map([(name, third.as_str()), ("k".into(), "v")]), deep, "end".into()];
+        let map = FragmentData::map([(name, third.as_str()), ("k".into(), "v")]);
+        let items = [first.as_str().into(), map, deep, "end".into()];
         let list = Fragment::new("f", FragmentData::list(items));
         let text = MarkdownRenderer::new().render(&[list, Fragment::new("after", "x")]).unwrap();
         // Although the texts have structure of their own, the outer levels hold only the
@@ -289,7 +291,10 @@ proptest! {
             }
             depth += usize::from(matches!(event, Event::Start(_)));
         }
-        outer.retain(|event| event.starts_with("Heading") || event.starts_with("List") || event == "Item");
+        let is_outer = |event: &str| {
+            event.starts_with("Heading") || event.starts_with("List") || event == "Item"
+        };
+        outer.retain(|event| is_outer(event));
         let wanted = ["Heading", "List", "Item", "Item", "Item", "Item", "Heading"];
         let is_wanted = outer.len() == wanted.len() && outer.iter().zip(wanted).all(|(event,
             wanted)| event.starts_with(wanted));
@@ -297,7 +302,9 @@ proptest! {
     }
 
     #[test]
-    fn trusted_text_in_an_item_is_the_same_markdown(text in prop_oneof![text(), "[-a#>*` \n\t]{1,12}"]) {
+    fn trusted_text_in_an_item_is_the_same_markdown(
+        text in prop_oneof![text(), "[-a#>*` \n\t]{1,12}"],
+    ) {
         // The width of a tab depends on its column, and the parser does not treat a carriage return
         // as a line end everywhere.
         let text = text.replace('\t', " ").replace('\r', "\n");

@@ -1,5 +1,5 @@
-//! Appending: one message after the other, two in one commit, several that wait together, and
-//! whether it stays as quick when a chat and its store grow.
+//! Appending: single messages, two in one commit, concurrent appends, and whether the cost stays
+//! flat when a chat and its store grow.
 
 use context_runtime::{ChatRef, MessageId, store::Node};
 
@@ -9,7 +9,7 @@ use crate::data;
 use crate::floor::Floor;
 use crate::ours::{Ours, chat};
 
-/// How many messages a round appends.
+/// The number of messages that a round appends.
 const MESSAGES: usize = 256;
 
 /// A chat that grows.
@@ -29,7 +29,7 @@ impl Growing {
         Self { ours, chat, head, next: n }
     }
 
-    /// The messages of the next round.
+    /// Returns the messages of the next round.
     fn round(&mut self) -> Vec<Node> {
         self.next += MESSAGES;
         data::nodes(self.next - MESSAGES..self.next)
@@ -42,7 +42,7 @@ impl Growing {
     }
 }
 
-/// Appending one message and moving the head, at the end of chats of all sizes.
+/// Appends one message and moves the head, at the end of chats of all sizes.
 pub(crate) async fn append(bench: &mut Bench, full_text: bool) {
     let (name, case, flat) = match full_text {
         false => ("append", "append", "append, against one to a short chat"),
@@ -80,7 +80,7 @@ pub(crate) async fn append(bench: &mut Bench, full_text: bool) {
     }
 }
 
-/// A question and its answer.
+/// Appends a question and its answer.
 async fn in_pairs(bench: &mut Bench, growing: &mut Growing, floor: &Floor) {
     let mut row = Row::new("append two in one commit", 10_000, "us", None).skip_first(1);
     for _ in 0..bench.rounds + 1 {
@@ -92,7 +92,7 @@ async fn in_pairs(bench: &mut Bench, growing: &mut Growing, floor: &Floor) {
     bench.board.add(row);
 }
 
-/// The same append in a large store and, as its floor, in a small one.
+/// Measures the same append in a large store and, as its floor, in a small one.
 async fn flatness(bench: &mut Bench, row: Row, long: &mut Growing, short: &mut Growing) {
     let mut row = row.skip_first(2);
     for _ in 0..bench.rounds + 2 {
@@ -104,8 +104,8 @@ async fn flatness(bench: &mut Bench, row: Row, long: &mut Growing, short: &mut G
     bench.board.add(row);
 }
 
-/// Sixteen tasks, each with a chat of its own, append at once and wait for each other, again and
-/// again. The floor writes the same messages one transaction after the other.
+/// Sixteen tasks, each with a chat of its own, append at once and wait for each other, repeatedly.
+/// The floor writes the same messages in one transaction after the other.
 pub(crate) async fn together(bench: &mut Bench) {
     const TASKS: usize = 16;
     let ours = Ours::create(&bench.path("together.ours"), false).await;

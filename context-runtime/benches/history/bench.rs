@@ -1,4 +1,4 @@
-//! What all parts share: the board, a folder, how often and how large.
+//! State shared by all parts: the board, a folder, the number of rounds and the maximum size.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,19 @@ use crate::board::Board;
 pub(crate) struct Bench {
     pub(crate) board: Board,
     pub(crate) folder: PathBuf,
-    /// Paired rounds of a row.
+    /// Paired rounds per row.
     pub(crate) rounds: usize,
     /// The longest chat.
     pub(crate) max: usize,
 }
 
 impl Bench {
-    /// The sizes that are not too large.
+    /// Returns the sizes up to the maximum.
     pub(crate) fn sizes(&self, sizes: &[usize]) -> Vec<usize> {
         sizes.iter().copied().filter(|n| *n <= self.max).collect()
     }
 
-    /// Fewer rounds for what takes long: one of them is itself many operations.
+    /// Returns fewer rounds for large sizes: each of their rounds consists of many operations.
     pub(crate) fn rounds_of(&self, n: usize) -> usize {
         if n >= 100_000 { self.rounds.min(5) } else { self.rounds }
     }
@@ -31,7 +31,7 @@ impl Bench {
     /// Removes a store that is not needed any more.
     pub(crate) fn remove(&self, name: &str) {
         for end in ["", "-wal", "-shm"] {
-            // What is still open or was never there goes with the folder.
+            // A file that is still open, or missing, goes with the folder.
             let _left = std::fs::remove_file(Path::new(&self.folder).join(format!("{name}{end}")));
         }
     }

@@ -1,4 +1,4 @@
-//! Chats as a whole: deleting and listing them.
+//! Whole chats: deleting and listing them.
 
 use std::hint::black_box;
 
@@ -9,12 +9,12 @@ use crate::board::Row;
 use crate::floor::Floor;
 use crate::ours::{Ours, chat};
 
-/// Deleting a chat; the floor deletes the same messages out of one table.
+/// Deletes a chat. The floor deletes the same messages from one table.
 pub(crate) async fn delete(bench: &mut Bench) {
     for n in bench.sizes(&[10, 1_000, 10_000, 100_000]) {
         let ours = Ours::create(&bench.path("delete.ours"), false).await;
         let floor = Floor::create(&bench.path("delete.floor"), false);
-        // Something that stays.
+        // A chat that stays.
         ours.fill(&chat("other"), 10_000).await;
         let repeat = (1_000 / n).clamp(1, 10);
         let mut row = Row::new("delete a chat", n, "us", None).skip_first(1);
@@ -42,8 +42,8 @@ pub(crate) async fn delete(bench: &mut Bench) {
     }
 }
 
-/// Listing all chats of a user by pages of a hundred: beside the bare library, and against a user
-/// with a thousand.
+/// Lists all chats of a user by pages of a hundred, compared with the bare library, and with a user
+/// who has a thousand.
 pub(crate) async fn list(bench: &mut Bench) {
     const PAGE: usize = 100;
     let (many, few) = (bench.max.min(100_000), 1_000);

@@ -33,7 +33,7 @@ const SCHEMA: &str = "
         updated INTEGER NOT NULL, messages INTEGER NOT NULL, branches INTEGER NOT NULL, PRIMARY KEY (user, id));
     CREATE INDEX chat_recent ON chat(user, updated DESC, id);";
 
-/// How many messages one transaction of a filling has.
+/// The number of messages in one transaction of a fill.
 const FILLING: usize = 10_000;
 
 impl Floor {
@@ -68,12 +68,12 @@ impl Floor {
         }
     }
 
-    /// Messages that each name the one before them.
+    /// Writes messages that each name the one before.
     pub(crate) fn fill_linked(&self, n: usize) {
         self.in_steps(n, |i| self.insert(&data::node(i)));
     }
 
-    /// Messages side by side, in order.
+    /// Writes the messages of a segment, in order.
     pub(crate) fn fill_segment(&self, segment: usize, n: usize) {
         self.in_steps(n, |i| {
             let node = data::node(i);
@@ -83,7 +83,7 @@ impl Floor {
         });
     }
 
-    /// Chats without messages.
+    /// Writes chats without messages.
     pub(crate) fn fill_chats(&self, n: usize) {
         self.in_steps(n, |i| {
             let values = params![format!("chat-{i}"), i as i64];
@@ -100,7 +100,7 @@ impl Floor {
         }
     }
 
-    /// The messages of a segment: three text columns each.
+    /// Reads the messages of a segment: three text columns each.
     pub(crate) fn scan(&self, segment: usize) -> Vec<(String, String, String)> {
         let sql = "SELECT id, role, content FROM segment WHERE segment = ?1 ORDER BY seq";
         let mut scan = self.connection.prepare_cached(sql).unwrap();
@@ -114,7 +114,7 @@ impl Floor {
         self.execute("DELETE FROM segment WHERE segment = ?1", params![segment as i64]);
     }
 
-    /// The best twenty messages that have all words, with their text.
+    /// Returns the best twenty messages that have all words, with their text.
     pub(crate) fn search(&self, words: &[String]) -> usize {
         let sql = "SELECT m.id, m.content, hit.rank FROM
             (SELECT rowid, rank FROM words WHERE words MATCH ?1 ORDER BY rank LIMIT 20) AS hit
@@ -126,7 +126,7 @@ impl Floor {
         std::hint::black_box(rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap()).len()
     }
 
-    /// All chats, by pages of so many, newest first. Returns how many there are.
+    /// Lists all chats, by pages of this many, newest first. Returns their number.
     pub(crate) fn list(&self, limit: usize) -> usize {
         let sql = "SELECT id, title, metadata, active, created, updated, messages, branches FROM chat
             WHERE user = 'user' AND (updated, id) < (?1, ?2) ORDER BY updated DESC, id DESC LIMIT ?3";

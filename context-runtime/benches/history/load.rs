@@ -9,10 +9,10 @@ use crate::board::Row;
 use crate::floor::Floor;
 use crate::ours::{Ours, chat};
 
-/// How many messages the windows hold that are measured.
+/// The number of messages in the measured windows.
 const KEPT: usize = 100;
 
-/// Loading whole chains; the floor scans three text columns of the same messages.
+/// Loads whole chains. The floor scans three text columns of the same messages.
 pub(crate) async fn whole(bench: &mut Bench) {
     let ours = Ours::create(&bench.path("load.ours"), false).await;
     let floor = Floor::create(&bench.path("load.floor"), false);
@@ -46,7 +46,7 @@ pub(crate) async fn whole(bench: &mut Bench) {
     }
 }
 
-/// Loading the end of the longest chat; the floor is the same load of a chat of a thousand.
+/// Loads the end of the longest chat. The floor is the same load of a chat of a thousand.
 pub(crate) async fn window(bench: &mut Bench) {
     let ours = Ours::create(&bench.path("window.ours"), false).await;
     let (long, short) = (bench.max, 1_000);
@@ -75,12 +75,12 @@ pub(crate) async fn window(bench: &mut Bench) {
 async fn load_often(ours: &Ours, chat: ChatRef, window: &Window, expected: usize) {
     for _ in 0..100 {
         let loaded = black_box(ours.load(&chat, "main", window).await).len();
-        // Messages are not all of the same weight.
+        // Messages differ in size.
         assert!(loaded.abs_diff(expected) <= 2, "{loaded} messages for {window:?}");
     }
 }
 
-/// A chain that leaves another one half-way. Its floor is the same chain without a fork.
+/// Loads a chain that forks from another one half-way. Its floor is the same chain without a fork.
 pub(crate) async fn fork(bench: &mut Bench) {
     let n = 10_000;
     let (ours, chat) = (Ours::create(&bench.path("fork.ours"), false).await, chat("chat"));

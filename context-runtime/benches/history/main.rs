@@ -1,10 +1,10 @@
-//! `cargo xtask bench history`: what the history of chats costs on SQLite, beside a floor that does
+//! `cargo xtask bench history`: the cost of chat history on SQLite, compared with a floor that does
 //! the same work with the bare library in the same run.
 //!
 //! The floor is rusqlite with cached statements in the calling thread, on the same bundled SQLite,
-//! with the same pragmas. Rounds are paired: each round does ours and the floor one after the
-//! other, the ratio is taken within the round, and the median over all rounds is printed, so a
-//! machine that slows down half-way does not matter. Nothing here decides by absolute times.
+//! with the same pragmas. Rounds are paired: each runs ours and the floor one after the other, the
+//! ratio is taken within the round, and the median over all rounds is printed, so a machine that
+//! slows down half-way does not matter. No result depends on absolute times.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ mod turn;
 use bench::Bench;
 use board::Board;
 
-/// What was asked for on the command line.
+/// The parsed command line.
 struct Options {
     json: bool,
     check: bool,
@@ -80,7 +80,7 @@ fn options() -> Result<Options, String> {
                     .only
                     .push(part.ok_or_else(|| format!("--only takes one of {}", PARTS.join(", ")))?);
             }
-            // What cargo adds.
+            // Added by cargo.
             "--bench" => {}
             "--help" | "-h" => {
                 println!("{HELP}");
@@ -92,17 +92,17 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// Lets the allocator keep what is freed, as it does in a program that has run for a while: a first
-/// large block that is given back raises the size from which glibc returns memory to the system.
-/// Otherwise a load gives its memory back and takes it again each time, or does not, by the luck of
-/// where its blocks lie, and page faults are most of what is measured, on both sides.
+/// Makes the allocator keep freed memory, as in a program that has run for a while: freeing a large
+/// first block raises the size from which glibc returns memory to the system. Otherwise a load may
+/// return its memory and request it again each time, depending on where its blocks lie, and page
+/// faults dominate the measurement on both sides.
 fn settle_allocator() {
     drop(std::hint::black_box(vec![1u8; 24 << 20]));
 }
 
 fn main() {
     settle_allocator();
-    // One thread: what is measured is the work, not how the host schedules it.
+    // One thread, so that the work is measured and not the scheduling of the host.
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, path, chats, messages] = arguments.as_slice()

@@ -1,6 +1,6 @@
-//! What a message takes in memory while the cache of chains holds it. Measured in a process of its
-//! own, as the anonymous memory the system gave it: nobody has to count allocations, and nothing
-//! that was freed before hides what is allocated.
+//! The memory of a message in the cache of chains. Measured in a separate process, as its anonymous
+//! memory: allocations need not be counted, and memory that was freed before does not hide new
+//! allocations.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,10 +11,10 @@ use crate::bench::Bench;
 use crate::board::Row;
 use crate::ours::{Ours, chat};
 
-/// What makes this program measure instead: `--held PATH CHATS MESSAGES`.
+/// The flag that makes this program measure instead: `--held PATH CHATS MESSAGES`.
 pub(crate) const HELD: &str = "--held";
 
-/// The most a message of 400 bytes may take.
+/// The maximum memory of a message of 400 bytes.
 const LIMIT: u64 = 1024;
 
 pub(crate) async fn held(bench: &mut Bench) {
@@ -51,7 +51,7 @@ pub(crate) async fn held(bench: &mut Bench) {
 pub(crate) async fn measure(path: &Path, chats: usize, messages: usize) {
     let ours = Ours::reopen(path).await;
     let cache = ChainCache::new(ours.store().clone(), 1 << 40);
-    // What the first read of a store takes is not the messages'.
+    // Excludes what the first read of a store allocates.
     for _ in 0..8 {
         let _warm = ours.load(&chat(chats), "main", &Window::Last(64)).await;
     }
@@ -71,7 +71,7 @@ pub(crate) async fn measure(path: &Path, chats: usize, messages: usize) {
     println!("{} {}", kept.saturating_sub(before), read.saturating_sub(before));
 }
 
-/// Memory of this process that is no file's.
+/// Returns the anonymous memory of this process.
 fn anonymous() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;

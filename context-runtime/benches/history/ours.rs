@@ -1,11 +1,11 @@
-//! The work as this library does it, on a file.
+//! The measured work with this library, on a file.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 pub(crate) use crate::chats_of::chat;
 
-/// A handle to a store in a file; clones are handles to the same one.
+/// A handle to a store in a file. Clones are handles to the same one.
 #[derive(Clone)]
 pub(crate) struct Ours {
     chats: crate::chats_of::Ours,
@@ -13,13 +13,13 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// A store in a new file.
+    /// Creates a store in a new file.
     pub(crate) async fn create(path: &Path, full_text: bool) -> Self {
         let full_text = if full_text { "on" } else { "off" };
         Self::open(path, &format!("?full_text={full_text}")).await
     }
 
-    /// The store of a file.
+    /// Opens the store of a file.
     pub(crate) async fn reopen(path: &Path) -> Self {
         Self::open(path, "").await
     }
@@ -29,7 +29,7 @@ impl Ours {
         Self { chats, path: path.to_owned() }
     }
 
-    /// Folds the log into the file, so that no later row pays for what was written before it.
+    /// Moves the log into the file, so that no later row pays for earlier writes.
     pub(crate) fn checkpoint(&self) {
         let other = rusqlite::Connection::open(&self.path).unwrap();
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();

@@ -16,7 +16,8 @@ fn words() -> [String; 3] {
     [20, 60, 150].map(data::word)
 }
 
-/// In one chat of `n` messages; the floor asks an FTS5 table of the same texts for the best twenty.
+/// Searches one chat of `n` messages. The floor queries an FTS5 table of the same texts for the
+/// best twenty.
 pub(crate) async fn one_chat(bench: &mut Bench) {
     let words = words();
     for n in bench.sizes(&[1_000, 10_000, 100_000]) {
@@ -49,8 +50,8 @@ pub(crate) async fn one_chat(bench: &mut Bench) {
     }
 }
 
-/// As a user with 10,000 messages in a store where others have many; the floor is the same search
-/// without them.
+/// Searches as a user with 10,000 messages in a store where others have many. The floor is the same
+/// search without the others.
 pub(crate) async fn among_others(bench: &mut Bench) {
     const OWN: usize = 10_000;
     let others = bench.max;
@@ -64,7 +65,7 @@ pub(crate) async fn among_others(bench: &mut Bench) {
         ours.fill(&chat("chat"), OWN).await;
         ours.checkpoint();
     }
-    // The commonest word is in most messages of everybody.
+    // The most common word is in most messages of every user.
     let texts = [("three words", words().join(" ")), ("a common word", data::word(0))];
     for (name, text) in texts {
         let case = match name {

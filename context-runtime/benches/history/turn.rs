@@ -9,7 +9,7 @@ use crate::ours::{Ours, chat};
 
 const TURNS: usize = 20;
 
-/// A turn of an engine that has read its chat.
+/// Measures a turn of an engine that has read its chat.
 pub(crate) async fn warm(bench: &mut Bench) {
     let ours = Ours::create(&bench.path("turn.ours"), false).await;
     let mut row =
@@ -32,8 +32,7 @@ pub(crate) async fn warm(bench: &mut Bench) {
     bench.board.add(row);
 }
 
-/// A turn of a new engine, as a server takes it that opens one for each request, with a cache they
-/// share.
+/// Measures a turn of a new engine, as in a server that opens one per request, with a shared cache.
 pub(crate) async fn shared(bench: &mut Bench) {
     let ours = Ours::create(&bench.path("shared.ours"), false).await;
     let cache = ChainCache::new(ours.store().clone(), 64 << 20);
@@ -61,7 +60,7 @@ async fn new_engine(ours: &Ours, chat: &ChatRef, cache: &ChainCache, i: usize) {
     turn(&mut engine, i).await;
 }
 
-/// A turn as an agent loop takes it.
+/// Runs a turn like an agent loop.
 async fn turn(engine: &mut ContextEngine, i: usize) {
     engine.set([user(data::text(2 * i))]);
     std::hint::black_box(engine.resolve().await.unwrap());

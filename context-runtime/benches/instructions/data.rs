@@ -1,5 +1,5 @@
-//! What the cases work on: made up, and the same in every run and every revision, since counts are
-//! compared over revisions.
+//! The input of the cases: generated, and the same in every run and revision, since counts are
+//! compared between revisions.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use context_runtime::{FunctionTool, Json, Message, Part, Role, Tool};
 
 use crate::words;
 
-/// Texts of 400 bytes, user and assistant in turn.
+/// Returns texts of 400 bytes, user and assistant in turn.
 pub(crate) fn talk(n: usize) -> Vec<Arc<Message>> {
     let role = |i: usize| if i.is_multiple_of(2) { Role::User } else { Role::Assistant };
     (0..n).map(|i| Arc::new(Message::text(role(i), words::text(i)))).collect()
 }
 
-/// Of ten messages one is a question, four call a tool, four hold a result of `result` bytes, and
-/// one answers.
+/// Returns messages in groups of ten: one question, four tool calls, four results of `result`
+/// bytes, and one answer.
 pub(crate) fn work(n: usize, result: usize) -> Vec<Arc<Message>> {
     let message = |i: usize| match i % 10 {
         0 => Message::from(words::text(i)),
@@ -34,7 +34,7 @@ pub(crate) fn work(n: usize, result: usize) -> Vec<Arc<Message>> {
     (0..n).map(|i| Arc::new(message(i))).collect()
 }
 
-/// Words on lines, so many bytes.
+/// Returns lines of words with this many bytes.
 pub(crate) fn long(seed: usize, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 400);
     let mut i = seed * 1_000;
@@ -47,7 +47,7 @@ pub(crate) fn long(seed: usize, bytes: usize) -> String {
     text
 }
 
-/// Twenty-five tools.
+/// Returns twenty-five tools.
 pub(crate) fn tools() -> Vec<Tool> {
     let tool = |i: usize| {
         let path = serde_json::json!({"type": "string", "description": words::text(i)});
@@ -57,7 +57,7 @@ pub(crate) fn tools() -> Vec<Tool> {
     (0..25).map(tool).collect()
 }
 
-/// An answer of Anthropic's: a thought, text, two calls.
+/// Returns an Anthropic answer: reasoning, text, two calls.
 pub(crate) fn answer() -> Json {
     let text = words::text(1);
     Json::from_text(
@@ -76,7 +76,7 @@ pub(crate) fn answer() -> Json {
     .unwrap()
 }
 
-/// A streamed answer of Anthropic's: a thousand pieces of text.
+/// Returns a streamed Anthropic answer: a thousand pieces of text.
 pub(crate) fn events() -> Vec<String> {
     let usage = serde_json::json!({"input_tokens": 900, "output_tokens": 1});
     let message = serde_json::json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],

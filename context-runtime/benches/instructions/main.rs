@@ -1,10 +1,9 @@
 //! The hot paths whose instructions `cargo xtask bench instructions` counts, one named case each.
 //!
-//! A case prepares what it needs, does its work once so that what is made once is made, and then
-//! does it inside [`counted`], a function of which a profiler counts nothing but what is below it.
-//! Work that goes to other threads cannot be counted so: such a case is run with two numbers of
-//! repetitions, and the difference is what counts. Nothing here reads a clock or draws a random
-//! number.
+//! A case prepares its input, does its work once as a warm-up, and then does it inside [`counted`],
+//! a function of which a profiler counts only the callees. Work on other threads cannot be counted
+//! that way: such a case is run with two numbers of repetitions, and the difference is counted.
+//! Nothing here reads a clock or draws a random number.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,15 +25,14 @@ mod words;
 #[allow(dead_code, reason = "the case renders one of its sets")]
 mod fragments;
 
-/// What a case does again and again.
+/// The repeated work of a case.
 type Work = Box<dyn FnMut()>;
 
 /// A hot path.
 struct Case {
     name: &'static str,
     prepare: fn() -> Work,
-    /// How many repetitions the difference is taken of; nothing where all work is below
-    /// [`counted`].
+    /// The repetitions for the difference. `None` if all work is below [`counted`].
     threads: Option<usize>,
 }
 
@@ -74,11 +72,11 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Everything that is counted is called from here, and nothing else.
+/// Calls everything that is counted, and nothing else.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();
-    // What follows the call keeps this function on the stack while the work is done.
+    // Code after the call keeps this function on the stack while the work is done.
     std::hint::black_box(&work);
 }
 

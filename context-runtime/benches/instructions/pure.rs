@@ -1,4 +1,4 @@
-//! Cases without a store: functions of what they are given.
+//! Cases without a store: pure functions.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) fn render() -> Work {
     Box::new(move || drop(black_box(renderer.render(black_box(&fragments)).unwrap())))
 }
 
-/// Counts are known, as a runtime knows them; those of what is shortened are not.
+/// Message counts are known, as in a runtime. Those of shortened messages are not.
 pub(crate) fn microcompact() -> Work {
     let (messages, counter) = (data::work(1_000, 4_000), ModelCounter::for_model("gpt-4o"));
     let counts: Vec<u64> =

@@ -42,7 +42,7 @@ async fn append_to(
     }
 }
 
-/// A store with a chat of `n` messages, and its head.
+/// Returns a store with a chat of `n` messages, and its head.
 async fn filled(url: &str, n: usize) -> (Arc<dyn Store>, MessageId) {
     let store = context_runtime::open(url).await.unwrap();
     let new = NewChat::new(chat(), Timestamp::from_micros(0));
@@ -52,7 +52,7 @@ async fn filled(url: &str, n: usize) -> (Arc<dyn Store>, MessageId) {
     (store, head)
 }
 
-/// A store in a file that is gone with the returned folder.
+/// Returns a store in a file that is deleted with the returned folder.
 async fn in_a_file(n: usize) -> (tempfile::TempDir, Arc<dyn Store>, MessageId) {
     let folder = tempfile::tempdir().unwrap();
     let (store, head) =
@@ -87,7 +87,7 @@ pub(crate) fn prepare() -> Work {
     })
 }
 
-/// A runtime that has seen none of it.
+/// Prepares in a runtime that has seen none of the messages.
 pub(crate) fn prepare_cold() -> Work {
     let (runtime, messages) = (runtime(), data::work(1_000, 400));
     Box::new(move || {
@@ -100,8 +100,8 @@ pub(crate) fn prepare_cold() -> Work {
     })
 }
 
-/// All stages, of a history that is a third larger than what fits, with a model that answers at
-/// once.
+/// Runs all stages on a history that is a third larger than what fits, with a model that answers
+/// immediately.
 pub(crate) fn summarise() -> Work {
     let (runtime, messages) = (runtime(), data::talk(1_000));
     let counter = ModelCounter::for_model("gpt-4o");
@@ -126,7 +126,7 @@ pub(crate) fn summarise() -> Work {
     })
 }
 
-/// A memory hears of a turn more.
+/// Captures one more turn.
 pub(crate) fn capture() -> Work {
     let (runtime, mut messages) = (runtime(), data::work(10_000, 400));
     let store = runtime.block_on(context_runtime::open("mem:")).unwrap();
@@ -163,7 +163,7 @@ pub(crate) fn load() -> Work {
     })
 }
 
-/// Every record has two of the question's words, so all of them are looked at.
+/// Every record has two of the question's words, so all of them are scored.
 pub(crate) fn recall() -> Work {
     let runtime = runtime();
     let memory = runtime.block_on(async {

@@ -39,7 +39,7 @@ impl Baseline {
         Self { turns: counted, lengths, found, average }
     }
 
-    /// The places of the best turns, the best first.
+    /// Returns the positions of the best turns, best first.
     pub(crate) fn best(&self, question: &str, most: usize) -> Vec<usize> {
         let texts = self.turns.len() as f64;
         let mut scores = vec![0.0; self.turns.len()];
@@ -75,7 +75,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
         .map(|word| stem(&word))
 }
 
-/// Plurals, `-ed` and `-ing`.
+/// Removes plural endings, `-ed` and `-ing`.
 fn stem(word: &str) -> String {
     if word.len() > 4 {
         for (end, instead) in [("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")] {

@@ -1,6 +1,6 @@
 //! The memory scenarios of the Berkeley Function-Calling Leaderboard: what a customer or a patient
-//! told over several conversations, and what they ask about it later. The answer names a part of
-//! what was said, with gaps; the turn that has all of it is the evidence.
+//! said over several conversations, and later questions about it. The answer quotes a part of a
+//! turn, with gaps. The turn that contains all of it is the evidence.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::dialogue::{Dialogue, Question, Turn};
 
-/// A day, in microseconds: conversations are that far apart.
+/// A day in microseconds, the time between conversations.
 const DAY: i64 = 86_400_000_000;
 
 pub(crate) fn read() -> Result<Vec<Dialogue>, String> {
@@ -80,7 +80,7 @@ fn dialogue(
     Ok(Dialogue { name: scenario, turns, questions: asked })
 }
 
-/// Letters and digits, so that quotes and dashes of another kind make no difference.
+/// Keeps letters and digits, so that variants of quotes and dashes make no difference.
 fn plain(text: &str) -> String {
     let kept = text
         .to_lowercase()

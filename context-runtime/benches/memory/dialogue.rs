@@ -1,13 +1,13 @@
-//! Dialogues with questions about them, wherever they come from.
+//! Dialogues with questions about them, from any source.
 
-/// What was said, and what is asked about it.
+/// A dialogue and the questions about it.
 pub(crate) struct Dialogue {
     pub(crate) name: String,
     pub(crate) turns: Vec<Turn>,
     pub(crate) questions: Vec<Question>,
 }
 
-/// Something that was said.
+/// A turn of a dialogue.
 pub(crate) struct Turn {
     /// Unique in the dialogue.
     pub(crate) id: String,
@@ -19,7 +19,7 @@ pub(crate) struct Turn {
     pub(crate) text: String,
 }
 
-/// A question, and the turns that hold its answer.
+/// A question, and the turns that contain its answer.
 pub(crate) struct Question {
     pub(crate) category: String,
     pub(crate) text: String,

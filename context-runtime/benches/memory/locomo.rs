@@ -1,7 +1,8 @@
-//! Dialogues in the form of LoCoMo (Maharana and others, 2024): JSON files, each with one dialogue
-//! or a list of them. A dialogue has a `conversation` of `session_1`, `session_2`, … (turns with
-//! `speaker`, `dia_id`, `text`, and for pictures `blip_caption`), with `session_1_date_time` beside
-//! them, and `qa`: questions with their `evidence`, ids of turns, and a `category`.
+//! Dialogues in the format of LoCoMo (Maharana and others, 2024): JSON files, each with one
+//! dialogue or a list of them. A dialogue has a `conversation` with `session_1`, `session_2`, …
+//! (turns with `speaker`, `dia_id`, `text`, and for images `blip_caption`) and
+//! `session_1_date_time`, and `qa`: questions with their `evidence`, ids of turns, and a
+//! `category`.
 
 use std::path::Path;
 
@@ -84,7 +85,7 @@ fn dialogue(name: String, sample: &Value) -> Result<Dialogue, String> {
     Ok(Dialogue { name, turns, questions })
 }
 
-/// A time such as `1:56 pm on 8 May, 2023`, to the day; in microseconds.
+/// Parses a time such as `1:56 pm on 8 May, 2023`, to the day. Returns microseconds.
 fn time(text: &str) -> Option<i64> {
     let (_, date) = text.split_once(" on ")?;
     let date = jiff::civil::Date::strptime("%d %B, %Y", date.trim()).ok()?;

@@ -1,9 +1,9 @@
-//! `cargo xtask bench memory`: whether what was said comes back, beside plain BM25; and what that
-//! costs, up to a million records.
+//! `cargo xtask bench memory`: the quality of recall, compared with plain BM25, and its cost with
+//! up to a million records.
 //!
-//! Quality is measured on conversations that this repository did not write: the memory scenarios of
-//! BFCL among the test data, and, with `--locomo FOLDER`, dialogues in the form of LoCoMo. The
-//! baseline is BM25 over the same turns in the same run. No network, no vectors.
+//! Quality is measured on external conversations: the memory scenarios of BFCL among the test data,
+//! and, with `--locomo FOLDER`, dialogues in the format of LoCoMo. The baseline is BM25 over the
+//! same turns in the same run. No network, no vectors.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ Usage: cargo xtask bench memory [--json] [--check] [--only PART] [--locomo FOLDE
 
 The scenarios of BFCL are read from CONTEXT_TEST_DATA, or ../shared.";
 
-/// What was asked for.
+/// The parsed command line.
 pub(crate) struct Options {
     json: bool,
     check: bool,
@@ -62,7 +62,7 @@ impl Options {
                     options.records =
                         value()?.parse().map_err(|_| "--records takes a number".to_owned())?;
                 }
-                // What cargo adds.
+                // Added by cargo.
                 "--bench" => {}
                 "--help" | "-h" => {
                     println!("{HELP}");

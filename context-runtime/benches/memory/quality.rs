@@ -1,4 +1,4 @@
-//! How often the turn that holds the answer comes back, and at which place.
+//! The recall of turns that contain the answer: how often, and at which rank.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::Options;
 use crate::baseline::Baseline;
 use crate::dialogue::Dialogue;
 
-/// What is to be reached, above the baseline.
+/// The target above the baseline.
 pub(crate) struct Target {
-    /// The places at which recall is told.
+    /// The ranks at which recall is reported.
     pub(crate) at: &'static [usize],
-    /// By how much recall at which place is to be above the baseline's.
+    /// A rank, and by how much recall at this rank must exceed the baseline's.
     pub(crate) above: (usize, f64),
 }
 
 pub(crate) const BFCL: Target = Target { at: &[1, 5, 10], above: (1, 0.08) };
 pub(crate) const LOCOMO: Target = Target { at: &[1, 5, 10, 20], above: (5, 0.10) };
 
-/// The places of the evidence among what came back, of many questions.
+/// The ranks of the evidence among the recalled turns, for many questions.
 #[derive(Clone, Default)]
 struct Places(Vec<Option<usize>>);
 
@@ -39,7 +39,7 @@ impl Places {
         found as f64 / self.0.len().max(1) as f64
     }
 
-    /// Mean reciprocal rank.
+    /// Returns the mean reciprocal rank.
     fn mrr(&self) -> f64 {
         let sum: f64 = self.0.iter().flatten().map(|place| 1.0 / (place + 1) as f64).sum();
         sum / self.0.len().max(1) as f64
@@ -58,7 +58,7 @@ struct Line<'a> {
     baseline_mrr: f64,
 }
 
-/// Asks every question of every dialogue, and says which targets were missed.
+/// Asks every question of every dialogue, and reports which targets were missed.
 pub(crate) async fn measure(
     data: &'static str,
     dialogues: &[Dialogue],
@@ -155,7 +155,7 @@ async fn capture(memory: &Episodic, dialogue: &Dialogue) {
     }
 }
 
-/// The turn that a memory is of.
+/// Returns the turn that a memory is of.
 fn message(memory: &context_runtime::memory::RecalledMemory) -> Option<String> {
     Some(memory.source.as_ref()?.message.as_ref()?.to_string())
 }

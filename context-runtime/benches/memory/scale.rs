@@ -1,8 +1,8 @@
-//! What a recall costs in memories of growing size: one user, everything in one scope, on SQLite.
+//! The cost of a recall in memories of growing size: one user, everything in one scope, on SQLite.
 //!
-//! The texts are made up: twenty words of a vocabulary in which few words are frequent and most are
-//! rare, as in any language, in sessions of twenty turns. A question has words of one turn and
-//! frequent ones beside them.
+//! The texts are generated: twenty words of a vocabulary in which few words are frequent and most
+//! are rare, as in any language, in sessions of twenty turns. A question has words of one turn and
+//! additional frequent ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ const VOCABULARY: f64 = 50_000.0;
 const QUESTIONS: usize = 101;
 const BATCH: usize = 500;
 
-/// CPU time of this process, in seconds.
+/// Returns the CPU time of this process, in seconds.
 pub(crate) fn cpu() -> f64 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
@@ -82,7 +82,7 @@ pub(crate) async fn measure(options: &Options) -> Vec<String> {
         }
         costs.sort_by(f64::total_cmp);
         median = costs[QUESTIONS / 2];
-        // The log has what is not yet in the file.
+        // The log has data that is not in the file yet.
         let size_of =
             |file: &std::path::Path| std::fs::metadata(file).map_or(0, |known| known.len());
         let bytes = size_of(&path) + size_of(&path.with_extension("db-wal"));
@@ -131,7 +131,7 @@ async fn write(
     assert!(matches!(records.write_memories(&writes).await.unwrap(), MemoryOutcome::Applied(_)));
 }
 
-/// From three to ten words: rare ones as in a turn, and frequent ones.
+/// Returns three to ten words: rare ones as in a turn, and frequent ones.
 fn question(random: &mut Random) -> String {
     let length = 3 + (random.next() % 8) as usize;
     let mut words: Vec<String> = (0..length).map(|_| word(random)).collect();
@@ -144,13 +144,13 @@ fn sentence(random: &mut Random, words: usize) -> String {
     format!("{}.", words.join(" "))
 }
 
-/// A word, the n-th in frequency with a chance of one in n.
+/// Returns a word by Zipf's law: the n-th most frequent has a probability proportional to 1/n.
 fn word(random: &mut Random) -> String {
     let place = (random.unit() * VOCABULARY.ln()).exp();
     spelt(place as usize)
 }
 
-/// The spelling of a number, in syllables, so that no two words have one stem.
+/// Spells a number in syllables, so that no two words have the same stem.
 fn spelt(mut number: usize) -> String {
     const SYLLABLES: [&str; 16] = [
         "ba", "ko", "ri", "mu", "ta", "lo", "ni", "du", "ga", "po", "vi", "su", "ra", "no", "ki",
@@ -165,7 +165,7 @@ fn spelt(mut number: usize) -> String {
     word
 }
 
-/// Numbers that look random and are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -176,7 +176,7 @@ impl Random {
         self.0
     }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }

@@ -1,8 +1,8 @@
-//! Our side of `cargo xtask bench peers`: the same work as the drivers of the peers do, one job a
+//! Our side of `cargo xtask bench peers`: the same work as the drivers of the peers, one job per
 //! line.
 //!
-//! It is started by that command, with a folder for its store and the durability it is to have. It
-//! measures nothing by itself.
+//! That command starts this program with a folder for its store and the required durability. The
+//! program is not a benchmark by itself.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,7 +49,8 @@ async fn drive(path: &Path, durability: &str) {
         version: env!("CARGO_PKG_VERSION"),
         sqlite: rusqlite::version().to_owned(),
         journal_mode: journal.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap(),
-        // What the store says that it set on its own connections: the setting is not the file's.
+        // The setting as the store reports it for its own connections, because it is not stored in
+        // the file.
         synchronous: if ours.store.info().durability == Durability::PowerLoss { 2 } else { 1 },
     };
     for job in jobs() {
@@ -67,12 +68,12 @@ async fn drive(path: &Path, durability: &str) {
 struct Ours {
     store: Arc<dyn Store>,
     url: String,
-    /// The engines of the cases that go on with one, by chat.
+    /// The engines that continue from job to job, by chat.
     engines: HashMap<String, ContextEngine>,
 }
 
 impl Ours {
-    /// The chat of a job, filled when it is asked for first, and an identifier in its middle.
+    /// Returns the chat of a job, filled on first use.
     async fn chat(&self, job: &Job) -> ChatRef {
         let chat = ChatRef::new(USER, format!("{}-{}", job.case, job.n));
         let history = self.store.history();
@@ -102,7 +103,7 @@ impl Ours {
         builder.user(chat.user.clone()).chat(chat.chat.clone()).open().await.unwrap()
     }
 
-    /// The engine that goes on from job to job.
+    /// Returns the engine that continues from job to job.
     async fn engine(&mut self, job: &Job) -> &mut ContextEngine {
         let chat = self.chat(job).await;
         let key = chat.chat.to_string();
@@ -113,7 +114,7 @@ impl Ours {
         self.engines.get_mut(&key).unwrap()
     }
 
-    /// One message a save.
+    /// Saves one message per commit.
     async fn append(&mut self, job: &Job, about: &About) {
         let engine = self.engine(job).await;
         let meter = Meter::start();
@@ -124,7 +125,7 @@ impl Ours {
         meter.stop(job, about);
     }
 
-    /// A whole chain out of a store that was just opened, each message read.
+    /// Loads a whole chain from a store that was just opened, and reads each message.
     async fn load(&mut self, job: &Job, about: &About) {
         let chat = self.chat(job).await;
         let store = context_runtime::open(&self.url).await.unwrap();
@@ -137,7 +138,7 @@ impl Ours {
         meter.stop(job, about);
     }
 
-    /// Back to the middle by a new branch, and what a model would be sent from there.
+    /// Goes back to the middle by a new branch, and resolves from there.
     async fn fork(&mut self, job: &Job, about: &About) {
         let chat = self.chat(job).await;
         let mut engines = Vec::new();
@@ -152,7 +153,7 @@ impl Ours {
         meter.stop(job, about);
     }
 
-    /// A new engine, twenty fragments, prompt and messages.
+    /// Resolves a new engine with twenty fragments: prompt and messages.
     async fn resolve(&mut self, job: &Job, about: &About) {
         let chat = self.chat(job).await;
         let meter = Meter::start();
@@ -166,7 +167,7 @@ impl Ours {
         meter.stop(job, about);
     }
 
-    /// A question, what a model is sent, its answer, on an engine that lives on.
+    /// Saves a question, resolves, and saves the answer, on an engine that lives on.
     async fn turn(&mut self, job: &Job, about: &About) {
         let engine = self.engine(job).await;
         let meter = Meter::start();
@@ -181,7 +182,7 @@ impl Ours {
     }
 }
 
-/// How many messages there are, each of them made.
+/// Returns the number of messages, decoding each of them.
 fn read(chain: &Chain) -> usize {
     chain.iter().filter(|node| black_box(node.message().unwrap()).parts.len() == 1).count()
 }
@@ -190,7 +191,7 @@ fn id(i: usize) -> String {
     format!("01920000-0000-7000-9000-{i:012x}")
 }
 
-/// Twenty fragments, as the other drivers have them.
+/// Returns twenty fragments, as the other drivers have them.
 fn fragments() -> Vec<Fragment> {
     let rule = |i: usize| {
         format!(

@@ -1,9 +1,10 @@
-//! How `cargo xtask bench peers` speaks to a driver: a job on a line, an answer on a line.
+//! The protocol between `cargo xtask bench peers` and a driver: a job on a line, an answer on a
+//! line.
 //!
-//! A job is `CASE N TIMES`: do this TIMES times on a chat of N messages. An answer is a JSON
-//! object: what one of them took, or why it is not done. A driver prepares what it needs before it
-//! begins to measure, and keeps it for the next job. Only this file is shared with the driver of
-//! the peer in Rust, so it knows nothing of either library.
+//! A job is `CASE N TIMES`: run this case TIMES times on a chat of N messages. An answer is a JSON
+//! object: the cost per run, or the reason why it is not run. A driver prepares what it needs
+//! before it begins to measure, and keeps it for the next job. Only this file is shared with the
+//! driver of the peer in Rust, so it depends on neither library.
 
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -11,34 +12,34 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-/// What is to be done.
+/// A job.
 pub(crate) struct Job {
     pub(crate) case: String,
     /// The messages of the chat.
     pub(crate) n: usize,
-    /// How often.
+    /// The number of runs.
     pub(crate) times: usize,
 }
 
-/// Who does it, on what.
+/// The driver and its environment.
 pub(crate) struct About {
     pub(crate) peer: &'static str,
     pub(crate) version: &'static str,
     /// The version of SQLite.
     pub(crate) sqlite: String,
-    /// What `PRAGMA journal_mode` says.
+    /// The value of `PRAGMA journal_mode`.
     pub(crate) journal_mode: String,
-    /// What `PRAGMA synchronous` says, as a number.
+    /// The value of `PRAGMA synchronous`, as a number.
     pub(crate) synchronous: i64,
 }
 
-/// CPU time of all threads of this process, and time that passes, since it was made.
+/// CPU time of all threads of this process, and wall time, since its creation.
 pub(crate) struct Meter {
     cpu: Duration,
     wall: Duration,
 }
 
-/// The jobs on standard input, until it is closed. A line that is no job ends them.
+/// Reads the jobs on standard input, until it is closed or a line is not a job.
 pub(crate) fn jobs() -> impl Iterator<Item = Job> {
     let parse = |line: String| {
         let mut words = line.split_whitespace().map(str::to_owned);
@@ -54,7 +55,7 @@ impl Meter {
         Self { cpu: now(ClockId::ProcessCPUTime), wall: now(ClockId::Monotonic) }
     }
 
-    /// Answers a job that is done.
+    /// Answers a completed job.
     pub(crate) fn stop(self, job: &Job, about: &About) {
         let each = |clock, since| (now(clock) - since).as_secs_f64() * 1e6 / job.times as f64;
         let (cpu, wall) =
@@ -67,12 +68,12 @@ impl Meter {
     }
 }
 
-/// Answers a job that is not done.
+/// Answers a job that is not run.
 pub(crate) fn skip(job: &Job, peer: &str, why: &str) {
     say(&json!({ "peer": peer, "case": job.case, "n": job.n, "skipped": why }));
 }
 
-/// 400 bytes, the same in the drivers of all languages.
+/// Returns 400 bytes, the same in the drivers of all languages.
 pub(crate) fn text(i: usize) -> String {
     let mut text = format!("Message {i}: ");
     while text.len() < 400 {
@@ -86,7 +87,7 @@ pub(crate) fn text(i: usize) -> String {
 
 fn say(answer: &serde_json::Value) {
     let mut out = std::io::stdout().lock();
-    // Whoever closed the pipe does not want to know any more.
+    // The reader may have closed the pipe.
     let _closed = writeln!(out, "{answer}").and_then(|()| out.flush());
 }
 

@@ -1,21 +1,21 @@
-//! What is rendered.
+//! The rendered fragments.
 
 use context_runtime::kinds::{guardrail, term, workflow};
 use context_runtime::{Fragment, FragmentData, fragment, hint};
 
-/// Text of about 80 characters, each a little different.
+/// Returns text of about 80 characters, each a little different.
 fn sentence(number: usize) -> String {
     format!(
         "Rule {number:04}: answer in short sentences, cite what you used, and never guess a price."
     )
 }
 
-/// Hints of 80 characters.
+/// Returns hints of 80 characters.
 pub(crate) fn hints(count: usize) -> Vec<Fragment> {
     (0..count).map(|number| hint(sentence(number))).collect()
 }
 
-/// A quarter each of hints, terms, guardrails of three parts and workflows of four steps.
+/// Returns a quarter each of hints, terms, guardrails of three parts and workflows of four steps.
 pub(crate) fn mixed(count: usize) -> Vec<Fragment> {
     let one = |number: usize| match number % 4 {
         0 => hint(sentence(number)),
@@ -33,7 +33,7 @@ pub(crate) fn mixed(count: usize) -> Vec<Fragment> {
     (0..count).map(one).collect()
 }
 
-/// A fragment of maps with ten texts each: about `count` nodes.
+/// Returns a fragment of maps with ten texts each: about `count` nodes.
 pub(crate) fn wide(count: usize) -> Vec<Fragment> {
     let row = |number: usize| {
         FragmentData::map(
@@ -43,13 +43,13 @@ pub(crate) fn wide(count: usize) -> Vec<Fragment> {
     vec![fragment("rows", (0..count / 10).map(row))]
 }
 
-/// Fragments inside each other.
+/// Returns nested fragments.
 pub(crate) fn deep(levels: usize) -> Vec<Fragment> {
     let leaf = Fragment::new("level", "bottom");
     vec![(1..levels).fold(leaf, |inner, _| Fragment::new("level", inner))]
 }
 
-/// How many nodes there are: fragments, items and entries.
+/// Counts the nodes: fragments, items and entries.
 pub(crate) fn nodes(fragments: &[Fragment]) -> usize {
     let mut count = 0;
     let mut stack: Vec<&FragmentData> = fragments.iter().filter_map(Fragment::data).collect();

@@ -1,9 +1,9 @@
-//! `cargo xtask bench render`: what prompts cost in each format, beside a floor that only copies
-//! the same bytes.
+//! `cargo xtask bench render`: the cost of prompts in each format, compared with a floor that only
+//! copies the same bytes.
 //!
-//! Costs are CPU time for each node of the tree, a node being a fragment, an item or an entry. The
+//! Costs are CPU time per node of the tree, where a node is a fragment, an item or an entry. The
 //! row of one changed fragment compares a resolve of an engine in which one of the fragments was
-//! replaced with a whole rendering. Nothing here decides by absolute times.
+//! replaced with a complete rendering. No result depends on absolute times.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench render"
 
 const ONE_CHANGED: &str = "one of 1,000 changed, against all";
 
-/// A set of fragments, and how often it is rendered in a round.
+/// A set of fragments, and how often it is rendered per round.
 struct Case {
     name: &'static str,
     fragments: fn() -> Vec<Fragment>,
@@ -47,7 +47,8 @@ struct Case {
 }
 
 fn main() {
-    // See the measuring program of history: otherwise page faults are most of what is measured.
+    // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
+    // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
     let options = Options::read(HELP, 21, FORMATS);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -74,7 +75,7 @@ fn main() {
     }
 }
 
-/// A label that lives as long as the row.
+/// Returns a label that lives as long as the row.
 fn label(format: &str, case: &str) -> &'static str {
     Box::leak(format!("{format}: {case}").into_boxed_str())
 }
@@ -101,7 +102,7 @@ async fn whole(board: &mut Board, renderer: &dyn Renderer, case: &Case, rounds: 
     board.add(row);
 }
 
-/// Resolves after one of a thousand fragments was replaced, against rendering all of them.
+/// Resolves after one of a thousand fragments was replaced, compared with rendering all of them.
 async fn one_changed(board: &mut Board, renderer: Arc<dyn Renderer>, rounds: usize) {
     const TIMES: usize = 20;
     let store = context_runtime::open("mem:").await.unwrap();

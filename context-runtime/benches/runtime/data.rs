@@ -1,26 +1,26 @@
-//! Made-up conversations: the same in every run.
+//! Generated conversations: the same in every run.
 
 use std::sync::Arc;
 
 use context_runtime::{FunctionTool, Media, MediaSource, Message, Metadata, Part, Role, Tool};
 
-/// The model that is counted for.
+/// The model whose tokens are counted.
 pub(crate) const MODEL: &str = "gpt-4o";
 /// A sentence.
 pub(crate) const PROMPT: &str = "The train to Lisbon leaves at nine; whoever wants a window should be there early, because nobody keeps a seat. ";
-/// Code that tools read.
+/// The code that tools read.
 const CODE: &str =
     concat!(include_str!("data.rs"), include_str!("policies.rs"), include_str!("replay.rs"));
-/// How long a result is, in bytes.
+/// The length of a result, in bytes.
 const RESULT: usize = 4_000;
 
-/// Cycles of ten messages: a request, four calls with a result of four thousand characters each, a
-/// reply.
+/// Returns cycles of ten messages: a request, four calls with a result of four thousand characters
+/// each, a reply.
 pub(crate) fn history(size: usize) -> Vec<Arc<Message>> {
     work(size, |result| vec![Part::text(result)])
 }
 
-/// The same with a picture behind the text of each result.
+/// Returns the same with an image after the text of each result.
 pub(crate) fn with_images(size: usize) -> Vec<Arc<Message>> {
     let image = Part::Image(Media {
         source: MediaSource::Base64("iVBORw0KGgo".repeat(100)),
@@ -31,7 +31,7 @@ pub(crate) fn with_images(size: usize) -> Vec<Arc<Message>> {
     work(size, |result| vec![Part::text(result), image.clone()])
 }
 
-/// Requests and replies of about three hundred tokens, without tools.
+/// Returns requests and replies of about three hundred tokens, without tools.
 pub(crate) fn talk(size: usize) -> Vec<Arc<Message>> {
     let message = |at: usize| {
         let text = format!("{at}: {}", PROMPT.repeat(12));
@@ -69,7 +69,7 @@ fn work(size: usize, output: impl Fn(&str) -> Vec<Part>) -> Vec<Arc<Message>> {
     (0..size).map(|at| Arc::new(message(at))).collect()
 }
 
-/// Twenty-five tools.
+/// Returns twenty-five tools.
 pub(crate) fn tools() -> Vec<Tool> {
     let schema = serde_json::json!({"type": "object", "properties": {"path": {"type": "string", "description": PROMPT.repeat(3)}}});
     (0..25)

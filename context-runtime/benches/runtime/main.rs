@@ -1,13 +1,13 @@
-//! `cargo xtask bench runtime`: what preparing a call costs, what policies cost, and what they
-//! save.
+//! `cargo xtask bench runtime`: the cost of preparing a call, the cost of policies, and their
+//! savings.
 //!
-//! Times stand beside floors that only look at the same messages. Cold, messages are seen for the
-//! first time and all are counted: the floor is the counter we use ourselves, called once on the
-//! same messages. Warm, their counts are known: the floor is one pass that adds them up. Nothing
-//! here decides by absolute times.
+//! Times are compared with floors that only look at the same messages. In a cold run messages are
+//! seen for the first time and all are counted: the floor is our own counter, called once on the
+//! same messages. In a warm run their counts are known: the floor is one pass that adds them up. No
+//! result depends on absolute times.
 //!
-//! Quality is measured on recorded conversations, against the same conversations with nothing but a
-//! cut of their beginning.
+//! Quality is measured on recorded conversations, compared with the same conversations where only
+//! their beginning is cut.
 
 #![allow(
     clippy::unwrap_used,
@@ -51,7 +51,8 @@ On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench runtime
 const AREA: &str = "runtime";
 
 fn main() {
-    // See the measuring program of history: otherwise page faults are most of what is measured.
+    // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
+    // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
     let options = Options::read(HELP, 11, &["prepare", "policies", "pipeline", "quality"]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -61,7 +62,7 @@ fn main() {
     }
 }
 
-/// All that was asked for; whether a target was missed.
+/// Runs the selected measurements. Returns whether a target was missed.
 async fn measure(options: &Options) -> bool {
     let mut missed = false;
     if ["prepare", "policies", "pipeline"].iter().any(|part| options.wants(part)) {

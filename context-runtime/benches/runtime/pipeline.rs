@@ -1,6 +1,6 @@
-//! All stages, of a history that is a third larger than what fits: counted, planned, summarised by
-//! a double that answers at once, cut and prepared. The floor counts the history once; a pipeline
-//! counts also what policies write, and a summary's request in several forms until one fits.
+//! All stages, on a history that is a third larger than what fits: counted, planned, summarized by
+//! a test double that answers immediately, cut and prepared. The floor counts the history once. A
+//! pipeline also counts what policies write, and a summary request in several forms until one fits.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ const SUMMARY: &str = "pipeline at 130 %, talk, summarised";
 const SNIPPED: &str = "pipeline at 130 %, talk, no summaries";
 const SIZES: [usize; 2] = [1_000, 10_000];
 
-/// What the double says.
+/// The answer of the test double.
 pub(crate) const ANSWER: &str = "## Objective\nWhat the user asked for.\n## Current state\nHalf of it is done.\n## Done\nThat half.\n\
      ## Remaining\nThe rest.\n## Files and artifacts\nNone";
 
-/// Each history at each size.
+/// Measures each history at each size.
 pub(crate) async fn measure(board: &mut Board, options: &Options) {
     for size in SIZES {
         for case in [RESULTS, SUMMARY, SNIPPED].into_iter().filter(|case| options.has(case)) {
@@ -61,7 +61,8 @@ async fn one(board: &mut Board, case: &'static str, messages: &[Arc<Message>], r
     board.add_with_goal(row, 1_000.0);
 }
 
-/// A runtime of whose window a history of so many tokens takes 130 percent beside the reserve.
+/// Returns a runtime for which a history of this many tokens takes 130 percent of the window's room
+/// besides the reserve.
 fn runtime(total: u64, summaries: bool) -> DefaultContextRuntime {
     let (input, reserve) = (total * 10 / 13, total / 20);
     let summarize = summaries.then(|| Stage::new(Summarize::new()));
@@ -74,7 +75,7 @@ fn runtime(total: u64, summaries: bool) -> DefaultContextRuntime {
         .unwrap()
 }
 
-/// What is sent, with a summary if one is asked for.
+/// Returns the prepared request, with a summary if one is requested.
 async fn call(runtime: &DefaultContextRuntime, messages: &[Arc<Message>]) -> ModelContext {
     let input = || {
         PrepareInput::new(("ada", "s"), "t", "openai", MODEL)

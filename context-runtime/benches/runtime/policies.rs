@@ -1,13 +1,13 @@
-//! Policies by themselves: ten thousand messages are to become six tenths of their tokens.
+//! Single policies: ten thousand messages are reduced to six tenths of their tokens.
 //!
-//! The first pass of a policy is measured cold, with all counting it takes; its floor counts the
-//! history once. Each result is counted once as it is and about three times while it is brought to
-//! its bound, so it may take a multiple of that. The same floor is `strip-images`', which makes new
-//! messages, and they are counted.
+//! The first pass of a policy is measured cold, including its counting. Its floor counts the
+//! history once. Each result is counted once unchanged and about three times while it is shortened
+//! to its bound, so a pass may take a multiple of the floor. `strip-images` has the same floor,
+//! because it makes new messages, and they are counted.
 //!
-//! The others are shown counts that are known, as a runtime does, and make a plan that is applied.
-//! Their floor looks up and adds the counts of all messages: it neither finds out which results
-//! belong to which calls nor copies what stays, so they may take a multiple of it, too.
+//! The others get known counts, as in a runtime, and make a plan that is applied. Their floor looks
+//! up and adds the counts of all messages: it neither matches results to calls nor copies what
+//! stays, so they may take a multiple of it, too.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ const SNIP: &str = "snip";
 const TRUNCATE: &str = "truncate-head";
 const STRIP: &str = "strip-images, 4,000 images";
 
-/// Each of them.
+/// Measures each policy.
 pub(crate) async fn measure(board: &mut Board, options: &Options) {
     let counter: Arc<dyn TokenCounter> = Arc::new(ModelCounter::for_model(MODEL));
     if options.has(FIRST) {
@@ -63,7 +63,7 @@ pub(crate) async fn measure(board: &mut Board, options: &Options) {
     }
 }
 
-/// What a policy makes of a history: how many messages are left.
+/// Returns the history after a policy.
 fn pass(policy: &dyn CompactionPolicy, view: &HistoryView<'_>) -> Option<Vec<Arc<Message>>> {
     let total = view.total();
     let goal = Goal::new(Budget::new(total, 0), 0, total * 6 / 10);

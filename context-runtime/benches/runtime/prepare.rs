@@ -1,8 +1,8 @@
-//! Preparing a call of a history that need not be cut.
+//! Preparing a call with a history that need not be cut.
 //!
-//! The floor of a call with one new message adds known counts up, and does what no call goes
-//! without: it hashes system prompt and tools, to know whether a request begins as the one before,
-//! and joins the prompt. So short histories can be held to a target too.
+//! The floor of a call with one new message adds known counts up, and does what every call
+//! requires: it hashes system prompt and tools, to detect a changed prefix, and joins the prompt.
+//! So short histories can have a target too.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::options::Options;
 const COLD: &str = "prepare, cold";
 const WARM: &str = "prepare, one new message";
 const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
-/// Larger than any history here: what is measured is preparing, not compacting.
+/// Larger than any history here, so that preparing is measured and not compacting.
 const WINDOW: u64 = 1_000_000_000;
 
-/// Cold and warm, for each size.
+/// Measures cold and warm calls, for each size.
 pub(crate) async fn measure(board: &mut Board, options: &Options) {
     for size in SIZES {
         let bench = Bench { rounds: options.rounds, history: history(size), tools: tools() };
@@ -82,7 +82,8 @@ impl Bench {
             longer.push(Arc::new(Message::text(Role::Assistant, format!("{round}: {PROMPT}"))));
             let input = self.input(longer.clone());
             let before = cpu();
-            // The context is dropped outside: giving back the caller's messages is the caller's.
+            // The context is dropped outside, because freeing the caller's messages is the caller's
+            // cost.
             let mut context = None;
             row.ours(size, async {
                 context = Some(runtime.prepare_for_model(input).await.unwrap());
@@ -106,7 +107,7 @@ fn runtime() -> DefaultContextRuntime {
     DefaultContextRuntime::builder().build().unwrap()
 }
 
-/// The hash of prompt and tools, and the prompt as one text.
+/// Returns the hash of prompt and tools, and the prompt as one text.
 fn begin(input: &PrepareInput) -> (blake3::Hash, String) {
     let mut hasher = blake3::Hasher::new();
     for text in &input.system {
@@ -123,7 +124,7 @@ fn begin(input: &PrepareInput) -> (blake3::Hash, String) {
     (hasher.finalize(), texts.join("\n\n"))
 }
 
-/// The CPU time of this process.
+/// Returns the CPU time of this process.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

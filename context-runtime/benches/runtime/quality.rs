@@ -1,18 +1,18 @@
-//! What each policy saves of recorded conversations, and what that costs the provider's cache.
+//! The savings of each policy on recorded conversations, and the cost for the provider's cache.
 //!
-//! Each policy stands before a cut of the beginning, which alone is the baseline: whatever the
-//! policy does not reach, that does. So a policy that saves less than the baseline keeps more, and
-//! is worth it if less has to be read again.
+//! Each policy precedes a cut of the beginning, which alone is the baseline: the cut covers what
+//! the policy does not reach. So a policy that saves less than the baseline keeps more, and is
+//! worth it if less has to be read again.
 //!
 //! | metric | |
 //! |---|---|
-//! | `saved_tokens` | what was not sent, over all calls, of what would have been sent uncut |
-//! | `saved_share` | the same as a share of it |
-//! | `reread_tokens` | what was sent that is neither new nor in the provider's cache |
-//! | `reread_share` | the same as a share of what was sent |
-//! | `summarised_tokens` | what models had to read to summarise |
-//! | `cuts` | for how many calls something was cut |
-//! | `refused` | how many requests the provider refused |
+//! | `saved_tokens` | tokens not sent, over all calls, of those that would have been sent uncut |
+//! | `saved_share` | the same as a share |
+//! | `reread_tokens` | tokens sent that are neither new nor in the provider's cache |
+//! | `reread_share` | the same as a share of the tokens sent |
+//! | `summarised_tokens` | tokens that models read for summaries |
+//! | `cuts` | the number of calls with a cut |
+//! | `refused` | the number of requests that the provider refused |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,11 +32,11 @@ use crate::replay::{Tally, replay};
 use crate::sheet::{Metric, Sheet};
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
-/// How long conversations are that are made of several.
+/// The length of conversations that are concatenated from several.
 const LONG: u64 = 200_000;
 const CASES: [&str; 5] = ["microcompact", "strip-images", "summarize", "snip", "all policies"];
 
-/// Each policy on each set of conversations at each window.
+/// Measures each policy on each set of conversations at each window.
 pub(crate) async fn measure(sheet: &mut Sheet, options: &Options) {
     let Some(folder) = folder() else {
         sheet.note("no recorded conversations: quality is not measured");
@@ -78,7 +78,7 @@ fn has_media(chat: &Conversation) -> bool {
     })
 }
 
-/// Conversations by where they come from, and one that is made of all.
+/// Returns the conversations by source, and one that is concatenated from all.
 fn datasets(
     folder: &std::path::Path,
     counter: &dyn TokenCounter,
@@ -88,7 +88,7 @@ fn datasets(
         let source = chat.name.split('/').next().unwrap_or_default().to_owned();
         sets.entry(source).or_default().push(chat);
     }
-    // By turns, so that one source does not fill all of it.
+    // In rotation, so that one source does not fill all of it.
     let most = sets.values().map(Vec::len).max().unwrap_or_default();
     let mixed: Vec<Conversation> = (0..most)
         .flat_map(|at| sets.values().filter_map(move |chats| chats.get(at)))
@@ -115,7 +115,7 @@ async fn play(
     tally
 }
 
-/// A policy before a cut of the beginning, or all of them, from gentle to harsh.
+/// Returns a policy before a cut of the beginning, or all policies, from least to most lossy.
 fn stages(case: &str) -> Vec<Stage> {
     let asked = |name: &str| case == name || case == "all policies";
     let mut stages = Vec::new();

@@ -1,4 +1,4 @@
-//! A recorded conversation, driven against a provider within the process.
+//! A recorded conversation, driven against an in-process provider.
 
 use std::sync::Arc;
 
@@ -15,30 +15,29 @@ use context_runtime::{
 
 use crate::pipeline::ANSWER;
 
-/// The provider whose cache wants to be told where its entries end, and which tells what it has
-/// read.
+/// The provider with explicit cache breakpoints, which reports cached tokens.
 const PROVIDER: &str = "anthropic";
 const MODEL: &str = "claude-sonnet-4-5";
 const SESSION: &str = "s";
 
-/// What came of conversations, in tokens where nothing else is said.
+/// The results of conversations, in tokens unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// How many calls were made.
+    /// The number of calls.
     pub(crate) calls: u64,
-    /// How many of them the provider refused.
+    /// The number of calls that the provider refused.
     pub(crate) refused: u64,
     /// The first refusal.
     pub(crate) refusal: Option<String>,
-    /// Of how many of them something was cut.
+    /// The number of calls with a cut.
     pub(crate) cuts: u64,
-    /// What all requests would be, had nothing ever been cut.
+    /// The total of all requests, had nothing ever been cut.
     pub(crate) uncut: u64,
-    /// What they were.
+    /// The actual total.
     pub(crate) sent: u64,
-    /// What the provider read again: neither new nor from its cache.
+    /// Tokens the provider read again: neither new nor from its cache.
     pub(crate) reread: u64,
-    /// What models read to summarise it.
+    /// Tokens that models read for summaries.
     pub(crate) summarised: u64,
 }
 
@@ -54,13 +53,13 @@ impl Tally {
         self.summarised += other.summarised;
     }
 
-    /// What was not sent.
+    /// Returns what was not sent.
     pub(crate) fn saved(&self) -> u64 {
         self.uncut.saturating_sub(self.sent)
     }
 }
 
-/// A time that stands still, so that every run is the same.
+/// A clock that stands still, so that every run is the same.
 #[derive(Debug)]
 struct Still;
 
@@ -70,8 +69,8 @@ impl Clock for Still {
     }
 }
 
-/// Plays a conversation to its end. No call is made before it fills half of the window: until then
-/// nothing is cut, whatever the stages.
+/// Plays a conversation to its end. No call is made before it fills half of the window, since
+/// nothing is cut until then, whatever the stages.
 pub(crate) async fn replay(
     conversation: &Conversation,
     window: u64,
@@ -98,8 +97,8 @@ struct Drive {
     runtime: DefaultContextRuntime,
     system: Vec<String>,
     history: Vec<Arc<Message>>,
-    /// The tokens of the history and what stands before it, and how many of them came since the
-    /// last call.
+    /// The tokens of the history and of what precedes it, and how many were added since the last
+    /// call.
     tokens: u64,
     new: u64,
     tally: Tally,
@@ -138,7 +137,7 @@ impl Drive {
         }
     }
 
-    /// What comes in before the model answers.
+    /// Takes the input before the model answers.
     async fn take(&mut self, input: Vec<Arc<Message>>) {
         for message in input {
             if message.role != Role::Tool {
@@ -178,7 +177,7 @@ impl Drive {
         let served = self.model.log().pop().unwrap();
         let sent = served.input.unwrap_or_default();
         self.tally.refused += u64::from(!served.is_answered());
-        // Nothing is in the cache before the first call, which nobody can help.
+        // The cache is always empty before the first call.
         if self.tally.calls > 0 {
             self.tally.reread += sent.saturating_sub(served.cache_read).saturating_sub(self.new);
         }
@@ -188,7 +187,7 @@ impl Drive {
         self.new = 0;
     }
 
-    /// What is sent, with a summary if one is asked for.
+    /// Prepares the request, with a summary if one is requested.
     async fn prepare(&mut self) -> ModelContext {
         let mut context = self.runtime.prepare_for_model(self.input()).await.unwrap();
         let mut cut = context.plans.iter().any(|plan| plan.applied);

@@ -1,6 +1,6 @@
-//! Paired rounds and how they are printed: what every measuring program shares.
+//! Paired rounds and their output, shared by every benchmark.
 //!
-//! Rounds are paired: each does ours and the floor one after the other, the ratio is taken within
+//! Rounds are paired: each runs ours and the floor one after the other, the ratio is taken within
 //! the round, and the median over all rounds is printed, so a machine that slows down half-way does
 //! not matter.
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 pub(crate) struct Board {
     area: &'static str,
     json: bool,
-    /// What decides.
+    /// The clock that decides.
     clock: Clock,
     missed: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Board {
 enum Clock {
     /// CPU time of all threads of this process.
     Cpu,
-    /// Time that passes: where the work is a server's, whose CPU time is not ours.
+    /// Wall time, for work in a server whose CPU time is not ours.
     Wall,
 }
 
@@ -57,20 +57,20 @@ struct Line<'a> {
     unit: &'static str,
     ratio: f64,
     target: Option<f64>,
-    /// Which time the figures before are of.
+    /// The clock of the figures above.
     clock: Clock,
     ratio_cpu: f64,
     ratio_wall: f64,
 }
 
 impl Board {
-    /// Rows by CPU time.
+    /// Creates a board that judges by CPU time.
     #[allow(dead_code, reason = "not every program measures by this clock")]
     pub(crate) fn new(area: &'static str, json: bool) -> Self {
         Self::by(Clock::Cpu, area, json)
     }
 
-    /// Rows by wall time.
+    /// Creates a board that judges by wall time.
     #[allow(dead_code, reason = "not every program measures by this clock")]
     pub(crate) fn by_wall(area: &'static str, json: bool) -> Self {
         Self::by(Clock::Wall, area, json)
@@ -128,8 +128,7 @@ impl Board {
         }
     }
 
-    /// Adds a row, and says how much CPU time all its operations take, beside a goal: both in
-    /// milliseconds.
+    /// Adds a row, and prints the CPU time of all its operations with a goal, both in milliseconds.
     #[allow(dead_code, reason = "not every program has goals")]
     pub(crate) fn add_with_goal(&mut self, row: Row, goal: f64) {
         let all = row.median(|ours, _| ours.cpu) * row.n as f64 / 1e3;
@@ -137,7 +136,7 @@ impl Board {
         self.note(&format!("    {all:.1} ms CPU (goal at 10,000: under {goal})"));
     }
 
-    /// Says why rows are missing.
+    /// Prints why rows are missing.
     #[allow(dead_code, reason = "not every program leaves rows out")]
     pub(crate) fn note(&self, text: &str) {
         if !self.json {
@@ -145,7 +144,7 @@ impl Board {
         }
     }
 
-    /// Says which targets were missed; whether any was.
+    /// Prints which targets were missed. Returns whether any was.
     pub(crate) fn finish(self) -> bool {
         if !self.json && !self.missed.is_empty() {
             println!("\nmissed: {}", self.missed.join(", "));
@@ -169,14 +168,14 @@ impl Row {
         self.case
     }
 
-    /// Rounds that only warm caches up.
+    /// Sets how many rounds only warm caches up.
     #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn skip_first(mut self, rounds: usize) -> Self {
         self.warm_up = rounds;
         self
     }
 
-    /// A row of sizes instead of times.
+    /// Creates a row of sizes instead of times.
     #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn sizes(case: &'static str, n: usize, ours: u64, floor: u64) -> Self {
         let cost =
@@ -198,13 +197,13 @@ impl Row {
         self.floor.push(measure(operations, work).await);
     }
 
-    /// What the newest round of another row took.
+    /// Adds the cost of another row's newest round.
     #[allow(dead_code, reason = "not every program needs it")]
     pub(crate) fn ours_again(&mut self, other: &Self) {
         self.ours.extend(other.ours.last());
     }
 
-    /// Costs are kept in microseconds.
+    /// Costs are stored in microseconds.
     fn scale(&self) -> f64 {
         if self.unit == "ns" { 1e3 } else { 1.0 }
     }
@@ -217,7 +216,7 @@ impl Row {
     }
 }
 
-/// Microseconds for each operation: CPU time of all threads of this process, and wall time.
+/// Returns microseconds per operation: CPU time of all threads of this process, and wall time.
 async fn measure(operations: usize, work: impl Future<Output = ()>) -> Cost {
     let (cpu, wall) = (now(ClockId::ProcessCPUTime), now(ClockId::Monotonic));
     work.await;

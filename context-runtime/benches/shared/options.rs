@@ -1,6 +1,6 @@
-//! The command line of a measuring program.
+//! The command line of a benchmark.
 
-/// What was asked for on the command line.
+/// The parsed command line.
 pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) check: bool,
@@ -10,8 +10,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the command line; with `--help`, or if it is wrong, says so and ends the program.
-    /// `known` are the things that `--only` may name.
+    /// Reads the command line. With `--help`, or if it is wrong, prints a message and ends the
+    /// program. `known` are the names that `--only` accepts.
     pub(crate) fn read(help: &str, rounds: usize, known: &[&str]) -> Self {
         Self::parse(help, rounds, known).unwrap_or_else(|message| {
             println!("{message}");
@@ -40,7 +40,7 @@ impl Options {
                 "--case" => {
                     options.case = arguments.next().ok_or("--case takes a part of a row's name")?
                 }
-                // What cargo adds.
+                // Added by cargo.
                 "--bench" => {}
                 "--help" | "-h" => {
                     println!("{help}");
@@ -52,13 +52,13 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether something that `--only` may name is wanted.
+    /// Whether a name of `--only` is selected.
     #[allow(dead_code, reason = "not every program measures several things")]
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 
-    /// Whether a row of this name is wanted.
+    /// Whether a row of this name is selected.
     pub(crate) fn has(&self, case: &str) -> bool {
         case.contains(&self.case)
     }

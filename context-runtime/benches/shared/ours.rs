@@ -1,4 +1,4 @@
-//! The work as this library does it, on any store.
+//! The measured work with this library, on any store.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::data;
 /// The user whose chats are measured.
 pub(crate) const USER: &str = "user";
 
-/// A handle to a store; clones are handles to the same one.
+/// A handle to a store. Clones are handles to the same one.
 #[derive(Clone)]
 pub(crate) struct Ours {
     store: Arc<dyn Store>,
@@ -30,7 +30,7 @@ fn commit(chat: &ChatRef, target: Target) -> Commit {
     Commit::new(chat.clone(), target, Timestamp::from_micros(1))
 }
 
-/// A chat of the measured user.
+/// Returns a chat of the measured user.
 pub(crate) fn chat(name: impl std::fmt::Display) -> ChatRef {
     ChatRef::new(USER, name.to_string())
 }
@@ -66,13 +66,13 @@ impl Ours {
         self.commit(Commit { nodes, ..commit(chat, extend(Some(head.clone()))) }).await
     }
 
-    /// A new chat of `n` messages, written as an import writes them.
+    /// Creates a chat of `n` messages, written as an import writes them.
     pub(crate) async fn fill(&self, chat: &ChatRef, n: usize) -> MessageId {
         self.fill_in_steps(chat, n, 10_000).await
     }
 
-    /// The same, written as a conversation is: two messages a commit. Of a very long one only the
-    /// end is.
+    /// Creates the same, written as a conversation: two messages per commit. Only the end of a very
+    /// long one is written that way.
     pub(crate) async fn fill_by_turns(&self, chat: &ChatRef, n: usize) -> MessageId {
         const TURNS: usize = 100_000;
         if n <= TURNS {
@@ -102,7 +102,7 @@ impl Ours {
         head.unwrap()
     }
 
-    /// A new chat of `n` messages with a boundary in front of the last `kept`.
+    /// Creates a chat of `n` messages with a boundary before the last `kept`.
     pub(crate) async fn fill_with_boundary(&self, chat: &ChatRef, n: usize, kept: usize) {
         let head = self.fill(chat, n - kept).await;
         let (id, body) = (MessageId::from("boundary"), Encoded::new("cut", 1, "{}"));
@@ -111,7 +111,7 @@ impl Ours {
         self.extend_in_steps(chat, Some(head), n - kept..n, 2).await;
     }
 
-    /// A branch that leaves `main` behind its first `at` messages and is `n` long.
+    /// Creates a branch that forks from `main` after its first `at` messages and is `n` long.
     pub(crate) async fn fork_and_fill(&self, chat: &ChatRef, at: usize, n: usize) {
         let name = ForkName::Exact("main-v2".into());
         let target = Target::Fork { name, at: Some(data::id(at - 1).into()), activate: false };
@@ -124,7 +124,7 @@ impl Ours {
         self.store.history().chain(chat, &end, window).await.unwrap()
     }
 
-    /// An engine of a chat, still to be opened.
+    /// Returns the builder of a chat's engine.
     pub(crate) fn engine(&self, chat: &ChatRef) -> ContextEngineBuilder {
         context_runtime::ContextEngine::builder(Arc::clone(&self.store))
             .user(chat.user.clone())
@@ -135,7 +135,7 @@ impl Ours {
         assert!(self.store.history().delete_chat(chat, None).await.unwrap());
     }
 
-    /// A page of the user's chats.
+    /// Returns a page of the user's chats.
     pub(crate) async fn page(
         &self,
         limit: usize,
@@ -146,7 +146,7 @@ impl Ours {
         (page.items.len(), page.next)
     }
 
-    /// How many hits the first page of a search has.
+    /// Returns how many hits the first page of a search has.
     pub(crate) async fn search(&self, scope: SearchScope, text: &str) -> usize {
         let query = SearchQuery { scope, ..SearchQuery::new(USER, text) };
         let found = self.store.search().unwrap().search(&query).await.unwrap();

@@ -1,4 +1,4 @@
-//! Rows of quality: numbers, each beside what it would be without what is measured.
+//! Rows of quality: numbers, each with its baseline.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ impl Metric {
         Self { name, value: round(value), baseline: round(baseline), target: None }
     }
 
-    /// Which is to be no more than this.
+    /// Sets a target that the number must not exceed.
     pub(crate) fn at_most(self, target: f64) -> Self {
         Self { target: Some(target), ..self }
     }
@@ -42,7 +42,7 @@ struct Line<'a> {
 pub(crate) struct Sheet {
     area: &'static str,
     json: bool,
-    /// Whether the names of the numbers stand above them.
+    /// Whether the header with the names of the numbers was printed.
     begun: bool,
     missed: Vec<String>,
 }
@@ -52,7 +52,7 @@ impl Sheet {
         Self { area, json, begun: false, missed: Vec::new() }
     }
 
-    /// What came of a case on a set of data: to people one row, to machines one for each number.
+    /// Adds the numbers of a case on a data set: one row as text, or one line per number as JSON.
     pub(crate) fn add(&mut self, case: &str, dataset: &str, metrics: &[Metric]) {
         let missed = metrics.iter().filter(|metric| metric.is_missed());
         self.missed.extend(missed.map(|metric| format!("{} of {case} on {dataset}", metric.name)));
@@ -74,14 +74,14 @@ impl Sheet {
         println!("{case:<14} {dataset:<18} {}", values.join(" "));
     }
 
-    /// Says why rows are missing.
+    /// Prints why rows are missing.
     pub(crate) fn note(&self, text: &str) {
         if !self.json {
             println!("{text}");
         }
     }
 
-    /// Says which targets were missed; whether any was.
+    /// Prints which targets were missed. Returns whether any was.
     pub(crate) fn finish(self) -> bool {
         if !self.json && !self.missed.is_empty() {
             println!("\nmissed: {}", self.missed.join("; "));

@@ -1,4 +1,4 @@
-//! Appending: one message after the other, and a hundred in one commit.
+//! Appending: single messages, and a hundred in one commit.
 
 use context_runtime::MessageId;
 
@@ -8,10 +8,10 @@ use crate::board::Row;
 use crate::data;
 use crate::ours::chat;
 
-/// How long the chat is that grows.
+/// The length of the chat before it grows.
 const LENGTH: usize = 1_000;
 
-/// One message, and the head moves.
+/// Appends one message and moves the head.
 pub(crate) async fn one(bench: &mut Bench, backend: &Backend) {
     let (case, target) = match backend.name {
         "sqlite" => ("sqlite: append", Some(1.8)),
@@ -21,7 +21,7 @@ pub(crate) async fn one(bench: &mut Bench, backend: &Backend) {
     grow(bench, backend, Row::new(case, LENGTH, "us", target), 64, 1).await;
 }
 
-/// A hundred messages in one commit.
+/// Appends a hundred messages in one commit.
 pub(crate) async fn batch(bench: &mut Bench, backend: &Backend) {
     let case = match backend.name {
         "sqlite" => "sqlite: append, batch of 100",
@@ -31,7 +31,7 @@ pub(crate) async fn batch(bench: &mut Bench, backend: &Backend) {
     grow(bench, backend, Row::new(case, LENGTH, "us", None), 800, 100).await;
 }
 
-/// Appends so many messages a round, so many at once.
+/// Appends this many messages per round, `step` per commit.
 async fn grow(bench: &mut Bench, backend: &Backend, row: Row, messages: usize, step: usize) {
     if !bench.options.has(row.case()) {
         return;

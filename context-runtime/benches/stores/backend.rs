@@ -1,4 +1,4 @@
-//! The backends that are measured, and where they are.
+//! The measured backends and their addresses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use crate::ours::Ours;
 
 pub(crate) const NAMES: [&str; 3] = ["sqlite", "postgres", "redis"];
 
-/// A backend, and a place in it that nobody else uses.
+/// A backend with a namespace of its own.
 pub(crate) struct Backend {
     pub(crate) name: &'static str,
     url: String,
@@ -16,7 +16,7 @@ pub(crate) struct Backend {
 }
 
 impl Backend {
-    /// The backend of this name, or the variable that would say where it is.
+    /// Returns the backend of this name, or the environment variable that must hold its address.
     pub(crate) fn new(name: &'static str) -> Result<Self, &'static str> {
         let variable = match name {
             "postgres" => "CONTEXT_TEST_POSTGRES_URL",
@@ -31,12 +31,12 @@ impl Backend {
         Ok(Self { name, url, folder: tempfile::tempdir().unwrap(), opened: AtomicUsize::new(0) })
     }
 
-    /// A place of this process, and this call.
+    /// Returns a namespace for this process and call.
     fn place(&self) -> String {
         format!("bench_{}_{}", std::process::id(), self.opened.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// An empty store.
+    /// Creates an empty store.
     pub(crate) async fn ours(&self) -> Ours {
         let place = self.place();
         let sign = if self.url.contains('?') { '&' } else { '?' };
@@ -48,7 +48,7 @@ impl Backend {
         Ours::open(&url).await
     }
 
-    /// An empty place for the bare library.
+    /// Creates an empty namespace for the bare library.
     pub(crate) async fn floor(&self) -> Box<dyn Floor> {
         let place = self.place();
         match self.name {

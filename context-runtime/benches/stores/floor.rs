@@ -11,17 +11,17 @@ use context_runtime::store::Node;
 /// A bare library, with one chat.
 #[async_trait(?Send)]
 pub(crate) trait Floor {
-    /// Writes messages at the end and moves the head, all or nothing.
+    /// Appends messages and moves the head, all or nothing.
     async fn append(&self, nodes: &[Node]);
 
     /// Reads all messages: id, role and text of each.
     async fn scan(&self) -> usize;
 
-    /// The best twenty messages that have all words. Nothing if the backend has no search.
+    /// Returns the best twenty messages that have all words. `None` if the backend has no search.
     async fn search(&self, words: &[String]) -> Option<usize>;
 }
 
-/// Id, role and text of a message.
+/// Returns id, role and text of a message.
 pub(crate) fn columns(node: &Node) -> (&str, &'static str, &str) {
     let text = std::str::from_utf8(node.body().bytes()).unwrap();
     (node.id.as_str(), node.role().unwrap().as_str(), text)

@@ -1,4 +1,4 @@
-//! Reading whole chains, cold: the handle keeps nothing of them.
+//! Reading whole chains, cold: the handle has none of them in memory.
 
 use std::hint::black_box;
 
@@ -10,8 +10,8 @@ use crate::board::Row;
 use crate::data;
 use crate::ours::chat;
 
-/// The floor reads three columns of text of the same messages, or the same bytes as items of a
-/// list.
+/// Loads whole chains. The floor reads three text columns of the same messages, or the same bytes
+/// as list items.
 pub(crate) async fn whole(bench: &mut Bench, backend: &Backend) {
     let (case, targets) = match backend.name {
         "sqlite" => ("sqlite: load", [Some(0.35), Some(0.5)]),

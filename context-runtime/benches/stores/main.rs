@@ -1,13 +1,13 @@
-//! `cargo xtask bench stores`: what each backend costs, beside a floor that does the same work with
-//! the bare library on the same server in the same run.
+//! `cargo xtask bench stores`: the cost of each backend, compared with a floor that does the same
+//! work with the bare library on the same server in the same run.
 //!
 //! The floors: rusqlite with cached statements; tokio-postgres with prepared statements, inserting
-//! and moving the head in one statement; bare commands of Redis. A server works in its own process,
-//! so rows are judged by wall time, and the CPU time of this process stands beside it. Rounds are
+//! and moving the head in one statement; bare Redis commands. A server works in its own process, so
+//! rows are judged by wall time, and the CPU time of this process is printed as well. Rounds are
 //! paired; the ratio is taken within a round.
 //!
-//! What it does not measure: durability settings against each other, or what a network adds. Both
-//! sides talk over the same way.
+//! It does not compare durability settings, and does not measure network latency. Both sides use
+//! the same connection type.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,7 +49,7 @@ Usage: cargo xtask bench stores [--json] [--check] [--rounds N] [--only BACKEND]
 PostgreSQL and Redis are started by `cargo xtask`, or named in CONTEXT_TEST_POSTGRES_URL and CONTEXT_TEST_REDIS_URL; what is not
 there is left out, and said to be.";
 
-/// What all parts share.
+/// State shared by all parts.
 struct Bench {
     board: Board,
     options: Options,
@@ -57,7 +57,7 @@ struct Bench {
 
 fn main() {
     let options = Options::read(HELP, 11, &backend::NAMES);
-    // One thread: what is measured is the work, not how the host schedules it.
+    // One thread, so that the work is measured and not the scheduling of the host.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let check = options.check;
     let mut bench = Bench { board: Board::by_wall("stores", options.json), options };

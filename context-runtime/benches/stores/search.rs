@@ -13,7 +13,8 @@ use crate::ours::chat;
 const LENGTH: usize = 10_000;
 const REPEAT: usize = 20;
 
-/// The floor asks the backend's own full text of the same messages for the best twenty.
+/// Searches a chat. The floor queries the backend's own full-text index of the same messages for
+/// the best twenty.
 pub(crate) async fn in_a_chat(bench: &mut Bench, backend: &Backend) {
     let case = match backend.name {
         "sqlite" => "sqlite: search three words",

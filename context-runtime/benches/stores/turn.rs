@@ -11,7 +11,7 @@ use crate::ours::chat;
 
 const TURNS: usize = 20;
 
-/// A turn of an engine that has read its chat.
+/// Measures a turn of an engine that has read its chat.
 pub(crate) async fn warm(bench: &mut Bench, backend: &Backend) {
     let case = match backend.name {
         "sqlite" => "sqlite: warm turn, against one at 100",
@@ -44,7 +44,7 @@ async fn turns(engine: &mut ContextEngine) {
     }
 }
 
-/// A turn as an agent loop takes it.
+/// Runs a turn like an agent loop.
 async fn turn(engine: &mut ContextEngine, i: usize) {
     engine.set([user(data::text(2 * i))]);
     std::hint::black_box(engine.resolve().await.unwrap());

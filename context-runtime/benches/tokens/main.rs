@@ -1,9 +1,9 @@
-//! `cargo xtask bench tokens`: what counting costs, beside a floor that does the same with a bare
-//! library.
+//! `cargo xtask bench tokens`: the cost of counting, compared with a floor that does the same with
+//! a bare library.
 //!
 //! The floor of a text is the count of another implementation of the same vocabulary, which is
-//! linear by design; the floor of messages is the tokenizer we use ourselves, called on the same
-//! texts. Costs are CPU time, for each kilobyte or message. Nothing here decides by absolute times.
+//! linear by design. The floor of messages is our own tokenizer, called on the same texts. Costs
+//! are CPU time per kilobyte or message. No result depends on absolute times.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +42,7 @@ const COLD: &str = "10,000 messages of 400 bytes, cold";
 const WARM: &str = "one new among 10,000, against all cold";
 const MEGABYTE: usize = 1 << 20;
 
-/// A text of a megabyte: a unit again and again.
+/// A text of a megabyte: a repeated unit.
 struct Text {
     name: &'static str,
     unit: String,
@@ -54,7 +54,7 @@ fn texts() -> Vec<Text> {
     let prose = "The train to Lisbon leaves at nine; whoever wants a window should be there early, \
                  because nobody keeps a seat. Tickets cost forty euros, children pay half.\n";
     vec![
-        // What a whole repository says, not one line of it.
+        // The text of a whole README, not one repeated line.
         text(
             "prose (this repository's README)",
             &format!("{}{prose}", include_str!("../../../README.md")),
@@ -104,7 +104,8 @@ fn megabyte(unit: &str) -> String {
 }
 
 fn main() {
-    // See the measuring program of history: otherwise page faults are most of what is measured.
+    // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
+    // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
     let options = Options::read(HELP, 11, &[]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -147,7 +148,7 @@ async fn whole(board: &mut Board, text: &Text, rounds: usize) {
     ));
 }
 
-/// Ten thousand messages of 400 bytes.
+/// Measures ten thousand messages of 400 bytes.
 async fn messages(board: &mut Board, options: &Options) {
     const N: usize = 10_000;
     let words = megabyte(&format!("{}{}", include_str!("../../../README.md"), json()));
@@ -206,7 +207,7 @@ async fn messages(board: &mut Board, options: &Options) {
     board.note(&format!("    {best_warm:.2} ms CPU (goal: under 1)"));
 }
 
-/// Milliseconds of CPU.
+/// Returns the milliseconds of CPU time of some work.
 fn cpu(work: impl FnOnce()) -> f64 {
     let now = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);

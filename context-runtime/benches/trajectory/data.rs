@@ -1,4 +1,4 @@
-//! The rounds that are measured, the same in every run.
+//! The measured rounds, the same in every run.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use context_runtime::{
     trajectory::{AgentRef, RoundRef},
 };
 
-/// How many nodes a round has.
+/// The number of nodes in a round.
 pub(crate) const NODES: usize = 40;
 
-/// The agent whose rounds are measured.
+/// Returns the agent whose rounds are measured.
 pub(crate) fn agent(session: &str) -> AgentRef {
     AgentRef::main("user", session)
 }
@@ -23,7 +23,7 @@ pub(crate) fn at(i: usize) -> Timestamp {
     Timestamp::from_micros(1_790_000_000_000_000 + i as i64)
 }
 
-/// What an action returns: 400 characters.
+/// Returns the output of an action: 400 characters.
 pub(crate) fn output(i: usize) -> Changes {
     let mut text = format!("Row {i}:");
     while text.len() < 400 {
@@ -33,7 +33,7 @@ pub(crate) fn output(i: usize) -> Changes {
     Changes::new().set("output", serde_json::Value::from(text)).set("success", true)
 }
 
-/// The body of a node by its number, from 1.
+/// Returns the body of a node by its number, from 1.
 pub(crate) fn body(i: usize) -> NodeBody {
     match i % 3 {
         1 => NodeBody::state(format!("Step {i}: what was found says where it is warm in March.")),
@@ -55,7 +55,7 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// A round of a question.
+    /// Creates a round with a question.
     pub(crate) fn new(round: RoundRef) -> (Self, Vec<Change>) {
         let mut round = Round::new(round, at(0));
         let (last, changes) =
@@ -63,7 +63,7 @@ impl Growing {
         (Self { round, last, next: 1 }, changes)
     }
 
-    /// A round of so many nodes, and what was done to make it.
+    /// Creates a round of this many nodes, and returns the changes that made it.
     pub(crate) fn of(round: RoundRef, nodes: usize) -> (Self, Vec<Change>) {
         let (mut growing, mut changes) = Self::new(round);
         while growing.next < nodes {
@@ -90,25 +90,25 @@ impl Growing {
         changes
     }
 
-    /// A commit of what was done.
+    /// Returns a commit of these changes.
     pub(crate) fn commit(&mut self, changes: Vec<Change>) -> RoundCommit {
         self.round.committed();
         RoundCommit::new(format!("key-{}", self.round.revision()), changes, self.round.head())
     }
 }
 
-/// A node behind the newest computation.
+/// Returns a node after the newest computation.
 pub(crate) fn place(i: usize, body: NodeBody, after: NodeId) -> NewNode {
     let new = NewNode::new(body, [after]);
     if i.is_multiple_of(3) { new.edge(edge::PRODUCES) } else { new }
 }
 
-/// The newest computation when a node was added.
+/// Returns the newest computation after a node was added.
 pub(crate) fn last(i: usize, added: NodeId, before: NodeId) -> NodeId {
     if i.is_multiple_of(3) { before } else { added }
 }
 
-/// Rounds of an agent, each with the commit that writes it.
+/// Returns rounds of an agent, each with the commit that writes it.
 pub(crate) fn rounds(
     agent: &AgentRef,
     numbers: std::ops::Range<usize>,
@@ -121,7 +121,7 @@ pub(crate) fn rounds(
     numbers.map(round).collect()
 }
 
-/// A node as plain collections get it.
+/// Returns a node for plain collections.
 pub(crate) fn plain(i: usize, body: NodeBody) -> Arc<Node> {
     let label = format!("{}{i:05}", body.kind().lower());
     Arc::new(Node::new(NodeId::new(0, i as u32), label, body, at(i)))

@@ -1,5 +1,5 @@
 //! The floor on SQLite: the same tables with rusqlite alone, read into texts, written without
-//! looking.
+//! checks.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -9,10 +9,10 @@ use context_runtime::trajectory::{Change, FieldValue, NodeKind, RoundRecord};
 use rusqlite::types::{Null, Value};
 use rusqlite::{Connection, ToSql};
 
-/// The tables of the kinds that are measured.
+/// The tables of the measured kinds.
 const KINDS: [NodeKind; 4] = [NodeKind::Query, NodeKind::State, NodeKind::Action, NodeKind::File];
 
-/// The columns in front of those of the fields.
+/// The columns before those of the fields.
 const COLUMNS: &str = "round, ordinal, label, description, created_at, author, measures";
 
 const PRAGMAS: &str = "
@@ -24,7 +24,7 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    /// On the file of a store, whose tables it uses.
+    /// Opens the file of a store, whose tables it uses.
     pub(crate) fn open(path: &Path) -> Self {
         let connection = Connection::open(path).unwrap();
         connection.execute_batch(PRAGMAS).unwrap();
@@ -32,7 +32,7 @@ impl Floor {
         Self { connection }
     }
 
-    /// Folds the log into the file, so that no later row pays for what was written before it.
+    /// Moves the log into the file, so that no later row pays for earlier writes.
     pub(crate) fn checkpoint(&self) {
         self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     }
@@ -41,7 +41,7 @@ impl Floor {
         self.connection.prepare_cached(sql).unwrap().execute(values).unwrap();
     }
 
-    /// All rows of a session, with what is JSON in them parsed. Returns how many there are.
+    /// Reads all rows of a session and parses their JSON columns. Returns their number.
     pub(crate) fn scan(&self, session: &str) -> usize {
         let rounds = "FROM trajectory_round r WHERE r.user = 'user' AND r.session = ?1";
         let mut rows = self.rows(&format!("SELECT r.head {rounds}"), session, &[0]);
@@ -85,7 +85,7 @@ impl Floor {
         black_box(all).len()
     }
 
-    /// Writes a round whole, in one transaction.
+    /// Writes a whole round, in one transaction.
     pub(crate) fn insert(&self, commit: &RoundCommit, record: &RoundRecord) {
         self.execute("BEGIN IMMEDIATE", &[]);
         let no = self.insert_head(commit);
@@ -182,7 +182,7 @@ impl Floor {
     }
 }
 
-/// The statement that adds a node of a kind.
+/// Returns the statement that adds a node of a kind.
 fn insert_of(kind: NodeKind) -> &'static str {
     use std::sync::LazyLock;
     static ALL: LazyLock<Vec<(NodeKind, String)>> = LazyLock::new(|| {

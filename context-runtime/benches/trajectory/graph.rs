@@ -1,5 +1,4 @@
-//! The graph alone: adding nodes to a round, and what is left when only active branches are looked
-//! at.
+//! The graph alone: adding nodes to a round, and selecting active branches.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hint::black_box;
@@ -11,10 +10,10 @@ use crate::Bench;
 use crate::board::Row;
 use crate::data::{self, Growing};
 
-/// How many nodes a paired round adds.
+/// The number of nodes that a paired round adds.
 const ADDED: usize = 300;
 
-/// The floor: the nodes side by side, and where each label is.
+/// The floor: a list of the nodes, and a map of labels.
 #[derive(Default)]
 struct Plain {
     nodes: Vec<Arc<Node>>,
@@ -96,12 +95,12 @@ fn change(growing: &mut Growing, paired: usize) {
     }
 }
 
-/// The floor: what leads to each node, as a list of numbers.
+/// The floor: the predecessors of each node, as lists of numbers.
 struct Lists {
     nodes: Vec<NodeId>,
     edges: Vec<(Edge, usize, usize)>,
     before: Vec<Vec<usize>>,
-    /// What hangs on each node.
+    /// The successors of each node.
     behind: Vec<Vec<usize>>,
     ends: Vec<usize>,
 }

@@ -1,8 +1,9 @@
-//! `cargo xtask bench trajectory`: what the graph of a run costs in memory, on SQLite and while it
-//! is recorded, beside floors that do the same work with plain collections or the bare library.
+//! `cargo xtask bench trajectory`: the cost of a run's graph in memory, on SQLite and during
+//! recording, compared with floors that do the same work with plain collections or the bare
+//! library.
 //!
-//! A round is a question, then a conclusion, an action and a file, again and again; the output of
-//! each action is changed once, to 400 characters. Nothing here decides by absolute times.
+//! A round is a question, followed by repeated groups of a conclusion, an action and a file. The
+//! output of each action is changed once, to 400 characters. No result depends on absolute times.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +43,7 @@ Usage: cargo xtask bench trajectory [--json] [--check] [--rounds N] [--only PART
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench trajectory";
 
-/// What all parts share.
+/// State shared by all parts.
 pub(crate) struct Bench {
     pub(crate) board: Board,
     pub(crate) options: Options,
@@ -56,7 +57,8 @@ impl Bench {
 }
 
 fn main() {
-    // See the measuring program of history: otherwise page faults are most of what is measured.
+    // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
+    // measurement.
     drop(std::hint::black_box(vec![1u8; 24 << 20]));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let arguments: Vec<String> = std::env::args().skip(1).collect();

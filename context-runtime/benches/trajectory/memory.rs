@@ -1,5 +1,5 @@
-//! What nodes take in memory, and rounds that were closed. Measured in a process of its own, as the
-//! anonymous memory the system gave it: nobody has to count allocations.
+//! The memory of nodes, and of closed rounds. Measured in a separate process, as its anonymous
+//! memory, so that allocations need not be counted.
 
 use std::hint::black_box;
 use std::ops::RangeInclusive;
@@ -23,16 +23,15 @@ use crate::Bench;
 use crate::board::Row;
 use crate::data::{self, Growing, NODES};
 
-/// What makes this program measure instead: `--held nodes|contexts N`.
+/// The flag that makes this program measure instead: `--held nodes|contexts N`.
 pub(crate) const HELD: &str = "--held";
 
-/// The most a node may take with its edge, its label and what it was.
+/// The maximum memory of a node with its edge, its label and its earlier form.
 const LIMIT: u64 = 1024;
-/// How many rounds are kept though nobody holds them, unless said otherwise.
+/// The number of closed rounds that are cached by default.
 const KEPT: usize = 256;
 
-/// A channel that says yes to everything and keeps nothing: what is measured over it is the
-/// recorder alone.
+/// A channel that accepts everything and stores nothing, so that the recorder alone is measured.
 pub(crate) struct Forgetful;
 
 #[async_trait]
@@ -84,7 +83,7 @@ pub(crate) fn held(bench: &mut Bench) {
     }
 }
 
-/// What a process of its own says.
+/// Returns the measurement of a separate process.
 fn bytes(what: &str, n: usize) -> Option<u64> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output =
@@ -94,7 +93,7 @@ fn bytes(what: &str, n: usize) -> Option<u64> {
 
 /// Prints how many bytes something takes.
 pub(crate) async fn measure(what: &str, n: usize) {
-    // What the first of each takes once is not theirs.
+    // Excludes what the first of each allocates.
     let _warm = (Growing::of(data::agent("warm").round(0), NODES), closed(1).await);
     let Some(before) = anonymous() else { return };
     let after = match what {
@@ -117,7 +116,7 @@ pub(crate) async fn measure(what: &str, n: usize) {
     println!("{}", after.unwrap_or_default().saturating_sub(before));
 }
 
-/// So many rounds of as many sessions, recorded, closed and let go of.
+/// Records, closes and releases this many rounds of as many sessions.
 async fn closed(n: usize) -> Trajectories {
     let trajectories = Trajectories::over(Arc::new(Forgetful)).build().unwrap();
     for session in 0..n {
@@ -136,7 +135,7 @@ async fn closed(n: usize) -> Trajectories {
     trajectories
 }
 
-/// Memory of this process that is no file's.
+/// Returns the anonymous memory of this process.
 fn anonymous() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;

@@ -1,4 +1,4 @@
-//! Writing: whole rounds, and node by node as a run goes on.
+//! Writing: whole rounds, and node by node as a run proceeds.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::data::{self, Growing};
 use crate::floor::Floor;
 use crate::memory::Forgetful;
 
-/// How many rounds a paired round writes.
+/// The number of rounds that a paired round writes.
 const WRITTEN: usize = 25;
-/// How many nodes a paired round records, each with a commit of its own.
+/// The number of nodes that a paired round records, each with a commit of its own.
 const RECORDED: usize = 150;
 
 async fn open(bench: &Bench, name: &str) -> Arc<dyn Store> {
@@ -29,14 +29,14 @@ async fn write(store: &dyn Store, commit: &RoundCommit) {
     assert_eq!(outcome, RecordOutcome::Applied);
 }
 
-/// Rounds of 40 nodes, each in one commit.
+/// Writes rounds of 40 nodes, each in one commit.
 pub(crate) async fn persist(bench: &mut Bench) {
     const CASE: &str = "persist a round of 40";
     if !bench.options.has(CASE) {
         return;
     }
     let ours = open(bench, "persist.ours").await;
-    // It only makes the tables.
+    // Only creates the tables.
     drop(open(bench, "persist.floor").await);
     let floor = Floor::open(&bench.path("persist.floor"));
     let mut row = Row::new(CASE, data::NODES, "us", Some(1.8)).skip_first(2);
@@ -60,7 +60,7 @@ pub(crate) async fn persist(bench: &mut Bench) {
     bench.board.add(row);
 }
 
-/// A round of some size in a file, and how it goes on.
+/// A round of some size in a file, and its continuation.
 struct Stored {
     growing: Growing,
     store: Arc<dyn Store>,
@@ -81,7 +81,7 @@ impl Stored {
         Self { growing, store }
     }
 
-    /// Commits of one node each.
+    /// Returns commits of one node each.
     fn commits(&mut self) -> Vec<RoundCommit> {
         let growing = &mut self.growing;
         let one = |_| {
@@ -122,7 +122,7 @@ pub(crate) async fn record(bench: &mut Bench) {
 async fn stored(bench: &mut Bench, case: &'static str, n: usize) -> Stored {
     let names = [format!("record-{n}.ours"), format!("record-{n}.floor")];
     let mut ours = Stored::new(bench, &names[0], n).await;
-    // The floor goes on with what our store has filled.
+    // The floor continues with what our store has filled.
     let mut position = Stored::new(bench, &names[1], n).await.growing.round.edges().count();
     let floor = Floor::open(&bench.path(&names[1]));
     Floor::open(&bench.path(&names[0])).checkpoint();
@@ -142,7 +142,7 @@ async fn stored(bench: &mut Bench, case: &'static str, n: usize) -> Stored {
     ours
 }
 
-/// A context over a channel that keeps nothing, against the graph alone.
+/// Records over a channel that stores nothing, compared with the graph alone.
 async fn in_memory(bench: &mut Bench) {
     const CASE: &str = "record a node, against the graph alone";
     const LATER: &str = "record a node later, against the graph alone";

@@ -1,4 +1,4 @@
-//! Bringing a session back: all rounds of an agent from SQLite, checked, as graphs, bridged.
+//! Restoring a session: all rounds of an agent from SQLite, checked, as graphs, with bridges.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn fill(store: &dyn Store, agent: &AgentRef, rounds: usize) {
 }
 
 pub(crate) async fn restore(bench: &mut Bench) {
-    /// What a tenth of the peer's time, 11 ms for 2,000 nodes, is beside the floor.
+    /// The ratio to the floor of a tenth of the peer's time, which is 11 ms for 2,000 nodes.
     const TARGET: f64 = 2.6;
     const CASE: &str = "restore and bridge rounds of 40";
     const LINEAR: &str = "restore a node of 500 rounds, against 50";
@@ -66,7 +66,7 @@ pub(crate) async fn restore(bench: &mut Bench) {
     in_memory(bench).await;
 }
 
-/// What is done when the rows are there, against putting the records aside.
+/// Measures the work after the rows are read, compared with only collecting the records.
 async fn in_memory(bench: &mut Bench) {
     const CASE: &str = "graphs and bridges of what was read";
     const TIMES: usize = 10;

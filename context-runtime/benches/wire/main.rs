@@ -1,8 +1,9 @@
-//! `cargo xtask bench wire`: what a provider's form costs, beside serde_json over the same bytes.
+//! `cargo xtask bench wire`: the cost of a provider's wire form, compared with serde_json over the
+//! same bytes.
 //!
-//! Lowering is measured against writing the same body from a `serde_json::Value`, lifting against
-//! reading it into one. Both sides end with a whole request: repaired bytes here, messages there.
-//! Nothing here decides by absolute times.
+//! Lowering is compared with writing the same body from a `serde_json::Value`, lifting with reading
+//! it into one. Both sides end with a whole request: repaired bytes here, messages there. No result
+//! depends on absolute times.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,7 +50,8 @@ const SHAPES: [Shape; 2] =
     [Shape { name: "talk", messages: talk }, Shape { name: "tools", messages: tools }];
 
 fn main() {
-    // See the measuring program of history: otherwise page faults are most of what is measured.
+    // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
+    // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
     let options = Options::read(HELP, 21, PROVIDERS);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -91,7 +93,7 @@ type Measure = for<'a> fn(
     usize,
 ) -> std::pin::Pin<Box<dyn Future<Output = Row> + 'a>>;
 
-/// How often a body is handled in a round, so that short ones are measured as well.
+/// Returns how often a body is handled per round, so that short ones are measured as well.
 fn times(request: &ModelRequest) -> usize {
     20_000 / request.messages.len()
 }
@@ -152,7 +154,7 @@ fn lift<'a>(
     })
 }
 
-/// 400 bytes of text.
+/// Returns 400 bytes of text.
 fn text(i: usize) -> String {
     let mut text =
         format!("Message {i}: the train leaves at \"nine\" and arrives in Lisbon before noon.\n");
@@ -163,15 +165,14 @@ fn text(i: usize) -> String {
     text
 }
 
-/// Texts, user and assistant in turn.
+/// Returns texts, user and assistant in turn.
 fn talk(n: usize) -> Vec<Message> {
     (0..n)
         .map(|i| Message::text(if i % 2 == 0 { Role::User } else { Role::Assistant }, text(i)))
         .collect()
 }
 
-/// Of four messages one is a question, one calls two tools, one holds their results and one
-/// answers.
+/// Returns messages in groups of four: a question, two tool calls, their results, and an answer.
 fn tools(n: usize) -> Vec<Message> {
     (0..n)
         .map(|i| {

@@ -6,12 +6,13 @@ use super::ModelCall;
 use crate::{ContextEngine, Resolved};
 
 impl ContextEngine {
-    /// Takes over a call that was answered: the answer becomes pending, and what was cut on the way
-    /// is kept as a boundary, as [`compact`](Self::compact) does, so that the next call does not
+    /// Takes over an answered call. The answer becomes pending. Compactions made during the call
+    /// are kept as a boundary, as [`compact`](Self::compact) does, so that the next call does not
     /// meet the same refusal. Nothing is written before the next save.
     ///
-    /// `turn` is what the call was made of. [`Invalid`](crate::ErrorKind::Invalid) if there is no
-    /// answer yet, or if the turn or the call is of another chat.
+    /// `turn` is the resolve that the call was made of. Returns
+    /// [`Invalid`](crate::ErrorKind::Invalid) if there is no answer yet, or if the turn or the call
+    /// is of another chat.
     pub async fn accept<'c>(
         &mut self,
         turn: &Resolved,

@@ -1,4 +1,4 @@
-//! What a call may be given as its history.
+//! The histories that a call accepts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use context_core::{ChatRef, Message, ModelRequest};
 
 use crate::Resolved;
 
-/// A conversation, oldest message first: what a [`ModelCall`](super::ModelCall) is given as its
-/// history.
+/// A conversation, oldest message first: the history that is passed to a
+/// [`ModelCall`](super::ModelCall).
 ///
-/// Messages by themselves are one, and so is whatever holds them: what a chat resolved, what a
-/// compaction left.
+/// Implemented by messages themselves and by types that hold them, such as the result of a resolve
+/// or of a compaction.
 pub trait Conversation: Sync {
     /// Its messages.
     fn messages(&self) -> Cow<'_, [Arc<Message>]>;
 
-    /// The chat it is of, if it knows: a [`ModelCall`](super::ModelCall) refuses the history of
-    /// another chat than its own.
+    /// The chat of the conversation, if known. A [`ModelCall`](super::ModelCall) refuses the
+    /// history of another chat than its own.
     fn chat(&self) -> Option<&ChatRef> {
         None
     }
@@ -49,7 +49,7 @@ impl Conversation for Compacted {
 }
 
 impl Conversation for Resolved {
-    /// Those that can be read, as in [`Resolved::request`].
+    /// The readable messages, as in [`Resolved::request`].
     fn messages(&self) -> Cow<'_, [Arc<Message>]> {
         Cow::Owned(ModelRequest::of_chain(&self.messages).messages)
     }

@@ -7,19 +7,19 @@ use context_tokens::ModelTable;
 
 use super::ModelCall;
 
-/// What reports name where a refusal was the reason of a cut.
+/// The policy name in reports of cuts that a refusal caused.
 const POLICY: &str = "recovery";
-/// How much is kept at most when a compaction could not make the history smaller.
+/// The most that is kept when a compaction could not make the history smaller.
 const HALF: f64 = 0.5;
-/// How much is kept at least: numbers of a refusal may be nonsense.
+/// The least that is kept, since the numbers in a refusal may be wrong.
 const LEAST: f64 = 0.25;
 /// The smallest window that has room for input and output.
 const LEAST_WINDOW: u64 = 2;
-/// How much of the room is filled then: counts are estimates.
+/// The share of the room that is filled, since counts are estimates.
 const SAFE: f64 = 0.9;
 
 impl ModelCall<'_> {
-    /// Does what was decided about an error. Whether that changed anything.
+    /// Carries out the decision about an error. Returns whether that changed anything.
     pub(super) fn carry_out(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
         let changed = match decision {
             RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting, .. } => {
@@ -34,8 +34,8 @@ impl ModelCall<'_> {
         changed
     }
 
-    /// Asks for less output where what was decided leaves no room for input: the runtime would
-    /// refuse that.
+    /// Requests less output where the decision leaves no room for input, which the runtime would
+    /// refuse.
     fn leave_room(&mut self) {
         let Some(sent) = self.record.sent else { return };
         let window = self.input.window.into_iter().chain(sent.window).min();
@@ -58,8 +58,7 @@ impl ModelCall<'_> {
         asked != Some(tokens)
     }
 
-    /// Has the runtime prepare for a smaller window. Without one that is known, half of what was
-    /// sent.
+    /// Makes the runtime prepare for a smaller window. If none is known, for half of what was sent.
     fn compact(&mut self, window: Option<u64>, max_output: Option<u64>) -> bool {
         let Some(sent) = self.record.sent else { return false };
         let tokens = sent.tokens;
@@ -74,14 +73,14 @@ impl ModelCall<'_> {
         true
     }
 
-    /// How many tokens what is left of the history has. By one counter for the whole call: what a
-    /// runtime counts changes with what it learns from refusals.
+    /// Returns the tokens of the remaining history. The whole call uses one counter, because the
+    /// runtime's counter changes with what it learns from refusals.
     pub(super) fn history_tokens(&self) -> u64 {
         self.counter.count_messages(self.history.messages()).tokens()
     }
 
-    /// Keeps half of the history, or less if the provider said what fits: what is left where a
-    /// compaction was of no use.
+    /// Cuts the history to half, or less if the provider reported what fits. Used when a compaction
+    /// did not help.
     pub(super) fn cut_instead(&mut self) -> bool {
         let Some(error) = self.record.last_error.clone() else { return false };
         let reason = "the compaction did not make the request smaller".to_owned();
@@ -89,7 +88,7 @@ impl ModelCall<'_> {
         self.cut(&RecoveryDecision::TruncateHeadAndRetry { keep_ratio, reason }, &error)
     }
 
-    /// How much of the history fits, by the numbers of a refusal.
+    /// Returns the share of the history that fits, by the numbers in a refusal.
     fn fitting(&self, error: &ModelError) -> Option<f64> {
         let (sent, window, input) = (self.record.sent?, error.window?, error.input_tokens?);
         let reserve = self.input.max_output_tokens.or(sent.max_output).unwrap_or(0);
@@ -98,7 +97,7 @@ impl ModelCall<'_> {
         (history > 0).then(|| room as f64 / history as f64 * SAFE)
     }
 
-    /// Cuts the history as was decided. Whether there was something to cut.
+    /// Cuts the history as decided. Returns whether there was something to cut.
     fn cut(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
         let view = HistoryView::new(self.history.messages(), &*self.counter);
         let Ok(carried) = self.chain.carry_out(decision, &Failure::new(error, &view)) else {

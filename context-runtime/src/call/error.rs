@@ -1,33 +1,34 @@
-//! Why a call was not answered.
+//! The errors of a call.
 
 use context_core::model::WireError;
 use context_core::{Answer, Error, ErrorKind, ModelError, Retry};
 
-/// Why a call was not answered. The history is as the caller has it.
+/// The reason why a call was not answered. The caller's history is unchanged.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The provider refused, and nothing that may be tried would help.
     #[error("{0}")]
     Refused(#[source] Box<Refusal>),
-    /// As many requests were sent as are allowed.
+    /// The limit of calls is reached.
     #[error("not answered after {calls} calls")]
     Exhausted {
-        /// How many, summaries included.
+        /// The number of calls, summaries included.
         calls: u32,
-        /// What the provider said last, if it refused.
+        /// The last error of the provider, if it refused.
         #[source]
         error: Option<Box<ModelError>>,
     },
-    /// The model answered nothing, or its answers broke off, as often as may be tried.
+    /// The model answered nothing or its answers broke off, and all retries are used.
     #[error("no usable answer after {calls} calls")]
     NoAnswer {
-        /// How many, summaries included.
+        /// The number of calls, summaries included.
         calls: u32,
-        /// The last of them, as far as it came.
+        /// The last answer, as far as it came.
         answer: Box<Answer>,
     },
-    /// There is nothing to send.
+    /// The request cannot be lowered to the wire form, for example because there is nothing to
+    /// send.
     #[error(transparent)]
     Request(WireError),
     /// The runtime failed, or the caller cancelled.
@@ -44,16 +45,16 @@ context_core::readable_debug!(CallError);
 pub struct Refusal {
     /// The error that the provider reported.
     pub error: ModelError,
-    /// Why it was not tried again, for people.
+    /// The reason why it was not tried again, as text for people.
     pub reason: String,
-    /// How many calls there were, summaries included.
+    /// The number of calls, summaries included.
     pub calls: u32,
 }
 
 context_core::readable_debug!(Refusal);
 
 impl CallError {
-    /// What the provider said last, if it refused.
+    /// The last error of the provider, if it refused.
     pub fn model_error(&self) -> Option<&ModelError> {
         match self {
             Self::Refused(refusal) => Some(&refusal.error),
@@ -67,7 +68,7 @@ impl CallError {
         matches!(self, Self::Runtime(error) if error.kind() == ErrorKind::Cancelled)
     }
 
-    /// What kind of failure it is for whoever asked.
+    /// The kind of failure as the caller sees it.
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Runtime(error) => error.kind(),
@@ -83,19 +84,19 @@ impl CallError {
         Self::Refused(Box::new(Refusal { error, reason: reason.into(), calls }))
     }
 
-    /// Of a call that ended with an error before.
+    /// Creates the error for a call that already ended with an error.
     pub(super) fn over() -> Self {
         Self::Runtime(Error::invalid(super::OPERATION, "the call has ended without an answer"))
     }
 }
 
 impl From<CallError> for Error {
-    /// For programs with one error for everything. What the provider said is among the sources.
+    /// Converts to the common error type. The provider's error is among the sources.
     fn from(error: CallError) -> Self {
         match error {
             CallError::Runtime(error) => error,
             CallError::Request(error) => error.into(),
-            // The waits and retries that were worth it are over.
+            // The call itself made all sensible waits and retries.
             error => Self::new(error.kind(), super::OPERATION, "the model did not answer")
                 .with_retry(Retry::Never)
                 .with_source(error),

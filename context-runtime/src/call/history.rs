@@ -1,11 +1,11 @@
-//! The history of a call: as it was given, and as it is after what was cut.
+//! The history of a call, as given and after cuts.
 
 use std::sync::Arc;
 
 use context_core::Message;
 use context_core::history::Compacted;
 
-/// A history and what is left of it.
+/// A history and what remains of it after cuts.
 #[derive(Debug, Default)]
 pub(super) struct Working {
     given: Vec<Arc<Message>>,
@@ -14,8 +14,8 @@ pub(super) struct Working {
 }
 
 impl Working {
-    /// Takes the history as it is now. If it goes on from the one before, what was cut stays cut;
-    /// if not, it counts anew.
+    /// Updates the given history. If it extends the previous one, earlier cuts stay applied.
+    /// Otherwise they are dropped.
     pub(super) fn update(&mut self, messages: &[Arc<Message>]) {
         let same = |(old, new): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(old, new) || old == new;
         let goes_on =
@@ -30,12 +30,12 @@ impl Working {
         self.left.origins.extend((known..messages.len()).map(Some));
     }
 
-    /// What is left.
+    /// The remaining messages.
     pub(super) fn messages(&self) -> &[Arc<Message>] {
         &self.left.messages
     }
 
-    /// Takes what was made of what is left.
+    /// Replaces the remaining messages by a cut of them.
     pub(super) fn adopt(&mut self, cut: Compacted) {
         let origin =
             |at: &Option<usize>| at.and_then(|at| self.left.origins.get(at).copied().flatten());
@@ -46,7 +46,7 @@ impl Working {
         self.is_cut = true;
     }
 
-    /// What is left, if something was cut.
+    /// The remaining history, if something was cut.
     pub(super) fn compacted(&self) -> Option<&Compacted> {
         self.is_cut.then_some(&self.left)
     }

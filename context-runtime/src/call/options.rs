@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How much may be tried for one call.
+/// Limits on the attempts at one call.
 ///
 /// ```
 /// use context_runtime::CallOptions;
@@ -14,19 +14,20 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// How many requests are sent at most, summaries included. Default: 8; at least one.
+    /// The maximum number of requests, summaries included. Default: 8; at least one.
     pub max_calls: u32,
-    /// How often a request is sent again as it is, because the provider was busy or failed, or
-    /// because the answer was empty or broke off. Default: 3.
+    /// The maximum number of times a request is sent again unchanged, because the provider was busy
+    /// or failed, or because the answer was empty or broke off. Default: 3.
     pub retries: u32,
-    /// How long to wait before the first retry where the provider does not say; each further one
-    /// waits twice as long. Default: one second.
+    /// The wait before the first retry if the provider names none. It doubles with each further
+    /// retry. Default: one second.
     pub first_wait: Duration,
-    /// The longest wait. A provider that wants more is not waited for. Default: one minute.
+    /// The longest wait. If the provider asks for a longer one, the call gives up. Default: one
+    /// minute.
     pub longest_wait: Duration,
     /// Whether an answer that was cut off at
-    /// [`PrepareInput::max_output_tokens`](crate::PrepareInput::max_output_tokens) is asked for
-    /// again, once, with twice as many. Default: yes.
+    /// [`PrepareInput::max_output_tokens`](crate::PrepareInput::max_output_tokens) is requested
+    /// again, once, with twice the limit. Default: yes.
     pub grow_output: bool,
 }
 
@@ -43,42 +44,43 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sends at most so many requests, summaries included.
+    /// Sets the maximum number of requests, summaries included.
     pub fn max_calls(mut self, calls: u32) -> Self {
         self.max_calls = calls;
         self
     }
 
-    /// Sends a request at most so often again as it is.
+    /// Sets how often a request is sent again unchanged.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// Waits so long before the first retry.
+    /// Sets the wait before the first retry.
     pub fn first_wait(mut self, wait: Duration) -> Self {
         self.first_wait = wait;
         self
     }
 
-    /// Waits for no provider that wants more than this.
+    /// Sets the longest wait. A provider that asks for more is not waited for.
     pub fn longest_wait(mut self, wait: Duration) -> Self {
         self.longest_wait = wait;
         self
     }
 
-    /// Whether an answer that was cut off is asked for again with more room.
+    /// Sets whether an answer that was cut off is requested again with more room.
     pub fn grow_output(mut self, grow: bool) -> Self {
         self.grow_output = grow;
         self
     }
 
-    /// How long to wait before a retry, counted from 0; nothing if that is too long.
+    /// Returns the wait before a retry, counted from 0. `None` if the provider asks for more than
+    /// the longest wait.
     pub(super) fn wait(&self, retry: u32, asked: Option<Duration>) -> Option<Duration> {
         let doubled = self.first_wait.saturating_mul(2_u32.saturating_pow(retry));
         match asked {

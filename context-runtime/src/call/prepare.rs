@@ -1,5 +1,5 @@
-//! Preparing a request: what was decided is done, the runtime is asked, a summary is made where one
-//! helps.
+//! Preparing a request: open decisions are carried out, the runtime prepares, and a summary is made
+//! if it helps.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{CallError, ModelCall, OPERATION, Sent};
 use crate::waiting::unless_cancelled;
 
 impl ModelCall<'_> {
-    /// The next request, before it is written; nothing once the call is answered.
+    /// Returns the next request before it is lowered, or `None` once the call is answered.
     pub(super) async fn prepared(
         &mut self,
         history: &[Arc<Message>],
@@ -66,14 +66,15 @@ impl ModelCall<'_> {
         Err(CallError::Exhausted { calls: self.record.calls, error })
     }
 
-    /// What the runtime prepares, with a summary where it asks for one and there is one to be had.
+    /// Returns what the runtime prepares, with a summary if the runtime wants one and one can be
+    /// made.
     async fn context(&mut self) -> Result<ModelContext, CallError> {
         let mut context = self.asked().await?;
         if let Some(task) = context.summary.take()
             && let Some(answer) = self.summary(&task).await?
         {
-            // Of the history as the runtime was given it: what other stages cut of it is part of
-            // what comes back.
+            // The summary is of the history as it was passed to the runtime. Cuts of other stages
+            // are part of what comes back.
             let (chat, messages) = (&self.input.chat, self.history.messages());
             match self.runtime.accept_summary(chat, messages, &task, &answer) {
                 Ok(compacted) => {
@@ -89,7 +90,7 @@ impl ModelCall<'_> {
             }
         }
         self.adopt(&context);
-        // A compaction that could not make it smaller leaves the cut of last resort.
+        // The cut of last resort follows if the compaction did not make the history smaller.
         if let Some(before) = self.record.uncompacted.take()
             && self.history_tokens() >= before
             && self.cut_instead()
@@ -123,8 +124,8 @@ impl ModelCall<'_> {
         input
     }
 
-    /// The answer to a summary task, if there is somebody to ask, a call to spare besides the
-    /// request itself, and none was asked for yet.
+    /// Returns the answer to a summary task. Requires a summary model, a call to spare besides the
+    /// request itself, and that none was requested yet.
     async fn summary(&mut self, task: &SummaryTask) -> Result<Option<Answer>, CallError> {
         let spare = self.record.calls.saturating_add(1) < self.options.max_calls;
         let Some(model) = self.summaries.as_ref().filter(|_| spare && !self.record.summarised)
@@ -146,7 +147,7 @@ impl ModelCall<'_> {
         Ok(None)
     }
 
-    /// What is reported of a summary that was taken: the plan itself stays with the policy.
+    /// Returns the report of an accepted summary. The plan itself stays with the policy.
     fn summarised(&self, task: &SummaryTask, before: u64) -> PlanReport {
         let stays = task.keeps.iter().filter(|at| task.covers.contains(at)).count();
         let what =
@@ -170,7 +171,7 @@ impl ModelCall<'_> {
         ));
     }
 
-    /// Notes what came of what was decided last.
+    /// Records the outcome of the last decision.
     fn close_attempt(&mut self) {
         if let Some((decision, before)) = self.record.open.take() {
             let after = self.history_tokens();

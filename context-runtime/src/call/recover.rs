@@ -1,4 +1,4 @@
-//! Going on after a refusal or an answer that is of no use.
+//! Recovering from a refusal or an unusable answer.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use super::{CallError, ModelCall, OPERATION};
 use crate::raised_output;
 use crate::waiting::unless_cancelled;
 
-/// How many decisions may be asked for about one refusal. One that changes nothing is followed by
-/// the question for another.
+/// The maximum number of decisions per refusal. A decision that changes nothing is followed by a
+/// request for another.
 const MOST_DECISIONS: usize = 8;
 
 impl ModelCall<'_> {
-    /// Makes the next request another one, or waits until the same may succeed.
+    /// Changes the next request, or waits until the same request may succeed.
     pub(super) async fn recover(&mut self, error: ModelError) -> Result<(), CallError> {
         self.record.last_error = Some(error.clone());
         if error.retryable {
@@ -66,7 +66,7 @@ impl ModelCall<'_> {
         input
     }
 
-    /// Sends the request again that was answered with nothing, or only in part.
+    /// Sends a request again whose answer was empty or incomplete.
     pub(super) async fn retry_unusable(&mut self, answer: Box<Answer>) -> Result<(), CallError> {
         if self.record.retries >= self.options.retries
             || self.record.calls >= self.options.max_calls
@@ -77,7 +77,7 @@ impl ModelCall<'_> {
         Ok(())
     }
 
-    /// Asks for more output after an answer was cut off.
+    /// Requests more output after an answer was cut off.
     pub(super) fn grow_output(&mut self, answer: Box<Answer>) -> Result<(), CallError> {
         match self.grown_output() {
             Some(cap) if self.record.calls < self.options.max_calls => {
@@ -89,14 +89,14 @@ impl ModelCall<'_> {
         }
     }
 
-    /// The cap to ask for in place of the one at which the answer was cut off.
+    /// Returns the output limit that replaces the one at which the answer was cut off.
     pub(super) fn grown_output(&self) -> Option<u64> {
         let may = self.options.grow_output
             && !self.record.output_grown
             && self.record.calls < self.options.max_calls;
         let cap = self.input.max_output_tokens.filter(|_| may)?;
         let most = self.record.lasting_output.or(self.max_output);
-        // No more than there is room for beside what was sent: the history is not cut for it.
+        // At most the room left by what was sent: the history is not cut for it.
         let room = self.record.sent.and_then(|sent| Some(sent.window?.saturating_sub(sent.tokens)));
         raised_output(Some(cap), most.into_iter().chain(room).min())
     }
@@ -112,14 +112,14 @@ impl ModelCall<'_> {
                 self.refused(error, format!("it wants to be left alone for {seconds} seconds"))
             );
         };
-        // Nothing is waited for that would not be sent.
+        // Checked first, so that the call does not wait for a request it may not send.
         self.check_calls()?;
         self.record.retries += 1;
         unless_cancelled(&self.input.cancel, OPERATION, tokio::time::sleep(wait)).await?;
         Ok(())
     }
 
-    /// Takes what the refusal tells about the request: how many tokens it really had.
+    /// Reports the real token count of the request, as the refusal names it, to the runtime.
     fn learn(&mut self, error: &ModelError) {
         if let (Some(input), Some(_)) = (error.input_tokens, self.record.sent) {
             let mut usage = Usage::default();

@@ -1,4 +1,4 @@
-//! What came back, and whether it is an answer.
+//! Judging a reply: whether it is an answer.
 
 use context_core::message::is_blank;
 use context_core::model::{ModelErrorCode, StopReason};
@@ -6,20 +6,20 @@ use context_core::{Answer, Json, Message, ModelError, Part, Role};
 
 use super::ModelCall;
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Debug)]
 pub(super) enum State {
     /// A request may be prepared.
     Ready,
     /// The provider refused.
     Failed(Box<ModelError>),
-    /// The answer is of no use: empty, or it broke off.
+    /// The answer is unusable: empty, or broken off.
     Unusable(Box<Answer>),
-    /// The answer was cut off at the cap.
+    /// The answer was cut off at the output limit.
     CutOff(Box<Answer>),
-    /// It is answered.
+    /// The call is answered.
     Answered(Box<Answer>),
-    /// It ended with an error.
+    /// The call ended with an error.
     Over,
 }
 
@@ -51,8 +51,8 @@ impl State {
 }
 
 impl ModelCall<'_> {
-    /// Takes what came back for the newest request: the answer, or what went wrong in its place.
-    /// What is done about it, the next [`next`](Self::next) does.
+    /// Takes the reply to the newest request: the answer, or the error instead. The next
+    /// [`next`](Self::next) acts on it.
     pub fn answered(&mut self, reply: Result<Answer, ModelError>) {
         if matches!(self.state, State::Answered(_) | State::Over) {
             return;
@@ -63,7 +63,7 @@ impl ModelCall<'_> {
         };
     }
 
-    /// The same of a response as it came: its status and its body.
+    /// Takes the reply as an HTTP response: its status and body.
     pub fn received(&mut self, status: u16, body: &str) {
         let answer = match status {
             400.. => failed(self.codec.lift_error(Some(status), body)),
@@ -95,8 +95,7 @@ impl ModelCall<'_> {
         let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));
         let answer = Box::new(answer);
         match answer.stop {
-            // The window is full before anything was said: as if the request had been refused for
-            // it.
+            // The window was full before any content: handled as an overflow of the request.
             Some(StopReason::ContextWindow) if !says => {
                 let provider = self.codec.name();
                 let words = "the window was full before the answer began";
@@ -114,14 +113,14 @@ impl ModelCall<'_> {
     }
 }
 
-/// An answer in whose place there is an error.
+/// Returns an answer that carries an error.
 fn failed(error: ModelError) -> Answer {
     let mut answer = Answer::new(Message::new(Role::Assistant, []));
     answer.error = Some(error);
     answer
 }
 
-/// Whether a part is something to go on with. A thought alone is not.
+/// Whether a part is usable content. Reasoning alone is not.
 fn says_something(part: &Part) -> bool {
     match part {
         Part::Text(text) => !is_blank(&text.text),

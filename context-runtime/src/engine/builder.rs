@@ -1,4 +1,4 @@
-//! Composing an engine.
+//! The builder of an engine.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use super::prompt::Prompt;
 use super::{ConflictPolicy, ContextEngine, Parts};
 use crate::{SystemClock, Uuid7Ids};
 
-/// Composes a [`ContextEngine`]: a store, a user and a chat are required, all else has a default.
+/// Builds a [`ContextEngine`]. A store, a user and a chat are required. All other parts have
+/// defaults.
 #[derive(Clone)]
 #[must_use]
 pub struct ContextEngineBuilder {
@@ -53,95 +54,97 @@ impl ContextEngineBuilder {
         }
     }
 
-    /// Whose chat it is. Required.
+    /// Sets the user who owns the chat. Required.
     pub fn user(mut self, user: impl Into<UserId>) -> Self {
         self.user = Some(user.into());
         self
     }
 
-    /// Which chat. Required; created if it does not exist.
+    /// Sets the chat. Required. A chat that does not exist is created.
     pub fn chat(mut self, chat: impl Into<ChatId>) -> Self {
         self.chat = Some(chat.into());
         self
     }
 
-    /// Which branch to work on. Default: the chat's active one. Say it to work beside somebody
-    /// else.
+    /// Sets the branch to work on. Default: the chat's active branch. Name a branch to work
+    /// independently of writers on the active one.
     pub fn branch(mut self, branch: impl Into<BranchName>) -> Self {
         self.branch = Some(branch.into());
         self
     }
 
-    /// Metadata to merge into the chat's at the top level; new values win. Default: none.
+    /// Sets metadata to merge into the chat's metadata at the top level. New values win. Default:
+    /// none.
     pub fn metadata(mut self, metadata: impl Into<Metadata>) -> Self {
         self.metadata = metadata.into();
         self
     }
 
-    /// Refuses a chat that does not exist, instead of creating it. Default: it is created. For
-    /// whatever only looks.
+    /// Refuses a chat that does not exist, instead of creating it. Default: the chat is created.
+    /// For readers, which should not create chats.
     pub fn existing(mut self) -> Self {
         self.create = false;
         self
     }
 
-    /// What [`ContextEngine::resolve`] renders with. Default: XML, which models know best.
+    /// Sets the renderer of [`ContextEngine::resolve`]. Default: XML, the format that models handle
+    /// best.
     pub fn renderer(self, renderer: impl Renderer) -> Self {
         self.shared_renderer(Arc::new(renderer))
     }
 
-    /// The same with a renderer that others use as well, such as one chosen [by
-    /// name](crate::renderer).
+    /// Sets a shared renderer, such as one chosen [by name](crate::renderer).
     pub fn shared_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
         self.parts.renderer = Some(renderer);
         self
     }
 
-    /// How persisted context fragments are written and read. Default: the kinds of the builders.
-    /// Add kinds of your own that are persisted.
+    /// Sets the codecs that write and read persisted context fragments. Default: the kinds of the
+    /// builders. Add your own kinds if they are persisted.
     pub fn codecs(mut self, codecs: CodecRegistry) -> Self {
         self.parts.codecs = Arc::new(codecs);
         self
     }
 
-    /// Tells the time. Default: the host's clock. Give a fixed one in tests.
+    /// Sets the clock. Default: the host's clock. Use a fixed one in tests.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.parts.clock = Arc::new(clock);
         self
     }
 
-    /// Makes ids for messages without one. Default: UUIDs of version 7. Give ones that count in
-    /// tests.
+    /// Sets the generator of ids for messages without one. Default: UUIDs of version 7. Use a
+    /// counter in tests.
     pub fn ids(mut self, ids: impl IdGenerator) -> Self {
         self.parts.ids = Arc::new(ids);
         self
     }
 
-    /// What a save does when somebody else moved the branch. Default:
-    /// [graft](ConflictPolicy::Graft), which loses nothing. Fail where an answer is worth nothing
-    /// behind what came in between.
+    /// Sets what a save does when another writer moved the branch. Default:
+    /// [graft](ConflictPolicy::Graft), which loses nothing. Use `Fail` where an answer is worthless
+    /// after messages it has not seen.
     pub fn on_conflict(mut self, policy: ConflictPolicy) -> Self {
         self.parts.conflict = policy;
         self
     }
 
-    /// How many loaders of lazy data run beside each other. Default: 8; at least one. Fewer where
-    /// they ask the same service.
+    /// Sets how many loaders of lazy data run concurrently. Default: 8; at least one. Use fewer if
+    /// the loaders query the same service.
     pub fn load_concurrency(mut self, loaders: usize) -> Self {
         self.parts.load_concurrency = loaders;
         self
     }
 
-    /// Keeps what is read in a cache for the next engine, and begins with what is there. The cache
-    /// must be of the same store. Default: none. For servers that open a chat for each request.
+    /// Sets a cache of chains: the engine starts from the cached chain and stores what it reads
+    /// there for the next engine. The cache must belong to the same store. Default: none. For
+    /// servers that open a chat per request.
     #[cfg(feature = "cache")]
     pub fn cache(mut self, cache: &super::ChainCache) -> Self {
         self.parts.cache = Some(cache.clone());
         self
     }
 
-    /// Opens the chat: creates it if it does not exist, merges the metadata, reads its persisted
-    /// fragments. The messages are read when they are needed.
+    /// Opens the chat: creates it if it does not exist, merges the metadata, and reads its
+    /// persisted fragments. Messages are read on first use.
     pub async fn open(self) -> Result<ContextEngine> {
         const OPERATION: &str = "open_chat";
         let missing = |what| {

@@ -1,4 +1,4 @@
-//! The chat beside its messages: title, metadata, usage, counts, and the graph as a whole.
+//! Chat-level operations: title, metadata, usage, counts, and the whole graph.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use context_core::{Error, Fragment, Json, Message, MessageId, Metadata, Node, Re
 
 use super::{ContextEngine, Edits};
 
-/// Everything a chat holds.
+/// The whole content of a chat.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MessageGraph {
@@ -23,23 +23,23 @@ pub struct MessageGraph {
     pub checkpoints: Vec<Checkpoint>,
 }
 
-/// The metadata key under which usage is added up.
+/// The metadata key of the accumulated usage.
 const USAGE: &str = "usage";
 
 impl ContextEngine {
-    /// The chat as it is stored.
+    /// Reads the chat from the store.
     pub async fn chat(&self) -> Result<Chat> {
         let chat = self.parts.history().chat(&self.chat).await?;
         chat.ok_or_else(|| Error::not_found("chat", "chat", &self.chat.chat))
     }
 
-    /// Changes title and metadata, in one transaction that reads and writes.
+    /// Changes title and metadata in one read-write transaction.
     pub async fn update_chat(&mut self, patch: &ChatPatch) -> Result<Chat> {
         self.parts.history().update_chat(&self.chat, patch, self.parts.clock.now()).await
     }
 
     /// Adds the usage that a model call reported to the chat's metadata, under `usage`, and returns
-    /// the sum: numbers are added at any depth. Safe with any number of engines at once.
+    /// the sum. Numbers are added at any depth. Safe with any number of concurrent engines.
     pub async fn track_usage(&mut self, usage: impl Into<Json>) -> Result<Json> {
         let patch =
             ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
@@ -54,7 +54,7 @@ impl ContextEngine {
             .ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
     }
 
-    /// How many user messages the branch has, stored and pending.
+    /// Returns how many user messages the branch has, stored and pending.
     pub async fn turn_count(&mut self) -> Result<usize> {
         let stored = self.view().await?.turns();
         let view = self.view.as_mut().expect("just read");
@@ -63,14 +63,15 @@ impl ContextEngine {
         Ok(stored + new.filter(|node| view.position(&node.id).is_none()).count())
     }
 
-    /// The first user message of the branch, stored or pending, whatever was compacted since.
+    /// Returns the first user message of the branch, stored or pending. Compactions since then make
+    /// no difference.
     pub async fn first_user_message(&mut self) -> Result<Option<Arc<Node>>> {
         let messages = self.laid().await?;
         Ok(messages.iter().find(|node| node.role() == Some(Role::User) && node.is_shown()).cloned())
     }
 
-    /// The newest message: the last pending one, else the last stored one of the branch.
-    /// Placeholders count.
+    /// Returns the newest message: the last pending one, else the last stored one of the branch.
+    /// Placeholders are included.
     pub async fn head_message(&mut self) -> Result<Option<Arc<Node>>> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
@@ -79,11 +80,11 @@ impl ContextEngine {
         Ok(settled.nodes.last().or_else(stored).cloned())
     }
 
-    /// Takes a turn's next input and saves at once.
+    /// Sets the next input of a turn and saves immediately.
     ///
-    /// A user message is followed by an assistant placeholder that waits for the answer; its id is
-    /// returned, and the prompt does not show it until it is filled. An assistant message fills the
-    /// placeholder of its id, in place.
+    /// A user message is followed by an assistant placeholder, whose id is returned. Prompts leave
+    /// the placeholder out until it is filled. An assistant message with that id fills the
+    /// placeholder in place.
     pub async fn continue_turn(&mut self, input: Fragment) -> Result<MessageId> {
         const OPERATION: &str = "continue_turn";
         let role = input.message().map_err(super::resolve::refuse)?.map(|message| message.role);
@@ -115,7 +116,7 @@ impl ContextEngine {
         }
     }
 
-    /// Everything the chat holds, read page by page.
+    /// Reads the whole chat, page by page.
     pub async fn graph(&self) -> Result<MessageGraph> {
         let history = self.parts.history();
         let chat = self.chat().await?;
@@ -136,7 +137,7 @@ impl ContextEngine {
     }
 }
 
-/// How many tokens the usage in a chat's metadata counts in all.
+/// Returns the total number of tokens in the usage of a chat's metadata.
 #[cfg(feature = "instructions")]
 pub(super) fn total_usage(metadata: &Metadata) -> Option<u64> {
     metadata.get(USAGE).map(context_instructions::total_tokens)

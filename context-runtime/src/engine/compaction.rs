@@ -1,7 +1,7 @@
-//! Compactions of the branch: taken over from whoever makes plans, written as boundaries, undone,
-//! listed.
+//! Compactions of the branch: taking over plans, writing them as boundaries, undoing and listing
+//! them.
 //!
-//! What to cut is not decided here, and no message is removed.
+//! This module does not decide what to cut, and removes no message.
 
 mod track;
 
@@ -24,11 +24,11 @@ use super::{ContextEngine, Resolved};
 pub struct Compaction {
     /// The id of its boundary.
     pub id: MessageId,
-    /// When it was made.
+    /// The time of the compaction.
     pub created_at: Timestamp,
-    /// What it says.
+    /// The content of the boundary.
     pub boundary: Arc<StoredBoundary>,
-    /// Whether it shapes what is shown: it is no undo, and was not taken back since.
+    /// Whether it is in force: it is a compaction, not an undo, and was not undone since.
     pub stands: bool,
     /// Whether it is still to be saved.
     pub pending: bool,
@@ -49,19 +49,20 @@ impl PendingCompaction {
 }
 
 impl ContextEngine {
-    /// Takes over a compaction: from now on a resolve shows the compacted history, and the next
-    /// save writes a boundary, together with what is pending and behind it. The stored messages
-    /// stay, and so does every branch. The messages that a plan made are part of the boundary and
-    /// never saved as messages.
+    /// Takes over a compaction. From now on a resolve shows the compacted history, and the next
+    /// save writes a boundary after the pending messages, in the same commit. The stored messages
+    /// and all branches stay. Messages that the plan made are part of the boundary and are never
+    /// saved as messages.
     ///
-    /// `turn` is what was compacted: the positions which `compacted` names are those of its
-    /// messages that can be read. Messages that came since then, set here or saved by somebody
-    /// else, are kept behind what is left, also if they come before the save. Applied again before
-    /// a save, both compactions become one boundary. Moving to another branch drops it.
+    /// `turn` is the history that was compacted. The positions in `compacted` count the readable
+    /// messages of `turn`. Messages added since then, set here or saved by another writer, follow
+    /// what the compaction keeps, also if they arrive before the save. A second compaction before
+    /// the save is merged with the first into one boundary. Moving to another branch drops the
+    /// pending compaction.
     ///
-    /// Returns the id that the boundary will have; nothing if the compaction changes nothing.
-    /// [`ErrorKind::Conflict`] if the history is not shown any more as it was compacted,
-    /// [`ErrorKind::Invalid`] if the turn is of another chat.
+    /// Returns the id that the boundary will have, or `None` if the compaction changes nothing.
+    /// Returns [`ErrorKind::Conflict`] if the history shown is no longer the one that was
+    /// compacted, and [`ErrorKind::Invalid`] if the turn is of another chat.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -111,29 +112,29 @@ impl ContextEngine {
         Ok(Some(self.pend(draft)))
     }
 
-    /// Takes the newest compaction that stands back: what was shown before it is shown again, with
-    /// what came since. The next save writes that as a boundary too, so nothing is lost and
-    /// [`redo_compaction`](Self::redo_compaction) brings the compaction back. Called again, it
-    /// takes back the one before. A compaction that is not saved yet is forgotten.
+    /// Undoes the newest compaction in force: the messages it hid are shown again, followed by
+    /// those added since. The next save writes the undo as a boundary too, so nothing is lost and
+    /// [`redo_compaction`](Self::redo_compaction) restores the compaction. A second call undoes the
+    /// compaction before. A compaction that is not saved yet is dropped.
     ///
-    /// Returns the boundary that was taken back; nothing if none stands.
+    /// Returns the boundary that was undone, or `None` if no compaction is in force.
     pub async fn undo_compaction(&mut self) -> Result<Option<MessageId>> {
         let all = self.compactions().await?;
         let newest = Track::of(&all).newest();
         self.take_back("undo_compaction", newest).await
     }
 
-    /// Brings back what the newest [`undo_compaction`](Self::undo_compaction) took back, unless the
-    /// branch was compacted since.
+    /// Reverts the newest [`undo_compaction`](Self::undo_compaction), unless the branch was
+    /// compacted since.
     ///
-    /// Returns the undo that was taken back; nothing if there is none.
+    /// Returns the undo that was reverted, or `None` if there is none.
     pub async fn redo_compaction(&mut self) -> Result<Option<MessageId>> {
         let all = self.compactions().await?;
         let newest = Track::of(&all).newest_undo();
         self.take_back("redo_compaction", newest).await
     }
 
-    /// The compactions of the branch and what undid them, oldest first, the pending one included.
+    /// Returns the compactions and undos of the branch, oldest first, the pending one included.
     pub async fn compactions(&mut self) -> Result<Vec<Compaction>> {
         let view = self.view().await?;
         let stored = view.boundaries().filter_map(|(position, boundary)| {
@@ -159,7 +160,7 @@ impl ContextEngine {
         Ok(all)
     }
 
-    /// The compactions that shape what is shown, as a runtime tells them.
+    /// Returns the compactions in force, in the form that runtimes use.
     pub(super) async fn boundaries(&mut self) -> Result<Vec<Boundary>> {
         let all = self.compactions().await?;
         let standing = all.into_iter().filter(|compaction| compaction.stands);
@@ -175,12 +176,12 @@ impl ContextEngine {
         Ok(standing.map(boundary).collect())
     }
 
-    /// Stored and pending messages in their places, whatever boundaries say.
+    /// Returns the stored messages with pending ones in their places, ignoring boundaries.
     pub(super) async fn laid(&mut self) -> Result<Chain> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(refuse)?;
-        // It may have been stored although the answer was lost.
+        // The boundary may have been stored although the store's answer was lost.
         self.compaction =
             self.compaction.take().filter(|pending| view.position(&pending.id).is_none());
         let mut chain = view.chain().clone();
@@ -193,7 +194,7 @@ impl ContextEngine {
         Ok(chain)
     }
 
-    /// What may be shown of them, the pending compaction included.
+    /// Returns the entries of this chain that may be shown, the pending compaction included.
     pub(super) async fn entries(&mut self) -> Result<Vec<Shown>> {
         let mut chain = self.laid().await?;
         if let Some(node) = self.compaction.as_ref().and_then(|pending| pending.node(&chain)) {
@@ -202,7 +203,7 @@ impl ContextEngine {
         Ok(shown(&chain))
     }
 
-    /// The boundary that a commit has behind its messages.
+    /// Returns the boundary that a commit writes after its messages.
     pub(super) fn boundary_behind(
         &self,
         target: &Target,

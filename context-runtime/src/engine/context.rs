@@ -1,4 +1,4 @@
-//! The context fragments of an engine: which of them the store has, and how each is shown.
+//! The context fragments of an engine: which of them are stored, and in what form each is shown.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use context_core::fragment::{Form, FragmentContent};
 use context_core::store::StoredFragment;
 use context_core::{CodecRegistry, Error, Fragment, FragmentData, Result};
 
-/// Context fragments in the order they are rendered: persisted ones as they were loaded, then new
-/// ones.
+/// Context fragments in rendering order: persisted ones as they were loaded, then new ones.
 #[derive(Default)]
 pub(super) struct ContextFragments {
     slots: Vec<Slot>,
-    /// Where the fragments with an id are.
+    /// Slot positions of the fragments with an id.
     by_id: HashMap<FragmentId, usize>,
-    /// Where the persisted fragments without one are, of which each is kept once.
+    /// Slot positions of the persisted fragments without an id. Fragments with equal content share
+    /// one slot.
     nameless: Vec<usize>,
-    /// The next number that tells something from everything before.
+    /// The next version number. Versions are never reused.
     next: u64,
-    /// Counts up with every change.
+    /// Incremented by every change.
     edition: u64,
-    /// How many of them are lazy.
+    /// The number of lazy fragments.
     lazy: usize,
-    /// What was removed since the newest prompt and stood in it.
+    /// Fragments of the newest prompt that were removed since.
     gone: Vec<Gone>,
 }
 
-/// A fragment in its place. What every prompt looks at is here, and small; the fragment itself is
-/// elsewhere.
+/// A fragment at its position. The slot holds only the small fields that every prompt reads; the
+/// fragment itself is behind a pointer.
 pub(super) struct Slot {
-    /// Tells what is shown, in these words, from everything else that was ever shown.
+    /// The version of the shown content, unique among all content that was ever shown.
     pub(super) version: u64,
-    /// The version that stands in the newest prompt.
+    /// The version in the newest prompt.
     pub(super) in_prompt: Option<u64>,
-    /// What was rendered of it last.
+    /// The piece rendered last.
     pub(super) piece: Option<Kept>,
     item: Box<Item>,
-    /// Whether a renderer can be given it.
+    /// Whether the fragment can be passed to a renderer.
     is_renderable: bool,
 }
 
@@ -46,59 +46,60 @@ pub(super) struct Kept {
     pub(super) version: u64,
     pub(super) form: Form,
     pub(super) text: Arc<str>,
-    /// Where it stands in the newest prompt; nothing if it was rendered since.
+    /// The piece's offset in the newest prompt. `None` if it was rendered since.
     pub(super) at: Option<usize>,
 }
 
 struct Item {
     fragment: Fragment,
-    /// The fragment with its data loaded, if something of it is lazy.
+    /// The fragment with its data loaded, if any of its data is lazy.
     loaded: Option<Fragment>,
-    /// All of what was loaded is what was asked for: nothing merely stands in for something.
+    /// Whether all data was loaded, without a substitute for a failed load.
     is_complete: bool,
     is_lazy: bool,
-    /// The version the store has.
+    /// The version that the store has.
     stored: Option<u64>,
-    /// The store has something under the id.
+    /// Whether the store has a fragment under this id.
     is_in_store: bool,
 }
 
-/// A fragment that stood in a prompt and is gone.
+/// A removed fragment of an earlier prompt.
 pub(super) struct Gone {
     pub(super) name: Arc<str>,
     pub(super) id: Option<FragmentId>,
 }
 
 impl Slot {
-    /// As the caller set it.
+    /// Returns the fragment as the caller set it.
     pub(super) fn fragment(&self) -> &Fragment {
         &self.item.fragment
     }
 
-    /// Whether something of it is loaded when a prompt is made.
+    /// Whether any of its data is loaded when a prompt is made.
     pub(super) fn is_lazy(&self) -> bool {
         self.item.is_lazy
     }
 
-    /// As codecs and renderers see it; nothing while it is not loaded.
+    /// Returns the fragment as codecs and renderers see it. `None` until it is loaded.
     fn shown(&self) -> Option<&Fragment> {
         if self.item.is_lazy { self.item.loaded.as_ref() } else { Some(&self.item.fragment) }
     }
 
-    /// What a renderer is given; nothing for what cannot be rendered.
+    /// Returns the fragment to pass to a renderer. `None` if it cannot be rendered or is not
+    /// loaded.
     pub(super) fn rendered(&self) -> Option<&Fragment> {
         if self.is_renderable { self.shown() } else { None }
     }
 
-    /// Whether a renderer is given something.
+    /// Whether the fragment is passed to a renderer.
     pub(super) fn is_rendered(&self) -> bool {
         self.is_renderable
     }
 
-    /// Whether the store is to have it and has not, as it is now.
+    /// Whether the fragment is to be persisted and its current version is not stored.
     pub(super) fn is_to_store(&self) -> bool {
         let Item { fragment, stored, .. } = &*self.item;
-        // What was loaded anew replaces what is stored only if it has an id to replace it by.
+        // Newly loaded data replaces stored data only if the fragment has an id to replace it by.
         let is_stored = match fragment.id() {
             Some(_) => *stored == Some(self.version),
             None => stored.is_some(),
@@ -108,7 +109,7 @@ impl Slot {
 }
 
 impl ContextFragments {
-    /// What the store has.
+    /// Creates the fragments from what the store has.
     pub(super) fn loaded(fragments: Vec<Fragment>) -> Self {
         let mut all = Self::default();
         for fragment in fragments {
@@ -164,22 +165,22 @@ impl ContextFragments {
         &mut self.slots
     }
 
-    /// Whether any of them is lazy.
+    /// Whether any fragment is lazy.
     pub(super) fn are_lazy(&self) -> bool {
         self.lazy > 0
     }
 
-    /// What was removed since this was asked last, and had stood in a prompt.
+    /// Returns the fragments removed since the last call that had been in a prompt.
     pub(super) fn take_gone(&mut self) -> Vec<Gone> {
         std::mem::take(&mut self.gone)
     }
 
-    /// Counts up with every change of what is shown.
+    /// Returns a number that every change of the shown content increments.
     pub(super) fn edition(&self) -> u64 {
         self.edition
     }
 
-    /// Adds a fragment, or replaces the one it stands for.
+    /// Adds a fragment, or replaces the one with the same id or content.
     pub(super) fn set(&mut self, fragment: Fragment) {
         let present = match fragment.id() {
             Some(id) => self.by_id.get(id).copied(),
@@ -210,8 +211,8 @@ impl ContextFragments {
         }
     }
 
-    /// Puts loaded data in its place. It is not complete if something in it merely stands in for
-    /// what could not be loaded; then it is shown, but never stored.
+    /// Sets the loaded data of a slot. Data that contains a substitute for a failed load is not
+    /// complete: it is shown but never stored.
     pub(super) fn set_loaded(&mut self, place: usize, loaded: Fragment, is_complete: bool) {
         let slot = &mut self.slots[place];
         slot.item.is_complete = is_complete;
@@ -244,8 +245,8 @@ impl ContextFragments {
         true
     }
 
-    /// What is to be persisted and is not yet, with the versions to say so later. What is still to
-    /// be loaded waits.
+    /// Returns the fragments that are to be persisted and are not stored yet, with the versions to
+    /// pass to `saved` later. Fragments that are not loaded completely are left out.
     pub(super) fn to_store(&self, codecs: &CodecRegistry) -> Result<Vec<(u64, StoredFragment)>> {
         let new = self.slots.iter().filter(|slot| slot.is_to_store() && slot.item.is_complete);
         new.filter_map(|slot| slot.shown().map(|fragment| (slot.version, fragment)))
@@ -259,7 +260,7 @@ impl ContextFragments {
             .collect()
     }
 
-    /// The store has these now.
+    /// Marks these versions as stored.
     pub(super) fn saved(&mut self, versions: &[u64]) {
         if versions.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Looking after what is stored: redact and delete messages, rename and delete branches, compare
-//! them, and copy messages from one to another.
+//! Operations on stored content: redact and delete messages, rename, delete and compare branches,
+//! and copy messages between branches.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,51 +16,51 @@ use context_core::{
 use super::ContextEngine;
 use crate::removal::{Redaction, RemovalOptions, RemovalReport, redact_messages};
 
-/// How often a change is tried again because others write to the same chat.
+/// The maximum number of attempts at a change that conflicts with other writers of the chat.
 const ATTEMPTS: usize = 16;
 
-/// Where two branches part and what each has since.
+/// The fork point of two branches, and the messages that each has after it.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct BranchDiff {
-    /// How many messages they share, from the root on.
+    /// The number of messages they share, from the root on.
     pub common: usize,
     /// The last common message.
     pub at: Option<MessageId>,
-    /// What only the left one has.
+    /// The messages that only the left branch has.
     pub left: Chain,
-    /// What only the right one has.
+    /// The messages that only the right branch has.
     pub right: Chain,
 }
 
-/// What a cherry-pick has written.
+/// The result of a cherry-pick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct CherryPicked {
     /// The branch the copies are on.
     pub branch: BranchName,
-    /// Its head now.
+    /// The head of that branch after the cherry-pick.
     pub head: Option<MessageId>,
     /// Each message and its copy, in order.
     pub copies: Vec<(MessageId, MessageId)>,
-    /// Calls that came without their results, and results without their calls.
+    /// Tool calls that were copied without their results, and results without their calls.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl ContextEngine {
-    /// Takes the content of a stored message away, for good, and all that was made of it:
+    /// Permanently removes the content of a stored message and everything derived from it:
     /// [`redact_messages`](crate::removal::redact_messages). Its place in the graph, its role and
     /// the shape of its parts stay ([`Message::redacted`](context_core::Message::redacted)), so the
-    /// conversation remains valid. Any message of the chat will do. A compaction that is not saved
-    /// yet is dropped.
+    /// conversation remains valid. The message may be on any branch of the chat. A compaction that
+    /// is not saved yet is dropped.
     pub async fn redact(&mut self, message: &MessageId) -> Result<RemovalReport> {
         self.take_away(message, Redaction::Words).await
     }
 
-    /// As [`redact`](Self::redact), but nothing is left except the place: a model is not shown the
-    /// message.
+    /// Removes a message entirely except for its place in the graph: like [`redact`](Self::redact),
+    /// but models are no longer shown the message.
     pub async fn delete_message(&mut self, message: &MessageId) -> Result<RemovalReport> {
         self.take_away(message, Redaction::Message).await
     }
@@ -75,7 +75,7 @@ impl ContextEngine {
         let removed =
             redact_messages(&*self.parts.store, &self.chat, messages, redaction, &options).await;
         if !removed.as_ref().is_err_and(Error::is_not_found) {
-            // A compaction that is on its way may hold something of it.
+            // A compaction that is not saved yet may contain the removed content.
             self.compaction = None;
             self.in_flight = self.in_flight.take().filter(|flight| !flight.compacts());
             self.forget();
@@ -98,16 +98,18 @@ impl ContextEngine {
         self.parts.history().rename_branch(&self.chat, branch, &to, self.parts.clock.now()).await?;
         if self.branch == *branch {
             self.branch = to;
-            // It names a branch that is no more; whether it arrived, the ids tell.
+            // The commit names a branch that no longer exists. If it arrived, the next save finds
+            // its ids.
             self.in_flight = None;
         }
         Ok(())
     }
 
     /// Deletes a branch, and the messages that no other branch and no checkpoint reaches. Returns
-    /// how many those were. Not the active branch, and not the one this engine is on.
+    /// the number of deleted messages. The active branch and the branch of this engine cannot be
+    /// deleted.
     ///
-    /// [`ErrorKind::Conflict`] if somebody writes to it at the same time.
+    /// Returns [`ErrorKind::Conflict`] if somebody writes to the branch at the same time.
     pub async fn delete_branch(&mut self, branch: &BranchName) -> Result<u64> {
         const OPERATION: &str = "delete_branch";
         if self.branch == *branch {
@@ -143,8 +145,8 @@ impl ContextEngine {
     }
 
     /// Copies messages, of any branches, to the end of a branch, in the order given and with new
-    /// ids. The copies say when the originals were said. If somebody else writes to the branch, the
-    /// copies go behind that.
+    /// ids. The copies keep the timestamps of the originals. If another writer appends to the
+    /// branch at the same time, the copies follow its messages.
     pub async fn cherry_pick(
         &mut self,
         messages: &[MessageId],
@@ -195,7 +197,8 @@ impl ContextEngine {
     }
 }
 
-/// Calls and results of these messages that have no counterpart among them.
+/// Returns diagnostics for tool calls and results of these messages that have no counterpart among
+/// them.
 fn unpaired(nodes: &[Arc<Node>]) -> Vec<Diagnostic> {
     let messages: Vec<_> =
         nodes.iter().filter_map(|node| Some((&node.id, node.message().ok()?))).collect();

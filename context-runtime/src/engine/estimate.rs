@@ -1,4 +1,4 @@
-//! What the next call of a model would have in tokens.
+//! The token estimate of the next model call.
 
 use context_core::model::TokenCounter;
 use context_core::{ModelRequest, Result};
@@ -7,11 +7,11 @@ use context_tokens::{Estimate, Model};
 use super::ContextEngine;
 
 impl ContextEngine {
-    /// Resolves, and counts each context fragment, the joint prompt and the messages; `complete`
-    /// adds what else the request will have, such as tools and the room for the answer.
+    /// Resolves, and counts the tokens of each context fragment, the joint prompt and the messages.
+    /// `complete` adds the rest of the request, such as tools and the room for the answer.
     ///
-    /// A [`CachedCounter`](context_tokens::CachedCounter) counts each message once, so that a turn
-    /// costs what is new.
+    /// A [`CachedCounter`](context_tokens::CachedCounter) counts each message once, so a turn only
+    /// counts new messages.
     ///
     /// ```
     /// # tokio_test(async {

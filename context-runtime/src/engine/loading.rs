@@ -1,8 +1,8 @@
-//! Running the loaders of lazy data, and keeping what they gave.
+//! Runs the loaders of lazy data and keeps their results.
 //!
-//! Loaders run beside each other up to a limit, each with its own time limit. What one gives is
-//! kept under the data it was given for, so data that stands in several fragments is loaded once.
-//! What it gives may be lazy again, up to a depth.
+//! Loaders run concurrently up to a limit, each with its own timeout. A result is kept under the
+//! identity of the lazy data, so data that occurs in several fragments is loaded once. A result may
+//! contain lazy data again, up to a depth.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -18,57 +18,58 @@ use futures_util::stream::{self, StreamExt};
 use super::ContextEngine;
 use super::context::Slot;
 
-/// How many loaders run beside each other unless the builder says otherwise.
+/// The default number of loaders that run concurrently.
 pub(super) const DEFAULT_CONCURRENCY: usize = 8;
 
-/// How often what a loader gives may be lazy again. A loader that gives itself would never end.
+/// The maximum depth of lazy data within loaded data. A loader that returns itself would never end.
 const MAX_HOPS: usize = 10;
 
-/// How much of what loaders gave may be lazy at one depth. Loaders that give several loaders each
-/// would have no end in sight long before the depth is reached.
+/// The maximum number of lazy values at one depth. Loaders that return several loaders each grow
+/// exponentially, long before the depth limit is reached.
 const MAX_NESTED: usize = 10_000;
 
 const OPERATION: &str = "load_fragment";
 
-/// What loaders gave.
+/// The results of loaders.
 #[derive(Default)]
 pub(super) struct Loads {
     kept: HashMap<usize, Kept>,
-    /// Counts resolves: what is kept for one resolve only is told by it.
+    /// The number of resolves. Identifies results that are kept for one resolve only.
     round: u64,
 }
 
 struct Kept {
-    /// Keeps the key from being given to other data.
+    /// Keeps the data alive, so that its key is not reused for other data.
     _lazy: LazyData,
     data: FragmentData,
     at: Timestamp,
     round: u64,
-    /// It stands in for what could not be loaded, so it is good for this resolve only.
+    /// Whether the data is a substitute for a failed load. Such data is valid for this resolve
+    /// only.
     is_substitute: bool,
 }
 
 /// A fragment with its data loaded.
 struct Filled {
     fragment: Fragment,
-    /// Nothing in it stands in for what could not be loaded.
+    /// Whether no part of it is a substitute for a failed load.
     is_complete: bool,
 }
 
-/// A place that is still to be filled: its path and what loads it.
+/// Lazy data that is still to be loaded: its path and its loader.
 type Wanted = (String, LazyData);
 
-/// For what data is loaded.
+/// The purpose of a load.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Purpose {
-    /// To be shown: as fresh as the data asks for.
+    /// To be shown: as fresh as the data requires.
     Show,
-    /// To be stored: as it was shown last, and never what merely stands in for it.
+    /// To be stored: as it was shown last, and never a substitute.
     Store,
 }
 
 impl ContextEngine {
-    /// Loads what is lazy in the context fragments, so that codecs and renderers see the data.
+    /// Loads the lazy data of the context fragments, so that codecs and renderers see the data.
     pub(super) async fn load_fragments(
         &mut self,
         purpose: Purpose,
@@ -89,7 +90,7 @@ impl ContextEngine {
         self.loads.begin(purpose);
         let limit = self.parts.load_concurrency;
         let loaded = self.loads.fill(wanted, purpose, at, limit, cancel, &mut diagnostics).await;
-        // Also after a failure: loaders may give other data each time they are asked.
+        // Also after a failure, because loaders may return other data each time.
         let lazy = self.fragments.slots().iter().filter(|slot| slot.is_lazy());
         self.loads.forget_unused(lazy.map(Slot::fragment));
         loaded?;
@@ -98,7 +99,8 @@ impl ContextEngine {
             .filter_map(|(place, slot)| Some((place, self.loads.filled(slot.fragment())?)))
             .collect();
         for (place, Filled { fragment, is_complete }) in filled {
-            // What is about to be stored stays as it was shown, unless it can be made complete.
+            // A fragment that is about to be stored stays as it was shown, unless all of it could
+            // be loaded.
             if purpose == Purpose::Show || is_complete {
                 self.fragments.set_loaded(place, fragment, is_complete);
             }
@@ -134,8 +136,8 @@ impl Loads {
                     due.push((path.clone(), lazy.clone()));
                 }
             }
-            // Whatever one of them gives is kept although another fails: nothing is loaded twice
-            // for that.
+            // The results of the other loaders are kept when one fails, so a retry does not load
+            // them again.
             let mut loading = stream::iter(due)
                 .map(|(path, lazy)| async move {
                     let loaded = load(&path, &lazy, cancel).await;
@@ -210,7 +212,7 @@ impl Loads {
         Ok(())
     }
 
-    /// The fragment with everything in its place; nothing if it holds no data.
+    /// Returns the fragment with all loaded data in place, or `None` if the fragment holds no data.
     fn filled(&self, fragment: &Fragment) -> Option<Filled> {
         let mut data = fragment.data()?.clone();
         let mut is_complete = true;
@@ -229,7 +231,7 @@ impl Loads {
         Some(Filled { fragment: fragment.clone().with_data(data), is_complete })
     }
 
-    /// Forgets what no fragment holds any more, and what belongs to an earlier resolve.
+    /// Drops results that no fragment refers to any more.
     fn forget_unused<'a>(&mut self, fragments: impl Iterator<Item = &'a Fragment>) {
         let mut used = Vec::new();
         fragments.for_each(|fragment| find_lazy(fragment, &mut used));
@@ -261,7 +263,7 @@ fn find_lazy_in(root: &str, data: &FragmentData, found: &mut Vec<Wanted>) {
     }
 }
 
-/// Runs one loader within its time, unless the caller gives up.
+/// Runs one loader with its timeout. Stops if the caller cancels.
 async fn load(path: &str, lazy: &LazyData, cancel: &CancelSignal) -> Result<FragmentData> {
     cancel.check(OPERATION).map_err(|error| error.with("fragment", path))?;
     let limit = lazy.load_timeout();

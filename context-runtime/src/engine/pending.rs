@@ -13,19 +13,19 @@ pub(super) struct PendingMessages(Vec<Pending>);
 
 enum Pending {
     Message(Arc<Node>),
-    /// Replaces the newest assistant message, wherever that turns out to be; keeps the id it would
-    /// get as a message of its own, so that resolve and save agree on it.
+    /// Replaces the newest assistant message, whichever that is at the time of resolve or save.
+    /// Keeps the id it would get as a message of its own, so that resolve and save agree on it.
     LastAssistant(Arc<Node>),
-    /// A message fragment that holds no message.
+    /// A message fragment without a valid message.
     Broken(MessageId, FragmentError),
 }
 
-/// What is pending once every lazy message has found its place.
+/// The pending messages after the target of every lazy message is resolved.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settled {
     /// New messages, or edits by id.
     pub(super) nodes: Vec<Arc<Node>>,
-    /// A new text for a stored message.
+    /// The new text of a stored message.
     pub(super) replacement: Option<Arc<Node>>,
 }
 
@@ -52,7 +52,7 @@ impl PendingMessages {
             (Ok(Some(message)), _) => Pending::Message(node(&id, Arc::clone(message), clock.now())),
             (_, FragmentContent::Lazy(LazyMessage::LastAssistant { text })) => {
                 let message = Message::text(Role::Assistant, &**text);
-                // Of two the last wins.
+                // The later of two lazy messages wins.
                 self.0.retain(|pending| !matches!(pending, Pending::LastAssistant(_)));
                 Pending::LastAssistant(node(&id, Arc::new(message), clock.now()))
             }
@@ -82,20 +82,20 @@ impl PendingMessages {
         std::mem::take(&mut self.0).iter().map(|pending| pending.id().clone()).collect()
     }
 
-    /// The messages as they were set.
+    /// Returns the messages as they were set.
     pub(super) fn nodes(&self) -> Vec<Arc<Node>> {
         self.0.iter().filter_map(Pending::node).map(Arc::clone).collect()
     }
 
-    /// Forgets what was saved; what was set anew under the same id stays.
+    /// Removes messages that were saved. A message that was set again under the same id stays.
     pub(super) fn saved(&mut self, nodes: &[Arc<Node>]) {
         self.0.retain(|pending| {
             !pending.node().is_some_and(|node| nodes.iter().any(|saved| Arc::ptr_eq(saved, node)))
         });
     }
 
-    /// Finds the place of a lazy message: the newest pending assistant message, else the newest
-    /// stored one on the branch, else the end.
+    /// Resolves the target of a lazy message: the newest pending assistant message, else the newest
+    /// stored one on the branch, else the end of the branch.
     pub(super) fn settle(&self, view: &View) -> Result<Settled, FragmentError> {
         let mut settled = Settled::default();
         let mut lazy = None;

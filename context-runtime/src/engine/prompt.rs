@@ -1,7 +1,7 @@
-//! The system prompt, put together from pieces that are kept.
+//! The system prompt, assembled from cached pieces.
 //!
-//! A piece is rendered again only when its fragment, or the form in which it stands among the
-//! others, has changed. Renderers keep nothing; what is kept is here, with the fragments.
+//! A piece is rendered again only when its fragment, or its form among the other fragments, has
+//! changed. Renderers keep no state. The cached pieces are stored here, with the fragments.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 
 use super::context::{ContextFragments, Kept, Slot};
 
-/// The text of a system prompt. A clone shares it.
+/// The text of a system prompt. Clones share it.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct SystemPrompt(Arc<String>);
 
@@ -75,19 +75,19 @@ impl Serialize for SystemPrompt {
     }
 }
 
-/// What has become of a fragment between two prompts.
+/// The kind of change of a fragment between two prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It is new.
+    /// The fragment is new.
     Added,
-    /// It says something else in the same place.
+    /// The fragment has other content in the same place.
     Changed,
-    /// It is gone.
+    /// The fragment is no longer in the prompt.
     Removed,
 }
 
-/// A fragment that is not what it was in the prompt before.
+/// A fragment that differs from the previous prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FragmentChange {
@@ -95,30 +95,30 @@ pub struct FragmentChange {
     pub name: Arc<str>,
     /// The id, if the fragment has one.
     pub id: Option<FragmentId>,
-    /// What has become of it.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What is different from the prompt this engine resolved before.
+/// The differences from the previous prompt of this engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptChanges {
-    /// The fragments that are not what they were: those removed first, then the others in their
-    /// order. In the first prompt of an engine all are added.
+    /// The changed fragments: removed ones first, then the others in their order. In the first
+    /// prompt of an engine all fragments are added.
     pub fragments: Vec<FragmentChange>,
-    /// How many bytes at the beginning of the prompt are the same: what a provider's prompt cache
-    /// can keep of it.
+    /// The number of unchanged bytes at the beginning of the prompt, which a provider's prompt
+    /// cache can keep.
     pub unchanged_prefix: usize,
 }
 
 impl PromptChanges {
-    /// Whether the prompt has the same fragments in the same words.
+    /// Whether the prompt has the same fragments with the same content.
     pub fn is_empty(&self) -> bool {
         self.fragments.is_empty()
     }
 }
 
-/// What a fragment says in a system prompt.
+/// The part of a system prompt that comes from one fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PromptPiece<'a> {
@@ -126,7 +126,7 @@ pub struct PromptPiece<'a> {
     pub name: &'a str,
     /// Its id, if it has one.
     pub id: Option<&'a FragmentId>,
-    /// What was rendered of it.
+    /// The rendered text of the fragment.
     pub text: &'a str,
 }
 
@@ -134,14 +134,15 @@ pub struct PromptPiece<'a> {
 #[derive(Default)]
 pub(super) struct Prompt {
     text: SystemPrompt,
-    /// Of which edition of the fragments it is, if it was rendered by the engine's own renderer.
+    /// The edition of the fragments that the text was rendered from. `None` if another renderer
+    /// than the engine's own was used.
     edition: Option<u64>,
-    /// What stood in front of its pieces and between them.
+    /// The text before its pieces and the separator between them.
     frame: (String, String),
 }
 
 impl Prompt {
-    /// The prompt as the engine's own renderer makes it: unchanged fragments are not rendered
+    /// Renders the prompt with the engine's own renderer. Unchanged fragments are not rendered
     /// again.
     pub(super) fn update(
         &mut self,
@@ -162,7 +163,7 @@ impl Prompt {
         Ok((self.text.clone(), changes))
     }
 
-    /// The prompt as another renderer makes it, of which nothing is kept.
+    /// Renders the prompt with another renderer. No pieces are kept.
     pub(super) fn render(
         &mut self,
         fragments: &mut ContextFragments,
@@ -178,8 +179,8 @@ impl Prompt {
         Ok((self.text.clone(), changes))
     }
 
-    /// What each fragment says in the prompt of the engine's own renderer, without those that say
-    /// nothing.
+    /// Returns the piece of each fragment in the prompt of the engine's own renderer, without empty
+    /// pieces.
     pub(super) fn pieces(fragments: &ContextFragments) -> impl Iterator<Item = PromptPiece<'_>> {
         fragments.slots().iter().filter(|slot| slot.is_rendered()).filter_map(|slot| {
             let piece = slot.piece.as_ref().filter(|piece| !piece.text.is_empty())?;
@@ -188,9 +189,9 @@ impl Prompt {
         })
     }
 
-    /// Puts the pieces together. What stands behind each other in the prompt before, and still
-    /// does, is taken from there in one go. Also says how many bytes at the beginning are known to
-    /// be the same.
+    /// Assembles the pieces. Runs of pieces that were adjacent in the previous prompt, and still
+    /// are, are copied from it at once. Also returns how many bytes at the beginning are known to
+    /// be unchanged.
     fn assemble(
         &self,
         fragments: &mut ContextFragments,
@@ -202,7 +203,7 @@ impl Prompt {
         let mut out = String::with_capacity(self.text.len() + 1024);
         out.push_str(head);
         let mut same = 0;
-        // What is to be taken from the prompt before.
+        // The range to copy from the previous prompt.
         let mut run = 0..0;
         for slot in fragments.slots_mut().iter_mut().filter(|slot| slot.is_rendered()) {
             let Some(piece) = &mut slot.piece else { continue };
@@ -235,8 +236,8 @@ impl Prompt {
         (out, same)
     }
 
-    /// Takes a new prompt, of which the beginning is known to be the `same` as before, and says
-    /// what changed.
+    /// Stores a new prompt, of which the first `same` bytes are known to be unchanged, and returns
+    /// the changes.
     fn replace(
         &mut self,
         fragments: &mut ContextFragments,
@@ -267,7 +268,7 @@ impl Prompt {
     }
 }
 
-/// Renders the pieces that are not kept, and says how all stand together.
+/// Renders the pieces that are not cached, and returns the arrangement of all pieces.
 fn render_changed(
     fragments: &mut ContextFragments,
     renderer: &dyn Renderer,
@@ -299,11 +300,12 @@ fn render_changed(
     Ok(arrangement)
 }
 
-/// How many bytes both begin with, whole characters only; the first of them are known to be the
-/// `same`.
+/// Returns the length in bytes of the common prefix, in whole characters. The first `same` bytes
+/// are known to be equal.
 fn common_prefix(a: &str, b: &str, mut same: usize) -> usize {
     let (x, y) = (a.as_bytes(), b.as_bytes());
-    // Large steps are compared by the fastest means there is, the last of them in smaller ones.
+    // Large blocks are compared first, because comparing slices is fastest; smaller ones find the
+    // exact end.
     for step in [4096, 64, 1] {
         let steps = x[same..].chunks_exact(step).zip(y[same..].chunks_exact(step));
         same += step * steps.take_while(|(x, y)| x == y).count();

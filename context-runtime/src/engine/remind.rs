@@ -1,5 +1,5 @@
-//! Reminders: folded into what is about to be saved, so that what is stored is what the model is
-//! shown.
+//! Reminders: folded into messages before they are saved, so that the stored messages are those the
+//! model is shown.
 
 use std::sync::Arc;
 
@@ -13,16 +13,15 @@ use super::{ContextEngine, Edits};
 pub(super) struct Reminders(Vec<Reminder>);
 
 impl ContextEngine {
-    /// Adds reminders. They are asked in the order they were added, with every save.
+    /// Adds reminders. Every save evaluates them in the order they were added.
     ///
-    /// What fires is folded into the messages of that save: into the user's newest message, into
-    /// the newest tool result, or as a message between two steps of the model. From then on it is
-    /// part of the stored conversation and stands in every prompt;
-    /// [`strip_reminders`](crate::instructions::strip_reminders) takes it out for a reader. A
-    /// resolve before the save does not show it, so a turn that is to be reminded saves the user's
-    /// message, or the tool's results, before it resolves, as
-    /// [`continue_turn`](Self::continue_turn) does. What the model has answered already is never
-    /// changed.
+    /// A reminder that fires is folded into the messages of that save: into the newest user
+    /// message, into the newest tool result, or as a message between two steps of the model. From
+    /// then on it is part of the stored conversation and of every prompt.
+    /// [`strip_reminders`](crate::instructions::strip_reminders) removes reminders for display. A
+    /// resolve before the save does not show the reminder. So a turn with reminders saves the user
+    /// message, or the tool results, before it resolves, as [`continue_turn`](Self::continue_turn)
+    /// does. Messages that the model has answered already are never changed.
     ///
     /// ```
     /// use context_runtime::instructions::{Predicate, reminder};
@@ -46,13 +45,14 @@ impl ContextEngine {
         self
     }
 
-    /// Forgets all reminders. What they have said stays where it was folded.
+    /// Removes all reminders. Text that was folded into messages stays.
     pub fn forget_reminders(&mut self) -> &mut Self {
         self.reminders.0.clear();
         self
     }
 
-    /// Folds what fires into new messages. What amends a stored message is left as it is.
+    /// Folds reminders that fire into new messages. Amendments of stored messages are left
+    /// unchanged.
     pub(super) fn fold(&mut self, nodes: &mut Vec<Arc<Node>>, edits: Edits) {
         if self.reminders.0.is_empty() {
             return;
@@ -70,8 +70,8 @@ impl ContextEngine {
     }
 }
 
-/// Whether both say the same but for what reminders added: a message that is sent again is not an
-/// edit because other reminders fired this time.
+/// Whether two messages are equal except for reminders. A message that is sent again is not an edit
+/// only because other reminders fired this time.
 pub(super) fn same_but_for_reminders(a: &Node, b: &Node) -> bool {
     match (a.message(), b.message()) {
         (Ok(a), Ok(b)) => strip_reminders(a) == strip_reminders(b),

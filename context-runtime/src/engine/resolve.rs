@@ -1,4 +1,4 @@
-//! From what is set and stored to what a model is sent.
+//! Resolving: from set fragments and stored messages to the prompt and messages of a model call.
 
 use std::sync::Arc;
 
@@ -40,55 +40,55 @@ use super::view::View;
 pub struct Resolved {
     /// The owner and the id.
     pub chat: ChatRef,
-    /// The context fragments, rendered; empty if there are none. Shared with the engine as long as
-    /// it does not change.
+    /// The rendered context fragments. Empty if there are none. Shared with the engine until the
+    /// prompt changes.
     pub system_prompt: SystemPrompt,
-    /// The stored messages of the branch, as the boundary in force shows them, and the pending ones
-    /// behind them, without placeholders. Shares its nodes with the engine: cloning and keeping it
-    /// is cheap.
+    /// The stored messages of the branch, as the boundary in force shows them, followed by the
+    /// pending ones, without placeholders. The nodes are shared with the engine, so cloning and
+    /// keeping the chain is cheap.
     pub messages: Chain,
-    /// The compactions that stand between the history and `messages`, oldest first; see
+    /// The compactions in force between the history and `messages`, oldest first. See
     /// [`compact`](ContextEngine::compact).
     pub boundaries: Vec<Boundary>,
-    /// What is different from the system prompt this engine resolved before.
+    /// The differences from the previous system prompt of this engine.
     pub changes: PromptChanges,
     /// Content that was left out, with reasons.
     pub diagnostics: Vec<Diagnostic>,
-    /// The messages of it that were pending.
+    /// The messages that were pending.
     pub(super) pending: Vec<MessageId>,
     pub(super) captured: Captured,
 }
 
 impl Resolved {
-    /// It as a request, to which the model, tools and limits are added. Messages that cannot be
-    /// read are left out; the diagnostics name them.
+    /// Returns a request with the prompt and messages, to which the caller adds the model, tools
+    /// and limits. Messages that cannot be read are left out; the diagnostics name them.
     pub fn request(&self) -> ModelRequest {
         ModelRequest::of_chain(&self.messages).system(String::from(self.system_prompt.clone()))
     }
 
-    /// The body that a codec makes of it: repaired, in the provider's form.
+    /// Lowers the request with a codec: repaired, in the provider's wire form.
     pub fn lower(&self, codec: &dyn MessageCodec) -> Result<LoweredRequest> {
         Ok(codec.lower(&self.request())?)
     }
 }
 
-/// What a resolve does otherwise.
+/// Options of a resolve.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ResolveOptions<'a> {
-    /// Renders with this one instead of the engine's own. Every fragment is rendered anew then.
+    /// The renderer to use instead of the engine's own. Every fragment is rendered anew then.
     pub renderer: Option<&'a dyn Renderer>,
-    /// Ends the loading of lazy data.
+    /// The signal that cancels the loading of lazy data.
     pub cancel: CancelSignal,
 }
 
 impl<'a> ResolveOptions<'a> {
-    /// As the engine does it.
+    /// Returns the default options: the engine's renderer, no cancellation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Renders with this one.
+    /// Sets the renderer.
     #[must_use]
     pub fn renderer(mut self, renderer: &'a dyn Renderer) -> Self {
         self.renderer = Some(renderer);
@@ -104,24 +104,24 @@ impl<'a> ResolveOptions<'a> {
 }
 
 impl ContextEngine {
-    /// Resolves what is set and stored into a prompt and messages. Writes nothing.
+    /// Resolves set fragments and stored messages into a prompt and messages. Writes nothing.
     ///
-    /// A pending message with the id of a stored one is shown in its place; a
+    /// A pending message with the id of a stored one is shown in its place. A
     /// [`last_assistant_message`](crate::last_assistant_message) is shown where a save would put
-    /// it. Lazy data is loaded first, which needs a Tokio runtime with its timer; dropping the
-    /// future ends the loaders.
+    /// it. Lazy data is loaded first, which needs a Tokio runtime with its timer. Dropping the
+    /// future stops the loaders.
     ///
     /// Fragments that did not change are not rendered again.
     pub async fn resolve(&mut self) -> Result<Resolved> {
         self.resolve_with(ResolveOptions::default()).await
     }
 
-    /// The same, with another renderer or a way to cancel it.
+    /// Resolves with another renderer or a cancel signal.
     pub async fn resolve_with(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
         let messages = self.shown_messages().await?;
         let boundaries = self.boundaries().await?;
-        // Last, because it takes note of what changed: nothing of that may be lost with a failed
+        // Done last, because it consumes the recorded changes, which must not be lost with a failed
         // read.
         let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
             (Some(renderer), _) => self.prompt.render(&mut self.fragments, renderer)?,
@@ -151,13 +151,13 @@ impl ContextEngine {
         })
     }
 
-    /// What each context fragment said in the system prompt that was resolved last with the
-    /// engine's own renderer, in order; a fragment that said nothing is not among them.
+    /// Returns the piece of each context fragment in the prompt that was resolved last with the
+    /// engine's own renderer, in order. Fragments with an empty piece are left out.
     pub fn prompt_pieces(&self) -> impl Iterator<Item = PromptPiece<'_>> {
         Prompt::pieces(&self.fragments)
     }
 
-    /// Stored and pending messages as a model is shown them.
+    /// Returns stored and pending messages as a model is shown them.
     pub(super) async fn shown_messages(&mut self) -> Result<Chain> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
@@ -170,7 +170,7 @@ impl ContextEngine {
     }
 }
 
-/// A message fragment that is none was set.
+/// Converts the error of an invalid message fragment.
 pub(super) fn refuse(error: FragmentError) -> Error {
     Error::invalid("settle", error.to_string()).with_source(error)
 }

@@ -1,9 +1,9 @@
-//! From what is pending to one commit.
+//! Saving: from pending messages to one commit.
 //!
-//! The usual save is one commit that extends the branch by messages with fresh ids, tried at once.
-//! Only when the store answers otherwise does the engine look closer: ids that are stored already
-//! are edits, a head that moved is settled by the conflict policy. A commit whose answer was lost
-//! is sent again as it was, so it counts once.
+//! The usual save is one commit that extends the branch by messages with fresh ids, attempted
+//! without reading first. Only if the store refuses it does the engine compare in detail: ids that
+//! are stored already are edits, and the conflict policy handles a head that moved. A commit whose
+//! answer was lost is sent again unchanged, so it takes effect at most once.
 
 use std::sync::Arc;
 
@@ -17,40 +17,41 @@ use super::resolve::refuse;
 use super::view::View;
 use super::{ConflictPolicy, ContextEngine};
 
-/// How often a save is tried again because others keep moving the branch. Each lost race means that
-/// somebody else's save succeeded, so only a crowd of writers comes near it.
+/// The maximum number of attempts at a save when other writers keep moving the branch. Each lost
+/// race means that another save succeeded, so only a large number of concurrent writers comes near
+/// this limit.
 const ATTEMPTS: usize = 100;
 
-/// What a save does with pending messages whose ids are stored already.
+/// The handling of pending messages whose ids are stored already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Edits {
-    /// An edit makes a new branch; a lazy message amends in place.
+    /// An edit makes a new branch. A lazy message amends in place.
     #[default]
     Auto,
     /// Edits and lazy messages make a new branch.
     Branch,
-    /// Edits and lazy messages amend in place: id, place and head stay, the earlier text is kept as
-    /// a revision.
+    /// Edits and lazy messages amend in place: id, position and head stay, and the earlier text is
+    /// kept as a revision.
     Amend,
 }
 
-/// What a save did.
+/// The result of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saved {
-    /// The branch the engine is on now.
+    /// The branch of the engine after the save.
     pub branch: BranchName,
-    /// Its head; nothing while it has no messages.
+    /// Its head. `None` while it has no messages.
     pub head: Option<MessageId>,
-    /// What happened.
+    /// The outcome.
     pub outcome: SaveOutcome,
 }
 
-/// What happened in a save.
+/// The outcome of a save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SaveOutcome {
-    /// There was nothing to save, or it had been saved before.
+    /// Nothing was pending, or all of it had been saved before.
     Unchanged,
     /// The messages were added to the branch, or amended in place.
     Saved,
@@ -59,19 +60,19 @@ pub enum SaveOutcome {
         /// The old branch.
         from: BranchName,
     },
-    /// Somebody else had moved the branch: the messages were put behind theirs.
+    /// Another writer had moved the branch: the messages were appended after theirs.
     Grafted {
-        /// Their head.
+        /// The head they were appended to.
         onto: Option<MessageId>,
     },
-    /// Somebody else had moved the branch: the messages are on a new one.
+    /// Another writer had moved the branch: the messages are on a new one.
     Forked {
         /// The branch that moved.
         from: BranchName,
     },
 }
 
-/// A commit on its way, and what it takes off the engine's hands when it arrives.
+/// A commit with an unknown outcome, and the pending items that are done when it arrives.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     commit: Commit,
@@ -79,29 +80,28 @@ pub(super) struct InFlight {
     pending: Vec<Arc<Node>>,
     /// The context fragments it holds.
     fragments: Vec<u64>,
-    /// The pending compaction it holds, or that it shows to have no place.
+    /// The pending compaction that it holds, or that turned out to have no effect.
     compaction: Option<MessageId>,
 }
 
 impl ContextEngine {
-    /// Saves what is pending and the context fragments that are to be persisted: one commit, or
-    /// nothing.
+    /// Saves pending messages and the context fragments that are to be persisted in one commit: all
+    /// or nothing.
     ///
-    /// Lazy data is stored as it was shown last; what was never shown is loaded first. What could
-    /// not be loaded and has something else in its place is not stored yet: a later save tries
-    /// again.
+    /// Lazy data is stored as it was shown last, or loaded first if it was never shown. Data with a
+    /// substitute for a failed load is not stored yet; a later save tries again.
     pub async fn save(&mut self) -> Result<Saved> {
         self.save_with(Edits::Auto).await
     }
 
-    /// The same, saying what becomes of edits.
+    /// Saves with a choice of how edits are handled.
     pub async fn save_with(&mut self, edits: Edits) -> Result<Saved> {
         if let Some(earlier) = self.in_flight.clone() {
-            // Whatever it was refused for is found again below, with what is pending now.
+            // The reason for a refusal is found again below, with what is pending now.
             match self.send(earlier.clone()).await? {
                 CommitOutcome::Applied(committed) => self.absorb(&earlier, &committed),
                 CommitOutcome::Replayed(committed) => {
-                    // Whatever was written since, by whom ever, is found by reading again.
+                    // Messages that were written since, by any writer, are found by reading again.
                     self.absorb(&earlier, &committed);
                     self.view = None;
                 }
@@ -181,7 +181,7 @@ impl ContextEngine {
         Err(self.conflict(None).with("attempts", ATTEMPTS))
     }
 
-    /// Commits a draft to a new branch, which the engine is then on.
+    /// Commits a draft to a new branch and moves the engine there.
     async fn commit_fork(
         &mut self,
         draft: &Draft,
@@ -200,9 +200,9 @@ impl ContextEngine {
         }
     }
 
-    /// Sorts out new messages whose ids are stored: what is stored in the same words is saved
-    /// already and leaves the draft; the others are edits and get fresh ids. The edits' common
-    /// place is returned: behind the parent of the one nearest to the root.
+    /// Handles new messages whose ids are stored. Messages with the same content are saved already
+    /// and leave the draft. The others are edits and get fresh ids. Returns the common position of
+    /// the edits: after the parent of the edit that is nearest to the root.
     async fn take_edits(
         &mut self,
         draft: &mut Draft,
@@ -227,7 +227,7 @@ impl ContextEngine {
         }
         let taken = |pending: &PendingCompaction| ids.contains(&pending.id);
         if self.compaction.as_ref().is_some_and(taken) {
-            // Stored already; on a new branch it is needed once more.
+            // The boundary is stored already. A new branch needs another copy of it.
             let fresh = self.parts.ids.next_id().into();
             self.compaction = self.compaction.take().filter(|_| place.is_some());
             self.compaction.iter_mut().for_each(|pending| pending.id = MessageId::clone(&fresh));
@@ -246,8 +246,8 @@ impl ContextEngine {
             fragments: stored,
             ..Commit::new(self.chat.clone(), target, self.parts.clock.now())
         };
-        // New messages at the end of a branch are told by their ids; all else needs a key to be
-        // safe to repeat.
+        // Appended messages are recognized by their ids. All other commits need a key to be
+        // idempotent.
         if !plain || !commit.amendments.is_empty() || !commit.fragments.is_empty() {
             commit.key = self.parts.fresh_key();
         }
@@ -255,8 +255,8 @@ impl ContextEngine {
         Ok(InFlight { commit, pending: draft.pending.clone(), fragments, compaction })
     }
 
-    /// Sends a commit, remembering it until its fate is known: not if the answer is lost, and not
-    /// if this future is dropped.
+    /// Sends a commit and remembers it until its outcome is known. It stays remembered if the
+    /// answer is lost or this future is dropped.
     async fn send(&mut self, flight: InFlight) -> Result<CommitOutcome> {
         let commit = flight.commit.clone();
         self.in_flight = Some(flight);
@@ -267,7 +267,7 @@ impl ContextEngine {
         result
     }
 
-    /// Brings the engine to where a commit has left the store.
+    /// Updates the engine to the state of the store after a commit.
     fn absorb(&mut self, flight: &InFlight, committed: &Committed) {
         self.take_off(flight);
         let commit = &flight.commit;
@@ -290,7 +290,7 @@ impl ContextEngine {
         self.share();
     }
 
-    /// Takes what a commit holds off the lists of what is to be saved.
+    /// Removes the items of a commit from what is pending.
     fn take_off(&mut self, flight: &InFlight) {
         self.pending.saved(&flight.pending);
         self.fragments.saved(&flight.fragments);
@@ -319,7 +319,7 @@ impl ContextEngine {
     }
 }
 
-/// Whether a stored message is the one that is to be saved.
+/// Whether a stored message is the one to be saved.
 fn is_same(new: &Node, stored: &Node) -> bool {
     if new.same_content(stored) {
         return true;
@@ -330,9 +330,9 @@ fn is_same(new: &Node, stored: &Node) -> bool {
     false
 }
 
-/// What is about to be written.
+/// The content of the next commit.
 struct Draft {
-    /// The pending messages it stands for, as they were set.
+    /// The pending messages of this draft, as they were set.
     pending: Vec<Arc<Node>>,
     nodes: Vec<Arc<Node>>,
     amendments: Vec<Arc<Node>>,

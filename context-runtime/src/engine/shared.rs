@@ -1,4 +1,4 @@
-//! Chains that outlive the engines that read them.
+//! A cache of chains, shared between engines.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use moka::sync::Cache;
 
 use super::view::View;
 
-/// What engines have read of a store, kept for the next engine: so that a turn on a chat that was
-/// read before costs what is new, also where each request opens an engine of its own.
+/// A cache of the chains that engines have read from a store. A turn on a chat that was read before
+/// only reads what is new, also if each request opens an engine of its own.
 ///
-/// It holds at most about so many bytes; what was not used for the longest goes first. Nothing in
-/// it is trusted: an engine asks the store what came after what is kept, and reads all again if
-/// anything else has changed, so writes of other engines and other processes are seen as they are
-/// without it. It never holds the only copy of anything.
+/// The cache holds approximately the given number of bytes and evicts the least recently used
+/// chains first. Cached chains are never trusted as current: an engine asks the store for what came
+/// after the cached chain, and reads all of it again if anything else has changed. So the writes of
+/// other engines and processes are seen as without the cache. The cache never holds the only copy
+/// of anything.
 ///
-/// Clones share one cache. Give it to
+/// Clones share one cache. Pass it to
 /// [`ContextEngineBuilder::cache`](crate::ContextEngineBuilder::cache).
 ///
 /// ```
@@ -45,7 +46,7 @@ pub struct ChainCache {
 }
 
 impl ChainCache {
-    /// A cache of at most about `bytes` bytes of chains of a store.
+    /// Creates a cache of at most approximately `bytes` bytes of chains of a store.
     pub fn new(store: Arc<dyn Store>, bytes: u64) -> Self {
         let weigh = |(chat, branch): &(ChatRef, BranchName), view: &View| {
             let key = chat.user.as_str().len() + chat.chat.as_str().len() + branch.as_str().len();
@@ -54,18 +55,18 @@ impl ChainCache {
         Self { store, views: Cache::builder().max_capacity(bytes).weigher(weigh).build() }
     }
 
-    /// The store whose chains these are.
+    /// The store of these chains.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// How many bytes it holds, about.
+    /// Returns the approximate number of bytes in the cache.
     pub fn bytes(&self) -> u64 {
         self.views.run_pending_tasks();
         self.views.weighted_size()
     }
 
-    /// Forgets everything.
+    /// Removes all chains.
     pub fn clear(&self) {
         self.views.invalidate_all();
     }
@@ -79,7 +80,7 @@ impl ChainCache {
     }
 
     pub(super) fn forget(&self, chat: &ChatRef) {
-        // Branches of one chat are few among the keys, and redactions are rare: look at all.
+        // Redactions are rare, so a scan of all keys is acceptable.
         let keys: Vec<_> =
             self.views.iter().filter(|(key, _)| key.0 == *chat).map(|(key, _)| key).collect();
         keys.iter().for_each(|key| self.views.invalidate(&**key));

@@ -1,4 +1,4 @@
-//! Moving through the graph: rewind, fork, switch, checkpoint, restore. Nothing here changes a
+//! Moving through the graph: rewind, fork, switch, checkpoint, restore. None of these changes a
 //! message.
 
 use context_core::base::{CheckpointName, DiagnosticCode, Severity};
@@ -7,20 +7,20 @@ use context_core::{BranchName, Diagnostic, Error, ErrorKind, MessageId, Result};
 
 use super::ContextEngine;
 
-/// Where a move has led.
+/// The result of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Moved {
     /// The branch.
     pub branch: BranchName,
-    /// Its head; nothing while it has no messages.
+    /// Its head. `None` while it has no messages.
     pub head: Option<MessageId>,
     /// Pending messages that were dropped.
     pub dropped: Vec<MessageId>,
 }
 
 impl Moved {
-    /// What was dropped, as a diagnostic.
+    /// Returns the dropped messages as a diagnostic.
     pub fn diagnostic(&self) -> Option<Diagnostic> {
         let ids: Vec<_> = self.dropped.iter().map(MessageId::as_str).collect();
         (!ids.is_empty()).then(|| {
@@ -36,9 +36,9 @@ impl Moved {
 }
 
 impl ContextEngine {
-    /// Goes back to a message: a new branch ends with it, becomes the active one, and the engine is
-    /// on it. Nothing is lost but what is pending, which is dropped and reported. Any message of
-    /// the chat will do.
+    /// Goes back to a message, which may be on any branch of the chat. Creates a new branch that
+    /// ends with this message, makes it the active one and moves the engine there. Stored messages
+    /// are kept. Pending messages are dropped and reported.
     pub async fn rewind(&mut self, message: &MessageId) -> Result<Moved> {
         let committed = self.fork("rewind", message.clone(), true).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
@@ -50,8 +50,8 @@ impl ContextEngine {
         Ok(Moved { branch, head: committed.head, dropped })
     }
 
-    /// Puts a new branch at the head of this one, for a question by the way, and stays where it is;
-    /// what is pending is kept. Open another engine on the returned branch to use it.
+    /// Creates a new branch at the head of this one, for a side question, and stays on the current
+    /// branch. Pending messages are kept. Open another engine on the returned branch to use it.
     pub async fn fork_here(&mut self) -> Result<Moved> {
         let head = self.require_head("fork_here").await?;
         let committed = self.fork("fork_here", head, false).await?;
@@ -59,8 +59,8 @@ impl ContextEngine {
         Ok(Moved { branch, head: committed.head, dropped: Vec::new() })
     }
 
-    /// Goes to another branch, which becomes the active one. What is pending is dropped and
-    /// reported, also when the engine is there already.
+    /// Moves to another branch and makes it the active one. Pending messages are dropped and
+    /// reported, also when the engine is on that branch already.
     pub async fn switch_branch(&mut self, branch: impl Into<BranchName>) -> Result<Moved> {
         let branch = branch.into();
         self.parts.history().activate_branch(&self.chat, &branch, self.parts.clock.now()).await?;
@@ -75,7 +75,8 @@ impl ContextEngine {
         Ok(Moved { branch, head, dropped })
     }
 
-    /// Points a checkpoint at the newest saved message of the branch; one of this name moves there.
+    /// Points a checkpoint at the newest saved message of the branch. An existing checkpoint of
+    /// this name moves there.
     pub async fn checkpoint(&mut self, name: impl Into<CheckpointName>) -> Result<Checkpoint> {
         let head = self.require_head("checkpoint").await?;
         let now = self.parts.clock.now();

@@ -1,4 +1,4 @@
-//! A chat and a call of a model: what the call is about, and what comes of it.
+//! The connection between a chat and a model call: preparing the call and taking over its answer.
 
 use std::sync::Arc;
 
@@ -10,19 +10,20 @@ use context_core::{
 use super::{ContextEngine, Resolved};
 
 impl Resolved {
-    /// It as what a runtime prepares a call from: the chat with its user, prompt and messages, the
-    /// request of the user that is newest as turn. Model, provider, tools and limits can be added;
-    /// what is not said is the runtime's, or the codec's of the [call](crate::ModelCall).
+    /// Returns the input from which a runtime prepares a call: the chat with its user, prompt and
+    /// messages, and the newest user request as the turn. Model, provider, tools and limits can be
+    /// added. The runtime, or the codec of the [call](crate::ModelCall), supplies what is not set.
     pub fn prepare(&self) -> PrepareInput {
         PrepareInput::new(&self.chat, turn_of(&self.messages), "", "")
             .system(String::from(self.system_prompt.clone()))
             .messages(readable(&self.messages))
     }
 
-    /// It as a turn that ended, for the memory of a runtime: see [`ContextRuntime::capture_turn`].
-    /// Messages have the ids of the chat, so that they can be forgotten by them. Save them, too: an
-    /// engine that is dropped with messages that were captured and never saved traces a warning,
-    /// since memories would name messages that are in no chat.
+    /// Returns the input for the memory of a runtime at the end of a turn. See
+    /// [`ContextRuntime::capture_turn`]. Messages have the ids of the chat, so that memories of
+    /// them can be found by id when they are to be removed. Save the messages, too: an engine that
+    /// is dropped with captured messages that were never saved logs a warning, because memories
+    /// would name messages that are in no chat.
     pub fn capture(&self) -> CaptureTurnInput {
         self.captured.note(&self.pending);
         let turn = turn_of(&self.messages);
@@ -34,12 +35,12 @@ impl Resolved {
 }
 
 impl ContextEngine {
-    /// Sets what tools answered to the newest calls. The runtime shortens what is too large and
-    /// keeps all of it elsewhere, if it was given a place; what it made of the results is pending
-    /// then, and returned.
+    /// Sets the results of tools for the newest calls. The runtime shortens results that are too
+    /// large, and stores the full text if it was given a store. The results that the runtime
+    /// returns become pending.
     ///
-    /// [`Invalid`](crate::ErrorKind::Invalid) if one answers no call of this chat: what tools
-    /// answered elsewhere is not set here.
+    /// Returns [`Invalid`](crate::ErrorKind::Invalid) if a result answers no call of this chat, so
+    /// that results of another chat are not set here.
     pub async fn set_tool_results(
         &mut self,
         runtime: &dyn ContextRuntime,
@@ -54,8 +55,8 @@ impl ContextEngine {
         Ok(output)
     }
 
-    /// Refuses what was made of another chat. The error does not name it: its user may be another
-    /// one.
+    /// Refuses a value that was made for another chat. The error does not name the other chat,
+    /// because its user may be another one.
     pub(crate) fn check_own(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         if *chat == self.chat {
             return Ok(());
@@ -76,12 +77,12 @@ fn check_calls(shown: &Chain, results: &Message) -> Result<()> {
     }
 }
 
-/// The messages that can be read, as in [`Resolved::request`].
+/// Returns the readable messages, as in [`Resolved::request`].
 fn readable(messages: &Chain) -> Vec<Arc<Message>> {
     ModelRequest::of_chain(messages).messages
 }
 
-/// Which turn of the user it is: the id of the request that is newest.
+/// Returns the turn: the id of the newest user request.
 fn turn_of(messages: &Chain) -> &str {
     let is_request = |message: &Arc<Message>| message.is_request() && !message.is_checkpoint();
     let mut nodes = messages.iter().rev();

@@ -1,4 +1,5 @@
-//! The branch as an engine has read it: the chain, what of it a model is shown, and running counts.
+//! The branch as an engine has read it: the chain, the part of it that a model is shown, and
+//! running counts.
 
 use std::sync::Arc;
 
@@ -12,30 +13,30 @@ use context_core::{BranchName, Chain, ChatRef, Diagnostic, MessageId, Node, Resu
 use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;
 
-/// A branch as far as it was read. A clone shares what it holds and costs no more for a long
-/// branch.
+/// A branch as far as it was read. Clones share the nodes, so the cost of a clone does not grow
+/// with the branch.
 #[derive(Clone, Default)]
 pub(super) struct View {
     chain: Chain,
-    /// Positions of nodes that a model is never shown: boundaries, placeholders, what cannot be
-    /// read.
+    /// Positions of nodes that a model is never shown: boundaries, placeholders, unreadable
+    /// messages.
     hidden: Vec<usize>,
-    /// Positions of boundaries, and what they say; nothing for one that cannot be read.
+    /// Positions and contents of boundaries. `None` for a boundary that cannot be read.
     boundaries: Vec<(usize, Option<Arc<StoredBoundary>>)>,
-    /// What the boundary in force lets through and what follows it, without the hidden nodes;
-    /// nothing if it has to be made again.
+    /// The messages that the boundary in force shows and those after it, without the hidden nodes.
+    /// `None` if they have to be computed again.
     shown: Option<Chain>,
-    /// How many of the messages are the user's.
+    /// The number of user messages.
     turns: usize,
-    /// Where each node is; made when it is first asked for.
+    /// The position of each node. Built on first use.
     positions: Option<HashTrieMapSync<MessageId, usize>>,
-    /// What reminders ask for; made when there are any.
+    /// The summary that reminders use. Built if there are reminders.
     #[cfg(feature = "instructions")]
     summary: Option<ConversationSummary>,
 }
 
 impl View {
-    /// Brings a view up to date, or reads a new one. One round trip; costs what is new.
+    /// Brings a view up to date, or reads a new one. One round trip; reads only new messages.
     pub(super) async fn read(
         known: Option<Self>,
         history: &dyn HistoryStore,
@@ -51,14 +52,14 @@ impl View {
         let after = Window::After { message: head, edition: view.chain.edition() };
         let news = history.chain(chat, &end, &after).await?;
         if news.is_whole() {
-            // What was known was amended, or the branch no longer leads through it.
+            // A known message was amended, or the branch no longer contains the known head.
             return Ok(Self::of(news));
         }
         news.iter().for_each(|node| view.push(Arc::clone(node)));
         Ok(view)
     }
 
-    /// The view of a chain.
+    /// Creates the view of a chain.
     pub(super) fn of(chain: Chain) -> Self {
         let mut view = Self { chain, ..Self::default() };
         for (position, node) in view.chain.iter().enumerate() {
@@ -73,7 +74,7 @@ impl View {
         view
     }
 
-    /// The boundaries that can be read, oldest first, and where they are.
+    /// Returns the readable boundaries and their positions, oldest first.
     pub(super) fn boundaries(
         &self,
     ) -> impl DoubleEndedIterator<Item = (usize, &Arc<StoredBoundary>)> {
@@ -90,10 +91,10 @@ impl View {
         self.chain.head()
     }
 
-    /// About how many bytes of memory it holds.
+    /// Returns the approximate size in memory, in bytes.
     #[cfg(feature = "cache")]
     pub(super) fn memory(&self) -> usize {
-        // What the map of positions takes for each message.
+        // The size of a position map entry per message.
         const POSITION: usize = 96;
         self.chain.memory() + self.chain.len() * POSITION
     }
@@ -106,7 +107,7 @@ impl View {
         self.chain.iter().rev().find(|node| node.role() == Some(Role::Assistant))
     }
 
-    /// Adds a node behind the head.
+    /// Appends a node after the head.
     pub(super) fn push(&mut self, node: Arc<Node>) {
         self.turns += usize::from(node.is_turn());
         if !node.is_shown() {
@@ -129,7 +130,8 @@ impl View {
         self.chain.push(node);
     }
 
-    /// What predicates of reminders know of the branch. Walks the chain once, then follows it.
+    /// Returns the branch summary that reminder predicates use. Walks the chain once; later nodes
+    /// are added incrementally.
     #[cfg(feature = "instructions")]
     pub(super) fn summary(&mut self) -> &ConversationSummary {
         self.summary.get_or_insert_with(|| {
@@ -139,8 +141,8 @@ impl View {
         })
     }
 
-    /// Where a node is on the chain. Quick also for ids that are not there, as most new ones are
-    /// not.
+    /// Returns the position of a node on the chain. Fast also for ids that are not on the chain, as
+    /// most new ones are not.
     pub(super) fn position(&mut self, id: &MessageId) -> Option<usize> {
         let positions = self.positions.get_or_insert_with(|| {
             self.chain
@@ -152,7 +154,7 @@ impl View {
         positions.get(id).copied()
     }
 
-    /// What a model would be shown with these nodes in the place of stored ones.
+    /// Returns what a model would be shown with these nodes in place of stored ones.
     pub(super) fn shown_with(&mut self, nodes: &[(usize, Arc<Node>)]) -> Chain {
         if nodes.is_empty() {
             return self.shown().clone();
@@ -164,14 +166,15 @@ impl View {
         other.shown().clone()
     }
 
-    /// An amending commit of one's own was applied: the chat has seen one more. If it was not the
-    /// only one, the next read finds that the count is another and reads all again.
+    /// Records that one of this engine's amending commits was applied, which increments the
+    /// generation of the chat by one. If other commits amended as well, the next read finds another
+    /// generation and reads everything again.
     pub(super) fn amended(&mut self) {
         let edition = self.chain.edition() + 1;
         self.chain = std::mem::take(&mut self.chain).with_edition(edition);
     }
 
-    /// Puts the amended form of a node in its place, if the node is on this chain.
+    /// Replaces a node by its amended form, if the node is on this chain.
     pub(super) fn amend(&mut self, by: &Node) {
         if let Some(position) = self.position(&by.id) {
             let amended = self.chain[position].amended(by);
@@ -191,8 +194,7 @@ impl View {
             (false, false) => self.hidden.insert(place, position),
             _ => {}
         }
-        // The newest answer is filled in, or said otherwise: what is shown before it stays as it
-        // is.
+        // Filling or amending the newest message keeps the shown messages before it valid.
         let newest = position + 1 == self.chain.len();
         self.shown = self.shown.take().filter(|_| newest && node.is_shown()).map(|mut shown| {
             match was_hidden {
@@ -206,8 +208,8 @@ impl View {
         self.chain.replace(position, node);
     }
 
-    /// Keeps the summary if all that happens is that the last placeholder is filled, which is how
-    /// every answer of `continue_turn` comes; else it is made again when it is asked for.
+    /// Keeps the summary if the change only fills the last placeholder, as every answer of
+    /// `continue_turn` does. Otherwise the summary is built again on demand.
     #[cfg(feature = "instructions")]
     fn follow(&mut self, position: usize, by: &Node) {
         let fills = position + 1 == self.chain.len() && self.chain[position].is_placeholder();
@@ -217,14 +219,13 @@ impl View {
         }
     }
 
-    /// The view of the path up to a message and of nothing behind it, if the message is on this
-    /// chain.
+    /// Returns the view of the path up to a message, if the message is on this chain.
     pub(super) fn up_to(&mut self, id: &MessageId) -> Option<Self> {
         let position = self.position(id)?;
         Some(Self::of(self.chain.prefix(position + 1)))
     }
 
-    /// What a model is shown.
+    /// Returns the messages that a model is shown.
     pub(super) fn shown(&mut self) -> &Chain {
         let in_force =
             self.boundaries().next_back().map(|(at, boundary)| (at, Arc::clone(boundary)));
@@ -237,7 +238,7 @@ impl View {
                 Chain::from_nodes(0, window.chain(behind).filter(|node| node.is_shown()))
             }
             (None, None) => chain.clone(),
-            // Usually it is the end: a placeholder that waits for its answer.
+            // The usual case: only the end is hidden, a placeholder without an answer.
             (None, Some(first)) if chain.len() - first == hidden.len() => chain.prefix(*first),
             (None, Some(_)) => {
                 let mut hidden = hidden.iter().copied().peekable();
@@ -248,7 +249,8 @@ impl View {
         })
     }
 
-    /// What is stored but cannot be shown because it cannot be read.
+    /// Returns diagnostics for stored messages and boundaries that are not shown because they
+    /// cannot be read.
     pub(super) fn unreadable(&self) -> impl Iterator<Item = Diagnostic> {
         let nodes = self.hidden.iter().filter_map(|position| self.chain.get(*position));
         let messages = nodes.filter(|node| !node.is_readable()).map(|node| {
@@ -259,7 +261,7 @@ impl View {
         });
         let unread = self.boundaries.iter().filter(|(_, boundary)| boundary.is_none());
         let unread = unread.filter_map(|(position, _)| self.chain.get(*position));
-        // What was redacted is not there to be read.
+        // A redacted boundary is unreadable on purpose.
         let unread = unread.filter(|node| node.body().kind() != REDACTED).map(|node| {
             let body = node.body();
             let text = format!(

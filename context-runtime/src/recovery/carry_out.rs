@@ -7,42 +7,42 @@ use context_core::history::{
 
 use super::{RecoveryChain, repair};
 
-/// A history that a decision was carried out on.
+/// The history after a decision was carried out.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Carried {
-    /// The history, and where each of its messages came from.
+    /// The history, and the origin of each message.
     pub compacted: Compacted,
     /// The kind of cut.
     pub kind: BoundaryKind,
     /// Tokens of the history before the compaction.
     pub before: u64,
-    /// How many it has.
+    /// The tokens of the history after.
     pub after: u64,
     /// A human-readable description.
     pub what: String,
 }
 
-/// Why a decision was not carried out. Nothing was changed.
+/// The reason why a decision was not carried out. Nothing was changed.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarryOutError {
-    /// It does not concern the history alone, so it is the loop's.
+    /// The decision does not concern the history alone, so the caller carries it out.
     #[error("{decision} is for the loop to carry out")]
     NotHere {
         /// The name of the decision.
         decision: &'static str,
     },
-    /// The history has nothing of what is to go, so the request would be the same again.
+    /// The history has nothing to remove, so the request would be the same again.
     #[error("the history would stay as it is: {reason}")]
     Nothing {
         /// A human-readable reason.
         reason: String,
     },
-    /// The plan that was made for it is not valid.
+    /// The plan of the decision is not valid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The policy is not part of this program.
+    /// The policy is not compiled in.
     #[error("carrying out {decision} needs the feature {feature}")]
     NoPolicy {
         /// The name of the decision.
@@ -54,17 +54,17 @@ pub enum CarryOutError {
 
 context_core::readable_debug!(CarryOutError);
 
-/// What came of asking a chain until something could be done.
+/// The result of asking a chain until a decision took effect.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 #[non_exhaustive]
 pub struct Recovered {
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
     /// The history to send, if the decision concerns it alone.
     pub carried: Option<Carried>,
-    /// What was decided before and would have changed nothing: nothing was sent for it, and it
-    /// counts as tried.
+    /// Earlier decisions that would have changed nothing. Nothing was sent for them, and they count
+    /// as tried.
     pub in_vain: Vec<Attempt>,
 }
 
@@ -75,7 +75,7 @@ impl Carried {
         Ok(Self { compacted, kind, before, after, what })
     }
 
-    /// The decision that it came of, as something that was tried.
+    /// Returns the attempt of this decision.
     pub fn attempt(&self, decision: Decision) -> Attempt {
         Attempt::new(decision, self.before, self.after)
     }

@@ -1,4 +1,4 @@
-//! The tables of decisions.
+//! The decision tables.
 
 #[cfg(feature = "strip-images")]
 use context_core::history::RecoveryPolicy;
@@ -27,7 +27,7 @@ pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
     })
 }
 
-/// Whether a decision is one that was tried in vain: the same, or no more than that.
+/// Whether an unsuccessful attempt already covers a decision: the same decision, or a stronger one.
 fn repeats(attempt: &Attempt, decision: &Decision) -> bool {
     !attempt.helped()
         && match (&attempt.decision, decision) {
@@ -53,7 +53,7 @@ fn steps(contract: Contract) -> &'static [Step] {
 }
 
 fn seed_strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
-    // To the first contract a request of too many bytes is an error like others.
+    // Under the first contract a request with too many bytes has no remedy of its own.
     (failure.error.code != Code::RequestTooLarge).then(|| strip(chain, failure)).flatten()
 }
 
@@ -75,8 +75,8 @@ fn strip(_: &RecoveryChain, _: &Failure<'_>) -> Option<Decision> {
     None
 }
 
-/// A smaller answer, where there is room for one that is of use, or where the model writes no
-/// longer one.
+/// Decides to request a smaller answer, if there is room for a useful one, or if the model has a
+/// lower output limit.
 fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     let error = failure.error;
     let (tokens, lasting) = match error.available_output_tokens.filter(|available| *available > 0) {
@@ -112,7 +112,7 @@ fn pairs(_: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     wanted.then(|| Decision::RepairAndRetry { reason: reason() })
 }
 
-/// A compaction, if the provider told what there is room for and none was tried.
+/// Decides to compact, if the provider named the available room and no compaction was tried.
 fn compact(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     let error = failure.error;
     let window = error.window.filter(|window| *window > 0);

@@ -1,12 +1,12 @@
-//! An answer that was cut off by an error.
+//! Removing an answer that was cut off by an error.
 
 use std::sync::Arc;
 
 use context_core::{Message, Role};
 
-/// The history without the answer that ended it: a last message of the assistant, and the results
-/// of tools behind it. What a loop sends again after a call failed in the middle of its answer. A
-/// history that ends otherwise stays as it is.
+/// Returns the history without a failed answer: without the last message of the assistant and the
+/// tool results after it. A loop sends this again after a call failed in the middle of its answer.
+/// A history that ends otherwise is returned unchanged.
 pub fn without_failed_answer(messages: &[Arc<Message>]) -> &[Arc<Message>] {
     let is_result =
         |message: &&Arc<Message>| message.role == Role::Tool && !message.is_placeholder();

@@ -1,7 +1,7 @@
-//! How much of an answer is asked for.
+//! The output limit of a request.
 
-/// How many tokens of answer to ask for when an answer broke off at `asked`: twice as many, within
-/// the most that the model writes; nothing if that is no more, or if nothing was asked for.
+/// Returns the output limit to request after an answer broke off at `asked` tokens: twice as many,
+/// at most `most`, the maximum of the model. `None` if that is not more, or if there was no limit.
 ///
 /// ```
 /// use context_runtime::raised_output;

@@ -1,4 +1,4 @@
-//! Taking out of a history what a provider objects to.
+//! Removing from a history what a provider objects to.
 
 use context_codec_kit::normalize::normalize;
 use std::collections::HashSet;
@@ -10,7 +10,8 @@ use context_core::message::Text;
 use context_core::model::Unanswered;
 use context_core::{Message, Metadata, Part, Role, ToolCall};
 
-/// The plan that removes the model's thoughts and what signs them; nothing if there are none.
+/// Returns the plan that removes the model's reasoning and its signatures. `None` if there are
+/// none.
 pub(super) fn without_thoughts(view: &HistoryView<'_>) -> Option<Result<Plan, PlanError>> {
     let mut edits = Vec::new();
     for (at, message) in view.messages().iter().enumerate() {
@@ -25,7 +26,7 @@ pub(super) fn without_thoughts(view: &HistoryView<'_>) -> Option<Result<Plan, Pl
     Some(edits).filter(|edits| !edits.is_empty()).map(plan)
 }
 
-/// The message without thoughts and signatures of thoughts; nothing if it has none.
+/// Returns the message without reasoning and signatures. `None` if it has none.
 fn unthinking(message: &Message) -> Option<Message> {
     let is_thought = |part: &Part| matches!(part, Part::Reasoning(_));
     let signs = |part: &Part| {
@@ -63,14 +64,14 @@ fn metadata(part: &Part) -> Option<&Metadata> {
     }
 }
 
-/// Whether a fact beside a part is a signature over thoughts, as codecs keep it.
+/// Whether a metadata key of a part holds a reasoning signature, as codecs store it.
 fn is_signature(key: &str) -> bool {
     key.to_ascii_lowercase().ends_with("signature")
 }
 
-/// The history with its pairs repaired: without the calls and results that the provider's words
-/// name, without calls that have no results, and if that changes nothing, without blocks that only
-/// their provider understands. Nothing if all of it stays the same.
+/// Returns the history with its call/result pairs repaired: without the calls and results that the
+/// provider's message names, without calls that have no results, and if that changes nothing,
+/// without opaque blocks that only their provider understands. `None` if nothing changes.
 pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<Compacted> {
     let named = named_ids(messages, words);
     let is_named = |part: &Part| match part {
@@ -115,7 +116,7 @@ fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<C
     Some(repaired)
 }
 
-/// Each origin for the first message made of it: what was put beside it has none.
+/// Keeps each origin only for the first message made from it.
 fn once(mut origins: Vec<Option<usize>>) -> Vec<Option<usize>> {
     let mut seen = HashSet::new();
     for origin in &mut origins {
@@ -124,8 +125,8 @@ fn once(mut origins: Vec<Option<usize>>) -> Vec<Option<usize>> {
     origins
 }
 
-/// The ids of calls and results that stand in the words. An id that could be a word of the language
-/// is none.
+/// Returns the ids of calls and results that occur in the message. Ids that could be ordinary words
+/// are ignored.
 fn named_ids<'a>(messages: &'a [Arc<Message>], words: &str) -> HashSet<&'a str> {
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let told: HashSet<&str> = words.split(|c| !inside(c)).filter(|word| is_telling(word)).collect();

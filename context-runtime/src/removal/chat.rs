@@ -1,4 +1,4 @@
-//! Deleting chats, with what came from them.
+//! Deleting chats with everything derived from them.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use context_core::{ChatRef, MessageId, Result, Store, Timestamp};
 use super::texts::Needles;
 use super::{RemovalOptions, RemovalReport, copies, memories, messages, rounds};
 
-/// Deletes a chat with everything in it, and what came from it: its rounds of trajectories, the
-/// memories whose source it is, those that are filed under it as a session. A session of rounds
-/// that is of this chat alone goes; of one that several chats share, the nodes go empty that stand
-/// for its messages. A blob that other chats refer to stays theirs.
+/// Deletes a chat and everything derived from it: its rounds of trajectories, memories with the
+/// chat as their source, and memories that are filed under it as a session. A session of rounds
+/// that belongs to this chat alone is deleted. In a session that several chats share, the nodes for
+/// messages of this chat are emptied. A blob that other chats refer to is kept for them.
 ///
 /// If the chat was written to after `idle_since`, nothing is removed, and
-/// [`chats`](RemovalReport::chats) is 0; so it is if there is no such chat, but what an interrupted
-/// call has left of it goes then too.
+/// [`chats`](RemovalReport::chats) is 0. It is also 0 if the chat does not exist, but leftovers of
+/// an interrupted call are removed then.
 pub async fn delete_chat(
     store: &dyn Store,
     chat: &ChatRef,
@@ -52,7 +52,7 @@ pub async fn delete_chat(
     options.cancel.check(OPERATION)?;
     let is_deleted = is_there && store.history().delete_chat(chat, idle_since).await?;
     if is_there && !is_deleted {
-        // It was written to, and stays whole.
+        // The chat was written to in the meantime and stays.
         return Ok(RemovalReport::default());
     }
     report.chats = u64::from(is_deleted);
@@ -77,7 +77,7 @@ async fn linked_rounds(
     }
 }
 
-/// How many blobs a chat refers to, and how many streams it has.
+/// Counts the blobs that a chat refers to, and its streams.
 async fn contents(store: &dyn Store, chat: &ChatRef) -> Result<(u64, u64)> {
     let (mut blobs, mut streams) = (0, 0);
     if let Some(store) = store.blobs() {

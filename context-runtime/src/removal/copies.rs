@@ -1,4 +1,4 @@
-//! Looking through all a user has for what says the same as what was removed.
+//! Searching all data of a user for copies of removed content.
 
 use bytes::Bytes;
 use context_core::base::{StreamId, limits};
@@ -14,7 +14,7 @@ use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, messages,
 
 const OPERATION: &str = "find_copies";
 
-/// What of a user says the same. Reads all of it.
+/// Returns the items of a user with removed words. Reads all data of the user.
 pub(super) async fn find(
     store: &dyn Store,
     user: &UserId,
@@ -42,7 +42,7 @@ pub(super) async fn find(
                 "",
             );
             match copies.look_into(store, chat).await {
-                // Deleted meanwhile.
+                // Deleted in the meantime.
                 Err(error) if error.is_not_found() => {}
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     let (kind, reason) = (RemainingKind::Chat, RemainingReason::Unreadable);
@@ -212,7 +212,7 @@ impl Copies<'_> {
     }
 }
 
-/// The streams of a chat.
+/// Returns the streams of a chat.
 pub(super) async fn streams_of(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StreamId>> {
     let (mut ids, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("streams", "stream");
@@ -227,7 +227,7 @@ pub(super) async fn streams_of(streams: &dyn StreamStore, chat: &ChatRef) -> Res
     }
 }
 
-/// The chunks of a stream; none if it is gone.
+/// Returns the chunks of a stream. Empty if the stream is gone.
 pub(super) async fn chunks_of(
     streams: &dyn StreamStore,
     chat: &ChatRef,

@@ -1,12 +1,12 @@
-//! Memories that came from what is removed.
+//! Memories derived from removed content.
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 use context_core::{ChatId, ChatRef, MessageId, Result, SessionId, Store};
 
 use super::RemovalReport;
 
-/// Forgets what came from a message of a chat, whatever scope it is filed under. `names` are the
-/// ids under which a memory may know it.
+/// Removes memories of a message of a chat, in any scope. `names` are the ids under which a memory
+/// may know the message.
 pub(super) async fn forget_message(
     store: &dyn Store,
     chat: &ChatRef,
@@ -21,7 +21,7 @@ pub(super) async fn forget_message(
     Ok(())
 }
 
-/// Forgets what came from a chat, and what is filed under it.
+/// Removes memories of a chat, and those filed under it.
 pub(super) async fn forget_chat(
     store: &dyn Store,
     chat: &ChatRef,
@@ -33,7 +33,7 @@ pub(super) async fn forget_chat(
     forget(store, &MemoryForget::Scope(scope.session(session(&chat.chat))), report).await
 }
 
-/// The session that a chat is by default: the one of its name.
+/// Returns the default session of a chat: the one with its name.
 pub(super) fn session(chat: &ChatId) -> SessionId {
     SessionId::from(chat.as_str())
 }

@@ -1,4 +1,4 @@
-//! Redacting messages, with what was made of them.
+//! Redacting messages with everything derived from them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use super::{
     rounds,
 };
 
-/// How often a change is tried again because others write to the same chat.
+/// The maximum number of attempts at a change that conflicts with other writers of the chat.
 const ATTEMPTS: usize = 16;
 
-/// The kind of the body that is left of a boundary that was redacted.
+/// The body kind of a redacted boundary.
 pub(crate) const REDACTED: &str = "redacted";
 
-/// What is left of a message.
+/// The remainder of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Redaction {
-    /// Its shape, so that the conversation stays valid: [`Message::redacted`].
+    /// Its shape stays, so that the conversation remains valid: [`Message::redacted`].
     Words,
-    /// Its place and its role: a model is not shown it. [`Message::deleted`].
+    /// Its position and role stay, but models are not shown it: [`Message::deleted`].
     Message,
 }
 
@@ -41,7 +41,7 @@ impl Redaction {
         }
     }
 
-    /// The node without its content.
+    /// Returns the node without its content.
     fn node(self, node: &Node) -> Node {
         match node.role() {
             None => {
@@ -49,7 +49,7 @@ impl Redaction {
                 Node::from_encoded(node.id.clone(), node.kind, node.created_at, nothing)
             }
             Some(role) => {
-                // What cannot be read is taken away whole.
+                // An unreadable message is replaced entirely.
                 let unread = Message::text(role, "");
                 let new = self.of(node.message().map_or(&unread, Arc::as_ref));
                 Node::new(node.id.clone(), new, node.created_at)
@@ -58,11 +58,11 @@ impl Redaction {
     }
 }
 
-/// Takes the content of messages away, for good, with all that was made of them: nodes of
-/// trajectories, memories, blobs, streams, the title of the chat, earlier revisions, and what
-/// boundaries tell of them. Their places in the graph stay.
+/// Permanently removes the content of messages and everything derived from them: trajectory nodes,
+/// memories, blobs, streams, the title of the chat, earlier revisions, and the text of boundaries
+/// about them. Their positions in the graph stay.
 ///
-/// [`ErrorKind::NotFound`] if one of the messages is not there: nothing is changed then.
+/// Returns [`ErrorKind::NotFound`] if one of the messages does not exist. Nothing is changed then.
 pub async fn redact_messages(
     store: &dyn Store,
     chat: &ChatRef,
@@ -76,7 +76,8 @@ pub async fn redact_messages(
         messages.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
     let removed = Removed::read(store, chat, &messages).await?;
     options.cancel.check(OPERATION)?;
-    // What a link leads to goes first: as long as the messages are there, a repeated call finds it.
+    // Linked content is removed first: as long as the messages exist, a repeated call finds the
+    // links.
     let names = || removed.names.iter().cloned();
     rounds::clear_linked(store, chat, &messages, options, &mut report).await?;
     memories::forget_message(store, chat, names(), &mut report).await?;
@@ -88,7 +89,7 @@ pub async fn redact_messages(
         redact_history(store.history(), chat, &removed.nodes, redaction, options).await?;
     report.messages += removed.nodes.len() as u64;
     report.boundaries += rewritten;
-    // What was told or recorded in the meantime.
+    // Removes what was captured or recorded in the meantime.
     rounds::clear_linked(store, chat, &messages, options, &mut report).await?;
     memories::forget_message(store, chat, names(), &mut report).await?;
     if options.find_copies {
@@ -99,16 +100,16 @@ pub async fn redact_messages(
     Ok(report)
 }
 
-/// What is removed, read before it goes.
+/// The content to remove, read before it is deleted.
 struct Removed {
     nodes: Vec<Arc<Node>>,
     needles: Needles,
-    /// The blobs it names.
+    /// The blobs that the messages name.
     blobs: BTreeSet<BlobId>,
-    /// The ids under which memories may know it: its own, and the hash of what it says where it was
-    /// told without one.
+    /// The ids under which memories may know the messages: their own, and content hashes for
+    /// captures without ids.
     names: BTreeSet<MessageId>,
-    /// Its texts, as titles are made of them.
+    /// The texts, for comparison with titles.
     texts: Vec<String>,
 }
 
@@ -143,7 +144,7 @@ impl Removed {
                     Some(bytes) => std::str::from_utf8(&bytes).into_iter().for_each(|text| {
                         removed.needles.add(text);
                     }),
-                    // Sixty-four digits of something else, or a blob that went before.
+                    // Other 64-digit text, or a blob that was removed before.
                     None => {
                         removed.blobs.remove(&id);
                     }
@@ -164,7 +165,7 @@ impl Removed {
         self.texts.push(message.plain_text().into_owned());
     }
 
-    /// Whether a chat's title is words of one of the messages, as an import makes it.
+    /// Whether a chat's title consists of words of one of the messages, as imports create it.
     fn has_title(&self, title: &str) -> bool {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let title = words(title.trim_end_matches('…'));
@@ -172,7 +173,7 @@ impl Removed {
     }
 }
 
-/// The streams that are named like one of the messages, or whose chunks say what it says.
+/// Removes the streams that are named like one of the messages, or whose chunks contain its words.
 async fn remove_streams(
     store: &dyn Store,
     chat: &ChatRef,
@@ -211,7 +212,7 @@ async fn remove_title(
     Ok(())
 }
 
-/// Drops the chat's references to blobs that only the messages named.
+/// Drops the chat's references to blobs that only these messages named.
 async fn remove_blobs(
     store: &dyn Store,
     chat: &ChatRef,
@@ -241,8 +242,8 @@ async fn remove_blobs(
     Ok(())
 }
 
-/// Takes the content of stored messages away, and what boundaries tell of them. Returns how many
-/// boundaries were rewritten.
+/// Removes the content of stored messages, and the text of boundaries about them. Returns the
+/// number of rewritten boundaries.
 async fn redact_history(
     history: &dyn HistoryStore,
     chat: &ChatRef,
@@ -255,7 +256,7 @@ async fn redact_history(
     let mut redactions: Vec<Arc<Node>> =
         nodes.iter().map(|node| Arc::new(redaction.node(node))).collect();
     for _ in 0..ATTEMPTS {
-        // A boundary that is redacted itself holds nothing any more.
+        // A boundary that is redacted itself is empty already.
         let boundaries = boundaries_without(history, chat, &ids).await?;
         let boundaries: Vec<_> =
             boundaries.into_iter().filter(|node| !ids.contains(&node.id)).collect();
@@ -269,7 +270,7 @@ async fn redact_history(
             commit.redactions = some.to_vec();
             let _applied = history.commit(commit).await?;
         }
-        // Somebody else may have compacted in the meantime.
+        // Another writer may have compacted in the meantime.
         redactions = Vec::new();
     }
     Err(Error::new(
@@ -279,7 +280,7 @@ async fn redact_history(
     ))
 }
 
-/// The boundaries of the chat that hold something of messages, without it.
+/// Returns the boundaries of the chat with content of these messages, rewritten without it.
 async fn boundaries_without(
     history: &dyn HistoryStore,
     chat: &ChatRef,
@@ -289,7 +290,7 @@ async fn boundaries_without(
     let places: HashMap<&MessageId, usize> =
         nodes.iter().enumerate().map(|(place, placed)| (&placed.node.id, place)).collect();
     let parent = |placed: &Placed| placed.parent.as_ref().and_then(|id| places.get(id).copied());
-    // Parents come before their children.
+    // Parents precede their children.
     let mut behind = vec![false; nodes.len()];
     let mut left = Vec::new();
     for (place, placed) in nodes.iter().enumerate() {
@@ -327,7 +328,7 @@ async fn boundaries_without(
     Ok(left)
 }
 
-/// All messages of a chat, parents before their children.
+/// Returns all messages of a chat, parents before their children.
 pub(super) async fn all_messages(
     history: &dyn HistoryStore,
     chat: &ChatRef,

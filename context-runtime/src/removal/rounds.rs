@@ -1,9 +1,8 @@
-//! Rounds of trajectories that stand for what is removed.
+//! Rounds of trajectories that stand for removed content.
 //!
-//! A change of a node keeps what it was. So a node that must hold nothing any more is removed, and
-//! added again without its content, in two commits: who sees the round between them misses the
-//! node. One that was removed and not added again, because the process ended in between, stays
-//! away, with the edges that led to it.
+//! A changed node keeps its earlier forms. So a node that must be emptied is removed, and added
+//! again without its content, in two commits. A reader that sees the round between them misses the
+//! node. If the process ends in between, the node stays removed, with the edges to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,10 +22,10 @@ use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalRe
 
 const OPERATION: &str = "redact_round";
 
-/// How often a change is tried again because others write to the same round.
+/// The maximum number of attempts at a change that conflicts with other writers of the round.
 const ATTEMPTS: usize = 16;
 
-/// Clears the nodes that stand for messages of a chat.
+/// Empties the nodes that stand for messages of a chat.
 pub(super) async fn clear_linked(
     store: &dyn Store,
     chat: &ChatRef,
@@ -46,7 +45,7 @@ pub(super) async fn clear_linked(
     Ok(())
 }
 
-/// The rounds with a node that stands for one of the messages.
+/// Returns the rounds with a node that stands for one of the messages.
 pub(super) async fn linked_rounds(
     trajectories: &dyn TrajectoryStore,
     chat: &ChatRef,
@@ -60,8 +59,8 @@ pub(super) async fn linked_rounds(
     Ok(rounds)
 }
 
-/// All rounds of a user that stand for a message of a chat: reads all of them, for a chat whose
-/// messages are not there any more.
+/// Returns all rounds of a user that stand for a message of a chat. Reads all rounds, for a chat
+/// whose messages do not exist any more.
 pub(super) async fn rounds_of_missing_chat(
     trajectories: &dyn TrajectoryStore,
     chat: &ChatRef,
@@ -79,9 +78,9 @@ pub(super) async fn rounds_of_missing_chat(
     Ok(rounds)
 }
 
-/// Removes what rounds hold of a chat. A session all of whose rounds are of this chat goes; of any
-/// other, rounds stay that are of this chat and hold nothing any more, and of those that are of
-/// others too, the nodes that stand for this chat's messages.
+/// Removes the content of a chat from rounds. A session with only rounds of this chat is deleted.
+/// In any other session, rounds of this chat alone stay but are emptied, and in shared rounds the
+/// nodes for messages of this chat are emptied.
 pub(super) async fn remove_of_chat(
     store: &dyn Store,
     chat: &ChatRef,
@@ -126,19 +125,19 @@ pub(super) async fn remove_of_chat(
     Ok(())
 }
 
-/// Whose a round is.
+/// The chats a round belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Belonging {
-    /// Of the chat alone.
+    /// This chat alone.
     Own,
-    /// Of the chat and of others.
+    /// This chat and others.
     Shared,
-    /// Of others alone.
+    /// Other chats alone.
     Other,
 }
 
 impl Belonging {
-    /// A round that stands for no message is of the chat its session has the name of.
+    /// A round that stands for no message belongs to the chat with the name of its session.
     fn of(record: &RoundRecord, chat: &ChatId) -> Self {
         let chats: BTreeSet<&ChatId> = links(record).collect();
         let is_session = record.head.round.agent.session.as_str() == chat.as_str();
@@ -155,7 +154,7 @@ fn links(record: &RoundRecord) -> impl Iterator<Item = &ChatId> {
     record.nodes.iter().flat_map(|node| node.messages.iter().map(|link| &link.chat))
 }
 
-/// The heads of rounds.
+/// Returns the heads of the matching rounds.
 pub(super) async fn heads(
     trajectories: &dyn TrajectoryStore,
     query: RoundQuery,
@@ -174,7 +173,7 @@ pub(super) async fn heads(
     }
 }
 
-/// A round, if it is there.
+/// Returns a round, if it exists.
 pub(super) async fn load(
     trajectories: &dyn TrajectoryStore,
     round: &RoundRef,
@@ -183,7 +182,7 @@ pub(super) async fn load(
     Ok(found.into_iter().next())
 }
 
-/// Clears the nodes of a round that are meant, and its title with its question.
+/// Empties the matching nodes of a round, and its title if its question is among them.
 async fn clear(
     trajectories: &dyn TrajectoryStore,
     round: &RoundRef,
@@ -219,7 +218,7 @@ fn contended() -> Error {
     Error::new(ErrorKind::Conflict, OPERATION, "others keep writing to the round")
 }
 
-/// Removes a node and adds it again without its content. False if somebody else was faster.
+/// Removes a node and adds it again without its content. Returns false if another writer was first.
 async fn replace(
     trajectories: &dyn TrajectoryStore,
     record: RoundRecord,
@@ -285,7 +284,7 @@ fn next_head(head: &RoundHead, now: Timestamp) -> RoundHead {
     next
 }
 
-/// A commit whose name follows from what it does, so that a second removal at the same time knows
+/// Returns a commit whose key is derived from its changes, so that a concurrent removal recognizes
 /// it as its own.
 fn commit(changes: Vec<Change>, head: RoundHead) -> RoundCommit {
     let mut hasher = blake3::Hasher::new_derive_key("context-runtime redaction of a round, form 1");

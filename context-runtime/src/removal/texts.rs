@@ -1,4 +1,4 @@
-//! Texts that were removed, and whether another text says the same.
+//! Removed texts, and the search for copies of them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,15 +9,16 @@ use context_core::base::BlobId;
 use context_store_kit::search;
 use serde_json::Value;
 
-/// How many words in a row are a copy.
+/// The number of consecutive equal words that make a copy.
 const RUN: usize = 8;
-/// How many letters a text of fewer words must have, so that `yes` is not looked for everywhere.
+/// The number of letters that a text with fewer words must have, so that a short one like `yes` is
+/// not searched for.
 const LETTERS: usize = 12;
 
-/// Runs of words that were removed.
+/// Word runs that were removed.
 #[derive(Debug, Default)]
 pub(super) struct Needles {
-    /// Hashes of runs, by how many words they have.
+    /// Hashes of runs, by their number of words.
     runs: BTreeMap<usize, HashSet<u64>>,
 }
 
@@ -34,8 +35,8 @@ impl Needles {
         }
     }
 
-    /// Adds what only a message says: not its roles, names of tools and ids, which its redacted
-    /// form has too.
+    /// Adds the texts of a message. Roles, tool names and ids are left out, because the redacted
+    /// form has them too.
     pub(super) fn add_message(&mut self, message: &Message) {
         let strings = |message: &Message| {
             let mut strings = Vec::new();
@@ -58,7 +59,7 @@ impl Needles {
         self.runs.is_empty()
     }
 
-    /// Whether a text says what was removed.
+    /// Whether a text contains removed words.
     pub(super) fn are_in(&self, text: &str) -> bool {
         if self.is_empty() {
             return false;
@@ -69,7 +70,7 @@ impl Needles {
             .any(|(length, runs)| words.windows(*length).any(|run| runs.contains(&hash(run))))
     }
 
-    /// Whether stored bytes say it: as text, or as a string within JSON.
+    /// Whether stored bytes contain removed words, as text or in a string within JSON.
     pub(super) fn are_in_bytes(&self, bytes: &[u8]) -> bool {
         let Ok(value) = serde_json::from_slice(bytes) else {
             return self.are_in(&String::from_utf8_lossy(bytes));
@@ -79,8 +80,8 @@ impl Needles {
         found
     }
 
-    /// Whether the chunks of a stream say it: as they are, or put together from the pieces that
-    /// their events hold.
+    /// Whether the chunks of a stream contain removed words: in the raw text, or in the strings of
+    /// their events joined together.
     pub(super) fn are_in_chunks(&self, chunks: &[Bytes]) -> bool {
         let whole = chunks.concat();
         let whole = String::from_utf8_lossy(&whole);
@@ -98,8 +99,8 @@ fn hash(run: &[String]) -> u64 {
     hasher.finish()
 }
 
-/// The strings of events, put together for each place in them: `data:` lines, JSON lines, or chunks
-/// that are JSON.
+/// Returns the strings of events, joined per JSON path. Events are `data:` lines, JSON lines, or
+/// chunks that are JSON.
 fn pieces(chunks: &[Bytes], whole: &str) -> BTreeMap<String, String> {
     let lines = whole.lines().map(|line| line.strip_prefix("data:").unwrap_or(line).as_bytes());
     let mut values: Vec<Value> =
@@ -116,15 +117,15 @@ fn pieces(chunks: &[Bytes], whole: &str) -> BTreeMap<String, String> {
     pieces
 }
 
-/// Calls with each string of a value, and the key nearest to it. What parses is nested less deep
-/// than a stack.
+/// Calls `each` with every string of a value and its nearest key. Parsed JSON has limited depth,
+/// but the walk uses no recursion.
 fn each_string(value: &Value, mut each: impl FnMut(&str, &str)) {
     let mut left = vec![("", value)];
     while let Some((key, value)) = left.pop() {
         match value {
             Value::String(text) => each(key, text),
             Value::Array(items) => left.extend(items.iter().rev().map(|item| (key, item))),
-            // What is beside a message is named by it, however deep.
+            // All strings below a `metadata` key get that key, at any depth.
             Value::Object(fields) => {
                 left.extend(fields.iter().rev().map(|(name, value)| {
                     (if key == "metadata" { key } else { name.as_str() }, value)
@@ -135,7 +136,7 @@ fn each_string(value: &Value, mut each: impl FnMut(&str, &str)) {
     }
 }
 
-/// The blobs that a message or a boundary names, in any of its texts.
+/// Returns the blobs that a message or a boundary names in any of its texts.
 pub(super) fn blobs_in(bytes: &[u8]) -> Vec<BlobId> {
     const DIGITS: usize = 64;
     let text = String::from_utf8_lossy(bytes);

@@ -4,11 +4,11 @@ use context_core::{Error, ErrorKind, Result, Store, UserId};
 
 use super::{RemovalOptions, RemovalReport};
 
-/// Erases a user: everything of theirs goes from the store, with every trace in its files that the
-/// store can clear, and what a search of the whole store finds afterwards is
-/// [counted](RemovalReport::found).
+/// Erases a user: deletes all data of the user from the store, including leftovers in its files as
+/// far as the store can clear them. A final search of the whole store
+/// [counts](RemovalReport::found) what is still found.
 ///
-/// [`ErrorKind::Unsupported`] if the store cannot be maintained.
+/// Returns [`ErrorKind::Unsupported`] if the store does not support maintenance.
 pub async fn erase_user(
     store: &dyn Store,
     user: &UserId,

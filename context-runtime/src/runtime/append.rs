@@ -1,10 +1,10 @@
-//! Results of tools as they are.
+//! Appending tool results unchanged.
 
 use std::sync::Arc;
 
 use context_core::runtime::{ToolResultInput, ToolResultOutput};
 
-/// The conversation with results and supplements behind it, unchanged.
+/// Returns the conversation with results and supplements appended unchanged.
 pub(super) fn append(input: ToolResultInput) -> ToolResultOutput {
     let mut output = ToolResultOutput::default();
     output.appended =

@@ -1,5 +1,5 @@
-//! Putting a request together: what it has in tokens, how it begins, where the recall stands, where
-//! the cache ends its entries.
+//! Assembling a request: its token counts, its prefix, the position of the recall, and the cache
+//! breakpoints.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::repair::Repaired;
 use super::session::{Fixed, Sent, Session};
 use super::track::less;
 
-/// A call that is prepared.
+/// A call in preparation.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) parts: &'a Parts,
@@ -30,7 +30,7 @@ pub(super) struct Call<'a> {
     pub(super) now: Timestamp,
 }
 
-/// What was remembered for the turn.
+/// The recall of the turn.
 #[derive(Clone, Debug)]
 pub(super) struct Recall {
     message: Arc<Message>,
@@ -38,7 +38,7 @@ pub(super) struct Recall {
 }
 
 impl Call<'_> {
-    /// What was remembered for the newest request.
+    /// Returns the recall for the newest request.
     pub(super) fn recalled(
         &self,
         session: &Session,
@@ -51,7 +51,8 @@ impl Call<'_> {
         Some(Recall { message: Arc::clone(message), tokens })
     }
 
-    /// The tokens of what stands before the history, counted again only if it is something else.
+    /// Returns the tokens of the parts before the history. Counts again only if these parts
+    /// changed.
     pub(super) fn fixed(&self, session: &mut Session) -> Fixed {
         let layout = (self.prompt.before_instructions, self.prompt.instructions);
         let known = session.fixed.as_ref();
@@ -82,7 +83,7 @@ impl Call<'_> {
         fixed
     }
 
-    /// The last request, if the provider may still have it in its cache.
+    /// Returns the last request if the provider may still have it in its cache.
     fn cached<'s>(&self, session: &'s Session) -> Option<&'s Sent> {
         let lifetime = i64::try_from(self.parts.cache_lifetime.as_micros()).unwrap_or(i64::MAX);
         session.sent.as_ref().filter(|sent| {
@@ -94,8 +95,8 @@ impl Call<'_> {
         })
     }
 
-    /// How many messages of the history the provider may have in its cache. What stands behind a
-    /// recall is there only with that same recall.
+    /// Returns how many messages of the history the provider may have in its cache. Messages after
+    /// a recall are cached only together with that same recall.
     pub(super) fn warm(&self, session: &Session, recall: Option<&Recall>) -> usize {
         let Some(sent) = self.cached(session) else { return 0 };
         let kept = session.track.kept().min(sent.messages);
@@ -109,7 +110,7 @@ impl Call<'_> {
     }
 }
 
-/// What the request consists of, but for the history.
+/// Returns the token counts of the request without the history.
 pub(super) fn breakdown(call: &Call<'_>, fixed: &Fixed, recall: Option<&Recall>) -> Breakdown {
     let counting = call.counting;
     let apply = |count| counting.calibration.apply(count);
@@ -122,11 +123,11 @@ pub(super) fn breakdown(call: &Call<'_>, fixed: &Fixed, recall: Option<&Recall>)
     breakdown
 }
 
-/// The history as it is sent, in numbers.
+/// Hashes and token counts of the history that is sent.
 struct Stable {
     messages: usize,
     chain: ChainHash,
-    /// The hash of as much of it as the last request had.
+    /// The hash of the first messages of it, as many as the last request had.
     shared: ChainHash,
     tokens: TokenCount,
     checkpoint: TokenCount,
@@ -162,7 +163,7 @@ impl Stable {
     }
 }
 
-/// Where the checkpoints stand: in front, but behind what the system says there.
+/// Returns the positions of the checkpoints: at the front, after leading system messages.
 fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
     let system = messages.iter().take_while(|message| message.role == Role::System).count();
     let checkpoints =
@@ -170,20 +171,20 @@ fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
     system..system + checkpoints
 }
 
-/// What was made of an input before its messages are put together.
+/// The intermediate results of an input, before its messages are assembled.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) repaired: Repaired,
     pub(super) recall: Option<Recall>,
     pub(super) fixed: Fixed,
-    /// Without the history.
+    /// Does not include the history.
     pub(super) breakdown: Breakdown,
     pub(super) budget: Budget,
-    /// Whether something was cut since the last request.
+    /// Whether a compaction took place since the last request.
     pub(super) cut: bool,
 }
 
-/// Fills in the messages and everything that depends on them, and remembers the request.
+/// Fills in the messages and everything that depends on them, and records the request.
 pub(super) fn messages(
     call: Call<'_>,
     session: &mut Session,
@@ -234,9 +235,9 @@ pub(super) fn messages(
     context.messages = repaired.messages;
     let mut place = None;
     if let (Some(recall), Some(request)) = (&recall, request) {
-        // Behind the request: what stands before and the request itself are the same with and
-        // without it, so is what the next turn begins with, and all calls of this turn have it at
-        // the same place.
+        // The recall stands after the request. The messages up to and including the request are
+        // then the same with and without it, as is the prefix of the next turn, and all calls of
+        // this turn have the recall at the same position.
         context.messages.insert(request + 1, Arc::clone(&recall.message));
         place = Some(request + 1);
     }

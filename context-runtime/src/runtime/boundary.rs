@@ -1,10 +1,10 @@
-//! Cuts as they are reported.
+//! Reporting cuts as boundaries.
 
 use context_core::history::Plan;
 use context_core::runtime::Boundary;
 use serde_json::Value;
 
-/// The cut that a plan makes which leaves so many messages.
+/// Returns the boundary of a plan that retains this many messages.
 pub(super) fn boundary(plan: &Plan, retained: usize) -> Boundary {
     let mut boundary = Boundary::new(plan.kind, retained);
     let facts = &mut boundary.metadata;

@@ -1,4 +1,4 @@
-//! Composing a runtime.
+//! The builder of a runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{RecoveryChain, SystemClock};
 
-/// Composes a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut,
-/// without a memory nothing is recalled. Most agents say [`model`](Self::model),
-/// [`compaction`](Self::compaction) and [`spill`](Self::spill), and leave the rest.
+/// Builds a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut,
+/// without memory nothing is recalled. Most agents set [`model`](Self::model),
+/// [`compaction`](Self::compaction) and [`spill`](Self::spill), and keep the other defaults.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct DefaultContextRuntimeBuilder {
@@ -58,185 +58,187 @@ impl Default for DefaultContextRuntimeBuilder {
 }
 
 impl DefaultContextRuntimeBuilder {
-    /// The model that is prepared for if an input names none. Its window, the room for its answer
-    /// and its token counter come from the [table](Self::models); a model whose window is not known
-    /// needs a [`window`](Self::window). Default: none; then every input should name one, or a
-    /// window of 32,768 tokens is assumed and told.
+    /// Sets the model for inputs that name none. Its window, the room for its answer and its token
+    /// counter come from the [table](Self::models). A model with an unknown window needs
+    /// [`window`](Self::window). Default: none. Then every input should name a model; otherwise a
+    /// window of 32,768 tokens is assumed, with a diagnostic.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.parts.model = Some(name.into());
         self
     }
 
-    /// What is known of models. Default: the built-in table. Give another for models that it does
-    /// not know, or with your own prices.
+    /// Sets the table of models. Default: the built-in table. Pass another one for models that it
+    /// does not have, or with your own prices.
     pub fn models(mut self, table: ModelTable) -> Self {
         self.parts.models = Arc::new(table);
         self
     }
 
-    /// The window in tokens, whatever the table says. Default: the table's. Say it for a proxy or a
-    /// local model with another limit, or to keep calls cheaper than they could be.
+    /// Sets the window in tokens, overriding the table. Default: the table's. Set it for a proxy or
+    /// a local model with another limit, or to limit the cost of calls.
     pub fn window(mut self, tokens: u64) -> Self {
         self.parts.window = Some(tokens);
         self
     }
 
-    /// How many tokens are kept for the answer, and asked for. Default: what the model writes at
-    /// most, and no more than a quarter of the window. Less where answers are short: what is kept
-    /// for them, the history cannot have.
+    /// Sets how many tokens are reserved for the answer, and requested as its maximum. Default: the
+    /// most the model writes, but at most a quarter of the window. Reserve less where answers are
+    /// short: the reserve is not available to the history.
     pub fn reserve(mut self, tokens: u64) -> Self {
         self.parts.reserve = Some(tokens);
         self
     }
 
-    /// Counts tokens, for every model. Default: the counter of the model, by the table. Give one
+    /// Sets the token counter for every model. Default: the model's counter, by the table. Set it
     /// for a tokenizer that the table does not know.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.parts.counter = Some(counter);
         self
     }
 
-    /// What was learned before about how far counts are off; see
-    /// [`DefaultContextRuntime::calibrations`]. Default: nothing. Keep it where processes are short
-    /// and counts are estimates.
+    /// Sets what was learned earlier about counting errors. See
+    /// [`DefaultContextRuntime::calibrations`]. Default: nothing. Store and restore it where
+    /// processes are short-lived and counts are estimates.
     pub fn calibrations(mut self, calibrations: Calibrations) -> Self {
         self.calibrations = calibrations;
         self
     }
 
-    /// What is done when the window fills up: stages from gentle to harsh, policies or [`Stage`]s,
-    /// such as [`microcompact`](crate::compaction::microcompact). They come behind those that were
-    /// given before. Default: nothing is cut, and what does not fit is refused by the provider.
+    /// Adds stages to run when the window fills up, from least to most lossy: policies or
+    /// [`Stage`]s, such as [`microcompact`](crate::compaction::microcompact). They follow the
+    /// stages that were added before. Default: nothing is cut, and the provider refuses what does
+    /// not fit.
     pub fn compaction(mut self, stages: impl IntoIterator<Item = impl Into<Stage>>) -> Self {
         self.stages.extend(stages.into_iter().map(Into::into));
         self
     }
 
-    /// Who decides what to do when a model refuses a request. Default: the built-in policies, with
-    /// every decision for a caller that [follows
-    /// all](context_core::runtime::RecoveryInput::follows_all), as [`ModelCall`](crate::ModelCall)
-    /// does, and the three of the [first contract](crate::Contract::Seed) for any other. Give a
-    /// chain to add a policy of your own, or to try more or less often.
+    /// Sets the recovery chain, which decides what to do when a model refuses a request. Default:
+    /// the built-in policies. Callers that [follow all
+    /// decisions](context_core::runtime::RecoveryInput::follows_all), as
+    /// [`ModelCall`](crate::ModelCall) does, get every decision; other callers get the three of the
+    /// [first contract](crate::Contract::Seed). Set a chain to add a policy of your own, or to
+    /// change the number of tries.
     pub fn recovery(mut self, chain: RecoveryChain) -> Self {
         self.parts.recovery = Some(chain);
         self
     }
 
-    /// Remembers; an `Arc` of a provider does as well. Memories are those of the user whose turn it
-    /// is. Default: nothing remembers.
+    /// Sets the memory provider; an `Arc` of a provider is accepted too. Memories belong to the
+    /// user of the turn. Default: no memory.
     pub fn memory(mut self, memory: impl MemoryProvider) -> Self {
         self.parts.memory = Some(Arc::new(memory));
         self
     }
 
-    /// Serves this user alone: a turn of another one is refused as
-    /// [`Invalid`](crate::ErrorKind::Invalid), and nothing is written. Whose turn it is, each input
-    /// says. Default: all users are served, each with what is theirs.
+    /// Restricts the runtime to one user. A turn of another user is refused as
+    /// [`Invalid`](crate::ErrorKind::Invalid), and nothing is written. Each input names its user.
+    /// Default: all users are served, each with their own data.
     pub fn user(mut self, user: impl Into<UserId>) -> Self {
         self.parts.user = Some(user.into());
         self
     }
 
-    /// Which agent remembers. Default: none in particular. Name it where several agents of a user
-    /// are not to share what they remember.
+    /// Sets the agent of the memory scope. Default: none. Name the agent where several agents of a
+    /// user should not share memories.
     pub fn agent(mut self, agent: impl Into<String>) -> Self {
         self.parts.agent = Some(agent.into());
         self
     }
 
-    /// How what was recalled is shown to the model. Default: as XML. Give the renderer of your
-    /// prompts.
+    /// Sets the renderer of recalled memories. Default: XML. Use the renderer of your prompts.
     pub fn recall_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
         self.parts.recall_renderer = Some(renderer);
         self
     }
 
-    /// How long a call waits for memories; then it goes on without, and says so. Default: 5
-    /// seconds. More for memories behind a slow network.
+    /// Sets how long a call waits for memories. After that the call continues without them, with a
+    /// diagnostic. Default: 5 seconds. Use more for memories behind a slow network.
     pub fn recall_timeout(mut self, timeout: Duration) -> Self {
         self.parts.recall_timeout = timeout;
         self
     }
 
-    /// How many tokens memories may have. Default: 2,000. Less for small windows.
+    /// Sets the maximum number of tokens of recalled memories. Default: 2,000. Use less for small
+    /// windows.
     pub fn recall_tokens(mut self, tokens: u64) -> Self {
         self.parts.recall_tokens = tokens;
         self
     }
 
-    /// Keeps results of tools and media that are too large in the blobs of a store, under the user
-    /// and the chat of the turn; see [`Spill`](super::Spill). Default: nothing is kept elsewhere,
-    /// and what is too large for the window is cut.
+    /// Stores tool results and media that are too large as blobs of a store, under the user and the
+    /// chat of the turn. See [`Spill`](super::Spill). Default: nothing is stored, and what is too
+    /// large for the window is cut.
     pub fn spill(mut self, store: Arc<dyn Store>) -> Self {
         self.parts.spill = Some(store);
         self
     }
 
-    /// From which size on results of tools are kept elsewhere. Default:
-    /// [`ToolResultLimits::default`], 10,000 tokens for one and 40,000 for a message. Less for
-    /// small windows.
+    /// Sets the size limits above which tool results are stored as blobs. Default:
+    /// [`ToolResultLimits::default`], 10,000 tokens for one result and 40,000 for a message. Use
+    /// less for small windows.
     pub fn tool_results(mut self, limits: ToolResultLimits) -> Self {
         self.parts.tool_results = limits;
         self
     }
 
-    /// Which media that are kept elsewhere the model is shown. Default: [`LiveMedia::default`].
-    /// Fewer where pictures cost too much.
+    /// Sets which of the media stored as blobs the model is shown. Default: [`LiveMedia::default`].
+    /// Show fewer where images cost too much.
     pub fn live_media(mut self, live: LiveMedia) -> Self {
         self.parts.live_media = live;
         self
     }
 
-    /// Tells the time. Default: the host's clock. Give a fixed one in tests.
+    /// Sets the clock. Default: the host's clock. Use a fixed one in tests.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.parts.clock = Arc::new(clock);
         self
     }
 
-    /// Whether the system prompt says which day it is, on which platform and in which folder.
-    /// Default: no. Yes for agents that work on files.
+    /// Sets whether the system prompt names the date, the platform and the working folder. Default:
+    /// no. Turn it on for agents that work on files.
     pub fn environment(mut self, shown: bool) -> Self {
         self.parts.environment = shown;
         self
     }
 
-    /// The most messages to send, unless an input says otherwise. Default: all. A window of tokens
-    /// is the better limit; this one is for chats that should forget.
+    /// Sets the maximum number of messages to send, unless an input sets its own. Default: no
+    /// limit. A token window is the better limit; this one is for chats that should forget.
     pub fn max_messages(mut self, messages: usize) -> Self {
         self.parts.max_messages = Some(messages);
         self
     }
 
-    /// Of how many chats something is remembered. Default: 1,024, the ones used lately. More where
-    /// more are active at once: one that is forgotten is counted anew.
+    /// Sets how many chats have a session, most recently used first. Default: 1,024. Use more if
+    /// more chats are active at once: a chat without a session is counted anew.
     pub fn max_sessions(mut self, sessions: usize) -> Self {
         self.parts.max_sessions = sessions;
         self
     }
 
-    /// How many more calls a conversation is expected to have: within them a compaction must pay
-    /// off that is not needed yet. Default: 10. Fewer for short chats, more for agents that call
-    /// many tools.
+    /// Sets how many more calls a conversation is expected to have. A compaction that is not needed
+    /// yet must pay off within them. Default: 10. Use fewer for short chats, and more for agents
+    /// that call many tools.
     pub fn expected_calls(mut self, calls: u32) -> Self {
         self.parts.expected_calls = calls;
         self
     }
 
-    /// How long the provider's prompt cache keeps what nobody asks for. Default: 5 minutes. As your
-    /// provider says.
+    /// Sets how long the provider's prompt cache keeps an unused entry. Default: 5 minutes. Use
+    /// your provider's value.
     pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
         self.parts.cache_lifetime = lifetime;
         self
     }
 
-    /// How long no summary is asked for after one failed. Default: a minute. Longer where asking is
-    /// expensive.
+    /// Sets how long no summary is requested after one failed. Default: one minute. Use more where
+    /// requests are expensive.
     pub fn summary_cooldown(mut self, pause: Duration) -> Self {
         self.parts.summary_cooldown = pause;
         self
     }
 
-    /// The runtime, or everything that keeps it from working.
+    /// Builds the runtime, or returns every fault of its configuration.
     pub fn build(self) -> Result<DefaultContextRuntime, RuntimeFaults> {
         let mut parts = self.parts;
         let mut faults = Vec::new();

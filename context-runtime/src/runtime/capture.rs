@@ -1,4 +1,4 @@
-//! Telling the memory what was said.
+//! Capture: passing the messages of a turn to the memory.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -16,13 +16,13 @@ use super::parts::Parts;
 use super::session::{Session, lock};
 
 /// The metadata key of a message that was carried over from another session, such as the beginning
-/// of a fork: memories know it already.
+/// of a fork. Memories have captured such a message already.
 pub const CARRIED_OVER: &str = "carried_over";
 
-/// How long a memory may take to keep a turn.
+/// The maximum time in which a memory must store a turn.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Refuses a turn of a user that is not served, and one whose ids are not those of its messages.
+/// Refuses a turn of a user that is not served, and one with ids for only some of its messages.
 pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     const OPERATION: &str = "capture_turn";
     parts.check_chat(OPERATION, &input.chat)?;
@@ -34,8 +34,8 @@ pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     Err(Error::invalid(OPERATION, said).with("ids", ids).with("messages", messages))
 }
 
-/// Hands the memory what is new in a chat since it was told last. What no person and no model said
-/// is not told.
+/// Passes the messages that are new since the last capture of the chat to the memory. Synthetic and
+/// carried-over messages are left out.
 pub(super) async fn capture(
     memory: &dyn MemoryProvider,
     scope: MemoryScope,
@@ -48,7 +48,7 @@ pub(super) async fn capture(
     }
     let told = {
         let session = lock(session);
-        // One that was compacted or edited since does not begin as it did.
+        // A history that was compacted or edited since begins differently.
         session.captured.as_ref().map_or(0, |known| match known.begins(&input.messages) {
             true => known.len(),
             false => known.reaches(&input.messages),
@@ -73,7 +73,7 @@ pub(super) async fn capture(
             Either::Left((Err(_), _)) => Some(format!("the turn was not kept within {TIMEOUT:?}")),
             Either::Right(_) => return Vec::new(),
         };
-        // What was not kept is told again.
+        // After a failure the same messages are captured again next time.
         if let Some(said) = failure {
             let code = DiagnosticCode::MemoryProviderError;
             return vec![Diagnostic::new(code, Severity::Warning, "memory", said)];
@@ -84,8 +84,9 @@ pub(super) async fn capture(
     Vec::new()
 }
 
-/// The ids of the messages. One that has none is named after what it says, and after how many
-/// before it say the same: so it has the same name each time, whatever is told with it.
+/// Returns the ids of the messages. Messages without ids are named by their content hash and the
+/// number of equal messages before them, so that a message gets the same id each time, independent
+/// of the other messages passed with it.
 fn names(input: &CaptureTurnInput) -> Vec<MessageId> {
     if input.ids.len() == input.messages.len() {
         return input.ids.clone();

@@ -1,4 +1,4 @@
-//! Counting for a call: the model's counter, its window and what was learned about it.
+//! Counting for a call: the model's counter, its window, and the learned calibration.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,37 +14,38 @@ use super::parts::Parts;
 use super::prepare::OPERATION;
 use super::session::lock;
 
-/// The window that is assumed of a model of which none is known: what nearly all have at least.
+/// The window that is assumed for a model with an unknown window. Nearly all models have at least
+/// this.
 const ASSUMED_WINDOW: u64 = 32_768;
-/// Of how many models counters are kept.
+/// The maximum number of models with cached data.
 const MODELS: usize = 64;
-/// What models write at least. A refusal that names fewer tokens may mean something else: it is not
-/// held against later calls.
+/// The smallest output limit that is accepted from a refusal. A refusal that names fewer tokens may
+/// mean something else, so it does not affect later calls.
 const LEAST_CAP: u64 = 1_024;
 
-/// Counters by model, each of which counts a message once, and what was learned about them and
-/// about the models.
+/// Counters by model, each of which counts a message once, and what was learned about counters and
+/// models.
 #[derive(Debug)]
 pub(super) struct Counters {
     known: Mutex<HashMap<String, Arc<dyn TokenCounter>>>,
     calibrations: Mutex<Calibrations>,
-    /// The most that models write, as their refusals said.
+    /// The maximum output of models, as their refusals reported it.
     output: Mutex<HashMap<String, u64>>,
 }
 
-/// What a call is counted with.
+/// The counter and related data of one call.
 #[derive(Clone, Debug)]
 pub(super) struct Counting {
     pub(super) model: String,
-    /// Before any calibration.
+    /// The counter before calibration.
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) calibration: Calibration,
-    /// The most that the model writes, if a refusal said it.
+    /// The maximum output of the model, if a refusal reported it.
     pub(super) output_cap: Option<u64>,
 }
 
 impl Counting {
-    /// The counter with what was learned.
+    /// Returns the calibrated counter.
     pub(super) fn calibrated(&self) -> Calibrated {
         Calibrated::new(Arc::clone(&self.counter), self.calibration)
     }
@@ -59,7 +60,7 @@ impl Counters {
         }
     }
 
-    /// What is counted with for a model; the builder's, if none is named.
+    /// Returns the counter and related data of a model, or of the builder's model if none is named.
     pub(super) fn of(&self, parts: &Parts, model: &str) -> Counting {
         let named = (!model.is_empty()).then_some(model);
         let model = named.or(parts.model.as_deref()).unwrap_or_default();
@@ -82,12 +83,12 @@ impl Counters {
         Counting { model: model.to_owned(), counter, calibration, output_cap }
     }
 
-    /// What was learned.
+    /// Returns the calibrations.
     pub(super) fn calibrations(&self) -> Calibrations {
         lock(&self.calibrations).clone()
     }
 
-    /// Learns.
+    /// Updates the calibration of a model from reported usage.
     pub(super) fn observe(
         &self,
         model: &str,
@@ -97,7 +98,7 @@ impl Counters {
         lock(&self.calibrations).observe(model, estimate, usage);
     }
 
-    /// Learns that a model writes no more tokens than this.
+    /// Records that a model writes at most this many tokens.
     pub(super) fn cap_output(&self, model: &str, tokens: u64) {
         if tokens < LEAST_CAP {
             return;
@@ -111,9 +112,9 @@ impl Counters {
     }
 }
 
-/// The window and the reserve of a call: the same number is kept free and asked for. What a refusal
-/// said the model writes at most holds even against what the caller asks for, since that would be
-/// refused again. A reserve that leaves no room is refused.
+/// Returns the budget of a call. The reserve is both kept free and requested as the maximum output.
+/// An output limit that a refusal reported takes precedence even over the caller's value, since a
+/// larger one would be refused again. Returns an error for a reserve that leaves no room.
 pub(super) fn budget(
     parts: &Parts,
     input: &PrepareInput,
@@ -146,7 +147,8 @@ pub(super) fn budget(
     Ok((budget, assumed))
 }
 
-/// What the cache of the provider is worth, by the prices of the model.
+/// Returns the state of the provider's cache with its relative prices, from the prices of the
+/// model.
 pub(super) fn cache(parts: &Parts, model: &str, messages: usize) -> CacheState {
     let mut cache = CacheState::default();
     (cache.messages, cache.expected_calls) = (messages, parts.expected_calls);

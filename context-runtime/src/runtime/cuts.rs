@@ -1,4 +1,4 @@
-//! The cuts of a session: what was compacted, what was asked for, and when to stop.
+//! The cuts of a session: applied compactions, pending summaries, and when to stop compacting.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use context_core::{Answer, CompactionPolicy, Message, Timestamp};
 use super::boundary::boundary;
 use super::chain::Beginning;
 
-/// How many compactions in a row may come to little.
+/// The number of consecutive futile compactions that stops further ones.
 const FUTILE: u32 = 3;
 
 /// The cuts of a session.
@@ -19,23 +19,23 @@ const FUTILE: u32 = 3;
 pub(super) struct Cuts {
     applied: Option<Applied>,
     asked: Option<Asked>,
-    /// How many compactions in a row came to little, and the request of the user they were for.
+    /// The number of futile compactions in a row, and the user request they were for.
     futile: u32,
     request: Option<(String, MessageHash)>,
-    /// Until when no summary is asked for.
+    /// Until when no summary is requested.
     pause: Option<Timestamp>,
-    /// Whether something was cut since the last request.
+    /// Whether a compaction took place since the last request.
     pub(super) fresh: bool,
-    /// Whether a summary failed and nobody was told yet.
+    /// Whether a summary failed and this was not reported yet.
     pub(super) failed: bool,
-    /// How many tokens a summary left and how many were wanted, if that was fewer and nobody was
-    /// told yet.
+    /// The tokens that a summary left and the tokens that were wanted, if it missed the target and
+    /// this was not reported yet.
     pub(super) missed: Option<(u64, u64)>,
-    /// What a summary that was taken does not have, if nobody was told yet.
+    /// The missing parts of an accepted summary, if not reported yet.
     pub(super) weak: Option<String>,
 }
 
-/// A compaction that stands for the beginning of the history that is given.
+/// A compaction that replaces the beginning of the given history.
 #[derive(Debug)]
 struct Applied {
     covered: Beginning,
@@ -44,7 +44,7 @@ struct Applied {
 }
 
 impl Applied {
-    /// Whether a history begins with what the compaction left.
+    /// Whether a history begins with the compacted messages.
     fn begins(&self, given: &[Arc<Message>]) -> bool {
         let left = &self.history.messages;
         let same = |(a, b): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(a, b) || a == b;
@@ -52,30 +52,30 @@ impl Applied {
     }
 }
 
-/// A summary that was asked for, and of which history.
+/// A requested summary and its history.
 #[derive(Debug)]
 struct Asked {
     covered: Beginning,
     history: Compacted,
     boundaries: Vec<Boundary>,
     policy: &'static str,
-    /// How many tokens the history should have.
+    /// The target size of the history in tokens.
     target: u64,
 }
 
-/// A history to be sent, and how it came out of the one that was given.
+/// A history to be sent, and how it was derived from the given one.
 #[derive(Debug)]
 pub(super) struct History {
     pub(super) messages: Vec<Arc<Message>>,
-    /// For each message where it stood; nothing as long as all stand where they stood.
+    /// For each message its position in the given history. `None` if all positions are unchanged.
     pub(super) origins: Option<Vec<Option<usize>>>,
-    /// What was given, once it is something else.
+    /// The given history, if it differs.
     pub(super) given: Option<Vec<Arc<Message>>>,
-    /// The cuts that stand between both.
+    /// The boundaries of the cuts between both.
     pub(super) boundaries: Vec<Boundary>,
     /// Whether a plan is among them.
     pub(super) compacted: bool,
-    /// Whether it was cut to a number of messages just now.
+    /// Whether it was just cut to a maximum number of messages.
     pub(super) limited: bool,
 }
 
@@ -91,12 +91,12 @@ impl History {
         }
     }
 
-    /// What was given.
+    /// Returns the given history.
     pub(super) fn given(&self) -> &[Arc<Message>] {
         self.given.as_deref().unwrap_or(&self.messages)
     }
 
-    /// Puts another history in its place that was made of it.
+    /// Replaces the history by one that was made from it.
     pub(super) fn replace(
         &mut self,
         made: Compacted,
@@ -116,7 +116,7 @@ impl History {
         self.boundaries.extend(boundaries);
     }
 
-    /// It as somebody else would keep it.
+    /// Returns the history in the form that callers keep.
     pub(super) fn as_compacted(&self) -> Compacted {
         let mut compacted = Compacted::untouched(&self.messages);
         if let Some(origins) = &self.origins {
@@ -127,12 +127,12 @@ impl History {
 }
 
 impl Cuts {
-    /// The history that a given one stands for: what was cut before stays cut, whether or not the
-    /// caller keeps the compacted one.
+    /// Returns the history that replaces the given one. Earlier cuts stay applied, whether or not
+    /// the caller keeps the compacted history.
     pub(super) fn history(&mut self, given: Vec<Arc<Message>>) -> History {
         let Some(applied) = &self.applied else { return History::untouched(given) };
         if !applied.covered.begins(&given) {
-            // A caller that goes on with the compacted history may yet come back with the one
+            // A caller that continues with the compacted history may still return to the one
             // before.
             if !applied.begins(&given) {
                 self.applied = None;
@@ -155,12 +155,12 @@ impl Cuts {
         }
     }
 
-    /// Which beginning of the history that is given the cuts stand for.
+    /// Returns the beginning of the given history that the cuts replace.
     pub(super) fn covered(&self) -> Option<&Beginning> {
         self.applied.as_ref().map(|applied| &applied.covered)
     }
 
-    /// Remembers a history that plans were applied to, and what was given for it.
+    /// Records a history that plans were applied to, and the given beginning it replaces.
     pub(super) fn keep(&mut self, history: &History, covered: Beginning) {
         self.fresh = true;
         self.applied = Some(Applied {
@@ -170,8 +170,8 @@ impl Cuts {
         });
     }
 
-    /// Remembers that a summary of a history was asked for, which was made of `history`, and that
-    /// of what was given.
+    /// Records that a summary was requested: of which history, and of which beginning of the given
+    /// messages.
     pub(super) fn ask(
         &mut self,
         (history, covered): (&History, Beginning),
@@ -193,7 +193,8 @@ impl Cuts {
             Some(Asked { covered, history: compacted, boundaries, policy: task.policy, target });
     }
 
-    /// Takes the answer to a summary that was asked for. What was said since stays behind it.
+    /// Applies the answer to a requested summary. Messages that were added since follow the
+    /// summary.
     pub(super) fn accept(
         &mut self,
         messages: &[Arc<Message>],
@@ -220,17 +221,17 @@ impl Cuts {
         Ok(self.history(messages.to_vec()).as_compacted())
     }
 
-    /// A summary failed: none is asked for until then.
+    /// Records a failed summary. No other is requested until the given time.
     pub(super) fn pause(&mut self, until: Timestamp) {
         (self.pause, self.failed) = (Some(until), true);
     }
 
-    /// Whether a summary may be asked for.
+    /// Whether a summary may be requested.
     pub(super) fn may_ask(&self, now: Timestamp) -> bool {
         self.pause.is_none_or(|until| now >= until)
     }
 
-    /// Takes note of the newest request of the user: a new one begins a new count.
+    /// Records the newest user request. A new request resets the count of futile compactions.
     pub(super) fn requested(&mut self, turn: &str, request: Option<MessageHash>) {
         let Some(request) = request else { return };
         if self.request.as_ref().is_none_or(|(known, hash)| known != turn || *hash != request) {
@@ -239,26 +240,26 @@ impl Cuts {
         }
     }
 
-    /// Takes note of a compaction from so many tokens to so many.
+    /// Records the token counts before and after a compaction.
     pub(super) fn count(&mut self, before: u64, after: u64) {
         let came_to_much = before.saturating_sub(after).saturating_mul(10) >= before;
         self.futile = if came_to_much { 0 } else { self.futile + 1 };
     }
 
-    /// Whether compaction goes round in circles.
+    /// Whether compactions have become futile and are stopped.
     pub(super) fn is_stopped(&self) -> bool {
         self.futile >= FUTILE
     }
 }
 
-/// What the checkpoint of a history should have and does not.
+/// Returns what the checkpoint of a history should contain and does not.
 #[cfg(feature = "summarize")]
 fn weakness(messages: &[Arc<Message>]) -> Option<String> {
     let checkpoint = context_policy_summarize::Checkpoint::read(messages.first()?)?;
     checkpoint.is_weak().then(|| checkpoint.missing.join(", "))
 }
 
-/// Of what another policy wrote nothing is known.
+/// Checkpoints of other policies cannot be judged.
 #[cfg(not(feature = "summarize"))]
 fn weakness(_: &[Arc<Message>]) -> Option<String> {
     None

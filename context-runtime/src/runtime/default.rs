@@ -1,4 +1,4 @@
-//! The runtime of an agent.
+//! The default runtime.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use super::session::{Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
 use crate::{Contract, RecoveryChain};
 
-/// A runtime that keeps conversations within the window of their model, and the provider's prompt
-/// cache intact where it can.
+/// A runtime that keeps conversations within the model's window, and the provider's prompt cache
+/// valid where possible.
 ///
-/// One serves any number of users and chats at once, and keeps them apart: each call says whose
-/// turn it is, and what is remembered of a chat, recalled, captured or kept elsewhere is its user's
-/// alone.
+/// One runtime serves any number of users and chats concurrently and keeps them apart. Each call
+/// names its user and chat. Sessions, recalled and captured memories, and stored outputs belong to
+/// that user only.
 ///
-/// What it remembers of a chat makes calls cheap and keeps what was decided: a history that was
-/// compacted stays so, whether the caller goes on with [`ModelContext::compacted`] or with its own.
-/// Of a model it remembers what a refusal said it writes at most, and keeps free and asks for no
-/// more in any chat. Nothing of it has to be stored; a new process counts once more and decides
-/// anew.
+/// The session of a chat makes calls cheap and preserves decisions: a compacted history stays
+/// compacted, whether the caller continues with [`ModelContext::compacted`] or with its own
+/// history. For each model the runtime remembers the maximum output that a refusal reported, and
+/// reserves and requests no more in any chat. None of this has to be stored. A new process counts
+/// once more and decides anew.
 ///
 /// ```
 /// use context_runtime::{ContextRuntime, DefaultContextRuntime, Message, PrepareInput};
@@ -57,12 +57,12 @@ pub struct DefaultContextRuntime {
 }
 
 impl DefaultContextRuntime {
-    /// Begins to compose one.
+    /// Returns a builder.
     pub fn builder() -> DefaultContextRuntimeBuilder {
         DefaultContextRuntimeBuilder::default()
     }
 
-    /// Where large outputs of chats are kept, if somewhere: for answering a model that reads them
+    /// Returns the spill, if one is configured. Use it to answer a model that reads large outputs
     /// back.
     pub fn spill(&self) -> Option<Spill> {
         self.parts.spill()
@@ -78,9 +78,9 @@ impl DefaultContextRuntime {
         }
     }
 
-    /// Learns from what the provider says the last prepared request of a chat had. Call it with the
-    /// usage of the answer to that request, as it was prepared and by the model it was prepared
-    /// for; of any other it would learn something wrong.
+    /// Calibrates the counter with the usage that the provider reported for the last prepared
+    /// request of a chat. Call it with the usage of the answer to that request, sent as it was
+    /// prepared and to the model it was prepared for. Other usage would distort the calibration.
     pub fn observe_usage(&self, chat: &ChatRef, usage: &Usage) {
         if !self.parts.serves(chat) {
             return;
@@ -92,19 +92,19 @@ impl DefaultContextRuntime {
         }
     }
 
-    /// What was learned of how far counts are off, by model: to be stored, and given to the
+    /// Returns the learned counting errors by model. Store them and pass them to the
     /// [builder](DefaultContextRuntimeBuilder::calibrations) of the next process.
     pub fn calibrations(&self) -> Calibrations {
         self.counters.calibrations()
     }
 
-    /// Takes the answer to a [`ModelContext::summary`] and gives the history with the summary in
-    /// it; what follows the messages that the context was prepared from stays behind it. The next
-    /// call of the chat is made from it, whether the caller gives this history or the one before.
-    /// `messages` are those that were given to prepare, perhaps with more behind them.
+    /// Applies the answer to a [`ModelContext::summary`] and returns the history with the summary
+    /// in it. Messages that follow those the context was prepared from stay after the summary. The
+    /// next call of the chat uses this history, whether the caller passes it or the one before.
+    /// `messages` are those that were passed to prepare, perhaps with more appended.
     ///
-    /// If the answer is refused, nothing has changed, but that no summary is asked for
-    /// [for a while](DefaultContextRuntimeBuilder::summary_cooldown).
+    /// If the answer is refused, nothing changes, except that no summary is requested [for a
+    /// while](DefaultContextRuntimeBuilder::summary_cooldown).
     pub fn accept_summary(
         &self,
         chat: &ChatRef,
@@ -127,9 +127,8 @@ impl DefaultContextRuntime {
         accepted
     }
 
-    /// Says that the model could not be asked for a summary. None is asked for for a while. Not to
-    /// be called if it was cancelled: that the caller did not want to wait says nothing about the
-    /// next time.
+    /// Records that a model could not be asked for a summary. None is requested for a while. Do not
+    /// call it if the caller cancelled the request: that says nothing about the next attempt.
     pub fn summary_failed(&self, chat: &ChatRef) {
         if self.parts.serves(chat) {
             lock(&self.sessions.get(chat)).cuts.pause(self.after_the_pause());
@@ -141,9 +140,9 @@ impl DefaultContextRuntime {
         Timestamp::from_micros(self.parts.clock.now().as_micros().saturating_add(pause))
     }
 
-    /// Waits until the memory has kept what was [captured](ContextRuntime::capture_turn) before.
-    /// Call it before the program ends; what the memory could not keep is the error. Nothing to do
-    /// without a memory.
+    /// Waits until the memory has stored what was [captured](ContextRuntime::capture_turn) before.
+    /// Call it before the program ends. The error reports what the memory could not store. Returns
+    /// at once without a memory.
     pub async fn flush(&self) -> Result<()> {
         match &self.parts.memory {
             Some(memory) => memory.flush(&CancelSignal::never()).await,
@@ -151,16 +150,16 @@ impl DefaultContextRuntime {
         }
     }
 
-    /// Forgets what is remembered of a chat; whether there was something. Call it when the chat is
+    /// Removes the session of a chat, and returns whether there was one. Call it when the chat is
     /// deleted.
     pub fn forget_chat(&self, chat: &ChatRef) -> bool {
         self.tried.forget(|of| of == chat);
         self.sessions.forget(|of| of == chat) > 0
     }
 
-    /// Forgets what is remembered of all chats of a user, and returns of how many. Call it when the
-    /// user is erased, behind a [`flush`](Self::flush): what a memory has not kept yet, it would
-    /// keep after the erasure.
+    /// Removes the sessions of all chats of a user, and returns their number. Call it when the user
+    /// is erased, after a [`flush`](Self::flush): otherwise the memory would store pending captures
+    /// after the erasure.
     pub fn forget_user(&self, user: &UserId) -> usize {
         self.tried.forget(|of| of.user == *user);
         self.sessions.forget(|of| of.user == *user)

@@ -1,4 +1,4 @@
-//! The limit of messages: the newest part of a history, with pairs and requests whole.
+//! The limit of messages: the newest part of a history, with call/result pairs and requests intact.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::Compacted;
 use context_core::{Diagnostic, Message, Part, Role};
 
-/// What is kept of a history: what stands in front, the request that what follows belongs to, and
-/// the newest part.
+/// The retained part of a history: the head, the request that the tail belongs to, and the newest
+/// messages as the tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     head: usize,
@@ -18,7 +18,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// How many messages.
+    /// The number of retained messages.
     pub(super) fn len(&self) -> usize {
         self.head + usize::from(self.request.is_some()) + self.tail.len()
     }
@@ -27,7 +27,7 @@ impl Kept {
         (0..self.head).chain(self.request).chain(self.tail.clone())
     }
 
-    /// The history cut to it.
+    /// Returns the history cut to the retained part.
     pub(super) fn of(&self, messages: &[Arc<Message>]) -> Compacted {
         let mut kept = Compacted::default();
         kept.messages = self.positions().map(|at| Arc::clone(&messages[at])).collect();
@@ -35,7 +35,7 @@ impl Kept {
         kept
     }
 
-    /// What is told of it.
+    /// Returns the diagnostic that reports the cut.
     pub(super) fn diagnostic(&self, messages: usize) -> Diagnostic {
         let dropped = messages - self.len();
         let said = format!("{dropped} of {messages} messages were left out, the oldest");
@@ -43,10 +43,10 @@ impl Kept {
     }
 }
 
-/// What is kept if at most `max` messages are wanted; nothing if nothing has to go. Checkpoints and
-/// system messages in front stay and do not count. A few more stay so that no call is parted from
-/// its result, and so that the request is there that the oldest kept message belongs to: the model
-/// is not to go on with work whose purpose it cannot see.
+/// Returns what is retained if at most `max` messages are wanted, or `None` if nothing has to go.
+/// Checkpoints and system messages at the front stay and do not count. A few more messages stay so
+/// that no call is separated from its result, and so that the request of the oldest retained
+/// message is present: the model should not continue work whose purpose it cannot see.
 pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<Kept> {
     let stays = |message: &&Arc<Message>| message.role == Role::System || message.is_checkpoint();
     let head = messages.iter().take_while(stays).count();
@@ -61,7 +61,7 @@ pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<Kept> {
         if let Some(at) = request
             && messages[at].parts.iter().any(is_result)
         {
-            // It answers calls as well, which cannot be left out then.
+            // The request also answers calls, which cannot be left out then.
             start = whole(messages, head, at);
             request = None;
         }
@@ -74,12 +74,11 @@ fn is_result(part: &Part) -> bool {
     matches!(part, Part::ToolResult(_))
 }
 
-/// The newest position, `cut` at the latest, behind which no result stands whose call stands before
-/// it.
+/// Returns the newest position, at most `cut`, after which there is no result whose call is
+/// before it.
 fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
     let mut start = cut;
-    // Results behind `start`, and those before it, that wait for their calls, which come before
-    // them.
+    // Results without their call so far, after `start` and before it. Calls precede their results.
     let (mut waiting, mut outside) = (Waiting::default(), Waiting::default());
     for at in (head..messages.len()).rev() {
         if at < start && waiting.is_empty() {
@@ -107,7 +106,7 @@ fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
     start
 }
 
-/// How many results of an id wait for their calls.
+/// The number of results per call id that have no call yet.
 #[derive(Debug, Default)]
 struct Waiting<'a>(HashMap<&'a str, usize>);
 
@@ -120,7 +119,7 @@ impl<'a> Waiting<'a> {
         *self.0.entry(id).or_default() += results;
     }
 
-    /// Whether one waits for a call of this id; it waits no longer.
+    /// Takes one waiting result of this call id. Returns whether there was one.
     fn take(&mut self, id: &str) -> bool {
         let Some(results) = self.0.get_mut(id) else { return false };
         *results -= 1;

@@ -1,8 +1,8 @@
-//! Media by reference: kept as blobs, and shown to the model from there as long as they are new.
+//! Media by reference: stored as blobs, and shown to the model while they are recent.
 //!
-//! A message that holds a large picture says where it is. Before each call the newest are read
-//! back, as many as [`LiveMedia`] says; a text stands for older ones, so a picture does not travel
-//! with every request for ever. The stored history is not changed by this.
+//! A message with a large image holds a reference to its blob. Before each call the newest images
+//! are read back, as many as [`LiveMedia`] allows. Older ones are replaced by a text, so that an
+//! image is not sent with every request forever. The stored history does not change.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::waiting::unless_cancelled;
 
 const OPERATION: &str = "materialize_media";
 
-/// Which media of a history are shown and not only named.
+/// The number of stored media that a model is shown instead of a text.
 ///
 /// ```
 /// use context_runtime::{DefaultContextRuntime, LiveMedia};
@@ -33,11 +33,11 @@ const OPERATION: &str = "materialize_media";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveMedia {
-    /// How many of the newest, at most. Default: 8.
+    /// The maximum number of media shown, newest first. Default: 8.
     pub most: usize,
-    /// How many of them go at once when there are more. Every one that goes changes the request
-    /// where it stood, and the provider's cache behind it is lost: so they go in batches. Default:
-    /// 4; at least one and at most `most`.
+    /// The number of media that are replaced at once when there are more. Each replacement changes
+    /// the request at its position and invalidates the provider's cache after it, so they are
+    /// replaced in batches. Default: 4; at least one and at most `most`.
     pub batch: usize,
 }
 
@@ -48,13 +48,13 @@ impl Default for LiveMedia {
 }
 
 impl LiveMedia {
-    /// At most so many, half of which go at once.
+    /// Shows at most this many media and replaces half as many at once.
     pub fn newest(most: usize) -> Self {
         Self { most, batch: most / 2 }
     }
 
-    /// How many of so many are only named, oldest first. It depends on nothing else, so it is the
-    /// same for each call until new media come.
+    /// Returns how many of `all` media are replaced by text, oldest first. Depends on nothing else,
+    /// so the number is the same for each call until new media arrive.
     fn named(&self, all: usize) -> usize {
         let batch = self.batch.clamp(1, self.most.max(1));
         let above = all.saturating_sub(self.most);
@@ -62,9 +62,9 @@ impl LiveMedia {
     }
 }
 
-/// The messages as they are sent: media that name a blob of the chat are read back while they are
-/// new, and texts stand for older ones and for what cannot be read. Messages without such media are
-/// shared. Media of other references, such as files with a provider, are left alone.
+/// Returns the messages as they are sent. Media that refer to a blob of the chat are read back
+/// while they are recent. Texts replace older media and those that cannot be read. Messages without
+/// such media are shared. Media with other references, such as provider files, are unchanged.
 ///
 /// Fails only if the caller cancels.
 pub async fn materialize(
@@ -115,7 +115,7 @@ pub async fn materialize(
     Ok((out, diagnostics))
 }
 
-/// A context with the media that are to be shown, and the texts that stand for others.
+/// Returns a context with the media that are shown, and texts for the others.
 pub(super) async fn shown(
     parts: &Parts,
     mut context: ModelContext,
@@ -131,7 +131,7 @@ pub(super) async fn shown(
     Ok(context)
 }
 
-/// How many media of a message name a blob.
+/// Counts the media of a message that refer to a blob.
 fn references(message: &Message) -> usize {
     let refers = |part: &&Part| referred(part).is_some();
     let count = |part: &Part| match part {
@@ -158,7 +158,7 @@ fn note(media: &Media, state: &str) -> String {
     format!("[{what}{name}{}: {state}]", size.unwrap_or_default())
 }
 
-/// The parts of a message in which media stand, those of its results included.
+/// Returns the parts of a message that may be media, those of tool results included.
 fn media_parts(message: &mut Message) -> impl Iterator<Item = &mut Part> {
     message.parts.iter_mut().flat_map(|part| match part {
         Part::ToolResult(result) => result.output.iter_mut(),
@@ -173,8 +173,8 @@ fn media_of(part: &mut Part) -> Option<&mut Media> {
     }
 }
 
-/// Media of a message that hold more bytes than this themselves, each with the id of its call, if
-/// it has one.
+/// Returns inline media of a message with more than `limit` bytes, each with its call id, or an
+/// empty id outside tool results.
 pub(super) fn inline_above(message: &mut Message, limit: usize) -> Vec<(&str, &mut Media)> {
     let mut found: Vec<(&str, &mut Media)> = Vec::new();
     for part in &mut message.parts {
@@ -198,7 +198,7 @@ fn decoded_len(base64: &str) -> usize {
     base64.len() / 4 * 3
 }
 
-/// The bytes that media hold themselves; nothing if they are not Base64.
+/// Returns the inline bytes of media. `None` if they are not valid Base64.
 pub(super) fn bytes(media: &Media) -> Option<Vec<u8>> {
     match &media.source {
         MediaSource::Base64(data) => STANDARD.decode(data).ok(),
@@ -206,7 +206,7 @@ pub(super) fn bytes(media: &Media) -> Option<Vec<u8>> {
     }
 }
 
-/// Makes media name the blob that holds their bytes.
+/// Replaces inline media by a reference to the blob with their bytes.
 pub(super) fn refer(media: &mut Media, spilled: &Spilled) {
     media.source = MediaSource::Reference(spilled.blob.to_reference());
     spilled.note_in(&mut media.metadata);

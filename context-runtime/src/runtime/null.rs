@@ -1,4 +1,4 @@
-//! A runtime that keeps a number of messages and no more.
+//! A runtime that only limits the number of messages.
 
 use async_trait::async_trait;
 use context_codec_kit::normalize::HistoryRules;
@@ -15,11 +15,11 @@ use super::append::append;
 use super::limit;
 use super::prompt::Prompt;
 
-/// A runtime that limits the number of messages and repairs what is sent, for tests, for small
-/// tools, and to compare with.
+/// A runtime that limits the number of messages and repairs requests, for tests, small tools and
+/// comparisons.
 ///
-/// It counts no tokens, compacts nothing, recalls nothing, and gives up at every error. Results of
-/// tools are appended as they are.
+/// It counts no tokens, compacts nothing, recalls nothing, and gives up at every error. Tool
+/// results are appended unchanged.
 ///
 /// ```
 /// use context_runtime::{ContextRuntime, Message, NullContextRuntime, PrepareInput, Role};
@@ -46,7 +46,7 @@ pub struct NullContextRuntime {
 }
 
 impl NullContextRuntime {
-    /// At most so many messages, unless an input says otherwise.
+    /// Sets the maximum number of messages, unless an input sets its own.
     pub fn max_messages(mut self, messages: usize) -> Self {
         self.max_messages = Some(messages);
         self

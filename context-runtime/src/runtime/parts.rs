@@ -1,4 +1,4 @@
-//! What a runtime is made of.
+//! The configuration of a runtime.
 
 use std::fmt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use context_tokens::ModelTable;
 use super::{LiveMedia, Pipeline, Spill, StageFault, ToolResultLimits};
 use crate::RecoveryChain;
 
-/// What a runtime is made of: what the builder says, and nothing that changes.
+/// The configuration of a runtime, as built. It never changes.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) models: Arc<ModelTable>,
@@ -23,18 +23,18 @@ pub(super) struct Parts {
     pub(super) reserve: Option<u64>,
     pub(super) counter: Option<Arc<dyn TokenCounter>>,
     pub(super) pipeline: Pipeline,
-    /// Nothing for the built-in policies, under the contract that the caller follows.
+    /// `None` for the built-in policies, limited to the decisions that the caller supports.
     pub(super) recovery: Option<RecoveryChain>,
     pub(super) memory: Option<Arc<dyn MemoryProvider>>,
-    /// The only user that is served, if it is only one.
+    /// The only user that is served. `None` if all are.
     pub(super) user: Option<UserId>,
-    /// Which agent remembers.
+    /// The agent of the memory scope.
     pub(super) agent: Option<String>,
-    /// How what was recalled is shown to the model.
+    /// The renderer of recalled memories.
     pub(super) recall_renderer: Option<Arc<dyn Renderer>>,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,
-    /// Where results too large are kept.
+    /// The store for results that are too large.
     pub(super) spill: Option<Arc<dyn Store>>,
     pub(super) tool_results: ToolResultLimits,
     pub(super) live_media: LiveMedia,
@@ -48,17 +48,17 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Refuses a chat with a bad name, and one of a user that is not served.
+    /// Refuses an invalid chat reference, and a chat of a user that is not served.
     pub(super) fn check_chat(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         served(operation, self.user.as_ref(), chat)
     }
 
-    /// Whether chats of this user are served.
+    /// Whether the chat's user is served.
     pub(super) fn serves(&self, chat: &ChatRef) -> bool {
         self.user.as_ref().is_none_or(|user| *user == chat.user)
     }
 
-    /// From where a chat remembers.
+    /// Returns the memory scope of a chat.
     pub(super) fn memory_scope(&self, chat: &ChatRef, cwd: Option<&Path>) -> MemoryScope {
         let mut scope = MemoryScope::new(&chat.user).session(chat.chat.as_str());
         scope.project = cwd.map(|cwd| cwd.display().to_string());
@@ -66,15 +66,15 @@ impl Parts {
         scope
     }
 
-    /// Where results too large are kept.
+    /// Returns the spill for results that are too large.
     pub(super) fn spill(&self) -> Option<Spill> {
         let store = Arc::clone(self.spill.as_ref()?);
         Some(Spill::composed(store, self.user.clone(), Arc::clone(&self.clock)))
     }
 }
 
-/// Refuses a chat with a bad name, and one of another user than the only one that is served. The
-/// error does not say who that is.
+/// Refuses an invalid chat reference, and a chat of another user than the only one that is served.
+/// The error does not name the served user.
 pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &ChatRef) -> Result<()> {
     limits::check_chat(operation, chat)?;
     if only.is_none_or(|user| *user == chat.user) {
@@ -85,7 +85,7 @@ pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &Chat
     Err(Error::invalid(operation, said).with("user", &chat.user).with("chat", &chat.chat))
 }
 
-/// Why a runtime cannot work.
+/// A fault in the configuration of a runtime.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeFault {
@@ -97,19 +97,19 @@ pub enum RuntimeFault {
         /// The reserve for the answer in tokens.
         reserve: u64,
     },
-    /// Something that must be more is nothing.
+    /// A number is 0 that must be greater.
     #[error("{what} may not be 0")]
     Zero {
         /// The limited quantity.
         what: &'static str,
     },
-    /// A name that was given is empty.
+    /// A name is empty.
     #[error("the {what} may not be empty: name one, or leave `{what}` out")]
     Empty {
         /// The name of the method.
         what: &'static str,
     },
-    /// Nothing is known of the model, so nobody knows what fits it.
+    /// The model is not in the table, so its window is unknown.
     #[error(
         "the window of the model {model} is not known: say it with `window`, or give a table of `models` that has it"
     )]
@@ -117,7 +117,7 @@ pub enum RuntimeFault {
         /// The model.
         model: String,
     },
-    /// The store keeps no bytes.
+    /// The store does not support blobs.
     #[error("the store {store} keeps no blobs, so nothing can be spilled to it")]
     NoBlobs {
         /// The store.
@@ -128,12 +128,12 @@ pub enum RuntimeFault {
         "what is recalled needs a renderer: say `recall_renderer`, or turn on the feature `xml`"
     )]
     NoRenderer,
-    /// A stage of the compaction cannot work.
+    /// A stage of the compaction is invalid.
     #[error(transparent)]
     Stage(#[from] StageFault),
 }
 
-/// Everything that keeps a runtime from working, at once.
+/// All faults in the configuration of a runtime.
 #[derive(Clone, PartialEq)]
 pub struct RuntimeFaults(pub Vec<RuntimeFault>);
 

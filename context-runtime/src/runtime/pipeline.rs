@@ -1,7 +1,7 @@
-//! Compaction in stages: which plans are made, what they cost, which are carried out.
+//! Compaction in stages: which plans are made, their price, and which are carried out.
 //!
-//! Pure: it looks at a view and says what should happen. Keeping the outcome, and asking a model
-//! for a summary, is the caller's.
+//! The pipeline is pure: it takes a view and returns what should happen. The caller stores the
+//! outcome, and asks a model for a summary.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use super::boundary::boundary;
 use super::stage::{self, Resolved};
 use super::{Stage, StageFaults};
 
-/// From which share of the window on a plan is needed, whatever it costs.
+/// The share of the window from which a plan is needed, whatever its price.
 const NEEDED: f64 = 0.9;
 
-/// Stages of compaction, asked from gentle to harsh.
+/// Stages of compaction, run from least to most lossy.
 ///
-/// A stage is asked if the request, as the stages before it leave it, fills the window to its
-/// trigger. Its plan is carried out if it is needed, from 90 percent of the window on, or if it
-/// pays off within the calls that are expected: what stands behind the first change is no longer in
-/// the provider's cache and is paid again. A plan that frees less than a hundredth of the history
-/// is not worth a broken cache, unless it makes the request fit.
+/// A stage runs if the request, as the stages before it leave it, fills the window to the stage's
+/// trigger. Its plan is carried out if it is needed, which is from 90 percent of the window on, or
+/// if it pays off within the expected calls: everything after the first change is no longer in the
+/// provider's cache and is charged again. A plan that frees less than a hundredth of the history is
+/// not worth an invalidated cache, unless it makes the request fit.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,71 +52,71 @@ pub struct Pipeline {
     stages: Vec<Resolved>,
 }
 
-/// What a pipeline came to.
+/// The outcome of a pipeline.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 #[non_exhaustive]
 pub struct Planned {
-    /// The plans, in the order in which they were made, those that were not carried out included.
+    /// The plans in the order in which they were made, including those that were not carried out.
     pub steps: Vec<PlannedStep>,
-    /// The history after the plans that are to be carried out; nothing if there is none.
+    /// The history after the plans that are to be carried out. `None` if there are none.
     pub compacted: Option<Compacted>,
-    /// A summary that would help, of the history as [`summary_of`](Self::summary_of) has it.
+    /// A summary that would help, of the history in [`summary_of`](Self::summary_of).
     pub summary: Option<Box<SummaryTask>>,
-    /// What the summary would be of: the history as the stages before it left it.
+    /// The history to summarize: as the stages before the summary left it.
     pub summary_of: Option<Compacted>,
-    /// How many of the steps come before the summary.
+    /// The number of steps before the summary.
     pub summary_after: usize,
-    /// How many tokens of history the summary is to leave.
+    /// The number of tokens of history that the summary should leave.
     pub summary_target: u64,
-    /// How many tokens the history has after all steps.
+    /// The number of tokens of the history after all steps.
     pub after: u64,
-    /// What should be known.
+    /// Diagnostics of the run.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A plan, and what became of it.
+/// A plan and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedStep {
-    /// The plan, for the history as the steps before it left it.
+    /// The plan, for the history as the steps before left it.
     pub plan: Plan,
-    /// What it costs and saves.
+    /// Its costs and savings.
     pub price: Price,
     /// Whether it is to be carried out.
     pub applied: bool,
     /// A human-readable reason for applying the plan or not.
     pub reason: String,
-    /// How many messages there are when it is carried out.
+    /// The number of messages if the plan is carried out.
     pub retained: usize,
 }
 
 impl PlannedStep {
-    /// It as runtimes report it.
+    /// Returns the report of this step.
     pub fn report(&self) -> PlanReport {
         PlanReport::new(&self.plan, self.price, self.applied, self.reason.clone())
     }
 
-    /// The cut that it makes, if it is carried out.
+    /// Returns the boundary of the plan, if it is carried out.
     pub fn boundary(&self) -> Option<Boundary> {
         self.applied.then(|| boundary(&self.plan, self.retained))
     }
 }
 
-/// A history that is worked on, with the tokens of each of its messages.
+/// The history at the current stage, with the tokens of each message.
 struct Current {
     history: Compacted,
     counts: Vec<u64>,
 }
 
 impl Pipeline {
-    /// Of these stages, or everything that is wrong with them.
+    /// Builds a pipeline of these stages, or returns all their faults.
     pub fn new(stages: impl IntoIterator<Item = impl Into<Stage>>) -> Result<Self, StageFaults> {
         let stages = stage::resolve(stages.into_iter().map(Into::into).collect())?;
         Ok(Self { stages })
     }
 
-    /// The same stages, asked however empty the window is.
+    /// Returns the same stages, made to run at any fill level.
     #[must_use]
     pub fn forced(mut self) -> Self {
         for stage in &mut self.stages {
@@ -125,7 +125,7 @@ impl Pipeline {
         self
     }
 
-    /// Whether a stage is asked when so much of the window is full.
+    /// Whether a stage runs when this share of the window is full.
     pub fn is_due(&self, ratio: f64) -> bool {
         self.stages.iter().any(|stage| stage.is_due(ratio))
     }
@@ -135,19 +135,19 @@ impl Pipeline {
         self.stages.iter().map(|stage| stage.policy.name())
     }
 
-    /// The policy of a name.
+    /// Returns the policy with a name.
     #[cfg(feature = "tokens")]
     pub(super) fn policy(&self, name: &str) -> Option<&Arc<dyn context_core::CompactionPolicy>> {
         self.stages.iter().map(|stage| &stage.policy).find(|policy| policy.name() == name)
     }
 
-    /// What is to be done to a history. Each stage is asked to reach its own target, or the goal's
-    /// if that is less.
+    /// Plans the compaction of a history. The target of each stage is its own, or the goal's if
+    /// that is smaller.
     pub fn run(&self, view: &HistoryView<'_>, goal: &Goal) -> Planned {
         self.run_with(view, goal, true)
     }
 
-    /// The same; without `summaries` no model is asked for any.
+    /// Plans as `run` does. Without `summaries` no summary is requested.
     pub(super) fn run_with(&self, view: &HistoryView<'_>, goal: &Goal, summaries: bool) -> Planned {
         let mut planned = Planned { after: view.total(), ..Planned::default() };
         let mut goal = goal.clone();
@@ -201,7 +201,7 @@ impl Pipeline {
     }
 }
 
-/// What is told of a compaction that left more than was wanted.
+/// Returns the diagnostic of a compaction that left more than the target.
 pub(super) fn target_not_reached(left: u64, wanted: u64) -> Diagnostic {
     Diagnostic::new(
         DiagnosticCode::CompactionTargetNotReached,
@@ -211,7 +211,7 @@ pub(super) fn target_not_reached(left: u64, wanted: u64) -> Diagnostic {
     )
 }
 
-/// What a stage is to reach.
+/// Returns the goal of one stage.
 fn within(goal: &Goal, stage: &Resolved) -> Goal {
     let target = (goal.budget.input() as f64 * stage.target).floor() as u64;
     let mut within = goal.clone();
@@ -219,7 +219,8 @@ fn within(goal: &Goal, stage: &Resolved) -> Goal {
     within
 }
 
-/// Whether a plan is carried out, and what it leaves. Nothing if there is no plan worth showing.
+/// Decides whether a plan is carried out, and returns what it leaves. `None` if no plan is worth
+/// reporting.
 fn judge(
     plan: Plan,
     view: &HistoryView<'_>,
@@ -276,13 +277,12 @@ fn refused(policy: &str, error: &PlanError) -> Diagnostic {
     Diagnostic::new(code, Severity::Warning, "messages", format!("{policy}: {error}"))
 }
 
-/// A history as a plan leaves it, its origins being positions in the view that the plan was made
-/// for.
+/// The history after a plan. Its origins are positions in the view that the plan was made for.
 struct Applied(Compacted);
 
 impl Applied {
-    /// It with origins in the history that was there first, and with counts: only what is new is
-    /// counted.
+    /// Translates the origins to positions in the first history, and adds the counts. Only new
+    /// messages are counted.
     fn onto(self, first: Option<&Compacted>, view: &HistoryView<'_>) -> Current {
         let Self(mut history) = self;
         let mut counts = Vec::with_capacity(history.messages.len());

@@ -1,17 +1,17 @@
-//! How a request begins: its hash, and where the provider's cache should end its entries.
+//! The prefix of a request: its hash and its cache breakpoints.
 
 use context_core::model::{OutputSchema, Tool};
 
 use super::chain::ChainHash;
 
-/// The hash of what stands before the history: system prompt, tools, form of the answer.
+/// The hash of what precedes the history: system prompt, tools, output schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start([u8; 32]);
 
 impl Start {
-    /// Of these.
+    /// Computes the hash.
     pub(super) fn of(system: &[String], tools: &[Tool], output: Option<&OutputSchema>) -> Self {
-        // The context keeps these hashes apart from all others, and is to change if what is fed
+        // The context string separates these hashes from all others. Change it when the hashed data
         // changes.
         let mut hasher = blake3::Hasher::new_derive_key("context-runtime request, form 1");
         let mut feed = |text: &str| {
@@ -50,8 +50,7 @@ impl Start {
         Self(*hasher.finalize().as_bytes())
     }
 
-    /// The hash of a request that begins like this and goes on with such a history, in hexadecimal
-    /// digits.
+    /// Returns the hash of a request with this prefix and history, in hexadecimal.
     pub(super) fn with(&self, history: ChainHash) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"request").update(&self.0).update(history.as_bytes());
@@ -59,15 +58,15 @@ impl Start {
     }
 }
 
-/// Whether a provider wants to be told where its prompt cache ends its entries.
+/// Whether a provider takes explicit cache breakpoints.
 pub(super) fn wants_marks(provider: &str) -> bool {
     provider.split('-').next() == Some("anthropic")
 }
 
-/// Behind which messages the entries end: the request of the user, which the next turn has too, the
-/// end of the request before, where an entry is, and the end of this one. Never the recall, which
-/// the next turn does not have. With the mark on the system prompt these are four, the most a
-/// provider takes.
+/// Returns the messages after which cache entries end: the user request, which the next turn has
+/// too; the end of the previous request, where an entry exists; and the end of this one. Never the
+/// recall, which the next turn does not have. With the breakpoint on the system prompt these are
+/// four, the most a provider accepts.
 pub(super) fn marks(
     messages: usize,
     request: Option<usize>,

@@ -1,8 +1,7 @@
-//! What a model is sent, made in order: cuts that were made before, the limit of messages, recall,
-//! compaction, repair, prefix.
+//! Preparing a model call, in order: earlier cuts, limit of messages, recall, compaction, repair,
+//! prefix.
 //!
-//! The session is locked in two stretches without any waiting in them; memories are asked for in
-//! between.
+//! The session is locked twice, without awaiting under the lock. Memories are recalled in between.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +25,7 @@ use super::{limit, pipeline, repair};
 
 pub(super) const OPERATION: &str = "prepare_for_model";
 
-/// What a model is to be sent.
+/// Prepares a model call.
 pub(super) async fn prepare(
     parts: &Parts,
     counters: &Counters,
@@ -35,7 +34,7 @@ pub(super) async fn prepare(
 ) -> Result<ModelContext> {
     input.cancel.check(OPERATION)?;
     let counting = counters.of(parts, &input.model);
-    // Before anything is remembered of the session, let alone recalled.
+    // Checked before the session is changed and before memories are asked for.
     let (budget, assumed) = count::budget(parts, &input, &counting)?;
     let session = sessions.get(&input.chat);
     let mut diagnostics = Vec::from_iter(assumed);
@@ -57,7 +56,7 @@ pub(super) async fn prepare(
     Ok(finish(call, budget, &mut lock(&session), history, diagnostics))
 }
 
-/// The history that a given one stands for, cut to a number of messages.
+/// Returns the history that replaces the given one, cut to the maximum number of messages.
 fn history(
     parts: &Parts,
     session: &mut Session,
@@ -76,7 +75,7 @@ fn history(
     history
 }
 
-/// What the memory is to be asked, and for which request, unless it was for this turn.
+/// Returns the recall query and its request. `None` if this turn has its recall already.
 fn wanted(
     parts: &Parts,
     session: &Session,
@@ -109,7 +108,7 @@ async fn recall(
     Ok(())
 }
 
-/// The rest, in which nothing waits.
+/// Finishes the call. Nothing is awaited here.
 fn finish(
     call: Call<'_>,
     budget: Budget,
@@ -119,14 +118,14 @@ fn finish(
 ) -> ModelContext {
     let Call { parts, counting, ref input, .. } = call;
     let counter = &*counting.counter;
-    // Another call of the session may have come in between.
+    // Another call of the session may have changed the track in between.
     session.track.update(&history.messages, &counting.model, counter);
     let request = session.track.newest_request().map(|at| history.messages[at].hash());
     let recalled = call.recalled(session, request);
     let fixed = call.fixed(session);
     let breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
-    // What the last repair added, this one most likely adds too: it comes behind the cuts, and must
-    // fit as well.
+    // This repair will probably add what the last one added. It runs after the cuts, and its
+    // additions must fit as well.
     let added = session.sent.as_ref().map_or(0, |sent| sent.added);
     let outside = breakdown.outside().tokens().saturating_add(added);
     let warm = call.warm(session, recalled.as_ref());
@@ -180,7 +179,7 @@ fn finish(
     context
 }
 
-/// Asks the stages, and carries out what they say.
+/// Runs the stages and carries out their plans.
 fn compact(
     call: &Call<'_>,
     session: &mut Session,

@@ -1,5 +1,5 @@
-//! The system prompt in parts: what the caller gives, where and when it is, instructions, what is
-//! appended.
+//! The parts of the system prompt: the caller's text, the environment, instructions, and appended
+//! text.
 
 use context_core::message::is_blank;
 use std::fmt::Write as _;
@@ -7,19 +7,20 @@ use std::fmt::Write as _;
 use context_core::Timestamp;
 use context_core::runtime::PrepareInput;
 
-/// The parts of a system prompt, in the order in which they stand.
+/// The parts of a system prompt, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Prompt {
     /// The parts.
     pub(super) parts: Vec<String>,
-    /// How many of them come before the instructions.
+    /// The number of parts before the instructions.
     pub(super) before_instructions: usize,
-    /// How many are instructions.
+    /// The number of instruction parts.
     pub(super) instructions: usize,
 }
 
 impl Prompt {
-    /// Of an input; with a time it says which day it is and where the work is done.
+    /// Assembles the parts of an input. With a time, the environment with date and working folder
+    /// is included.
     pub(super) fn of(input: &PrepareInput, now: Option<Timestamp>) -> Self {
         let says = |text: &&str| !is_blank(text);
         let mut parts: Vec<String> = Vec::new();
@@ -40,20 +41,20 @@ impl Prompt {
         Self { parts, before_instructions, instructions }
     }
 
-    /// The parts that are instructions.
+    /// Returns the instruction parts.
     #[cfg(feature = "tokens")]
     pub(super) fn instructions(&self) -> &[String] {
         &self.parts[self.before_instructions..self.before_instructions + self.instructions]
     }
 
-    /// All of it as one text.
+    /// Returns all parts as one text.
     pub(super) fn joined(&self) -> Option<String> {
         (!self.parts.is_empty()).then(|| self.parts.join("\n\n"))
     }
 }
 
-/// Where and when the work is done. The day and no time: a prompt that changes with every call is
-/// never in a cache.
+/// Returns the environment: date, platform, working folder. It has no time of day, because a prompt
+/// that changes with every call is never cached.
 fn environment(input: &PrepareInput, now: Timestamp) -> String {
     let mut text = String::from("<environment>");
     let mut line = |name: &str, value: &str| {
@@ -74,7 +75,7 @@ fn environment(input: &PrepareInput, now: Timestamp) -> String {
     text
 }
 
-/// A value that cannot end the block it stands in, nor its line.
+/// Escapes a value so that it can end neither its line nor its block.
 fn one_line(value: &str) -> String {
     value.replace(['\n', '\r'], " ").replace('&', "&amp;").replace('<', "&lt;")
 }

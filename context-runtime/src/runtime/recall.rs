@@ -1,4 +1,4 @@
-//! Memories: asked for once for a turn of the user, and shown to the model as what they are.
+//! Recall: memories are asked for once per user turn, and shown to the model as data.
 
 use context_core::message::is_blank;
 use std::pin::pin;
@@ -16,12 +16,12 @@ use futures_util::future::{Either, select};
 
 use super::parts::Parts;
 
-/// The metadata key of the message that holds what was remembered. It is
-/// [synthetic](Message::SYNTHETIC) too, and in no history.
+/// The metadata key of the message with the recalled memories. The message is
+/// [synthetic](Message::SYNTHETIC) too, and is never part of a history.
 pub(super) const RECALL: &str = "recall";
 
-/// What was remembered for a turn. That nothing was, or not in time, is remembered too: the calls
-/// of one turn begin alike, and wait once.
+/// The recall of a turn. An empty or late recall is remembered too, so that the calls of one turn
+/// have the same prefix and wait only once.
 #[derive(Clone, Debug)]
 pub(super) struct TurnRecall {
     pub(super) turn: String,
@@ -30,13 +30,13 @@ pub(super) struct TurnRecall {
 }
 
 impl TurnRecall {
-    /// Whether it is of this turn and this request.
+    /// Whether it belongs to this turn and this request.
     pub(super) fn is_of(&self, turn: &str, request: &MessageHash) -> bool {
         self.turn == turn && self.request == *request
     }
 }
 
-/// What to remember something about: what the user asked last, of the requests at these positions.
+/// Returns the recall query: the text of the newest non-blank request among these positions.
 pub(super) fn query(
     scope: MemoryScope,
     messages: &[Arc<Message>],
@@ -51,7 +51,7 @@ pub(super) fn query(
     Some(query)
 }
 
-/// The renderer that is compiled in, if one is; of several the one that models know best.
+/// Returns the default renderer, if one is compiled in: XML, the format that models handle best.
 pub(super) fn default_renderer() -> Option<Arc<dyn Renderer>> {
     #[cfg(feature = "xml")]
     return Some(Arc::new(context_render::XmlRenderer::default()));
@@ -59,7 +59,7 @@ pub(super) fn default_renderer() -> Option<Arc<dyn Renderer>> {
     None
 }
 
-/// Asks the memory and waits as long as it may. Fails only if it is cancelled.
+/// Asks the memory, up to the timeout. Fails only if it is cancelled.
 pub(super) async fn recall(
     parts: &Parts,
     query: &RecallQuery,
@@ -75,7 +75,7 @@ pub(super) async fn recall(
         Either::Left((answer, _)) => answer,
         Either::Right(_) => return cancel.check("prepare_for_model").map(|()| (None, Vec::new())),
     };
-    // A memory that ends early because it was told to has nothing to say.
+    // A memory may return early because it was cancelled. Its result is ignored then.
     cancel.check("prepare_for_model")?;
     let failed = |said| {
         (None, vec![diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, said)])
@@ -88,8 +88,8 @@ pub(super) async fn recall(
     let mut diagnostics = recalled.diagnostics;
     let mut memories = recalled.memories;
     memories.retain(|memory| !is_blank(&memory.text));
-    // Whoever recalls what was not asked for has mixed up more than one query: nothing of it is
-    // shown.
+    // A memory from another scope means that the provider has mixed up queries. None of its result
+    // is shown.
     let strange = |memory: &RecalledMemory| {
         memory.scope.as_ref().is_some_and(|scope| !query.scope.sees(scope))
     };
@@ -117,8 +117,8 @@ fn diagnostic(code: DiagnosticCode, severity: Severity, said: String) -> Diagnos
     Diagnostic::new(code, severity, "memory", said)
 }
 
-/// As many of the memories, the best first, as have so many tokens; of a single one that is too
-/// long, both ends.
+/// Renders as many memories, best first, as fit into `most` tokens. A single memory that is too
+/// long keeps its beginning and end.
 fn fitting(
     mut memories: Vec<RecalledMemory>,
     renderer: &dyn Renderer,
@@ -130,15 +130,16 @@ fn fitting(
     let tokens = counter.count_message(&message).tokens();
     let mut now = tokens;
     while now > most && memories.len() > 1 {
-        // As many go at once as are too many if all are alike; at least one.
+        // Drops memories in proportion to the excess, as if all had the same size; at least one.
         let kept = (memories.len() as u128 * u128::from(most) / u128::from(now.max(1))) as usize;
         memories.truncate(kept.clamp(1, memories.len() - 1));
         message = shown(&memories, renderer)?;
         now = counter.count_message(&message).tokens();
     }
     if now > most {
-        // A text half as dense in front as behind still fits, nearly always; what counts is that it
-        // is cut once, the same way.
+        // The beginning and the end get the same number of bytes, by the average tokens per byte. A
+        // text with uneven density nearly always fits too. It is cut once, so that the cut is
+        // deterministic.
         let text = std::mem::take(&mut memories[0].text);
         let frame = counter.count_message(&shown(&memories, renderer)?).tokens();
         let (room, own) = (most.saturating_sub(frame), now.saturating_sub(frame).max(1));
@@ -157,7 +158,7 @@ fn fitting(
     Ok((message, said))
 }
 
-/// What was remembered, as data that cannot end its place.
+/// Renders memories as data that cannot break out of its element.
 fn shown(memories: &[RecalledMemory], renderer: &dyn Renderer) -> Result<Message, RenderError> {
     let text = renderer.render(&[recalled_memories(memories)])?;
     Ok(Message::text(Role::User, text).marked(Message::SYNTHETIC).marked(RECALL))

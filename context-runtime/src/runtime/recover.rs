@@ -1,9 +1,9 @@
-//! What to do about a model's error, and what was tried about it before.
+//! Deciding about a model's error, with the record of earlier attempts.
 //!
-//! A caller that says what it tried is believed. For one that does not, the decisions for the same
-//! call are remembered: calls of a session and a turn are the same as long as the newest message
-//! is. So a loop that follows decisions blindly is told to give up at last, and a later step of a
-//! long turn begins anew.
+//! A caller that reports its attempts is trusted. For other callers, the decisions for the same
+//! call are remembered. Calls of a session and a turn are the same as long as the newest message
+//! is. So a loop that follows decisions blindly is finally told to give up, and a later step of a
+//! long turn starts anew.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,10 @@ use context_core::runtime::RecoveryInput;
 
 use crate::RecoveryChain;
 
-/// Of how many chats the newest refusals are remembered.
+/// The number of chats whose newest refusals are remembered.
 const MOST: usize = 1_024;
 
-/// What was tried for the newest refused call of each chat, the last used at the end.
+/// The attempts at the newest refused call of each chat, least recently used first.
 #[derive(Debug, Default)]
 pub(super) struct Tried(Mutex<VecDeque<Call>>);
 
@@ -43,11 +43,11 @@ fn newest(input: &RecoveryInput) -> Option<MessageHash> {
 
 impl Tried {
     fn calls(&self) -> MutexGuard<'_, VecDeque<Call>> {
-        // A list of calls is sound in any state.
+        // A list of calls is valid in any state, so a poisoned lock is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was tried for this call; of the newest it is known only now what came of it.
+    /// Returns the attempts at this call. The outcome of the newest attempt is only known now.
     fn attempts(&self, input: &RecoveryInput, tokens: u64) -> Vec<Attempt> {
         let calls = self.calls();
         let known = calls.iter().find(|call| call.chat == input.chat && call.is_of(input));
@@ -58,7 +58,7 @@ impl Tried {
         attempts
     }
 
-    /// Forgets what was tried for chats.
+    /// Removes the attempts of the matching chats.
     pub(super) fn forget(&self, is_of: impl Fn(&ChatRef) -> bool) {
         self.calls().retain(|call| !is_of(&call.chat));
     }
@@ -81,7 +81,7 @@ impl Tried {
     }
 }
 
-/// What the chain decides. To give up ends the call, and so does the caller's own record of it.
+/// Returns the chain's decision. Giving up ends the call and its record.
 pub(super) fn recover(
     chain: &RecoveryChain,
     tried: &Tried,

@@ -1,4 +1,4 @@
-//! Repair of what is sent, looking only at what is new.
+//! Repairing requests, reading only new messages.
 
 use context_codec_kit::normalize::normalize;
 use std::sync::{Arc, LazyLock};
@@ -9,22 +9,22 @@ use context_core::{Diagnostic, Message};
 
 use super::track::Track;
 
-/// A history that every provider's codec takes, and what was done to it.
+/// A history that every provider's codec accepts, and the diagnostics of the repair.
 #[derive(Debug)]
 pub(super) struct Repaired {
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// For each message the position of the one it was made of; nothing if they are the same.
+    /// For each message the position of the one it was made from. `None` if nothing changed.
     origins: Option<Vec<usize>>,
 }
 
 impl Repaired {
-    /// Whether nothing had to be done.
+    /// Whether nothing had to be repaired.
     pub(super) fn is_same(&self) -> bool {
         self.origins.is_none()
     }
 
-    /// Where the message stands that was at a position before.
+    /// Returns the new position of the user message that was at a position before.
     pub(super) fn position(&self, before: usize) -> Option<usize> {
         let Some(origins) = &self.origins else { return Some(before) };
         let role = |at: &usize| self.messages[*at].role == context_core::Role::User;
@@ -32,15 +32,16 @@ impl Repaired {
     }
 }
 
-/// Repairs a history that the track knows. What needed no repair needs none when something follows,
-/// unless what follows speaks of it.
+/// Repairs a history that the track knows. Messages that needed no repair need none after others
+/// are appended, unless these refer to them.
 pub(super) fn repair(track: &mut Track, messages: Vec<Arc<Message>>) -> Repaired {
     static OPENING: LazyLock<Arc<Message>> =
         LazyLock::new(|| Arc::new(Message::from(HistoryRules::OPENING)));
 
     let valid = track.valid(&messages);
     if valid > 0 {
-        // What is known to be valid stands for itself in the shortest way: somebody has spoken.
+        // One user message stands in for the valid part, which is enough for the rules: a
+        // conversation has begun.
         let tail = std::iter::once(&*OPENING).chain(&messages[valid..]).map(Arc::clone);
         let tail: Vec<_> = tail.collect();
         let normal = normalize(&tail, &HistoryRules::new(), Unanswered::Answer, false);

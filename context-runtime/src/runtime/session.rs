@@ -1,4 +1,4 @@
-//! What is kept of chats between two calls: of each user's chat a session of its own.
+//! Sessions: the state that is kept per chat between two calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,22 +13,22 @@ use super::prefix::Start;
 use super::recall::TurnRecall;
 use super::track::Track;
 
-/// What is kept of a session.
+/// The state of one chat.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) track: Track,
     pub(super) sent: Option<Sent>,
     pub(super) recall: Option<TurnRecall>,
     pub(super) cuts: Cuts,
-    /// How far the memory has been told.
+    /// The part of the history that was captured.
     pub(super) captured: Option<Beginning>,
-    /// The tokens of what stands before the history, as long as that is the same.
+    /// The tokens of what precedes the history, as long as it is unchanged.
     pub(super) fixed: Option<Fixed>,
 }
 
 impl Session {
-    /// A history as one that can be known again. What the session has seen of it is not hashed
-    /// again.
+    /// Returns the prefix fingerprint of a history. The part that the session has seen is not
+    /// hashed again.
     pub(super) fn beginning(&self, messages: &[Arc<Message>]) -> Beginning {
         let cut = self.cuts.covered().and_then(|covered| covered.known_in(messages));
         let captured = self.captured.as_ref().and_then(|captured| captured.known_in(messages));
@@ -49,33 +49,31 @@ pub(super) struct Sent {
     pub(super) provider: String,
     pub(super) model: String,
     pub(super) start: Start,
-    /// How many messages it had, the recall not counted, and their hash.
+    /// The number of messages, without the recall, and their hash.
     pub(super) messages: usize,
     pub(super) chain: ChainHash,
-    /// Behind how many messages the recall stood, and its hash.
+    /// The number of messages before the recall, and the recall's hash.
     pub(super) recall: Option<(usize, MessageHash)>,
-    /// Its tokens before any calibration.
+    /// Its tokens before calibration.
     pub(super) estimate: TokenCount,
     pub(super) budget: Budget,
-    /// How many tokens its repair had added to the history, such as results in the place of missing
-    /// ones.
+    /// The tokens that the repair added to the history, such as results in place of missing ones.
     pub(super) added: u64,
 }
 
-/// The tokens of what stands before the history.
+/// The tokens of what precedes the history.
 #[derive(Clone, Debug)]
 pub(super) struct Fixed {
     pub(super) start: Start,
     pub(super) model: String,
-    /// How many parts of the prompt come before the instructions, and behind them.
+    /// The number of prompt parts before the instructions, and the number of instructions.
     pub(super) layout: (usize, usize),
     pub(super) system: TokenCount,
     pub(super) instructions: TokenCount,
     pub(super) tools: TokenCount,
 }
 
-/// The sessions used lately: at least as many as asked for are remembered, and at most twice as
-/// many.
+/// The recently used sessions: at least `most` and at most twice as many.
 #[derive(Debug)]
 pub(super) struct Sessions {
     most: usize,
@@ -93,7 +91,7 @@ impl Sessions {
         Self { most, known: Mutex::default() }
     }
 
-    /// A session, a new one if it is not known.
+    /// Returns the session of a chat, or a new one.
     pub(super) fn get(&self, chat: &ChatRef) -> Arc<Mutex<Session>> {
         let mut known = lock(&self.known);
         if let Some(session) = known.new.get(chat) {
@@ -107,7 +105,7 @@ impl Sessions {
         session
     }
 
-    /// Forgets the sessions of chats, and returns how many there were.
+    /// Removes the matching sessions and returns their number.
     pub(super) fn forget(&self, is_of: impl Fn(&ChatRef) -> bool) -> usize {
         let mut known = lock(&self.known);
         let before = known.new.len() + known.old.len();
@@ -117,8 +115,7 @@ impl Sessions {
     }
 }
 
-/// Whoever panicked while it held the lock left at worst a session that is counted and hashed
-/// again.
+/// Ignores a poisoned lock: a panic leaves at worst a session that is counted and hashed again.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
-//! Outputs too large for a context, kept as blobs of their chat and read back in ranges.
+//! Spill: outputs that are too large for a context, stored as blobs of their chat and read back in
+//! ranges.
 //!
-//! Blobs are named by what they hold. So two results with one call id never meet, the same output
-//! is kept once, and what was written before a caller gave up is what the next try writes again.
+//! Blobs are content-addressed. So two results with the same call id never collide, the same output
+//! is stored once, and a retry after a cancelled call writes the same blob again.
 //!
-//! Deciding what is too large is not done here; see [`ToolResultLimits`](super::ToolResultLimits).
+//! [`ToolResultLimits`](super::ToolResultLimits) decides what is too large.
 
 mod preview;
 mod reading;
@@ -23,12 +24,10 @@ use serde::{Deserialize, Serialize};
 use super::parts::served;
 use crate::SystemClock;
 
-/// Where large outputs of chats are kept: in the blobs of a store, each under its user and its
-/// chat.
+/// Storage for large outputs of chats: the blobs of a store, under the user and the chat.
 ///
-/// They go with the chat: deleting it deletes them, and so does erasing the user. A chat that does
-/// not exist yet is created with the first output, since a tool may answer before anything was
-/// saved.
+/// Blobs are deleted with their chat, and when the user is erased. A chat that does not exist yet
+/// is created with the first output, since a tool may answer before anything was saved.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -47,13 +46,14 @@ use crate::SystemClock;
 #[derive(Clone)]
 pub struct Spill {
     store: Arc<dyn Store>,
-    /// The only user that is served, if it is only one.
+    /// The only user that is served. `None` if all are.
     user: Option<UserId>,
     clock: Arc<dyn Clock>,
 }
 
 impl Spill {
-    /// In this store. [`ErrorKind::Unsupported`] if it keeps no blobs.
+    /// Creates a spill over this store. Returns [`ErrorKind::Unsupported`] if the store does not
+    /// support blobs.
     pub fn new(store: Arc<dyn Store>) -> Result<Self> {
         blobs(&*store)?;
         Ok(Self { store, user: None, clock: Arc::new(SystemClock) })
@@ -67,14 +67,15 @@ impl Spill {
         Self { store, user, clock }
     }
 
-    /// Tells the time. Default: the host's clock.
+    /// Sets the clock. Default: the host's clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Keeps an output of a chat. The same bytes again change nothing but the time of their use.
+    /// Stores an output of a chat. Storing the same bytes again only updates their timestamp of
+    /// use.
     pub async fn put(
         &self,
         chat: &ChatRef,
@@ -93,10 +94,11 @@ impl Spill {
         }
     }
 
-    /// Reads a range of bytes of an output, cut to where it ends. `reference` is `blob:` and the
-    /// digits, or the digits alone.
+    /// Reads a byte range of an output, cut at the end of the output. `reference` is `blob:` and
+    /// the hexadecimal digits, or the digits alone.
     ///
-    /// [`ErrorKind::NotFound`] if the chat has no such output, whoever else may have it.
+    /// Returns [`ErrorKind::NotFound`] if this chat has no such output, even if another chat has
+    /// it.
     pub async fn read(
         &self,
         chat: &ChatRef,
@@ -119,7 +121,7 @@ impl Spill {
         Ok(SpilledRange { bytes, start, total: blob.bytes, media_type: blob.media_type })
     }
 
-    /// Refuses a chat with a bad name, and one of a user that is not served.
+    /// Refuses an invalid chat reference, and a chat of a user that is not served.
     fn check_chat(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         served(operation, self.user.as_ref(), chat)
     }
@@ -138,22 +140,22 @@ impl fmt::Debug for Spill {
     }
 }
 
-/// A part of an output that was kept.
+/// A range of a stored output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpilledRange {
     /// The bytes.
     pub bytes: Bytes,
-    /// Where they begin.
+    /// The offset of the first byte.
     pub start: u64,
-    /// How many bytes the whole output has.
+    /// The length of the whole output in bytes.
     pub total: u64,
-    /// What it is, such as `text/plain`.
+    /// The media type, such as `text/plain`.
     pub media_type: Option<String>,
 }
 
-/// What a result or a piece of media says of the blob that holds what was too large: its metadata
-/// under [`Spilled::KEY`].
+/// The reference of a result or of media to the blob with the full content: metadata under
+/// [`Spilled::KEY`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Spilled {
@@ -161,11 +163,11 @@ pub struct Spilled {
     pub blob: BlobId,
     /// The blob's size in bytes.
     pub bytes: u64,
-    /// What it is, such as `text/plain`.
+    /// The media type, such as `text/plain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Why it was spilled: `tool_result_too_large`, `tool_results_too_large` (it, with the others
-    /// of its message) or `media_too_large`.
+    /// The reason: `tool_result_too_large`, `tool_results_too_large` (too large together with the
+    /// other results of its message) or `media_too_large`.
     pub reason: String,
 }
 
@@ -173,7 +175,7 @@ impl Spilled {
     /// The metadata key.
     pub const KEY: &'static str = "spilled";
 
-    /// What metadata says, if it says something.
+    /// Reads the reference from metadata, if present.
     pub fn of(metadata: &Metadata) -> Option<Self> {
         metadata.get(Self::KEY)?.parse().ok()
     }

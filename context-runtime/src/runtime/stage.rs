@@ -1,22 +1,21 @@
-//! A policy, and when it is asked.
+//! A compaction policy with its trigger.
 
 use std::fmt;
 use std::sync::Arc;
 
 use context_core::CompactionPolicy;
 
-/// From which share of the window on a stage is asked that says nothing else.
+/// The default trigger of a stage, as a share of the window.
 const TRIGGER: f64 = 0.9;
-/// Down to which share of the window it is asked to go.
+/// The default target, as a share of the window.
 const TARGET: f64 = 0.6;
 
-/// A compaction policy, with the share of the window from which on it is asked and the share to
-/// which it should go.
+/// A compaction policy with its trigger and its target, both as shares of the window.
 ///
-/// What is not said is chosen by the policy's name: `microcompact` begins at 0.80, `summarize` at
-/// 0.90, `snip` at 0.90 or, behind a stage that summarises, where nothing else helps,
-/// `truncate-head` only there; any other at 0.90. The target is 0.60. The distance between the two
-/// keeps a conversation from being compacted again with every message.
+/// The default trigger depends on the policy's name. `microcompact` has 0.80 and `summarize` 0.90.
+/// `snip` has 0.90, or, after a stage that summarizes, runs only as a last resort. `truncate-head`
+/// always runs only as a last resort. Any other policy has 0.90. The default target is 0.60. The
+/// distance between trigger and target prevents a compaction with every message.
 ///
 /// ```
 /// use context_runtime::compaction::{Pipeline, Stage};
@@ -40,27 +39,27 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// From here on a stage is asked only if the request does not fit at all.
+    /// The trigger of a stage that runs only if the request does not fit at all.
     pub const EMERGENCY: f64 = 1.0;
 
-    /// Of this policy.
+    /// Creates a stage with this policy.
     pub fn new(policy: impl CompactionPolicy) -> Self {
         Self::shared(Arc::new(policy))
     }
 
-    /// Of a policy that others hold as well.
+    /// Creates a stage with a shared policy.
     pub fn shared(policy: Arc<dyn CompactionPolicy>) -> Self {
         Self { policy, trigger: None, target: None }
     }
 
-    /// From which share of the window on it is asked. At [`EMERGENCY`](Self::EMERGENCY) only if the
-    /// request does not fit.
+    /// Sets the trigger, as a share of the window. With [`EMERGENCY`](Self::EMERGENCY) the stage
+    /// runs only if the request does not fit.
     pub fn trigger(mut self, share: f64) -> Self {
         self.trigger = Some(share);
         self
     }
 
-    /// Down to which share of the window it is asked to go.
+    /// Sets the target, as a share of the window.
     pub fn target(mut self, share: f64) -> Self {
         self.target = Some(share);
         self
@@ -73,7 +72,7 @@ impl<P: CompactionPolicy> From<P> for Stage {
     }
 }
 
-/// A stage of which everything is said.
+/// A stage with its defaults filled in.
 #[derive(Clone, Debug)]
 pub(super) struct Resolved {
     pub(super) policy: Arc<dyn CompactionPolicy>,
@@ -82,17 +81,17 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// Whether it is asked when so much of the window is full.
+    /// Whether the stage runs when this share of the window is full.
     pub(super) fn is_due(&self, ratio: f64) -> bool {
         if self.trigger >= Stage::EMERGENCY { ratio > self.trigger } else { ratio >= self.trigger }
     }
 }
 
-/// What is wrong with a stage.
+/// A fault in a stage.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StageFault {
-    /// A share is no number from 0 to 1.
+    /// A share is not a number from 0 to 1.
     #[error("{policy}: a share of {share} is not between 0 and 1")]
     Share {
         /// The policy.
@@ -100,27 +99,27 @@ pub enum StageFault {
         /// The share.
         share: f64,
     },
-    /// It would be asked to go to where it begins, or above.
+    /// The target is not below the trigger.
     #[error("{policy}: the target {target} is not below the trigger {trigger}")]
     Target {
         /// The policy.
         policy: &'static str,
-        /// From which share of the window on it is asked.
+        /// The trigger, as a share of the window.
         trigger: f64,
-        /// Down to which share of the window it should go.
+        /// The target, as a share of the window.
         target: f64,
     },
-    /// It begins before a stage that stands in front of it.
+    /// The trigger is below that of an earlier stage.
     #[error("{policy} begins at {trigger}, before {before}, which is to be asked first")]
     Order {
         /// The policy.
         policy: &'static str,
-        /// From which share of the window on it is asked.
+        /// The trigger, as a share of the window.
         trigger: f64,
-        /// The stage in front of it.
+        /// The earlier stage.
         before: &'static str,
     },
-    /// It is there twice.
+    /// The policy occurs twice.
     #[error("{policy} is there twice")]
     Twice {
         /// The policy.
@@ -128,7 +127,7 @@ pub enum StageFault {
     },
 }
 
-/// Everything that is wrong with the stages of a pipeline.
+/// All faults in the stages of a pipeline.
 #[derive(Clone, PartialEq)]
 pub struct StageFaults(pub Vec<StageFault>);
 
@@ -146,7 +145,7 @@ impl std::error::Error for StageFaults {}
 
 context_core::readable_debug!(StageFault, StageFaults);
 
-/// The stages with everything said, or what is wrong with them.
+/// Fills in the defaults of the stages, or returns their faults.
 pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<Resolved>, StageFaults> {
     let mut resolved: Vec<Resolved> = Vec::with_capacity(stages.len());
     let mut faults = Vec::new();

@@ -1,9 +1,8 @@
-//! Applying results of tools: what is too large is kept as a blob, and a preview stands in its
-//! place.
+//! Applying tool results: a result that is too large is stored as a blob and replaced by a preview.
 //!
-//! A result is measured by itself and together with the others of its message; media are measured
-//! in bytes. What stays below the limits comes out in the allocation it went in with. Nothing here
-//! looks at the history: what becomes of old results is a policy's business.
+//! A result is measured by itself and together with the others of its message. Media are measured
+//! in bytes. Results below the limits keep their allocation. The history is not read here; a
+//! compaction policy decides about old results.
 
 mod choice;
 mod texts;
@@ -25,7 +24,7 @@ use choice::{Choice, Measured, choose};
 
 const OPERATION: &str = "apply_tool_results";
 
-/// From which size on results of tools are kept elsewhere.
+/// The size limits above which tool results are spilled.
 ///
 /// ```
 /// use context_runtime::ToolResultLimits;
@@ -37,19 +36,20 @@ const OPERATION: &str = "apply_tool_results";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolResultLimits {
-    /// How many tokens one result may have. Default: 10,000.
+    /// The maximum tokens of one result. Default: 10,000.
     pub tokens: u64,
-    /// How many bytes of text one result may have. Default: 200,000.
+    /// The maximum bytes of text of one result. Default: 200,000.
     pub bytes: usize,
-    /// How many tokens all results of one message may have together. The largest go first until
-    /// they do, and previews become shorter if that is not enough. Default: 40,000.
+    /// The maximum tokens of all results of one message together. The largest results are replaced
+    /// first until the limit is met. If that is not enough, previews become shorter. Default:
+    /// 40,000.
     pub message_tokens: u64,
-    /// How many bytes a preview may have, its note included. Default: 12,000.
+    /// The maximum bytes of a preview, its note included. Default: 12,000.
     pub preview_bytes: usize,
-    /// How many bytes a piece of media may have that stays in its message. Default: 150,000.
+    /// The maximum bytes of media that stay in their message. Default: 150,000.
     pub media_bytes: usize,
-    /// The tool that previews name for reading the rest. Default: [`READ_SPILLED`]; set it to
-    /// nothing if the model is not offered [that tool](super::spilled_output_tool).
+    /// The tool that previews name for reading the rest. Default: [`READ_SPILLED`]. Set it to
+    /// `None` if the model is not offered [that tool](super::spilled_output_tool).
     pub reading_tool: Option<Cow<'static, str>>,
 }
 
@@ -67,55 +67,55 @@ impl Default for ToolResultLimits {
 }
 
 impl ToolResultLimits {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// At most so many tokens for one result.
+    /// Sets the maximum tokens of one result.
     pub fn tokens(mut self, tokens: u64) -> Self {
         self.tokens = tokens;
         self
     }
 
-    /// At most so many bytes of text for one result.
+    /// Sets the maximum bytes of text of one result.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// At most so many tokens for all results of one message.
+    /// Sets the maximum tokens of all results of one message.
     pub fn message_tokens(mut self, tokens: u64) -> Self {
         self.message_tokens = tokens;
         self
     }
 
-    /// Previews of at most so many bytes.
+    /// Sets the maximum bytes of a preview.
     pub fn preview_bytes(mut self, bytes: usize) -> Self {
         self.preview_bytes = bytes;
         self
     }
 
-    /// At most so many bytes for a piece of media.
+    /// Sets the maximum bytes of media that stay in their message.
     pub fn media_bytes(mut self, bytes: usize) -> Self {
         self.media_bytes = bytes;
         self
     }
 
-    /// Previews name this tool for reading the rest.
+    /// Sets the tool that previews name for reading the rest.
     pub fn reading_tool(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.reading_tool = Some(name.into());
         self
     }
 
-    /// Previews name no tool: the model is offered none.
+    /// Makes previews name no tool, for models that are not offered one.
     pub fn no_reading_tool(mut self) -> Self {
         self.reading_tool = None;
         self
     }
 }
 
-/// Puts results behind a conversation.
+/// Appends results to a conversation.
 pub(super) async fn apply(parts: &Parts, input: ToolResultInput) -> Result<ToolResultOutput> {
     let model = parts.models.model(parts.model.as_deref().unwrap_or_default());
     let of_model;
@@ -126,7 +126,7 @@ pub(super) async fn apply(parts: &Parts, input: ToolResultInput) -> Result<ToolR
             &of_model
         }
     };
-    // A reserve that leaves no room is told of where a request is prepared.
+    // A reserve that leaves no room is reported when a request is prepared.
     let budget = model.budget(parts.window, parts.reserve).ok();
     let spill = parts.spill();
     let results = ToolResults {
@@ -138,19 +138,19 @@ pub(super) async fn apply(parts: &Parts, input: ToolResultInput) -> Result<ToolR
     results.apply(input).await
 }
 
-/// What results are applied with.
+/// The configuration with which results are applied.
 #[derive(Clone, Copy, Debug)]
 struct ToolResults<'a> {
     limits: &'a ToolResultLimits,
-    /// Where large outputs are kept. Without it nothing is spilled.
+    /// The spill for large outputs. Without it nothing is spilled.
     spill: Option<&'a Spill>,
     counter: &'a dyn TokenCounter,
-    /// How many tokens of input fit the model, if that is known.
+    /// The tokens of input that fit the model, if known.
     window: Option<u64>,
 }
 
 impl ToolResults<'_> {
-    /// The history with the results and supplements behind it.
+    /// Returns the history with the results and supplements appended.
     async fn apply(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
         let cancel = &input.cancel;
         cancel.check(OPERATION)?;
@@ -170,7 +170,7 @@ impl ToolResults<'_> {
                 let kept = Kept { spill, chat, cancel };
                 self.spill_media(&kept, &mut supplement, &mut output.diagnostics).await?;
             }
-            // Pictures that a tool made are no request of the user.
+            // Images that a tool made are not a user request.
             if supplement.role == Role::User && !supplement.is_synthetic() {
                 supplement = supplement.marked(Message::SYNTHETIC);
             }
@@ -233,7 +233,7 @@ impl ToolResults<'_> {
         Ok(())
     }
 
-    /// Shortens results that do not fit the model even alone, where they could not be kept.
+    /// Shortens results that do not fit the model even alone and could not be stored.
     fn cut_to_window(&self, message: &mut Message, diagnostics: &mut Vec<Diagnostic>) {
         let Some(window) = self.window else { return };
         if self.counter.count_message(message).tokens() <= window {
@@ -264,7 +264,7 @@ impl ToolResults<'_> {
         Preview { text, reference, tool: self.limits.reading_tool.as_deref() }
     }
 
-    /// Which results of a message give way to previews of how many bytes.
+    /// Chooses which results of a message are replaced by previews, and of how many bytes.
     fn choose(
         &self,
         message: &Message,
@@ -298,7 +298,7 @@ impl ToolResults<'_> {
     }
 }
 
-/// Where what is too large is kept.
+/// The destination of outputs that are too large.
 struct Kept<'a> {
     spill: &'a Spill,
     chat: &'a ChatRef,
@@ -306,7 +306,7 @@ struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    /// What became of keeping bytes; an error of its own if the caller cancelled.
+    /// Stores bytes and returns the result. The outer error reports cancellation.
     async fn put(&self, bytes: Vec<u8>, media_type: &str, reason: &str) -> Result<Result<Spilled>> {
         let put = self.spill.put(self.chat, bytes, media_type);
         let put = unless_cancelled(self.cancel, OPERATION, put).await?;
@@ -332,7 +332,7 @@ fn not_kept(path: &str, error: &Error) -> Diagnostic {
     )
 }
 
-/// As much of a call's id as a diagnostic shows.
+/// Returns the part of a call id that a diagnostic shows.
 fn beginning(id: &str) -> &str {
     shorten::ends(id, 100, 0).map_or(id, |(head, _)| head)
 }

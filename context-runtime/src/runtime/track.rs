@@ -1,4 +1,4 @@
-//! What is known of a session's history, so that one more message costs that message.
+//! The index of a session's history, so that a new message only costs the work for that message.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,32 +9,31 @@ use context_core::{Message, Part, Role};
 
 use super::chain::ChainHash;
 
-/// What is known of a history: per message what it adds to hash and tokens, where requests and
-/// calls stand. Messages that are shared with the history before are known by their address and not
-/// looked at.
+/// The index of a history: for each message its contribution to hash and tokens, and the positions
+/// of requests and calls. Messages that are shared with the previous history are recognized by
+/// their address and not read.
 #[derive(Debug, Default)]
 pub(super) struct Track {
-    /// The weak pointers keep the addresses from being given to other messages; messages are not
-    /// kept alive.
+    /// The weak pointers prevent the addresses from being reused. Messages are not kept alive.
     seen: Vec<Weak<Message>>,
     chains: Vec<ChainHash>,
-    /// How many tokens there are up to each message.
+    /// The number of tokens up to and including each message.
     sums: Vec<TokenCount>,
-    /// For whose counter the sums are.
+    /// The model whose counter made the sums.
     counted_for: String,
     requests: Vec<usize>,
-    /// Where calls stand, and whether their id is new.
+    /// The position of each call, the digest of its id, and whether the id is new.
     calls: Vec<(usize, u64, bool)>,
     ids: HashSet<u64>,
-    /// How many messages from the first on are known to need no repair.
+    /// The number of leading messages that are known to need no repair.
     valid: usize,
-    /// How many messages from the first on are as they were when the last request was made.
+    /// The number of leading messages that are unchanged since the last request.
     kept: usize,
 }
 
 impl Track {
-    /// How many messages a history shares with this one from the first on, the very same
-    /// allocations, and their hash.
+    /// Returns how many leading messages a history shares with this one as the same allocations,
+    /// and their hash.
     pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> (usize, ChainHash) {
         let same = |(seen, message): &(&Weak<Message>, &Arc<Message>)| {
             seen.as_ptr() == Arc::as_ptr(message)
@@ -43,7 +42,7 @@ impl Track {
         (shared, self.chain(shared))
     }
 
-    /// Takes note of a history, counted for a model by its counter.
+    /// Updates the index to a history, counted with the counter of a model.
     pub(super) fn update(
         &mut self,
         messages: &[Arc<Message>],
@@ -51,7 +50,7 @@ impl Track {
         counter: &dyn TokenCounter,
     ) {
         let (mut shared, _) = self.known_in(messages);
-        // The same words in another allocation.
+        // Equal content in another allocation.
         while let (Some(known), Some(message)) = (self.chains.get(shared), messages.get(shared)) {
             if self.chain(shared).then(&message.hash()) != *known {
                 break;
@@ -72,13 +71,13 @@ impl Track {
         }
     }
 
-    /// Forgets what is behind so many messages.
+    /// Drops everything after this many messages.
     fn cut(&mut self, messages: usize) {
         self.kept = self.kept.min(messages);
         if messages >= self.seen.len() {
             return;
         }
-        // A cut may stand between a call and its result.
+        // The cut may separate a call from its result.
         self.valid = 0;
         self.seen.truncate(messages);
         self.chains.truncate(messages);
@@ -114,39 +113,39 @@ impl Track {
         self.sums.push(before + tokens);
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub(super) fn len(&self) -> usize {
         self.seen.len()
     }
 
-    /// The hash of so many messages.
+    /// Returns the hash of this many leading messages.
     pub(super) fn chain(&self, messages: usize) -> ChainHash {
         messages.checked_sub(1).and_then(|last| self.chains.get(last)).copied().unwrap_or_default()
     }
 
-    /// How many tokens so many messages are.
+    /// Returns the tokens of this many leading messages.
     pub(super) fn tokens(&self, messages: usize) -> TokenCount {
         messages.checked_sub(1).and_then(|last| self.sums.get(last)).copied().unwrap_or_default()
     }
 
-    /// How many tokens each message is.
+    /// Returns the tokens of each message.
     pub(super) fn counts(&self) -> impl Iterator<Item = TokenCount> {
         let before = std::iter::once(TokenCount::ZERO).chain(self.sums.iter().copied());
         self.sums.iter().zip(before).map(|(sum, before)| less(*sum, before))
     }
 
-    /// Where the newest request of the user stands.
+    /// Returns the position of the newest user request.
     pub(super) fn newest_request(&self) -> Option<usize> {
         self.requests.last().copied()
     }
 
-    /// Where requests of the user stand.
+    /// The positions of user requests.
     pub(super) fn requests(&self) -> &[usize] {
         &self.requests
     }
 
-    /// How many messages from the first on need no repair, if what follows can be looked at alone:
-    /// no id of a call repeats, and every result there belongs to a call there.
+    /// Returns how many leading messages need no repair, if the rest can be checked alone: no call
+    /// id repeats, and every result there belongs to a call there.
     pub(super) fn valid(&self, messages: &[Arc<Message>]) -> usize {
         let calls = &self.calls[self.calls.partition_point(|call| call.0 < self.valid)..];
         let is_new = calls.iter().all(|(_, _, is_new)| *is_new);
@@ -159,23 +158,23 @@ impl Track {
         if is_new && answers_own { self.valid } else { 0 }
     }
 
-    /// Remembers whether all of it needs no repair.
+    /// Records whether the whole history needs no repair.
     pub(super) fn set_valid(&mut self, is_valid: bool) {
         self.valid = if is_valid { self.len() } else { 0 };
     }
 
-    /// How many messages from the first on are as they were when the last request was made.
+    /// Returns how many leading messages are unchanged since the last request.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }
 
-    /// A request was made of all of it.
+    /// Records that a request was made of the whole history.
     pub(super) fn sent(&mut self) {
         self.kept = self.len();
     }
 }
 
-/// What is left of a sum without its beginning.
+/// Subtracts the tokens of the beginning from a sum.
 pub(super) fn less(sum: TokenCount, before: TokenCount) -> TokenCount {
     TokenCount::estimate(
         sum.tokens().saturating_sub(before.tokens()),
@@ -192,8 +191,7 @@ fn calls(message: &Message) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Two ids with one digest are taken for one that repeats, which costs a look at the whole history
-/// and nothing else.
+/// A collision of two digests counts as a repeated id, which only costs reading the whole history.
 fn digest(id: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

@@ -1,54 +1,54 @@
-//! What can happen to who writes or reads a stream.
+//! The errors of writing and reading streams.
 
 use context_core::Error;
 use context_core::base::StreamId;
 use context_core::base::shown::shown;
 
-/// Why an answer cannot be written or read on.
+/// The reason why an answer cannot be written or read.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// From the store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// Somebody else writes the stream, or may do so.
+    /// Another writer has the stream, or may take it.
     #[error("stream {} is in somebody else's hands", shown(.stream))]
     Taken {
-        /// Which.
+        /// The stream.
         stream: StreamId,
     },
-    /// The stream has ended and takes no more chunks.
+    /// The stream has ended and accepts no more chunks.
     #[error("stream {} has ended", shown(.stream))]
     Ended {
-        /// Which.
+        /// The stream.
         stream: StreamId,
     },
-    /// There is no such stream, though the chat is there.
+    /// The stream does not exist, but the chat does.
     #[error("there is no stream {}", shown(.stream))]
     Missing {
-        /// Which.
+        /// The stream.
         stream: StreamId,
     },
-    /// The stream was there and was removed.
+    /// The stream existed and was removed.
     #[error("stream {} was removed", shown(.stream))]
     Vanished {
-        /// Which.
+        /// The stream.
         stream: StreamId,
     },
-    /// The stream was begun anew: what was read of it belongs to an earlier run.
+    /// The stream was restarted: the chunks read so far belong to an earlier run.
     #[error("stream {} was begun anew", shown(.stream))]
     BegunAnew {
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// The run it is in now.
+        /// Its current run.
         run: u32,
     },
     /// The answer failed. All its chunks have been read.
     #[error("stream {} failed", shown(.stream))]
     Failed {
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// What its writer said about it, for people.
+        /// The writer's error message, as text for people.
         error: String,
     },
 }

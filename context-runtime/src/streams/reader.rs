@@ -1,4 +1,4 @@
-//! Reading an answer: what is there, and then what comes.
+//! Reading an answer: the stored chunks, then new ones as they arrive.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,18 +16,18 @@ use super::ability;
 use super::error::StreamError;
 use super::trying::persistently;
 
-/// How long to wait before asking again, as long as nothing comes: twice as long each time, up to
+/// The wait between polls while no chunk arrives. It doubles with each poll, from the shortest to
 /// the longest.
 const SHORTEST: Duration = Duration::from_millis(25);
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// A chunk of a stream. `Debug` shows how long it is, not what it says.
+/// A chunk of a stream. `Debug` shows its length, not its content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chunk {
-    /// Which: whoever has it reads on at the next one.
+    /// The offset of the chunk. A reader continues at the next one.
     pub offset: u64,
-    /// What it says.
+    /// The content.
     pub bytes: Bytes,
 }
 
@@ -42,20 +42,20 @@ impl fmt::Debug for Chunk {
 
 /// Reads a stream and follows it. Made by [`Streams::follow`](super::Streams::follow).
 ///
-/// It asks the store again and again, after 25 ms at first and half a second at last, and holds a
-/// page of chunks at most.
+/// The reader polls the store, after 25 ms at first and up to every half second, and holds at most
+/// one page of chunks.
 pub struct AnswerReader {
     store: Arc<dyn Store>,
     chat: ChatRef,
     id: StreamId,
-    /// The offset of the next chunk that is given.
+    /// The offset of the next chunk to return.
     offset: u64,
-    /// The run whose chunks these are, as soon as it is known.
+    /// The run of these chunks, once it is known.
     run: Option<u32>,
     ready: VecDeque<Bytes>,
-    /// The stream as it was last heard of.
+    /// The state of the stream as last read.
     stream: Option<StoredStream>,
-    /// Whether what is ready is all that follows.
+    /// Whether the ready chunks are the last ones.
     is_last: bool,
     pause: Duration,
 }
@@ -83,8 +83,8 @@ impl AnswerReader {
         }
     }
 
-    /// Reads this run alone, as somebody must who goes on at an offset of it:
-    /// [`StreamError::BegunAnew`] if it is another by now.
+    /// Restricts the reader to this run, as needed to continue at one of its offsets. Another run
+    /// is [`StreamError::BegunAnew`].
     #[must_use]
     pub fn of_run(mut self, run: u32) -> Self {
         self.run = Some(run);
@@ -96,22 +96,22 @@ impl AnswerReader {
         self.offset
     }
 
-    /// The run that is read, as soon as something was read.
+    /// The run of the chunks, once something was read.
     pub fn run(&self) -> Option<u32> {
         self.run
     }
 
-    /// The stream as it was last heard of: behind the end, how it has ended.
+    /// The state of the stream as last read. After the end it says how the stream ended.
     pub fn stream(&self) -> Option<&StoredStream> {
         self.stream.as_ref()
     }
 
-    /// The next chunk, as soon as there is one. Nothing behind the last one of a stream that ended
-    /// well or was cancelled. A future that is dropped has taken no chunk.
+    /// Returns the next chunk, and waits until there is one. Returns `None` after the last chunk of
+    /// a stream that was completed or cancelled. A dropped future has consumed no chunk.
     ///
-    /// [`StreamError::Failed`] behind the last chunk of an answer that failed;
-    /// [`StreamError::Missing`] if there is no such stream, [`StreamError::Vanished`] and
-    /// [`StreamError::BegunAnew`] if it is gone since.
+    /// Returns [`StreamError::Failed`] after the last chunk of an answer that failed,
+    /// [`StreamError::Missing`] if the stream does not exist, and [`StreamError::Vanished`] or
+    /// [`StreamError::BegunAnew`] if it was removed or restarted since.
     pub async fn next(&mut self) -> Result<Option<Chunk>, StreamError> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
@@ -131,14 +131,14 @@ impl AnswerReader {
         }
     }
 
-    /// The chunks as a stream, which ends behind the first error.
+    /// Returns the chunks as a stream that ends after the first error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Chunk, StreamError>> + Send {
         stream::try_unfold(self, |mut reader| async move {
             Ok(reader.next().await?.map(|chunk| (chunk, reader)))
         })
     }
 
-    /// Reads a page; whether there was a chunk in it.
+    /// Reads a page. Returns whether it had a chunk.
     async fn read(&mut self) -> Result<bool, StreamError> {
         let streams = ability(&*self.store)?;
         let read = || streams.read_stream(&self.chat, &self.id, self.offset, limits::MAX_PAGE);

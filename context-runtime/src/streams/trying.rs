@@ -1,4 +1,4 @@
-//! Making a call again whose failure says that this is safe.
+//! Retrying calls whose error says that a retry is safe.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::sleep;
 
 /// Sets the maximum number of tries.
 const TRIES: u32 = 5;
-/// How long to wait before the second; then twice as long each time.
+/// The wait before the second call. It doubles with each further call.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Makes a call until it succeeds, fails for good, or has been tried often enough.
+/// Repeats a call until it succeeds, fails permanently, or the limit is reached.
 pub(super) async fn persistently<T, F: Future<Output = Result<T>>>(
     mut call: impl FnMut() -> F,
 ) -> Result<T> {

@@ -1,4 +1,4 @@
-//! Writing an answer while it comes.
+//! Writing an answer while it is generated.
 
 use std::fmt::{self, Display};
 use std::pin::pin;
@@ -16,31 +16,32 @@ use super::error::StreamError;
 use super::trying::persistently;
 use super::{Streams, ability};
 
-/// How an answer is written.
+/// Options of a stream writer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// How many chunks wait at most until they are stored together; at most [`limits::MAX_PAGE`].
+    /// The maximum number of buffered chunks, which are stored together. At most
+    /// [`limits::MAX_PAGE`].
     pub chunks: usize,
-    /// How many bytes wait at most.
+    /// The maximum number of buffered bytes.
     pub bytes: usize,
-    /// How long a chunk waits at most, as far as something is pushed meanwhile;
-    /// [`AnswerWriter::write_all`] looks by itself.
+    /// The maximum time a chunk is buffered, checked whenever a chunk is pushed.
+    /// [`AnswerWriter::write_all`] checks by itself.
     pub delay: Duration,
-    /// How often [`AnswerWriter::write_all`] says that it is still there, and hears of a wish to
-    /// cancel, while nothing comes.
+    /// The interval at which [`AnswerWriter::write_all`] sends a heartbeat, and sees requests to
+    /// cancel, while no chunk arrives.
     pub heartbeat: Duration,
-    /// Takes a stream over whose writer was not heard of for so long. Longer than that writer's
-    /// heartbeat.
+    /// Takes over a stream whose writer has been silent for this long. Must be longer than that
+    /// writer's heartbeat.
     pub take_over: Option<Duration>,
-    /// The writer's name; a fresh one if there is none. Whoever comes back under the same name is
-    /// the same writer, so no two may use one at once.
+    /// The writer's name. Default: a fresh one. A writer that returns under the same name is the
+    /// same writer, so a name must not be used by two writers at once.
     pub writer: Option<StreamWriter>,
 }
 
 impl Default for WriteOptions {
-    /// Stores 20 chunks, 64 KiB or what has come within 100 ms at once; a heartbeat each second;
-    /// takes nothing over.
+    /// Returns the defaults: buffers of 20 chunks, 64 KiB or 100 ms, a heartbeat each second, and
+    /// no takeover.
     fn default() -> Self {
         Self {
             chunks: 20,
@@ -54,21 +55,21 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Stores each chunk at once.
+    /// Stores each chunk immediately.
     #[must_use]
     pub fn immediate(mut self) -> Self {
         self.chunks = 1;
         self
     }
 
-    /// Takes a stream over whose writer was not heard of for so long.
+    /// Takes over a stream whose writer has been silent for this long.
     #[must_use]
     pub fn take_over(mut self, idle: Duration) -> Self {
         self.take_over = Some(idle);
         self
     }
 
-    /// Writes under this name.
+    /// Sets the writer's name.
     #[must_use]
     pub fn writer(mut self, name: impl Into<StreamWriter>) -> Self {
         self.writer = Some(name.into());
@@ -76,45 +77,46 @@ impl WriteOptions {
     }
 }
 
-/// What is wanted of a writer next.
+/// The next action that is expected of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub enum Demand {
     /// More chunks.
     More,
-    /// An end: somebody has asked to cancel. The writer decides when, with
+    /// An end: a cancellation was requested. The writer decides when to end, with
     /// [`StreamEnd::Cancelled`].
     Stop,
 }
 
 /// Writes a stream. Made by [`Streams::write`].
 ///
-/// What waits is stored when it is much or has waited long, with [`flush`](Self::flush), and at the
-/// end. A call that fails, or whose future is dropped, loses nothing: the next one sends what was
-/// under way again, and the store knows what it has. A writer that is dropped without an
-/// [`end`](Self::end) leaves the stream running, for somebody to take over; if chunks go with it, a
-/// warning is traced.
+/// Buffered chunks are stored when the buffer is full or old enough, with [`flush`](Self::flush),
+/// and at the end. A call that fails, or whose future is dropped, loses nothing: the next call
+/// sends the in-flight chunks again, and the store recognizes those it has. A writer that is
+/// dropped without an [`end`](Self::end) leaves the stream running, so that another writer can take
+/// it over. If unsaved chunks are dropped with it, a warning is logged.
 pub struct AnswerWriter {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     chat: ChatRef,
     writer: StreamWriter,
     options: WriteOptions,
-    /// The stream as it was last heard of.
+    /// The state of the stream as last read.
     stream: StoredStream,
     /// The offset of the first chunk that is not known to be stored.
     offset: u64,
-    /// Sent, and not known to be stored: sent again as it is before anything else.
+    /// Chunks that were sent and are not known to be stored. They are sent again unchanged before
+    /// anything else.
     in_flight: Option<StreamAppend>,
     waiting: Vec<Bytes>,
     bytes: usize,
-    /// Since when the oldest waits.
+    /// The time at which the oldest buffered chunk was pushed.
     since: Option<Timestamp>,
 }
 
 impl Drop for AnswerWriter {
-    /// Says that chunks go with the writer. A stream that is left running is no loss: somebody may
-    /// take it over.
+    /// Logs a warning about chunks that are lost with the writer. A stream that is left running is
+    /// no loss, because another writer may take it over.
     fn drop(&mut self) {
         let sent = self.in_flight.as_ref().map_or(0, |append| append.chunks.len());
         let chunks = sent + self.waiting.len();
@@ -174,26 +176,27 @@ impl AnswerWriter {
         })
     }
 
-    /// How many chunks are known to be stored: at first, where somebody else has stopped.
+    /// The number of chunks that are known to be stored. After a takeover this is where the
+    /// previous writer stopped.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The stream as it was last heard of.
+    /// The state of the stream as last read.
     pub fn stream(&self) -> &StoredStream {
         &self.stream
     }
 
-    /// Takes the next chunk, and stores what waits if it is much or has waited long.
+    /// Buffers the next chunk, and stores the buffer if it is full or old enough.
     ///
-    /// [`ErrorKind::Invalid`] for a chunk above [`limits::MAX_CHUNK_BYTES`], which is not taken,
-    /// and if the stream would become too long: then what waits is dropped, and the stream can
-    /// still be ended.
+    /// Returns [`ErrorKind::Invalid`] for a chunk above [`limits::MAX_CHUNK_BYTES`], which is not
+    /// buffered, and if the stream would become too long. In the latter case the buffer is dropped,
+    /// and the stream can still be ended.
     pub async fn push(&mut self, chunk: impl Into<Bytes>) -> Result<Demand, StreamError> {
         let chunk = chunk.into();
         let now = self.clock.now();
         if chunk.len() > limits::MAX_CHUNK_BYTES {
-            // It is refused here, so that it does not take others along.
+            // Refused here, so that the other chunks of its batch are not refused with it.
             StreamAppend::new(self.writer.clone(), self.offset, [chunk.clone()], now)
                 .check(&self.chat, &self.stream.id)?;
         }
@@ -210,7 +213,7 @@ impl AnswerWriter {
         Ok(self.demand())
     }
 
-    /// Stores what waits.
+    /// Stores the buffered chunks.
     pub async fn flush(&mut self) -> Result<Demand, StreamError> {
         while self.in_flight.is_some() || !self.waiting.is_empty() {
             self.send(None).await?;
@@ -218,7 +221,7 @@ impl AnswerWriter {
         Ok(self.demand())
     }
 
-    /// Stores what waits, or says that the writer is still there.
+    /// Stores the buffered chunks, or sends a heartbeat.
     pub async fn beat(&mut self) -> Result<Demand, StreamError> {
         if self.in_flight.is_none() && self.waiting.is_empty() && !self.stream.state.is_final() {
             self.send(None).await?;
@@ -226,8 +229,8 @@ impl AnswerWriter {
         self.flush().await
     }
 
-    /// Stores what waits and ends the stream. May be called again if it fails; of several ends the
-    /// first counts. What an error says is cut at [`limits::MAX_TITLE_BYTES`].
+    /// Stores the buffered chunks and ends the stream. May be called again if it fails. Of several
+    /// ends the first takes effect. An error message is cut at [`limits::MAX_TITLE_BYTES`].
     pub async fn end(&mut self, end: StreamEnd) -> Result<StoredStream, StreamError> {
         let end = match end {
             StreamEnd::Failed(mut error) => {
@@ -242,8 +245,8 @@ impl AnswerWriter {
         Ok(self.stream.clone())
     }
 
-    /// Writes all that a source gives, and ends as it ends: well, or with its error's text. If
-    /// somebody asks to cancel, the source is dropped.
+    /// Writes all chunks of a source, then ends the stream as completed, or as failed with the
+    /// source's error message. A request to cancel drops the source.
     pub async fn write_all<E: Display>(
         mut self,
         source: impl Stream<Item = Result<impl Into<Bytes>, E>>,
@@ -270,7 +273,8 @@ impl AnswerWriter {
         if self.stream.cancel_requested_at.is_some() { Demand::Stop } else { Demand::More }
     }
 
-    /// Sends what is under way, else the next of what waits, with the end behind the last of it.
+    /// Sends the in-flight chunks, or else the next batch of the buffer. The last batch carries the
+    /// end.
     async fn send(&mut self, end: Option<&StreamEnd>) -> Result<(), StreamError> {
         let append = match self.in_flight.take() {
             Some(append) => append,
@@ -314,7 +318,7 @@ impl AnswerWriter {
     }
 }
 
-/// What a refusal means: the stream has ended, or another writer has it.
+/// Converts a refusal: the stream has ended, or another writer has it.
 fn refusal(stream: &StoredStream) -> StreamError {
     let id = stream.id.clone();
     if stream.state.is_final() {
@@ -324,7 +328,7 @@ fn refusal(stream: &StoredStream) -> StreamError {
     }
 }
 
-/// The time so long before.
+/// Returns the time `by` earlier.
 fn before(at: Timestamp, by: Duration) -> Timestamp {
     let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
     Timestamp::from_micros(at.as_micros().saturating_sub(by))

@@ -1,5 +1,5 @@
-//! Whether the records of a chat, one after the other, are a sound chat: what a store's own check
-//! would find, found before anything is written. Holds the ids of the chat and nothing else.
+//! Checks that the sequence of records of a chat is a sound chat. Finds what a store's own check
+//! would find, before anything is written. Holds only the ids of the chat in memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use context_core::{BranchName, MessageId, Role};
 
 use super::record::{ChatRecord, MessageRecord};
 
-/// Why the records of a file are not a sound chat.
+/// The reason why the records of a file are not a sound chat.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsound {
     #[error("a chat begins before the one before it has ended")]
@@ -44,7 +44,7 @@ pub(super) enum Unsound {
     Count { announced: u64, came: u64 },
 }
 
-/// A finding with the line it is about.
+/// A problem and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) line: u64,
@@ -59,7 +59,7 @@ pub(super) struct ChatCheck {
     checkpoints: Vec<(CheckpointName, MessageId, u64)>,
     names: Names,
     ids: HashMap<MessageId, usize>,
-    /// Of each message, in their order, its parent and its line.
+    /// The parent and the line of each message, in order.
     parents: Vec<(Option<usize>, u64)>,
 }
 
@@ -72,7 +72,7 @@ struct Names {
 }
 
 impl ChatCheck {
-    /// Begins with a chat whose active branch has this name, on a line.
+    /// Starts the check of a chat with this active branch, at a line.
     pub(super) fn new(active: BranchName, line: u64) -> Self {
         Self {
             active,
@@ -85,7 +85,7 @@ impl ChatCheck {
         }
     }
 
-    /// Checks the next record and the line it is on.
+    /// Checks the next record, which is on this line.
     pub(super) fn push(&mut self, record: &ChatRecord, line: u64) -> Result<(), Finding> {
         self.next(record, line).map_err(|problem| Finding { line, problem })?;
         match record {
@@ -178,10 +178,10 @@ impl ChatCheck {
     }
 }
 
-/// Refuses bodies that a store would keep and nobody could read: of messages of no known kind or
-/// version, of another role than the one they are filed under, and boundaries that are damaged.
-/// What a layer has sealed only that layer can judge; boundaries of kinds that are not known are
-/// kept as they are.
+/// Refuses bodies that a store would accept and nobody could read: messages of unknown kind or
+/// version, or of another role than the one they are filed under, and damaged boundaries. Bodies
+/// sealed by a layer can only be checked by that layer. Boundaries of unknown kinds are kept
+/// unchanged.
 pub(super) fn check_bodies(message: &MessageRecord) -> Result<(), Unsound> {
     for node in message.revisions.iter().map(|past| &past.node).chain([&message.node]) {
         let unreadable = |error: context_core::base::CodecError| Unsound::Body {

@@ -1,4 +1,4 @@
-//! From store to store.
+//! Copying between stores.
 
 use context_core::{CancelSignal, ChatRef, Error, Result, Store};
 
@@ -6,10 +6,10 @@ use super::reader::ChatReader;
 use super::record::ChatRecord;
 use super::writer::{ChatWriter, WrittenChat};
 
-/// Copies a chat with its whole graph, within a store or to another one. Asks `cancel` between
-/// pages; a copy that is cancelled or fails is deleted.
+/// Copies a chat with its whole graph, within a store or to another one. Checks `cancel` between
+/// pages. A copy that is cancelled or fails is deleted.
 ///
-/// [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
+/// Returns [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
 ///
 /// ```
 /// use context_runtime::{CancelSignal, ChatRef, ContextEngine, transfer::copy_chat, user};

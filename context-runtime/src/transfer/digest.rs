@@ -1,7 +1,7 @@
-//! What a chat holds, in a few numbers, so that two chats can be told apart without holding either.
+//! Digests of chats, so that two chats can be compared without holding either in memory.
 //!
-//! It tells whether a copy arrived whole. It is no signature: messages and blobs are summed up in
-//! any order, because stores list them in orders of their own.
+//! A digest shows whether a copy is complete. It is not a signature: the hashes of messages and
+//! blobs are added up in any order, because each store lists them in its own order.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use super::reader::ChatReader;
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 use super::writer::INCOMPLETE;
 
-/// Numbers and hashes of everything of a chat that [travels](super), but for its name. Two chats
-/// with equal digests hold the same.
+/// Counts and hashes of everything of a chat that is [transferred](super), except its name. Two
+/// chats with equal digests have the same content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChatDigest {
-    /// Title, metadata, the active branch, times.
+    /// Title, metadata, the active branch, timestamps.
     pub chat: PartDigest,
     /// Branches with their heads, in their order.
     pub branches: PartDigest,
@@ -29,15 +29,15 @@ pub struct ChatDigest {
     pub fragments: PartDigest,
     /// Blobs, in any order.
     pub blobs: PartDigest,
-    /// Messages with places, bodies and revisions, in any order.
+    /// Messages with positions, bodies and revisions, in any order.
     pub messages: PartDigest,
 }
 
-/// One kind of things that a chat holds.
+/// The digest of one kind of item in a chat.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartDigest {
-    /// How many.
+    /// The number of items.
     pub count: u64,
     /// The sum of their hashes, lane by lane.
     sum: [u64; 4],
@@ -54,7 +54,7 @@ impl PartDigest {
     }
 }
 
-/// Shows how many, and the hash in hexadecimal digits.
+/// Shows the count, and the hash in hexadecimal.
 impl fmt::Debug for PartDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.count)?;
@@ -63,8 +63,8 @@ impl fmt::Debug for PartDigest {
 }
 
 impl ChatDigest {
-    /// Reads a chat, page by page. [`NotFound`](context_core::ErrorKind::NotFound) if there is
-    /// none.
+    /// Reads a chat, page by page. Returns [`NotFound`](context_core::ErrorKind::NotFound) if it
+    /// does not exist.
     pub async fn read(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
         let mut reader = ChatReader::open(store, chat).await?;
         let mut digest = Self::default();
@@ -74,8 +74,8 @@ impl ChatDigest {
         Ok(digest)
     }
 
-    /// Reads what a chat says of itself, its branches, checkpoints and fragments; neither messages
-    /// nor blobs.
+    /// Reads the chat itself, its branches, checkpoints and fragments, but neither messages nor
+    /// blobs.
     pub async fn read_outline(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
         let mut reader = ChatReader::open(store, chat).await?;
         let mut digest = Self::default();
@@ -85,7 +85,7 @@ impl ChatDigest {
         Ok(digest)
     }
 
-    /// Counts a piece in.
+    /// Adds a record.
     pub fn push(&mut self, record: &ChatRecord) {
         match record {
             ChatRecord::Chat(chat) => self.chat.add(&Hashing::default().chat(chat)),
@@ -108,8 +108,8 @@ impl ChatDigest {
         }
     }
 
-    /// What differs first, by its name: `chat`, `branches`, `checkpoints`, `fragments`, `blobs` or
-    /// `messages`.
+    /// Returns the first part that differs: `chat`, `branches`, `checkpoints`, `fragments`, `blobs`
+    /// or `messages`.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let parts = [
             ("chat", &self.chat, &other.chat),
@@ -123,7 +123,7 @@ impl ChatDigest {
     }
 }
 
-/// One hash of all of it, in hexadecimal digits.
+/// Shows one hash of all parts, in hexadecimal.
 impl fmt::Display for ChatDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut hasher = Hasher::new();
@@ -138,7 +138,8 @@ impl fmt::Display for ChatDigest {
     }
 }
 
-/// A hash of fields, each with its length, so that no two lists of fields are the same bytes.
+/// A hash of fields. Each is hashed with its length, so that different lists of fields never have
+/// the same bytes.
 #[derive(Default)]
 struct Hashing(Hasher);
 
@@ -165,7 +166,7 @@ impl Hashing {
         }
     }
 
-    /// In the order of the keys: a store need not keep another.
+    /// In the order of the keys, because a store need not keep another order.
     fn metadata(self, metadata: &Metadata) -> Self {
         let mut entries: Vec<_> = metadata.iter().filter(|(key, _)| *key != INCOMPLETE).collect();
         entries.sort_unstable_by_key(|(key, _)| *key);

@@ -1,4 +1,4 @@
-//! To and from files of JSON Lines: the library's own form, which loses nothing.
+//! Import and export of JSON Lines files: the library's own lossless format.
 
 use std::io::{BufRead, Seek, Write};
 
@@ -11,29 +11,29 @@ use super::record::ChatRecord;
 use super::sections::{BrokenLine, Section, Sections};
 use super::writer::{ChatWriter, WrittenChat};
 
-/// What was exported.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportedJsonl {
-    /// How many chats.
+    /// The number of chats.
     pub chats: u64,
-    /// How many messages, on all branches.
+    /// The number of messages, on all branches.
     pub messages: u64,
 }
 
-/// How a file is imported.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportJsonl {
-    /// Whose chats they become.
+    /// The user who will own the chats.
     pub user: UserId,
-    /// What the chat of a file with one chat is called, if not as it was.
+    /// The new name of the chat of a file with one chat. `None` keeps the name.
     pub chat: Option<ChatId>,
-    /// Whether nothing is written of a file in which anything is broken.
+    /// Whether nothing is written if any line of the file is broken.
     pub strict: bool,
 }
 
 impl ImportJsonl {
-    /// Writes the chats that are sound, under the names they had.
+    /// Returns options that import the sound chats under their own names.
     pub fn new(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), chat: None, strict: false }
     }
@@ -43,14 +43,14 @@ impl ImportJsonl {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportedChat {
-    /// Which.
+    /// The chat.
     pub chat: ChatRef,
-    /// What became of it.
+    /// The outcome of its import.
     pub outcome: ChatOutcome,
 }
 
 impl ImportedChat {
-    /// What was written, if it was.
+    /// Returns what was written, if the chat was written.
     pub fn written(&self) -> Option<&WrittenChat> {
         match &self.outcome {
             ChatOutcome::Written(written) => Some(written),
@@ -59,20 +59,20 @@ impl ImportedChat {
     }
 }
 
-/// What became of a chat of a file.
+/// The outcome of importing a chat of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChatOutcome {
-    /// It was written.
+    /// The chat was written.
     Written(WrittenChat),
-    /// There was a chat of this name, which is left as it is.
+    /// A chat of this name exists and was left unchanged.
     Exists,
-    /// Something in its lines is broken, which [`ImportedJsonl::broken`] names: nothing of it was
+    /// Some of its lines are broken, listed in [`ImportedJsonl::broken`]. Nothing of the chat was
     /// written.
     Refused,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
@@ -82,15 +82,15 @@ pub struct ImportedJsonl {
     /// Lines that cannot be read, or that do not fit the other lines of their chat: the first ten
     /// thousand of them.
     pub broken: Vec<BrokenLine>,
-    /// How many more there are.
+    /// The number of further broken lines.
     pub unlisted: u64,
 }
 
-/// Writes chats as JSON Lines. `progress` is told how many messages are written so far. Asks
-/// `cancel` between pieces.
+/// Writes chats as JSON Lines. Calls `progress` with the number of messages written so far. Checks
+/// `cancel` between records.
 ///
-/// [`ErrorKind::Corrupt`] at the first message whose body cannot be read, which no import would
-/// take.
+/// Returns [`ErrorKind::Corrupt`] at the first message with an unreadable body, which no import
+/// would accept.
 ///
 /// ```
 /// use context_runtime::transfer::{ImportJsonl, export_jsonl, import_jsonl};
@@ -121,8 +121,8 @@ pub async fn export_jsonl(
     export(store, chats, out, cancel, progress, true).await
 }
 
-/// Writes chats as [`export_jsonl`] does, and bodies that cannot be read as they are, as text or
-/// base64: to save what is left of a damaged chat. An import refuses it.
+/// Writes chats as [`export_jsonl`] does, but includes unreadable bodies as text or base64, to save
+/// the rest of a damaged chat. An import refuses such a chat.
 pub async fn export_jsonl_as_is(
     store: &dyn Store,
     chats: &[ChatRef],
@@ -159,7 +159,7 @@ async fn export(
             })?;
             line.push(b'\n');
             if line.len() as u64 > MAX_LINE {
-                // Nobody could read it back.
+                // A longer line could not be read back.
                 let error =
                     Error::invalid(OPERATION, "a piece of the chat is longer than a line may be");
                 return Err(error.with("chat", &chat.chat).with("limit", MAX_LINE));
@@ -173,7 +173,7 @@ async fn export(
     Ok(exported)
 }
 
-/// Whether a line begins a file of this form.
+/// Whether a line begins a file of this format.
 pub fn is_jsonl(first_line: &[u8]) -> bool {
     matches!(
         line::read(first_line, &UserId::from("")),
@@ -181,8 +181,8 @@ pub fn is_jsonl(first_line: &[u8]) -> bool {
     )
 }
 
-/// Reads JSON Lines without keeping them: the first line that is broken, or does not fit the other
-/// lines of its chat, is the error.
+/// Checks JSON Lines without storing them. Returns an error for the first line that is broken or
+/// does not fit the other lines of its chat.
 pub fn check_jsonl(input: &mut (impl BufRead + Seek), cancel: &CancelSignal) -> Result<()> {
     let mut sections = Sections::new(input, UserId::from(""), cancel)?;
     loop {
@@ -201,13 +201,14 @@ fn broken_line(broken: &BrokenLine) -> Error {
         .with("line", broken.line)
 }
 
-/// Reads chats from JSON Lines into a store. Each chat is read twice: first it is checked whether
-/// its lines can be read, are within the limits and make a sound chat, then it is written. So a
-/// chat in which anything is broken is refused before any of it is written, and the others are
+/// Reads chats from JSON Lines into a store. Each chat is read twice: the first pass checks that
+/// its lines are readable, within the limits and make a sound chat, and the second one writes it.
+/// So a chat with any broken line is refused before any of it is written, and the others are
 /// imported. With [`strict`](ImportJsonl::strict) the whole file is checked first, and the first
-/// broken line is the error. Cancelling takes back the chat that is not complete.
+/// broken line is returned as the error. Cancelling removes the chat that is incomplete.
 ///
-/// Holds one line, the messages of one commit and the ids of one chat, however long the file is.
+/// Memory use is limited to one line, the messages of one commit and the ids of one chat, however
+/// long the file is.
 pub async fn import_jsonl<R: BufRead + Seek + Send>(
     store: &dyn Store,
     input: &mut R,

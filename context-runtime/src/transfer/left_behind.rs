@@ -1,24 +1,24 @@
-//! What belongs to a chat or a user and does not travel with chats.
+//! Data of a chat or a user that is not transferred with chats.
 
 use context_core::base::limits;
 use context_core::memory::{MemoryScope, MemorySource};
 use context_core::store::{ChatQuery, Cursor, MemoryList, PageWalk, RoundQuery};
 use context_core::{ChatRef, Result, SessionId, Store, UserId};
 
-/// How much of a chat, or of a user, stays where it is when chats are copied or exported.
+/// The amount of data of a chat, or of a user, that is not copied or exported with chats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftBehind {
-    /// Rounds of trajectories: of the session that is named as the chat.
+    /// Rounds of trajectories, of the session with the name of the chat.
     pub rounds: u64,
-    /// Records of memories: those whose source is the session that is named as the chat.
+    /// Memory records whose source is the session with the name of the chat.
     pub memories: u64,
     /// Streams of answers.
     pub streams: u64,
 }
 
 impl LeftBehind {
-    /// Counts what there is of a chat.
+    /// Counts the data of a chat.
     pub async fn of_chat(store: &dyn Store, chat: &ChatRef) -> Result<Self> {
         let session = SessionId::from(chat.chat.as_str());
         Ok(Self {
@@ -29,7 +29,7 @@ impl LeftBehind {
         })
     }
 
-    /// Counts what there is of a user, whether it belongs to a chat or not.
+    /// Counts the data of a user, whether it belongs to a chat or not.
     pub async fn of_user(store: &dyn Store, user: &UserId) -> Result<Self> {
         let rounds = rounds(store, RoundQuery::of_user(user.clone())).await?;
         let mut left = Self { rounds, ..Self::default() };
@@ -62,7 +62,7 @@ impl LeftBehind {
         }
     }
 
-    /// Adds what stays of another.
+    /// Returns the sum of two counts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -103,7 +103,7 @@ async fn streams(store: &dyn Store, chat: &ChatRef) -> Result<u64> {
     }
 }
 
-/// How many records come from a session, in whatever scope.
+/// Counts the records that come from a session, in any scope.
 async fn memories_from(store: &dyn Store, user: &UserId, session: SessionId) -> Result<u64> {
     let Some(memories) = store.memories() else { return Ok(0) };
     let (mut scopes, mut after): (Vec<MemoryScope>, Option<Cursor>) = (Vec::new(), None);

@@ -1,8 +1,9 @@
-//! A piece of a chat as a line of JSON.
+//! The JSON line of a record.
 //!
-//! Each line is an object with a `type`; times are microseconds since 1970. A body is `json` where
-//! its bytes are JSON on one line, as the library writes them, so that other programs can read it;
-//! else `text`, or `base64` if it is no text. Either way it comes back byte for byte.
+//! Each line is an object with a `type`. Timestamps are microseconds since 1970. A body is stored
+//! as `json` if its bytes are one-line JSON as the library writes it, so that other programs can
+//! read it. Otherwise it is stored as `text`, or as `base64` if it is not text. Each form restores
+//! the body byte for byte.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -17,13 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
-/// The version of the form that is written; older ones are read.
+/// The format version that is written. Older versions can be read.
 pub(super) const VERSION: u32 = 1;
 
-/// The longest line that is written and read, in bytes: several revisions of the largest body.
+/// The longest line that is written and read, in bytes: enough for several revisions of the largest
+/// body.
 pub(super) const MAX_LINE: u64 = 256 << 20;
 
-/// Why a line is no piece of a chat.
+/// The reason why a line is not a record.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error("{}", .0.to_string().split(" at line ").next().unwrap_or_default())]
@@ -40,7 +42,7 @@ pub(super) enum LineError {
     Blob,
     #[error("a message is of no known kind")]
     Kind,
-    /// What no store would take.
+    /// A record that no store would accept.
     #[error("{0}")]
     Limit(#[from] context_core::Error),
 }
@@ -51,7 +53,7 @@ struct Tag {
     tag: String,
 }
 
-/// A line: its type first, then the fields of what it holds.
+/// A line: its type first, then the fields of its record.
 #[derive(Serialize)]
 struct Tagged<'a, T> {
     #[serde(rename = "type")]
@@ -114,7 +116,7 @@ struct MessageLine {
     revisions: Vec<RevisionLine>,
 }
 
-/// What the message was; its id and time are those of the message.
+/// An earlier revision of the message. It has the id and time of the message.
 #[derive(Serialize, Deserialize)]
 struct RevisionLine {
     replaced_at: Timestamp,
@@ -164,7 +166,7 @@ impl Body {
         match std::str::from_utf8(encoded.bytes()) {
             Err(_) => Self { base64: Some(BASE64.encode(encoded.bytes())), ..body },
             Ok(text) => match Json::from_text(text) {
-                // White space around a value, and line ends in it, would not come back.
+                // White space around a value, and line breaks within it, would be lost.
                 Ok(json) if json.as_str() == text && !text.contains(['\n', '\r']) => {
                     Self { json: Some(json), ..body }
                 }
@@ -181,7 +183,7 @@ impl Body {
             _ => return Err(LineError::Body),
         };
         Ok(match self.kind.as_str() {
-            // One copy of the kind that nearly every message has.
+            // Shares one copy of the kind that nearly every message has.
             Message::KIND => Encoded::new(Message::KIND, self.v, bytes),
             _ => Encoded::new(self.kind, self.v, bytes),
         })
@@ -221,7 +223,7 @@ impl RevisionLine {
     }
 }
 
-/// Writes a piece as JSON on one line, without the line's end.
+/// Writes a record as JSON on one line, without the line ending.
 pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
     fn line(tag: &'static str, fields: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(&Tagged { tag, fields })
@@ -290,7 +292,8 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
     }
 }
 
-/// Refuses what no store would take, so that it costs its line and not the chat.
+/// Refuses what no store would accept, so that it is reported for its line and does not fail the
+/// whole chat.
 fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
     const OPERATION: &str = "import_jsonl";
     match record {
@@ -312,14 +315,14 @@ fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
         ChatRecord::Blob(blob) => {
             let mut new = NewBlob::new(blob.bytes.clone(), blob.created_at);
             new.media_type.clone_from(&blob.media_type);
-            // The chat it goes to is looked at where it begins.
+            // The target chat is checked with its first record.
             new.check(&ChatRef::new("user", "chat"))
         }
         ChatRecord::End { .. } => Ok(()),
     }
 }
 
-/// Reads a line. The chat it speaks of becomes one of `user`.
+/// Reads a line. The chat is assigned to `user`.
 pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> {
     let line = line.trim_ascii();
     let Tag { tag } = serde_json::from_slice(line)?;

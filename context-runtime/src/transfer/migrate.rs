@@ -1,4 +1,5 @@
-//! Chats that move to another store, one by one, so that what is interrupted goes on.
+//! Migration of chats to another store, one by one, so that an interrupted migration can be
+//! resumed.
 
 use context_core::{ChatRef, Error, ErrorKind, Result, Store};
 
@@ -9,33 +10,33 @@ use super::writer::{ChatWriter, INCOMPLETE, WrittenChat};
 
 const OPERATION: &str = "migrate_chat";
 
-/// How a chat is migrated.
+/// Options of a migration.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MigrateChat {
-    /// Whether a copy is read back and compared with what was sent, and a chat that is there is
-    /// compared in full. Otherwise one that is there is compared by all but its messages and blobs.
+    /// Whether a copy is read back and compared with what was sent, and whether an existing chat is
+    /// compared in full. Otherwise an existing chat is compared without its messages and blobs.
     pub verify: bool,
     /// Whether nothing is written.
     pub dry_run: bool,
 }
 
 impl Default for MigrateChat {
-    /// Writes, and verifies what it has written.
+    /// Returns options that write and verify.
     fn default() -> Self {
         Self { verify: true, dry_run: false }
     }
 }
 
 impl MigrateChat {
-    /// Believes what the other store says.
+    /// Turns verification off and trusts the other store.
     #[must_use]
     pub fn without_verifying(mut self) -> Self {
         self.verify = false;
         self
     }
 
-    /// Only says what would be done.
+    /// Only reports what would be done.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
@@ -43,29 +44,30 @@ impl MigrateChat {
     }
 }
 
-/// What became of migrating a chat.
+/// The outcome of migrating a chat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub enum Migrated {
-    /// It was written: what was sent, and what came of it.
+    /// The chat was written: the digest of what was sent, and the result.
     Copied(Box<ChatDigest>, WrittenChat),
-    /// It would have been written, but for the dry run.
+    /// The chat would have been written, but this is a dry run.
     Missing,
-    /// It is there, and the same.
+    /// The chat exists and is the same.
     Unchanged,
-    /// There is another of its name, which was not touched; this part of them differs first.
+    /// Another chat of this name exists and was not changed. Names the first part that differs.
     Different(&'static str),
-    /// It is not complete itself: somebody has begun to write it and not come to the end.
+    /// The source itself is incomplete: somebody began to write it and did not finish.
     Unfinished,
 }
 
-/// Brings a chat to another store, unless it is there. Safe to repeat: what an earlier try has left
-/// without finishing it is deleted and begun again. `progress` is told how many messages were sent
+/// Copies a chat to another store, unless it exists there. Idempotent: an incomplete copy of an
+/// earlier attempt is deleted and written again. Calls `progress` with the number of messages sent
 /// so far.
 ///
-/// Verifying reads the copy back. If it is not what was sent, it is deleted, unless somebody has
-/// written to it since, and the error is [`ErrorKind::Corrupt`] with the `part` that differs.
+/// Verification reads the copy back. If it differs from what was sent, the copy is deleted, unless
+/// another writer has changed it since, and the error is [`ErrorKind::Corrupt`] with the `part`
+/// that differs.
 pub async fn migrate_chat(
     from: &dyn Store,
     chat: &ChatRef,
@@ -114,7 +116,8 @@ pub async fn migrate_chat(
     let written = match send(reader, writer, &mut sent, progress).await {
         Ok(written) => written,
         Err(error) => {
-            // If this fails as well, the mark stays, and the next try begins again.
+            // The chat stays marked as incomplete if this fails as well, and the next attempt
+            // starts again.
             let _deleted = to.history().delete_chat(new, None).await;
             return Err(error);
         }

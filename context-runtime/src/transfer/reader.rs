@@ -1,4 +1,4 @@
-//! Out of a store.
+//! Reading a chat from a store.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use context_core::{ChatRef, Error, Result, Store};
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
-/// Reads a chat piece by piece.
+/// Reads a chat record by record.
 pub struct ChatReader<'a> {
     store: &'a dyn Store,
     chat: ChatRef,
     ready: VecDeque<ChatRecord>,
-    /// What is known of blobs that are still to be read.
+    /// The metadata of blobs that are still to be read.
     blobs: VecDeque<Blob>,
     messages: u64,
     next: Next,
-    /// Over the blobs, then over the messages.
+    /// Checks the paging of the blobs, then of the messages.
     walk: PageWalk,
 }
 
@@ -29,7 +29,7 @@ enum Next {
 }
 
 impl<'a> ChatReader<'a> {
-    /// Begins with a chat, which must exist.
+    /// Opens a chat, which must exist.
     pub async fn open(store: &'a dyn Store, chat: &ChatRef) -> Result<Self> {
         let history = store.history();
         let found = history.chat(chat).await?;
@@ -44,7 +44,7 @@ impl<'a> ChatReader<'a> {
         Ok(Self { store, chat, ready, blobs, messages: 0, next, walk })
     }
 
-    /// The next piece; nothing behind the end.
+    /// Returns the next record, or `None` after the end.
     pub async fn next(&mut self) -> Result<Option<ChatRecord>> {
         while self.ready.is_empty() {
             if let Some(blob) = self.blobs.pop_front() {
@@ -70,7 +70,7 @@ impl<'a> ChatReader<'a> {
         Ok(self.ready.pop_front())
     }
 
-    /// The next piece, as long as it is neither a blob nor a message nor the end.
+    /// Returns the next record that is neither a blob nor a message nor the end.
     pub(super) fn next_of_outline(&mut self) -> Option<ChatRecord> {
         self.ready.pop_front()
     }
@@ -95,7 +95,7 @@ impl<'a> ChatReader<'a> {
     /// One at a time, since each may be large.
     async fn read_blob(&mut self, blob: Blob) -> Result<()> {
         let Some(blobs) = self.store.blobs() else { return Ok(()) };
-        // Nothing if it was removed since it was listed.
+        // `None` if the blob was removed since it was listed.
         if let Some(bytes) = blobs.read_blob(&self.chat, &blob.id, 0..blob.bytes, None).await? {
             let record = BlobRecord::new(bytes, blob.media_type, blob.created_at, blob.used_at);
             self.ready.push_back(ChatRecord::Blob(record));

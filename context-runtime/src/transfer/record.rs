@@ -1,4 +1,4 @@
-//! What a chat is made of, one piece at a time.
+//! The records of a chat.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,45 +7,45 @@ use bytes::Bytes;
 use context_core::store::{Branch, Chat, Checkpoint, Revision, StoredFragment};
 use context_core::{MessageId, Node, Timestamp};
 
-/// A piece of a chat, in the order a [`ChatReader`](super::ChatReader) gives them.
+/// A record of a chat, in the order in which a [`ChatReader`](super::ChatReader) returns them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ChatRecord {
-    /// The chat; the first one.
+    /// The chat itself. The first record.
     Chat(Chat),
-    /// A branch, in the order they were created.
+    /// A branch, in the order of creation.
     Branch(Branch),
     /// A checkpoint.
     Checkpoint(Checkpoint),
-    /// A persisted fragment, in the order they were first put.
+    /// A persisted fragment, in the order in which they were first stored.
     Fragment(StoredFragment),
-    /// Bytes that are kept beside the messages.
+    /// A blob of the chat.
     Blob(BlobRecord),
-    /// A message; its parent has come before it.
+    /// A message. Its parent precedes it.
     Message(MessageRecord),
-    /// The end, and how many messages there were.
+    /// The end of the chat.
     End {
         /// Number of messages that were deleted.
         messages: u64,
     },
 }
 
-/// Bytes that a chat keeps. `Debug` shows how many, not which.
+/// The bytes of a blob. `Debug` shows their number, not their content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlobRecord {
     /// The bytes.
     pub bytes: Bytes,
-    /// What they are.
+    /// The media type.
     pub media_type: Option<String>,
-    /// When the chat first put them.
+    /// The time at which the chat first stored them.
     pub created_at: Timestamp,
-    /// When it last used them.
+    /// The time at which the chat last used them.
     pub used_at: Timestamp,
 }
 
 impl BlobRecord {
-    /// Bytes and what the chat knows of them.
+    /// Creates a record of bytes and their metadata.
     pub fn new(
         bytes: impl Into<Bytes>,
         media_type: Option<String>,
@@ -64,11 +64,11 @@ impl fmt::Debug for BlobRecord {
     }
 }
 
-/// A message with its place and its past.
+/// A message with its parent and its revisions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MessageRecord {
-    /// The message as it is.
+    /// The current form of the message.
     pub node: Arc<Node>,
     /// The id of the parent. `None` for a root.
     pub parent: Option<MessageId>,
@@ -77,7 +77,7 @@ pub struct MessageRecord {
 }
 
 impl MessageRecord {
-    /// A message behind another.
+    /// Creates a record of a message with its parent.
     pub fn new(
         node: impl Into<Arc<Node>>,
         parent: Option<MessageId>,
@@ -86,7 +86,7 @@ impl MessageRecord {
         Self { node: node.into(), parent, revisions }
     }
 
-    /// The message as it was first written, and then each form that replaced the one before it.
+    /// Returns the message as first written, and then each form that replaced the one before.
     pub(super) fn history(&self) -> (Arc<Node>, Vec<Revision>) {
         let mut forms: Vec<_> =
             self.revisions.iter().map(|revision| Arc::clone(&revision.node)).collect();

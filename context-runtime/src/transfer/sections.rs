@@ -1,5 +1,4 @@
-//! The chats of a file of JSON Lines, one after the other, each looked at before anything is made
-//! of it.
+//! The chats of a JSON Lines file, one after the other. Each is checked before it is written.
 
 use std::io::{BufRead, Seek, SeekFrom};
 
@@ -16,22 +15,22 @@ use super::record::ChatRecord;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrokenLine {
-    /// Which, from 1.
+    /// The line number, from 1.
     pub line: u64,
-    /// What is wrong with it; the path says which line.
+    /// The problem of the line. The path names the line.
     pub diagnostic: Diagnostic,
 }
 
-/// How many broken lines are listed: a file may have any number of them.
+/// The maximum number of listed broken lines, since a file may have any number of them.
 const MAX_LISTED: usize = 10_000;
 
 /// A chat of the file.
 pub(super) struct Section {
-    /// What the chat says of itself.
+    /// The chat record.
     pub(super) source: Chat,
     /// Whether all its lines can be read and fit together.
     pub(super) sound: bool,
-    /// Where the lines behind its first one begin.
+    /// The position after its first line.
     body: Place,
 }
 
@@ -46,12 +45,12 @@ pub(super) struct Sections<'a, R> {
     input: &'a mut R,
     user: UserId,
     cancel: &'a CancelSignal,
-    /// What is broken so far, as far as it is listed.
+    /// The broken lines so far, up to the limit.
     pub(super) broken: Vec<BrokenLine>,
-    /// How many lines are broken so far.
+    /// The number of broken lines so far.
     pub(super) faults: u64,
     buffer: Vec<u8>,
-    /// How many bytes and lines were read.
+    /// The position: bytes and lines read so far.
     at: Place,
 }
 
@@ -64,9 +63,10 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         Ok(Self { input, user, cancel, broken, faults: 0, buffer, at })
     }
 
-    /// Looks through the next chat; nothing at the end of the file.
+    /// Checks the next chat. Returns `None` at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<Section>> {
-        // What follows a line that cannot be read may belong to it: that is told once.
+        // Stray lines are reported once, and not at all after an unreadable line, since they may
+        // belong to its chat.
         let mut told = false;
         loop {
             match self.read()? {
@@ -83,7 +83,8 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
     fn chat(&mut self, source: Chat) -> Result<Section> {
         let (body, before) = (self.at, self.faults);
         let mut check = ChatCheck::new(source.active.clone(), body.line);
-        // The first thing that does not fit is told: the others may follow from it.
+        // Only the first line that does not fit is reported, because the others may be
+        // consequences.
         let mut fits = true;
         loop {
             let place = self.at;
@@ -124,7 +125,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         check.push(record, line)
     }
 
-    /// Goes back to the first line of a chat behind the one that begins it.
+    /// Goes back to the line after the first line of a chat.
     pub(super) fn seek(&mut self, section: &Section) -> Result<()> {
         self.go(section.body)
     }
@@ -136,7 +137,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         Ok(())
     }
 
-    /// The next record of a chat that was looked through.
+    /// Returns the next record of a chat that was checked.
     pub(super) fn record(&mut self) -> Result<ChatRecord> {
         let changed =
             || Error::new(ErrorKind::Conflict, OPERATION, "the file was changed while it was read");
@@ -144,7 +145,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         self.read()?.and_then(Result::ok).ok_or_else(|| changed().with("line", line))
     }
 
-    /// Reads the next line that has something on it; nothing at the end.
+    /// Reads the next non-blank line. Returns `None` at the end.
     fn read(&mut self) -> Result<Option<Result<ChatRecord, LineError>>> {
         loop {
             self.cancel.check(OPERATION)?;
@@ -161,11 +162,11 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         }
     }
 
-    /// Reads the next line, and whether it is not too long: of one that is, nothing is kept.
-    /// Nothing at the end.
+    /// Reads the next line. Returns whether its length is within the limit; a longer line is
+    /// skipped. Returns `None` at the end.
     fn line(&mut self) -> Result<Option<bool>> {
         self.buffer.clear();
-        // What one long line took is not held on to for all the short ones.
+        // Releases the buffer of one long line before the following short ones.
         self.buffer.shrink_to(1 << 20);
         let (mut length, mut ended) = (0, false);
         while !ended {

@@ -1,11 +1,11 @@
-//! A conversation with all its branches: put together in memory, then written in commits.
+//! A conversation with all its branches: built in memory, then written in commits.
 //!
-//! A [`Tree`] is nodes, each behind a parent, and branches that name the heads. A [`TreePlan`] is
-//! the commits that write it: they are refused, if at all, before the first of them is written;
-//! each may be repeated, so that an import that was interrupted is completed by doing it again, and
-//! one that was not changes nothing.
+//! A [`Tree`] has nodes, each with a parent, and branches that name the heads. A [`TreePlan`] has
+//! the commits that write the tree. Invalid commits are refused before the first one is written.
+//! Each commit is idempotent, so an interrupted import is completed by repeating it, and repeating
+//! a complete one changes nothing.
 //!
-//! Where a tree comes from is not known here.
+//! This module does not know where a tree comes from.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use context_core::store::{
 };
 use context_core::{BranchName, CancelSignal, Chain, Error, ErrorKind, MessageId, Node, Result};
 
-/// Nodes and branches that are to become a chat.
+/// The nodes and branches of a new chat.
 ///
 /// ```
 /// use context_runtime::transfer::{Tree, TreeError};
@@ -42,7 +42,7 @@ pub struct Tree {
     names: HashSet<BranchName>,
 }
 
-/// Why a [`Tree`] is none.
+/// The reason why a [`Tree`] is invalid.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
@@ -52,22 +52,22 @@ pub enum TreeError {
         /// Its position.
         index: usize,
     },
-    /// Two nodes of one id.
+    /// Two nodes have the same id.
     #[error("message {} is there twice", shown(.message))]
     SameId {
         /// The id.
         message: MessageId,
     },
-    /// Two branches of one name.
+    /// Two branches have the same name.
     #[error("branch {} is there twice", shown(.branch))]
     SameBranch {
         /// The name.
         branch: BranchName,
     },
-    /// `main`, which every chat has from the start, named behind other branches.
+    /// `main`, which every chat has from the start, was added after other branches.
     #[error("main must be the first branch")]
     MainIsLate,
-    /// A node that no branch leads to.
+    /// A node that no branch reaches.
     #[error("message {} is on no branch", shown(.message))]
     OnNoBranch {
         /// The id.
@@ -84,7 +84,7 @@ impl From<TreeError> for Error {
 }
 
 impl Tree {
-    /// A tree of one branch, `main`.
+    /// Creates a tree of one branch, `main`.
     pub fn of_chain(
         nodes: impl IntoIterator<Item = impl Into<Arc<Node>>>,
     ) -> Result<Self, TreeError> {
@@ -98,7 +98,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds a node behind `parent`, which was added before; nothing for a root. Returns its
+    /// Adds a node after `parent`, which was added before, or as a root without one. Returns its
     /// position.
     pub fn add(
         &mut self,
@@ -116,7 +116,7 @@ impl Tree {
         Ok(index)
     }
 
-    /// Names the chain that ends at `head` a branch. `main` comes first, if at all.
+    /// Names the chain that ends at `head` as a branch. `main` must come first, if used.
     pub fn branch(&mut self, name: impl Into<BranchName>, head: usize) -> Result<(), TreeError> {
         let branch = name.into();
         if head >= self.nodes.len() {
@@ -132,17 +132,17 @@ impl Tree {
         Ok(())
     }
 
-    /// The nodes, each behind its parent.
+    /// The nodes, each after its parent.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Arc<Node>> {
         self.nodes.iter().map(|(node, _)| node)
     }
 
-    /// The branches and the nodes they end at.
+    /// The branches and their heads.
     pub fn branches(&self) -> impl ExactSizeIterator<Item = (&BranchName, &Arc<Node>)> {
         self.branches.iter().map(|(name, head)| (name, &self.nodes[*head].0))
     }
 
-    /// The messages of a branch, root first; nothing for a name that is none.
+    /// Returns the messages of a branch, root first, or `None` for an unknown branch.
     pub fn chain(&self, branch: &BranchName) -> Option<Chain> {
         let mut at = Some(self.branches.iter().find(|(name, _)| name == branch)?.1);
         let mut nodes = Vec::new();
@@ -154,7 +154,8 @@ impl Tree {
         Some(Chain::from_nodes(0, nodes))
     }
 
-    /// The commits that write it: the nodes of each branch that those before it do not have.
+    /// Returns the commits that write the tree: for each branch the nodes that earlier branches do
+    /// not have.
     fn commits(&self, new: &NewChat) -> Result<Vec<Commit>, TreeError> {
         let (mut commits, mut covered) = (Vec::new(), vec![false; self.nodes.len()]);
         for (number, (name, head)) in self.branches.iter().enumerate() {
@@ -182,7 +183,7 @@ impl Tree {
                 };
                 let mut commit = Commit::new(new.chat.clone(), target, new.at);
                 commit.nodes = nodes.to_vec();
-                // Without messages no ids tell that it was written before.
+                // A commit without messages has no ids that show it was written before.
                 commit.key = nodes.is_empty().then(|| CommitKey::from(format!("tree:{number}")));
                 base = nodes.last().map(|node| node.id.clone());
                 is_there = true;
@@ -196,16 +197,16 @@ impl Tree {
     }
 }
 
-/// What became of writing a tree.
+/// The outcome of writing a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum TreeWritten {
-    /// The chat, or what was missing of it, was written.
+    /// The chat, or the missing part of it, was written.
     New,
-    /// All of it was there.
+    /// The whole tree existed already.
     Unchanged,
-    /// The chat exists and holds something else. It was not changed, but for what of the tree came
-    /// before the difference and was missing.
+    /// The chat exists and has other content. Only missing nodes of the tree that come before the
+    /// difference were added.
     Taken,
 }
 
@@ -217,7 +218,7 @@ pub struct TreePlan {
 }
 
 impl TreePlan {
-    /// Plans to write a tree as a new chat. Whatever a store would refuse is refused here.
+    /// Plans to write a tree as a new chat. Refuses everything that a store would refuse.
     pub fn new(new: NewChat, tree: &Tree) -> Result<Self> {
         new.check()?;
         let commits = tree.commits(&new)?;
@@ -225,15 +226,15 @@ impl TreePlan {
         Ok(Self { new, commits })
     }
 
-    /// The chat that is to be.
+    /// The new chat.
     pub fn chat(&self) -> &NewChat {
         &self.new
     }
 
-    /// Writes it, in as many commits as it takes, and calls `progress` with the number of messages
-    /// of each. A chat that is there already must have this metadata and these messages. Asks
-    /// `cancel` before each commit; what was written until then stays, and writing the same plan
-    /// again goes on from there.
+    /// Writes the plan in one or more commits, and calls `progress` with the number of messages of
+    /// each. A chat that exists already must have this metadata and these messages. Checks `cancel`
+    /// before each commit. Commits written before a cancellation stay, and writing the same plan
+    /// again continues from there.
     pub async fn write(
         &self,
         history: &dyn HistoryStore,

@@ -1,10 +1,10 @@
-//! Into a store, with nothing but the calls every store has.
+//! Writing a chat to a store, with only the calls that every store has.
 //!
-//! Messages come in an order that says nothing of branches, so they are written through branches
-//! that are only there for the import: each goes on from the end of one of them, or begins a new
-//! one where it forks. When all are there, the real branches are put at their heads, in their
-//! order, and the others are deleted. A chat whose first branch comes in one piece, as most do,
-//! needs none.
+//! The order of the messages is independent of branches. So they are written through temporary
+//! branches: each message extends the end of one of them, or begins a new one where it forks. When
+//! all messages are written, the real branches are set to their heads, in their order, and the
+//! temporary ones are deleted. A chat whose first branch arrives without interruption, as most do,
+//! needs no temporary branch.
 
 mod finish;
 
@@ -22,28 +22,27 @@ use context_core::{
 
 use super::record::{BlobRecord, ChatRecord, MessageRecord};
 
-/// How many messages, and about how many bytes of them, are written at once.
+/// The maximum number of messages in one commit, and the approximate maximum of their bytes.
 const BATCH: usize = 1000;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The metadata key of a chat that is not complete yet.
+/// The metadata key that marks an incomplete chat.
 pub(super) const INCOMPLETE: &str = "context.incomplete";
 
-/// What was written.
+/// The result of writing a chat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct WrittenChat {
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
-    /// How many branches.
+    /// The number of branches.
     pub branches: u64,
     /// Inconsistencies, and how they were resolved.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Writes a chat piece by piece. Until [`finish`](Self::finish) the chat has branches of the
-/// import's own.
+/// Writes a chat record by record. The chat has temporary branches until [`finish`](Self::finish).
 pub struct ChatWriter<'a> {
     store: &'a dyn Store,
     chat: ChatRef,
@@ -51,7 +50,7 @@ pub struct ChatWriter<'a> {
     branches: Vec<Branch>,
     checkpoints: Vec<Checkpoint>,
     fragments: Vec<StoredFragment>,
-    /// Which branch ends with a message, as far as it is written.
+    /// The branch that ends with each message, as far as it is written.
     tips: HashMap<MessageId, BranchName>,
     segment: Option<Segment>,
     segments: usize,
@@ -61,18 +60,18 @@ pub struct ChatWriter<'a> {
 /// The branch that is being written to.
 struct Segment {
     name: BranchName,
-    /// What the waiting messages follow.
+    /// The parent of the first buffered message.
     end: Option<MessageId>,
     exists: bool,
     waiting: Vec<MessageRecord>,
-    /// The ids of those that wait.
+    /// The ids of the buffered messages.
     ids: HashSet<MessageId>,
     bytes: usize,
 }
 
 impl<'a> ChatWriter<'a> {
-    /// Creates the chat; nothing if it exists. What an earlier writer has left without finishing
-    /// it, because its process ended, is deleted and begun again.
+    /// Creates the chat, or returns `None` if it exists. An incomplete chat of an earlier writer,
+    /// whose process ended, is deleted and written again.
     pub async fn create(store: &'a dyn Store, to: ChatRef, source: &Chat) -> Result<Option<Self>> {
         let mut new = NewChat::new(to.clone(), source.created_at);
         new.title.clone_from(&source.title);
@@ -99,12 +98,12 @@ impl<'a> ChatWriter<'a> {
         }))
     }
 
-    /// How many messages have been taken.
+    /// The number of messages taken.
     pub fn messages(&self) -> u64 {
         self.written.messages
     }
 
-    /// Takes the next piece.
+    /// Takes the next record.
     pub async fn push(&mut self, record: ChatRecord) -> Result<()> {
         match record {
             ChatRecord::Branch(branch) => self.branches.push(branch),
@@ -138,8 +137,7 @@ impl<'a> ChatWriter<'a> {
         Ok(())
     }
 
-    /// Takes messages, and again those that a message left out has torn from what they were about
-    /// to follow.
+    /// Takes messages. Takes messages again whose expected predecessor was left out.
     async fn push_messages(&mut self, messages: Vec<MessageRecord>) -> Result<()> {
         let mut left: VecDeque<_> = messages.into();
         while let Some(message) = left.pop_front() {
@@ -150,7 +148,7 @@ impl<'a> ChatWriter<'a> {
         Ok(())
     }
 
-    /// Takes a message; returns those that are to be taken again.
+    /// Takes a message. Returns messages that must be taken again.
     async fn push_message(&mut self, message: MessageRecord) -> Result<Vec<MessageRecord>> {
         if self.segment.as_ref().is_some_and(|segment| segment.ids.contains(&message.node.id)) {
             self.note_used(&message.node.id);
@@ -172,8 +170,8 @@ impl<'a> ChatWriter<'a> {
                 None => self.spare(&self.segments.to_string()),
             };
             self.segments += usize::from(known.is_none());
-            // The first one is `main`, which was created with the chat; it begins with a root or
-            // not at all.
+            // The first branch is `main`, which was created with the chat. It can only begin with a
+            // root.
             let exists = known.is_some() || first && message.parent.is_none();
             self.segment = Some(Segment::new(name, message.parent.clone(), exists));
         }
@@ -190,7 +188,7 @@ impl<'a> ChatWriter<'a> {
         self.note(format!("message {id}"), "its id is used before; left out");
     }
 
-    /// A name that no real branch has.
+    /// Returns a name that no real branch has.
     fn spare(&self, number: &str) -> BranchName {
         let mut prefix = "import".to_owned();
         while self.branches.iter().any(|branch| branch.name.as_str().starts_with(&prefix)) {
@@ -208,8 +206,8 @@ impl<'a> ChatWriter<'a> {
         self.written.diagnostics.push(note);
     }
 
-    /// Writes what waits. Returns what waited behind a message that cannot be written: it follows
-    /// something else.
+    /// Writes the buffered messages. Returns those after a message that was left out, since they
+    /// need another position.
     async fn flush(&mut self) -> Result<Vec<MessageRecord>> {
         let Some(mut segment) = self.segment.take() else { return Ok(Vec::new()) };
         let (mut waiting, mut left) = (segment.take(), Vec::new());
@@ -279,7 +277,7 @@ impl<'a> ChatWriter<'a> {
         self.history().commit(Commit { nodes, ..commit }).await
     }
 
-    /// Goes through what a message became after it was first written.
+    /// Applies the amendments of the messages, in order.
     async fn amend(&self, forms: Vec<Revision>) -> Result<()> {
         for Revision { node, replaced_at, .. } in forms {
             let commit = Commit::new(self.chat.clone(), Target::Stay, replaced_at);

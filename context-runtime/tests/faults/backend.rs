@@ -1,4 +1,5 @@
-//! The backends, and how their stores are reached: directly, through a proxy, from another process.
+//! The backends, and the ways to reach their stores: directly, through a proxy, from another
+//! process.
 
 use std::fmt;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::CellError;
 
-/// How long a store waits for an answer, where it is to find out that none comes.
+/// The time a store waits for an answer, where the test expects that none comes.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,18 +47,18 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Where a store is, for whoever opens it, in this process or another.
+/// The location of a store, to open it in this process or another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Place {
     File(String),
-    /// A server, and the schema that is the store.
+    /// A server, and the schema of the store.
     Postgres(SocketAddr, String),
-    /// A server, and the prefix that is the store.
+    /// A server, and the prefix of the store.
     Redis(SocketAddr, String),
 }
 
 impl Place {
-    /// The same store, behind another address.
+    /// Returns the same store at another address.
     pub(crate) fn through(&self, address: SocketAddr) -> Self {
         match self {
             Self::File(path) => Self::File(path.clone()),
@@ -73,8 +74,7 @@ impl Place {
         }
     }
 
-    /// A handle of its own to the store; an impatient one soon gives up a call that is not
-    /// answered.
+    /// Opens a separate handle to the store. An impatient one gives up unanswered calls early.
     pub(crate) async fn open(&self, impatient: bool) -> Result<Arc<dyn Store>> {
         Ok(match self {
             Self::File(path) => Arc::new(SqliteStore::open(SqliteConfig::new(path)).await?),
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-/// A store of a cell: where it is, and what must live as long.
+/// The store of a cell: its location, and what must live as long.
 pub(crate) enum Home {
     Inmem(InMemoryStore),
     Placed(
@@ -113,7 +113,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// A new, empty store on a server that all cells share, if it needs one.
+    /// Creates an empty store, on a server that all cells share if it needs one.
     pub(crate) async fn new(backend: Backend) -> std::result::Result<Self, CellError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Home {
         }
     }
 
-    /// A handle of its own.
+    /// Opens a separate handle.
     pub(crate) async fn open(&self) -> Result<Arc<dyn Store>> {
         match self {
             Self::Inmem(store) => Ok(Arc::new(store.clone())),
@@ -150,7 +150,7 @@ impl Home {
     }
 }
 
-/// The servers that cells share, each started when the first one needs it.
+/// The servers that cells share, each started on first use.
 struct Servers {
     postgres: Mutex<Option<Postgres>>,
     redis: Mutex<Option<Redis>>,
@@ -177,20 +177,20 @@ impl Servers {
     }
 }
 
-/// Ends the servers, which a static would not.
+/// Stops the servers, since a static is never dropped.
 pub(crate) fn stop_servers() {
     drop(SERVERS.postgres.lock().unwrap_or_else(PoisonError::into_inner).take());
     drop(SERVERS.redis.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// A server of a cell that kills it. What it acknowledges, it has written to the disk.
+/// A server for a cell that kills it. What it acknowledges is written to disk.
 pub(crate) enum Killable {
     Postgres(Postgres),
     Redis(Redis),
 }
 
 impl Killable {
-    /// Starts one; nothing for a backend without a server.
+    /// Starts one, or returns `None` for a backend without a server.
     pub(crate) fn start(backend: Backend) -> std::result::Result<Option<Self>, ServerError> {
         Ok(match backend {
             Backend::Postgres => {
@@ -210,7 +210,7 @@ impl Killable {
         }
     }
 
-    /// Kills it at once and starts it again where it was.
+    /// Kills it and starts it again at the same address.
     pub(crate) fn kill_and_restart(&mut self) -> std::result::Result<(), ServerError> {
         match self {
             Self::Postgres(server) => server.kill().and_then(|()| server.restart()),

@@ -1,4 +1,4 @@
-//! One fault on one backend, as often as it is asked for.
+//! One fault on one backend, repeated as configured.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) async fn run(fault: Fault, backend: Backend) -> Result<Row, CellError
     }
     let home = Home::new(backend).await?;
     let mut row = Row { fault: fault.to_string(), backend: backend.to_string(), ..Row::default() };
-    // The first handle makes the store, undisturbed.
+    // The first handle creates the store, without faults.
     drop(home.open().await?);
     for n in 0..numbers::runs() {
         let plan = Plan::random(fault, numbers::seed().wrapping_add(n));
@@ -44,7 +44,7 @@ fn story(plan: &Plan, error: &CellError) -> CellError {
     CellError::Story(format!("{error}\nplan {plan}"))
 }
 
-/// Writes while the plan breaks what it breaks.
+/// Writes under the faults of the plan.
 async fn disturbed(home: &Home, chat: &ChatRef, plan: &Plan) -> Result<Told, CellError> {
     let server = home.place().and_then(|place| Some((place, place.address()?)));
     let Some((place, address)) = server else {

@@ -1,4 +1,4 @@
-//! Another process: this program, run by itself to write and to be killed.
+//! Another process: this program started again, to write and to be killed.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -11,9 +11,9 @@ use crate::compete::compete;
 use crate::plan::Plan;
 use crate::writer::Writer;
 
-/// Tells the program that it is a child, and what it is to do.
+/// The environment variable that makes the program a child and holds its task.
 const VARIABLE: &str = "CONTEXT_FAULTS_CHILD";
-/// More writes than this a child does not do.
+/// The maximum number of writes of a child.
 const MOST_WRITES: usize = 100_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,16 +27,16 @@ pub(crate) struct Task {
 pub(crate) enum Work {
     /// Writes until it is killed.
     Write,
-    /// Appends so many messages of its name to `main`, where others do the same.
+    /// Appends this many messages with its name to `main`, where others do the same.
     Compete { name: String, messages: u64 },
 }
 
-/// What this process is to do as a child, if it is one.
+/// Returns the task of this process, if it is a child.
 pub(crate) fn task() -> Option<String> {
     std::env::var(VARIABLE).ok()
 }
 
-/// What it does: a line for each write that was acknowledged, at once.
+/// Runs the task of a child. Prints a line for each acknowledged write, immediately.
 pub(crate) async fn main(task: &str) -> ExitCode {
     let Ok(task) = serde_json::from_str::<Task>(task) else { return ExitCode::FAILURE };
     let mut line = String::new();
@@ -71,7 +71,7 @@ fn say(line: &str) {
     let _nobody_listens = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
 }
 
-/// A child that waits for the word. Dropping it kills it.
+/// A child that waits for the start signal. Dropping it kills it.
 pub(crate) struct Worker(Child);
 
 impl Drop for Worker {
@@ -97,7 +97,7 @@ impl Worker {
         }
     }
 
-    /// Waits for its end. Whether it ended well, and what it said.
+    /// Waits for its end. Returns whether it succeeded, and its output.
     pub(crate) fn ended(mut self) -> io::Result<(bool, String)> {
         let mut text = String::new();
         if let Some(mut out) = self.0.stdout.take() {
@@ -125,7 +125,7 @@ impl Worker {
     }
 }
 
-/// Lets a child write and kills it as the plan says. How many writes it said were acknowledged.
+/// Lets a child write and kills it as planned. Returns how many writes were acknowledged.
 pub(crate) async fn killed(place: &Place, chat: &ChatRef, plan: &Plan) -> io::Result<usize> {
     let task = Task { place: place.clone(), chat: chat.clone(), work: Work::Write };
     let kill = plan.kill;

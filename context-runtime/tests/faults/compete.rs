@@ -1,5 +1,4 @@
-//! One of many who write to a branch: reads the head, commits behind it, and again after a
-//! conflict.
+//! One of many writers of a branch: reads the head, commits after it, and retries after a conflict.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +8,12 @@ use context_core::{
     ChatRef, Error, ErrorKind, Message, Node, Result, Retry, Role, Store, Timestamp,
 };
 
-/// How long a writer waits before it repeats a call that may be repeated.
+/// The wait before a retry.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How often it does.
+/// The maximum number of retries.
 const TRIES: u32 = 20_000;
 
-/// Appends so many messages behind whatever is the head.
+/// Appends this many messages after the current head.
 pub(crate) async fn compete(
     store: &dyn Store,
     chat: &ChatRef,

@@ -1,4 +1,4 @@
-//! Many processes on one branch, none of which loses anything.
+//! Many processes on one branch, none of which loses a write.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::numbers;
 use crate::table::Row;
 use crate::writer;
 
-/// How many processes there are.
+/// The number of processes.
 const WRITERS: u64 = 16;
-/// How long all of them may take, at least, and more for each message: who is still waiting then
-/// waits for ever.
+/// The timeout for all of them: a base, and an addition per message. A writer that is still waiting
+/// then is stuck.
 const PATIENCE: Duration = Duration::from_secs(240);
 const PER_MESSAGE: Duration = Duration::from_millis(60);
 
@@ -64,7 +64,7 @@ pub(crate) async fn run(backend: Backend) -> std::result::Result<Row, CellError>
     Ok(row)
 }
 
-/// Each writer's messages must all be there, once, in the order they were written.
+/// Counts each writer's messages, which must all be there, once, in the order they were written.
 async fn count(
     store: &dyn Store,
     chat: &ChatRef,

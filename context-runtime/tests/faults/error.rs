@@ -1,9 +1,9 @@
-//! Why a cell has nothing to show.
+//! The errors of a cell.
 
 use context_core::Error;
 use context_servers::ServerError;
 
-/// Why a cell has no row.
+/// The reason why a cell has no row.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CellError {
     #[error("{0}")]

@@ -1,17 +1,17 @@
-//! Counting what is lost and what is there too often.
+//! Counting lost and duplicated writes.
 
 use crate::plan::Plan;
 use crate::table::Row;
 use crate::writer::{Count, Found};
 
-/// How many writes were acknowledged, and how many more may have been done.
+/// The number of acknowledged writes, and of further ones that may have taken effect.
 pub(crate) struct Told {
     pub(crate) least: usize,
     pub(crate) more: usize,
     pub(crate) repeated: u64,
 }
 
-/// Counts what is lost and what is there too often.
+/// Counts lost and duplicated writes.
 pub(crate) fn judge(row: &mut Row, plan: &Plan, told: &Told, found: Found) {
     row.runs += 1;
     row.acknowledged += told.least as u64;

@@ -1,20 +1,20 @@
-//! What was acknowledged is there once, whatever breaks: a table of faults and backends, and many
-//! processes on one branch.
+//! Acknowledged writes take effect exactly once under faults: a table of faults and backends, and
+//! many processes on one branch.
 //!
-//! Each cell runs a writer that knows nothing of the fault and repeats a call only because
-//! [`Error::retry`] says so; afterwards a fresh handle counts. Lost, duplicated and what the
-//! store's own check finds must be zero. What breaks and when comes from a seed, which a failure
-//! shows.
+//! Each cell runs a writer that does not know the fault and repeats a call only if [`Error::retry`]
+//! allows it. Then a fresh handle counts. The numbers of lost writes, duplicated writes and
+//! findings of the store's own check must be zero. The faults and their times come from a seed,
+//! which a failure prints.
 //!
-//! The servers are this program's own. A backend whose server is not installed is skipped, and said
-//! so.
+//! The program starts its own servers. A backend whose server is not installed is skipped with a
+//! message.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `CONTEXT_FAULT_RUNS` | how often each fault is tried on each backend |
 //! | `CONTEXT_FAULT_RESTARTS` | how often a server is killed and started again |
 //! | `CONTEXT_CONTENTION` | how many messages the processes on one branch write together |
-//! | `CONTEXT_FAULT_SEED` | where plans begin |
+//! | `CONTEXT_FAULT_SEED` | the seed of the plans |
 //! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip where a server is not installed |
 //!
 //! [`Error::retry`]: context_core::Error::retry
@@ -73,7 +73,7 @@ fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
-/// Runs a cell, writes it into the table, and fails unless nothing is wrong in it.
+/// Runs a cell, adds it to the table, and fails if it has any problem.
 fn run(
     table: &Mutex<Table>,
     cell: impl FnOnce() -> Result<Row, CellError>,

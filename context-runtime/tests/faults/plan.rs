@@ -1,4 +1,4 @@
-//! What breaks in one run, as data out of a seed.
+//! The faults of one run, as data from a seed.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use serde::Serialize;
 
 use crate::backend::Backend;
 
-/// What breaks.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fault {
-    /// The store does what it was asked to, and its reply is lost.
+    /// The store executes the call, and its reply is lost.
     ReplyLost,
-    /// The connection is cut before the request is heard.
+    /// The connection is cut before the request arrives.
     CutBefore,
-    /// Nothing is heard any more.
+    /// No reply arrives any more.
     Hang,
     /// The connection is cut somewhere in the middle, several times.
     CutInside,
     /// The server is killed and started again.
     ServerKilled,
-    /// The process that writes is killed.
+    /// The writing process is killed.
     ClientKilled,
 }
 
@@ -58,21 +58,22 @@ impl fmt::Display for Fault {
     }
 }
 
-/// How many writes a run has.
+/// The number of writes in a run.
 pub(crate) const WRITES: usize = 12;
 
-/// A run: before these writes something is made ready to break.
+/// A run, with faults before some of its writes.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Plan {
     pub(crate) fault: Fault,
     pub(crate) seed: u64,
-    /// Before which writes.
+    /// The writes before which a fault is injected.
     pub(crate) at: Vec<usize>,
-    /// What is cut on the way to a server.
+    /// The cuts of the connection to a server.
     pub(crate) cuts: CutPlan,
-    /// What a store in this process does wrong.
+    /// The faults of an in-process store.
     pub(crate) calls: FaultPlan,
-    /// After how many acknowledgements, and then turns of an idle loop, a process is killed.
+    /// The moment when a process is killed: after this many acknowledgements, and then turns of an
+    /// idle loop.
     pub(crate) kill: (usize, usize),
 }
 

@@ -1,4 +1,4 @@
-//! A server that is killed while somebody writes, and started again.
+//! A server that is killed and restarted while a client writes.
 
 use context_core::ChatRef;
 
@@ -28,7 +28,7 @@ pub(crate) async fn run(backend: Backend) -> Result<Row, CellError> {
         for n in 0..before {
             writer.write(n).await?;
         }
-        // It is killed at some moment of the next write.
+        // The server is killed at some moment of the next write.
         let killing = tokio::task::spawn_blocking(move || {
             (0..spins).for_each(|_| std::hint::spin_loop());
             server.kill_and_restart().map(|()| server)

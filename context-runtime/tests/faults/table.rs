@@ -1,4 +1,4 @@
-//! The table of what was tried and what came of it.
+//! The table of runs and results.
 
 use std::fmt::Write;
 
@@ -8,22 +8,22 @@ pub(crate) struct Row {
     pub(crate) fault: String,
     pub(crate) backend: String,
     pub(crate) runs: u64,
-    /// Writes that the store said were done.
+    /// Writes that the store acknowledged.
     pub(crate) acknowledged: u64,
     /// Calls that had to be repeated.
     pub(crate) repeated: u64,
-    /// Acknowledged writes that were not there.
+    /// Acknowledged writes that were missing.
     pub(crate) lost: u64,
-    /// Writes that were there more than once, or that nobody was told of and nobody asked for.
+    /// Writes that were present more than once, or that nobody requested.
     pub(crate) duplicated: u64,
-    /// What the store found wrong with itself.
+    /// Findings of the store's own check.
     pub(crate) findings: u64,
-    /// The plans of runs that went wrong, and how.
+    /// The plans of failed runs, and their failures.
     pub(crate) stories: Vec<String>,
 }
 
 impl Row {
-    /// What is wrong, if something is.
+    /// Returns a description of the problems, if any.
     pub(crate) fn wrong(&self) -> Option<String> {
         if self.lost + self.duplicated + self.findings == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! Who writes, and who counts afterwards.
+//! The writer, and the count afterwards.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use context_core::{
     Timestamp,
 };
 
-/// How often a call is repeated before the writer gives up: with its pauses more than any restart
-/// takes.
+/// The number of times a call is repeated before the writer gives up. With the waits this is longer
+/// than any restart.
 const TRIES: u32 = 2_000;
-/// How long a writer waits for a call that a store of this process never answers.
+/// The time a writer waits for a call that an in-process store never answers.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How long it waits before it repeats one.
+/// The wait before a retry.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A writer of one chat. Two of three writes are messages, which their ids make safe to repeat; the
-/// third counts up a number of the chat, which a key does.
+/// A writer of one chat. Two of three writes are messages, which are idempotent by their ids. The
+/// third increments a counter of the chat, which is idempotent by a key.
 pub(crate) struct Writer {
     store: Arc<dyn Store>,
     chat: ChatRef,
@@ -28,7 +28,7 @@ pub(crate) struct Writer {
     pub(crate) repeated: u64,
 }
 
-/// What must be there.
+/// The expected content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) messages: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// After so many writes.
+    /// Returns the content after this many writes.
     pub(crate) fn after(writes: usize) -> Self {
         let counted = (0..writes).filter(|n| counts(*n)).count() as u64;
         Self { messages: writes as u64 - counted, counted }
@@ -63,7 +63,7 @@ impl Writer {
         self.repeat(|| store.history().create_chat(new.clone())).await.map(drop)
     }
 
-    /// Does the nth write until it is acknowledged.
+    /// Repeats the nth write until it is acknowledged.
     pub(crate) async fn write(&mut self, n: usize) -> Result<()> {
         let at = Timestamp::from_micros(2 + n as i64);
         let commit = if counts(n) {
@@ -90,8 +90,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Calls until there is an answer, as long as the error says that the same call may be made
-    /// again.
+    /// Repeats a call until there is an answer, as long as the error allows a retry.
     async fn repeat<T, F: Future<Output = Result<T>>>(
         &mut self,
         call: impl Fn() -> F,
@@ -100,7 +99,8 @@ impl Writer {
             match tokio::time::timeout(PATIENCE, call()).await {
                 Ok(Err(error)) if error.retry() == Retry::Safe => {}
                 Ok(answer) => return answer,
-                // The caller's own patience: the call is dropped, and may have been done or not.
+                // The caller's own timeout: the call is dropped, and may or may not have taken
+                // effect.
                 Err(_) => {}
             }
             self.repeated += 1;
@@ -110,11 +110,11 @@ impl Writer {
     }
 }
 
-/// What a fresh handle finds of a chat.
+/// The content of a chat as a fresh handle reads it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
     pub(crate) count: Count,
-    /// Messages that are there more than once, or that nobody wrote, or in the wrong place.
+    /// Messages that are duplicated, that nobody wrote, or that are in the wrong position.
     pub(crate) wrong: u64,
 }
 
@@ -134,7 +134,7 @@ pub(crate) async fn read_back(store: &dyn Store, chat: &ChatRef) -> Result<Found
     Ok(Found { count, wrong: twice + misplaced })
 }
 
-/// What a store finds wrong with itself.
+/// Returns the findings of the store's own check.
 pub(crate) async fn check(store: &dyn Store) -> Result<Vec<String>> {
     let Some(maintenance) = store.maintenance() else { return Ok(Vec::new()) };
     let report = maintenance.check(&CancelSignal::never()).await?;

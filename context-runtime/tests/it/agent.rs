@@ -1,5 +1,5 @@
-//! What an agent's loop is made of: a turn that knows whose it is, a call taken over, results of
-//! tools set.
+//! The building blocks of an agent's loop: a turn that knows its chat, taking over a call, and
+//! setting tool results.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ async fn a_turn_says_whose_it_is_and_what_was_asked() {
     assert_eq!((capture.ids.len(), &capture.messages), (3, &input.messages));
 }
 
-/// What the runtime and the codec know need not be said again.
+/// Settings that the runtime and the codec supply need not be repeated.
 #[tokio::test]
 async fn provider_and_model_come_from_codec_and_runtime() {
     let store = store().await;
@@ -80,8 +80,7 @@ async fn a_call_is_taken_over_once_it_is_answered() {
     assert_eq!(texts(&chat.resolve().await.unwrap().messages), ["#1: Two tickets.", "#2: Done."]);
 }
 
-/// Who followed every decision had to say so to the runtime; a loop that only knows three is given
-/// no other.
+/// Only a caller that supports all decisions says so; a loop that knows three gets no others.
 #[tokio::test]
 async fn decisions_are_those_that_the_caller_follows() {
     let store = store().await;
@@ -170,7 +169,7 @@ fn an_unknown_provider_says_what_there_is() {
     assert_eq!(error.get("known"), Some("openai, openai-responses, anthropic, gemini"));
 }
 
-/// One error for everything an agent does.
+/// All operations of an agent share one error type.
 #[tokio::test]
 async fn a_call_without_an_answer_is_an_error_like_any_other() {
     async fn asks(chat: &mut ContextEngine) -> context_runtime::Result<()> {

@@ -1,5 +1,5 @@
-//! The cache of chains: a new engine begins with what an earlier one read, and sees what others
-//! wrote.
+//! The cache of chains: a new engine starts from what an earlier one read, and sees the writes of
+//! others.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Stores whose listings go in a circle: whoever walks over all pages stops and says so.
+//! Stores with circular listings: code that walks all pages stops with an error.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Whatever is said, compacted, taken back, amended and forked: what is shown is what a plain model
-//! says, in every process and in both stores.
+//! After any sequence of messages, compactions, undos, amendments and forks, the history shown is
+//! that of a simple model, in every process and in both stores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,22 +17,23 @@ use crate::kit::{builder, shown};
 #[derive(Clone, Debug)]
 enum Step {
     Say,
-    /// Somebody else says something, which the engine has not seen.
+    /// Another writer appends a message that the engine has not seen.
     SayElsewhere,
     Compact {
         cut: Cut,
-        /// Messages that are pending before it and that come behind it, in the same save.
+        /// The number of messages that are pending before the compaction, and of those added after
+        /// it in the same save.
         pending: (u8, u8),
     },
     Undo,
     Redo,
     Amend(Index),
-    /// Back to a message or to a boundary.
+    /// Goes back to a message or to a boundary.
     Rewind(Index),
     Reopen,
 }
 
-/// What a compaction does to what is shown.
+/// The effect of a compaction on the history shown.
 #[derive(Clone, Debug)]
 enum Cut {
     Remove(Index, Index),
@@ -72,7 +73,7 @@ enum Item {
     Made(String),
 }
 
-/// What is shown at one point of the history, and what undoing and redoing would show.
+/// The history shown at one point, and what undo and redo would show.
 #[derive(Clone, Debug, Default)]
 struct Window {
     now: Vec<Item>,
@@ -91,7 +92,7 @@ impl Window {
 struct Model {
     texts: BTreeMap<String, String>,
     window: Window,
-    /// What was shown behind each node that was ever written.
+    /// The history shown after each node that was ever written.
     at: BTreeMap<String, Window>,
     count: usize,
 }
@@ -108,7 +109,7 @@ impl Model {
         self.at.insert(id.to_owned(), self.window.clone());
     }
 
-    /// What is shown, without the ids of what compactions made.
+    /// The history shown, without the ids of messages that compactions made.
     fn lines(&self) -> Vec<String> {
         let line = |item: &Item| match item {
             Item::Short { id, of, text } if self.texts[id] == *of => format!("{id}: {text}"),
@@ -118,7 +119,7 @@ impl Model {
         self.window.now.iter().map(line).collect()
     }
 
-    /// What a compaction makes of what is shown, and the same as the recipe of a [`compacted`].
+    /// Applies a cut to the history shown. Also returns it as the recipe of a [`compacted`].
     fn cut(&mut self, cut: &Cut) -> (Vec<Item>, Recipe) {
         let items = self.window.now.clone();
         let all = items.iter().cloned().enumerate();
@@ -153,7 +154,7 @@ impl Model {
     }
 }
 
-/// What becomes of each place, as [`compacted`] takes it.
+/// The new content of each position, as [`compacted`] takes it.
 type Recipe = Vec<(Option<usize>, Option<String>)>;
 
 struct World {
@@ -211,7 +212,7 @@ impl World {
                 other.set([user(text.clone()).with_id(id.as_str())]);
                 let _saved = other.save().await.unwrap();
                 self.model.say(&id, &text);
-                // What the engine says next goes behind it.
+                // The engine's next message follows it.
                 self.say();
                 self.save().await;
             }
@@ -233,8 +234,7 @@ impl World {
                 }
                 assert_eq!(self.lines().await, self.model.lines(), "before it is saved");
                 for _ in 0..*behind {
-                    // The boundary comes behind it, so what is shown at it is something that never
-                    // was.
+                    // The boundary comes after it, so the history at it was never shown.
                     self.say();
                     self.model.at.remove(&format!("m{}", self.model.count));
                 }
@@ -308,7 +308,7 @@ impl World {
         let standing = self.engine.compactions().await.unwrap();
         let standing = standing.iter().filter(|compaction| compaction.stands).count();
         assert_eq!(standing, self.model.window.undo.len());
-        // All that was ever said is there, and nothing that compactions made.
+        // All messages ever written are there, and none that compactions made.
         let graph = self.engine.graph().await.unwrap();
         let messages = graph.nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary);
         let texts: BTreeMap<_, _> = messages

@@ -1,5 +1,4 @@
-//! Compactions: what is shown, what is kept, what survives another process, another writer, an
-//! undo.
+//! Compactions: the history shown and kept, other processes, other writers, and undo.
 
 use std::sync::Arc;
 
@@ -8,18 +7,19 @@ use context_runtime::{
     Timestamp,
     compaction::{BoundaryKind, Compacted, Price},
     last_assistant_message,
-    store::{Chain, Node, NodeKind, Target, Window},
+    store::{Chain, Node, NodeKind, Target},
 };
 use context_runtime::{
     DiagnosticCode,
     fragments::Encoded,
-    store::{ChainEnd, Commit, StoredBoundary},
+    store::{Commit, StoredBoundary},
 };
 
 use crate::kit::{builder, say, shown, store, stored, texts, with_messages};
 
-/// What becomes of what is shown: nothing removes a message, a number keeps the message at this
-/// place, a text shortens it, and a text without a place is a message of the compaction's own.
+/// The history after a compaction. A position alone keeps that message, a position with text
+/// shortens it, and text without a position is a message of the compaction's own. Messages that are
+/// not listed are removed.
 pub(crate) type Recipe<'a> = &'a [(Option<usize>, Option<&'a str>)];
 
 pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> Compacted {
@@ -49,8 +49,8 @@ pub(crate) fn report(policy: &'static str, kind: BoundaryKind, what: &str) -> Pl
     PlanReport::new(&plan, Price::default(), true, "")
 }
 
-/// Compacts what is shown, and saves.
-async fn compact(engine: &mut ContextEngine, recipe: Recipe<'_>) {
+/// Compacts the history shown, and saves.
+pub(crate) async fn compact(engine: &mut ContextEngine, recipe: Recipe<'_>) {
     let turn = engine.resolve().await.unwrap();
     let history = &turn.messages;
     let compacted = compacted(history, recipe);
@@ -58,7 +58,7 @@ async fn compact(engine: &mut ContextEngine, recipe: Recipe<'_>) {
     let _saved = engine.save().await.unwrap();
 }
 
-const KEEP_ENDS: Recipe<'_> = &[(None, Some("so far")), (Some(3), None)];
+pub(crate) const KEEP_ENDS: Recipe<'_> = &[(None, Some("so far")), (Some(3), None)];
 
 #[tokio::test]
 async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of_it_stays() {
@@ -84,7 +84,7 @@ async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of
         (1, BoundaryKind::Compact, 2)
     );
     assert_eq!(told[0].metadata.get("policy").unwrap().as_str(), "\"summarize\"");
-    // What the compaction made is no message, and no message is gone.
+    // The messages that the compaction made are not stored as messages, and no message is gone.
     let graph = next.graph().await.unwrap();
     let roles: Vec<_> = graph.nodes.iter().map(|placed| placed.node.kind).collect();
     let [user, assistant] = [Role::User, Role::Assistant].map(NodeKind::Message);
@@ -339,7 +339,7 @@ async fn an_edit_of_what_a_compaction_stands_for_leaves_the_compaction_behind() 
     assert_eq!(engine.compactions().await.unwrap(), []);
     assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
 
-    // What it only kept may be edited in the same save.
+    // A message that the compaction only kept may be edited in the same save.
     let turn = engine.resolve().await.unwrap();
     let history = &turn.messages;
     let short = compacted(history, &[(Some(0), None), (Some(1), Some("short")), (Some(2), None)]);
@@ -422,87 +422,4 @@ async fn a_boundary_that_cannot_be_read_cuts_nothing_and_is_told() {
             (DiagnosticCode::UnreadableMessage, &*format!("boundary new{n}"))
         );
     }
-}
-
-#[tokio::test]
-async fn what_is_redacted_is_gone_from_boundaries_too() {
-    let store = store().await;
-    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-    let secret = |text: &str| format!("4242 {text}");
-    engine.set([say("a1", &secret("card"))]);
-    let _saved = engine.save_with(Edits::Amend).await.unwrap();
-    let (short, so_far) = (secret("short"), secret("so far"));
-    compact(
-        &mut engine,
-        &[(Some(0), None), (Some(1), Some(&short)), (Some(2), None), (Some(3), None)],
-    )
-    .await;
-    compact(&mut engine, &[(None, Some(&so_far)), (Some(2), None), (Some(3), None)]).await;
-    engine.undo_compaction().await.unwrap().unwrap();
-    let _saved = engine.save().await.unwrap();
-    engine.redo_compaction().await.unwrap().unwrap();
-    let _saved = engine.save().await.unwrap();
-    let mut other = builder(&store).open().await.unwrap();
-    assert!(shown(&mut other).await[0].contains("4242"));
-
-    engine.redact(&"a1".into()).await.unwrap();
-    let now = shown(&mut engine).await;
-    assert!(now[0].contains("was removed"), "{now:?}");
-    assert_eq!(now[1..], ["u2: text u2", "a2: text a2"]);
-    assert_eq!(shown(&mut other).await, now, "an engine that had read it");
-    let first = engine.resolve().await.unwrap().messages[0].message().unwrap().clone();
-    assert!(first.is_checkpoint() && first.is_synthetic(), "it is still what it was for");
-    let graph = engine.graph().await.unwrap();
-    for placed in &graph.nodes {
-        let body = String::from_utf8_lossy(placed.node.body().bytes()).into_owned();
-        assert!(!body.contains("4242"), "{body}");
-        let id = &placed.node.id;
-        let revisions = store.history().revisions(engine.chat_ref(), id).await.unwrap();
-        assert!(!revisions.iter().any(|revision| format!("{revision:?}").contains("4242")));
-    }
-    // What is shown as it was does not depend on it.
-    engine.undo_compaction().await.unwrap().unwrap();
-    assert_eq!(
-        shown(&mut engine).await,
-        ["u1: text u1", "a1: [redacted]", "u2: text u2", "a2: text a2"]
-    );
-}
-
-#[tokio::test]
-async fn a_deleted_message_is_gone_behind_a_boundary_and_a_compaction_under_way_is_dropped() {
-    let store = store().await;
-    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-    compact(&mut engine, &[(Some(0), None), (Some(1), Some("short")), (Some(3), None)]).await;
-    let turn = engine.resolve().await.unwrap();
-    let history = &turn.messages;
-    engine.compact(&turn, &compacted(history, &[(None, Some("all"))]), &[]).await.unwrap().unwrap();
-    engine.delete_message(&"a1".into()).await.unwrap();
-    let expected = ["u1: text u1", "a2: text a2"];
-    assert_eq!(shown(&mut engine).await, expected);
-    assert_eq!(engine.save().await.unwrap().outcome, SaveOutcome::Unchanged);
-    assert_eq!(stored(&store, "main").await, expected);
-}
-
-#[tokio::test]
-async fn a_redacted_boundary_cuts_nothing_any_more() {
-    let store = store().await;
-    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-    compact(&mut engine, KEEP_ENDS).await;
-    let boundary = engine.compactions().await.unwrap()[0].id.clone();
-    engine.redact(&boundary).await.unwrap();
-    let resolved = engine.resolve().await.unwrap();
-    assert_eq!((resolved.messages.len(), resolved.diagnostics), (4, vec![]));
-}
-
-#[tokio::test]
-async fn a_read_of_what_follows_the_boundary_begins_with_it() {
-    let store = store().await;
-    let mut engine = with_messages(&store, &["u1", "a1", "u2", "a2"]).await;
-    compact(&mut engine, KEEP_ENDS).await;
-    engine.set([say("u3", "text u3")]);
-    let _saved = engine.save().await.unwrap();
-    let end = ChainEnd::Branch("main".into());
-    let chain = store.history().chain(engine.chat_ref(), &end, &Window::Boundary).await.unwrap();
-    assert_eq!((chain.len(), chain.skipped()), (2, 4));
-    assert!(StoredBoundary::decode(chain[0].body()).is_ok());
 }

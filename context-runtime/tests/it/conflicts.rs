@@ -8,7 +8,8 @@ use context_runtime::{
 
 use crate::kit::{builder, engine, say, shown, store, stored, with_messages};
 
-/// An engine that has read the branch and lost the race: another one saved `e2` in the meantime.
+/// Returns an engine that has read the branch and lost the race: another engine saved `e2` in the
+/// meantime.
 async fn late(policy: ConflictPolicy) -> (Arc<dyn Store>, ContextEngine) {
     let store = store().await;
     let mut first = with_messages(&store, &["u1", "a1"]).await;

@@ -1,4 +1,4 @@
-//! Redacting and deleting messages, branches that are renamed, deleted and compared, cherry-picks.
+//! Redacting and deleting messages, renaming, deleting and comparing branches, and cherry-picks.
 
 use context_runtime::{BranchName, ErrorKind, Fragment, Message, MessageId, Part, Role, user};
 use serde_json::json;

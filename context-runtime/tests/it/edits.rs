@@ -1,5 +1,5 @@
-//! Edits of stored messages: branches by default, amendments on request; the old branch is never
-//! touched.
+//! Edits of stored messages: branches by default, amendments on request. The old branch never
+//! changes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ async fn chat() -> (Arc<dyn Store>, ContextEngine) {
     (store, chat)
 }
 
-/// Saves edits and checks the new branch, and that `main` is what it was.
+/// Saves edits and checks the new branch, and that `main` is unchanged.
 async fn check(edits: &[(&str, &str)], expected: &[&str]) {
     let (store, mut chat) = chat().await;
     chat.set(edits.iter().map(|(id, text)| say(id, text)));

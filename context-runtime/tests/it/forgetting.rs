@@ -1,4 +1,4 @@
-//! Retention, redaction and erasing hold on every store: what is to go is gone, and nothing else.
+//! Retention, redaction and erasure on every store: exactly the intended data is removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn says(id: &str, text: &str, day: i64) -> Arc<Node> {
     Arc::new(Node::new(id, Message::text(Role::User, text), at(day)))
 }
 
-/// A store under test, with users that nobody else has.
+/// A store under test, with users of its own.
 struct Forgetting {
     name: &'static str,
     store: Arc<dyn Store>,
@@ -79,7 +79,8 @@ impl Forgetting {
         search.search(&SearchQuery::new(self.ada.clone(), word)).await.unwrap().items.len()
     }
 
-    /// A redacted message leaves nothing: not in its place, not among revisions, not in the index.
+    /// A redacted message leaves no content: not at its position, not in revisions, not in the
+    /// index.
     async fn redacted_is_gone(&self) {
         let (history, chat) = (self.store.history(), self.chat("redacted"));
         self.write(&chat, 1).await;
@@ -108,7 +109,7 @@ impl Forgetting {
         assert!(history.delete_chat(&chat, None).await.unwrap());
     }
 
-    /// What is old goes, with all that belongs to it; what was used since the plan stays.
+    /// An old chat is removed with everything that belongs to it. A chat used since the plan stays.
     async fn old_is_gone(&self) {
         let (old, new) = (self.chat("old"), self.chat("new"));
         self.write(&old, 1).await;
@@ -161,7 +162,7 @@ impl Forgetting {
         assert_eq!(again, [], "{}", self.name);
     }
 
-    /// A user who is erased is gone with all that was theirs, and nobody else is touched.
+    /// All data of an erased user is removed, and no data of other users.
     async fn erased_is_gone(&self) {
         let Some(maintenance) = self.store.maintenance() else { return };
         let (mine, theirs) = (self.chat("new"), ChatRef::new(self.bob.clone(), "new"));
@@ -184,7 +185,7 @@ impl Forgetting {
     }
 }
 
-/// The stores that are asked and need no server.
+/// The stores under test that need no server.
 async fn stores(folder: &std::path::Path) -> Vec<Forgetting> {
     let urls = [
         ("inmem", "mem:".to_owned()),
@@ -205,7 +206,7 @@ fn file(folder: &std::path::Path, name: &str) -> String {
     format!("sqlite:{}", folder.join(format!("{name}.db")).display())
 }
 
-/// What layers make of a store in a file.
+/// Layers over a store in a file.
 #[cfg(all(feature = "sqlite", feature = "layers"))]
 async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
     use context_runtime::layers::{CachedStore, EncryptedStore, EncryptionKey, KeyRing};
@@ -222,7 +223,7 @@ async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
     ]
 }
 
-/// The same stores, for others to ask.
+/// Returns the same stores, for other tests.
 #[cfg(all(feature = "memory", feature = "tokens", feature = "trajectory"))]
 pub(crate) async fn named_stores(folder: &std::path::Path) -> Vec<(&'static str, Arc<dyn Store>)> {
     stores(folder).await.into_iter().map(|asked| (asked.name, asked.store)).collect()

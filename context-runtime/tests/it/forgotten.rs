@@ -1,4 +1,4 @@
-//! What a program forgets to do is told, once, with what to call.
+//! Omissions of a program are reported once, with the method to call.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::kit::{builder, engine, say, store};
 use crate::runtime_kit::HandClock;
 use crate::two_users::Traces;
 
-/// The warnings that something traces.
+/// Returns the warnings that were logged.
 async fn warned(of: impl AsyncFnOnce()) -> Vec<String> {
     let traces = Traces::default();
     let guard = tracing::subscriber::set_default(traces.clone());
@@ -137,7 +137,7 @@ async fn a_round_that_is_dropped_open_says_so_once() {
         let round = trajectories.begin(&agent).await.unwrap();
         round.ask("And cheap?").await.unwrap();
         round.finish().await.unwrap();
-        // Nothing was recorded of this one.
+        // Nothing was recorded in this round.
         let _empty = trajectories.begin(&agent).await.unwrap();
     });
     assert_eq!(told.await, Vec::<String>::new());
@@ -170,7 +170,7 @@ async fn a_round_that_nobody_finished_is_shown_as_interrupted() {
 }
 
 fn refused(faults: Result<DefaultContextRuntime, RuntimeFaults>) -> String {
-    // What a `main` that returns it prints.
+    // The output of a `main` that returns this error.
     format!("{:?}", faults.unwrap_err())
 }
 

@@ -1,4 +1,4 @@
-//! Whatever is done to a chat, what was acknowledged stays.
+//! Acknowledged writes stay, whatever else is done to a chat.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ enum Step {
     Switch(prop::sample::Index),
     ForkHere,
     Continue,
-    /// Another engine opens the chat and goes on.
+    /// Another engine opens the chat and continues.
     Reopen,
 }
 
@@ -116,7 +116,7 @@ proptest! {
                         assert!(old.0 == new.0 && old.1 <= new.1, "{branch}: {old:?} became {new:?} after {step:?}");
                     }
                 }
-                // What the engine has in its hands is what a fresh one reads.
+                // The engine's state is what a fresh engine reads.
                 let mut fresh = builder(&store).branch(chat.branch().clone()).open().await.unwrap();
                 let (own, read) = (chat.resolve().await.unwrap(), fresh.resolve().await.unwrap());
                 assert_eq!(own.messages, read.messages, "after {step:?}");

@@ -1,4 +1,4 @@
-//! Short words for the tests: an engine with ids and times that are the same in every run.
+//! Helpers for the tests: an engine with deterministic ids and times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -42,13 +42,13 @@ pub(crate) async fn engine(store: &Arc<dyn Store>) -> ContextEngine {
     builder(store).open().await.unwrap()
 }
 
-/// Text of the user or, for ids that begin with `a`, of the assistant.
+/// Returns a message of the user or, for ids that begin with `a`, of the assistant.
 pub(crate) fn say(id: &str, text: &str) -> Fragment {
     let message = if id.starts_with('a') { assistant(text) } else { user(text) };
     message.with_id(id)
 }
 
-/// An engine whose chat has these messages, one save each turn.
+/// Returns an engine whose chat has these messages, saved one by one.
 pub(crate) async fn with_messages(store: &Arc<dyn Store>, ids: &[&str]) -> ContextEngine {
     let mut engine = engine(store).await;
     for id in ids {
@@ -58,7 +58,7 @@ pub(crate) async fn with_messages(store: &Arc<dyn Store>, ids: &[&str]) -> Conte
     engine
 }
 
-/// `id: text` of each message.
+/// Returns `id: text` of each message.
 pub(crate) fn texts(chain: &Chain) -> Vec<String> {
     chain
         .iter()
@@ -66,12 +66,12 @@ pub(crate) fn texts(chain: &Chain) -> Vec<String> {
         .collect()
 }
 
-/// What the engine would send.
+/// Returns what the engine would send.
 pub(crate) async fn shown(engine: &mut ContextEngine) -> Vec<String> {
     texts(&engine.resolve().await.unwrap().messages)
 }
 
-/// What a new engine on a branch would send: what is stored.
+/// Returns what a new engine on a branch would send: the stored messages.
 pub(crate) async fn stored(store: &Arc<dyn Store>, branch: &str) -> Vec<String> {
     let mut engine = builder(store).branch(branch).open().await.unwrap();
     shown(&mut engine).await

@@ -1,4 +1,4 @@
-//! Long ones, for `cargo xtask ci --long`: chats of a million messages through files, in memory
+//! Long tests, for `cargo xtask ci --long`: chats of a million messages through files, in memory
 //! that does not grow with them.
 
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use context_runtime::{
 
 const MESSAGES: u64 = 1_000_000;
 
-/// The lines of a chat, made while they are read.
+/// The lines of a chat, generated while they are read.
 #[derive(Default)]
 struct Lines {
     next: u64,
     ready: Vec<u8>,
-    /// How many bytes were read.
+    /// The number of bytes read so far.
     read: u64,
 }
 
@@ -70,7 +70,7 @@ impl Read for Lines {
     }
 }
 
-/// Goes forward by reading and back by beginning again.
+/// Seeks forward by reading, and backward by starting again.
 impl Seek for Lines {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         let to = match to {
@@ -87,7 +87,7 @@ impl Seek for Lines {
     }
 }
 
-/// The most memory this process ever had, in MiB; nothing where the system does not say.
+/// Returns the peak memory of this process in MiB. `None` if the system does not report it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -118,7 +118,7 @@ async fn a_million_messages_come_in_and_go_out_in_bounded_memory() {
         println!("peak memory {peak} MiB");
         assert!(peak < 512, "{peak} MiB");
     }
-    // As a whole it does take memory: all of it, or an error, never a part.
+    // A whole chain does take memory. It is returned completely or as an error, never in part.
     let end = ChainEnd::Branch("main".into());
     let chain = store.history().chain(&chat, &end, &Window::Whole).await.unwrap();
     assert_eq!((chain.len() as u64, chain.skipped()), (MESSAGES, 0));

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::kit::{builder, engine, say, store};
 
-/// Says how often it was loaded.
+/// Data that counts how often it was loaded.
 fn counted(count: &Arc<AtomicUsize>) -> LazyData {
     let count = Arc::clone(count);
     lazy(move || {
@@ -34,7 +34,7 @@ fn never() -> LazyData {
     lazy(std::future::pending::<Result<&str, Infallible>>)
 }
 
-/// Stands still until told otherwise; in seconds.
+/// A clock that stands still until it is set, in seconds.
 #[derive(Clone, Debug, Default)]
 struct Watch(Arc<AtomicI64>);
 
@@ -146,7 +146,7 @@ async fn a_placeholder_or_nothing_can_stand_in_for_what_failed() {
     assert_eq!(told, [(DiagnosticCode::NotLoaded, "hint"), (DiagnosticCode::NotLoaded, "gone")]);
 }
 
-/// What merely stood in for data must not become the data.
+/// A substitute for failed data must never be stored as the data.
 #[tokio::test]
 async fn what_could_not_be_loaded_is_tried_again_and_never_stored() {
     let store = store().await;
@@ -170,7 +170,8 @@ async fn what_could_not_be_loaded_is_tried_again_and_never_stored() {
     assert_eq!(chat.resolve().await.unwrap().system_prompt, "<hint>weather</hint>");
 }
 
-/// A placeholder that had been shown was stored when the loader failed again at the save.
+/// Regression: a placeholder that had been shown was stored when the loader failed again during the
+/// save.
 #[tokio::test]
 async fn a_placeholder_that_was_shown_is_not_stored_however_often_the_loader_fails() {
     let store = store().await;
@@ -248,7 +249,7 @@ async fn no_more_loaders_run_at_once_than_allowed_and_that_many_do() {
             async move {
                 let now = running.fetch_add(1, Ordering::SeqCst) + 1;
                 if peak.fetch_max(now, Ordering::SeqCst).max(now) < LIMIT {
-                    // Goes on only when as many run as may.
+                    // Continues only when as many loaders run as are allowed.
                     full.notified().await;
                 } else {
                     full.notify_waiters();

@@ -1,7 +1,7 @@
-//! A commit whose answer was lost counts once.
+//! A commit whose reply was lost takes effect once.
 //!
-//! The peers this library learnt from write such a message twice, or make a branch of it: the retry
-//! finds the ids stored and takes them for edits.
+//! Comparable libraries write such a message twice, or make a branch of it: the retry finds the ids
+//! stored and takes them for edits.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::kit::{builder, say, shown, store, stored, with_messages};
 
 const CHAT: [&str; 2] = ["u1: text u1", "a1: text a1"];
 
-/// A store below and an engine above, between which these things happen to these commits, counted
+/// Returns the inner store and an engine over it. These faults happen to these commits, counted
 /// from 0.
 async fn flaky(faults: &[(u32, Fault)]) -> (Arc<dyn Store>, context_runtime::ContextEngine) {
     let inner = store().await;
@@ -78,7 +78,7 @@ async fn what_is_taken_back_or_said_anew_after_a_failed_save_is_not_sent_as_it_w
     let _saved = chat.save().await.unwrap();
     assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: corrected"]);
 
-    // If it did arrive, it is a stored message like any other, and saying otherwise is an edit.
+    // A commit that did arrive left a stored message, and other content is an edit of it.
     let (inner, mut chat) = flaky(&[(0, Fault::AfterApply)]).await;
     chat.set([say("u2", "typo")]);
     assert!(chat.save().await.is_err());
@@ -117,8 +117,8 @@ async fn a_save_that_is_dropped_half_way_is_settled_by_the_next_one() {
     assert_eq!(stored(&inner, "main").await, [CHAT[0], CHAT[1], "u2: next"]);
 }
 
-/// A compaction that was there without what was said, or the other way round, shows a model
-/// something that never was.
+/// A compaction stored without its messages, or the other way round, would show a model a history
+/// that never existed.
 #[tokio::test]
 async fn a_compaction_and_what_was_said_are_one_commit() {
     let recipe: Recipe<'_> = &[(None, Some("so far")), (Some(2), None)];

@@ -1,4 +1,4 @@
-//! The facade through its public API.
+//! Tests of the facade through its public API.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -17,6 +17,7 @@ mod cache;
 mod circles;
 mod compaction_properties;
 mod compactions;
+mod compactions_removed;
 mod conflicts;
 mod curate;
 mod edits;

@@ -1,4 +1,4 @@
-//! Chats move between stores: what arrives is compared, and what is interrupted goes on.
+//! Migrating chats between stores: copies are compared, and interrupted migrations are resumed.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ async fn digest(store: &dyn Store) -> ChatDigest {
     ChatDigest::read(store, &chat("c")).await.unwrap()
 }
 
-/// A store with a chat that has some of everything.
+/// Returns a store with a chat that has items of every kind.
 async fn rich() -> Arc<dyn Store> {
     let store = store().await;
     let mut steps: Vec<_> = (0..12).map(|i| Step::Fork(i, 3)).collect();
@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None,
         ..ProptestConfig::default() })]
 
-    /// Stores list messages in orders of their own, which makes no difference.
+    /// Stores list messages in different orders, which makes no difference.
     #[test]
     fn a_chat_is_the_same_in_stores_of_different_kinds(steps in steps()) {
         Runtime::new().unwrap().block_on(async {
@@ -100,7 +100,7 @@ async fn a_chat_that_differs_is_told_and_left() {
         let (from, to) = (rich().await, store().await);
         let _copied = migrate(&*from, &*to, &MigrateChat::default()).await.unwrap();
         let history = to.history();
-        // A change that does not say so leaves the chat's own times as they are.
+        // These changes leave the chat's own timestamps unchanged.
         let head = history.branches(&chat("c")).await.unwrap().remove(1);
         match part {
             "chat" => {
@@ -159,8 +159,8 @@ async fn a_chat_that_differs_is_told_and_left() {
     }
 }
 
-/// Whatever call fails, before or after it does its work: the next try brings the chat, and a third
-/// finds it there.
+/// Any call may fail, before or after it takes effect: the next attempt copies the chat, and a
+/// third one finds it there.
 #[tokio::test]
 async fn what_fails_half_way_is_brought_by_the_next_try() {
     let from = rich().await;
@@ -191,7 +191,7 @@ async fn what_fails_half_way_is_brought_by_the_next_try() {
     assert!(failed > 10, "the faults were met: {failed}");
 }
 
-/// Somebody puts another fragment into the copy while it is made.
+/// Another writer puts a fragment into the copy while it is made.
 #[tokio::test]
 async fn a_copy_that_is_not_what_was_sent_is_taken_back() {
     let (from, to) = (rich().await, store().await);
@@ -230,11 +230,11 @@ async fn a_chat_that_is_not_complete_is_begun_anew_and_not_handed_on() {
     assert!(error.is_not_found());
 }
 
-/// From memory over each server there is and back.
+/// From memory over each available server and back.
 #[cfg(all(feature = "postgres", feature = "redis"))]
 #[tokio::test]
 async fn a_chat_goes_from_server_to_server() {
-    // Without blobs, which not every server keeps.
+    // Without blobs, which not every server stores.
     let from = store().await;
     make(
         &*from,

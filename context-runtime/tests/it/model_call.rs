@@ -1,4 +1,4 @@
-//! The driver of model calls: what it sends, what it does about refusals, and that it ends.
+//! The driver of model calls: what it sends, how it handles refusals, and that it terminates.
 
 mod endings;
 #[cfg(feature = "summarize")]
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use context_runtime::{Message, Part, PrepareInput, Role};
 
-/// A conversation of so many steps, each with a result of a few hundred tokens.
+/// Returns a conversation of this many steps, each with a result of a few hundred tokens.
 fn history(steps: usize) -> Vec<Arc<Message>> {
     let mut messages = vec![Arc::new(Message::from("Find out why the build fails."))];
     for step in 0..steps {
@@ -36,7 +36,7 @@ fn input(provider: &str) -> PrepareInput {
     PrepareInput::new(("ada", "s"), "t", provider, "gpt-4o")
 }
 
-/// Whether a request still has what the user first and last asked.
+/// Whether a request still has the user's first and last requests.
 fn has_both_requests(messages: &[Arc<Message>], history: &[Arc<Message>]) -> bool {
     let texts: Vec<_> = messages.iter().map(|message| message.plain_text()).collect();
     let has = |request: &Message| texts.iter().any(|text| text.contains(&*request.plain_text()));

@@ -1,4 +1,4 @@
-//! A prompt is put together from what is kept of the one before.
+//! A prompt is assembled from the kept pieces of the one before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::kit::{builder, engine, store};
 
-/// XML that counts how many pieces it rendered.
+/// An XML renderer that counts the pieces it rendered.
 #[derive(Clone, Debug, Default)]
 struct Counting(Arc<AtomicUsize>);
 
@@ -96,7 +96,7 @@ async fn another_renderer_for_one_turn_leaves_what_is_kept_alone() {
     assert_eq!(counting.take(), 0);
 }
 
-/// What is done to the fragments between two prompts.
+/// A change of the fragments between two prompts.
 #[derive(Clone, Debug)]
 enum Step {
     Set(u8, Fragment),
@@ -104,8 +104,7 @@ enum Step {
     Unset(u8),
 }
 
-/// Of few names and shapes, so that they meet: what stands beside it decides in which form a
-/// fragment is written.
+/// Few names and shapes, so that they collide: the neighbours of a fragment decide its form.
 fn any_fragment() -> impl Strategy<Value = Fragment> {
     let text = || "[a-z<]{0,3}".prop_map(FragmentData::from);
     let row = (text(), text(), any::<bool>()).prop_map(|(a, b, swapped)| {
@@ -137,7 +136,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// However a prompt came about, it is the one that rendering everything at once gives.
+    /// A prompt assembled from kept pieces equals the one that rendering everything at once gives.
     #[test]
     fn a_prompt_from_kept_pieces_is_the_prompt(steps in prop::collection::vec((step(),
         any::<bool>()), 0..24), format in 0..8_usize) {

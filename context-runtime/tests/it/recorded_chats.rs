@@ -1,6 +1,5 @@
-//! Conversations of other programs, sent to every provider: each body is judged by the kit's
-//! checker, and by the one over the official types where `CONTEXT_PYTHON` names a Python that has
-//! them.
+//! Conversations of other programs, sent to every provider. Each body is checked by the conformance
+//! kit, and against the official types if `CONTEXT_PYTHON` names a Python that has them.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -34,7 +33,7 @@ fn data_root() -> PathBuf {
         .map_or(beside, PathBuf::from)
 }
 
-/// The conversations of the files of a folder; none if it is absent.
+/// Returns the conversations in the files of a folder. Empty if it is absent.
 fn chats(folder: &str, lift: Lift, lists: fn(&str) -> Vec<Vec<Value>>) -> Vec<Chat> {
     let entries = fs::read_dir(data_root().join("data").join(folder)).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -52,7 +51,7 @@ fn chats(folder: &str, lift: Lift, lists: fn(&str) -> Vec<Vec<Value>>) -> Vec<Ch
     chats
 }
 
-/// Every conversation there is.
+/// Returns every available conversation.
 pub(crate) fn all_chats() -> Vec<Chat> {
     let tau: fn(&str) -> Vec<Vec<Value>> = |text| {
         let runs: Vec<Value> = serde_json::from_str(text).unwrap();

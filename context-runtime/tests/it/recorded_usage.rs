@@ -1,10 +1,10 @@
-//! Estimates of tokens beside what providers reported for the same requests.
+//! Token estimates compared with what providers reported for the same requests.
 
 use context_conformance::recordings::{exchanges, folder};
 use context_runtime::tokens::{Estimate, ModelTable};
 use context_runtime::{Json, PROVIDERS, Part, Tool, model::ModelRequest, provider};
 
-/// Whether all of a request is text, so that its tokens can be told from its body alone.
+/// Whether a request is all text, so that its tokens can be counted from its body alone.
 fn is_text(request: &ModelRequest) -> bool {
     let is_plain = |part: &Part| match part {
         Part::Text(_) | Part::ToolCall(_) => true,

@@ -1,4 +1,4 @@
-//! What is decided when a model refuses a request, and that following it comes to an end.
+//! Decisions about refused requests, and that following them terminates.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn said(status: u16, words: &str) -> ModelError {
     context_codec_kit::classify("anyone", Some(status), words)
 }
 
-/// A call that was refused, and what was tried for it.
+/// A refused call and the attempts at it.
 struct Refused<'a> {
     error: &'a ModelError,
     messages: &'a [Arc<Message>],
@@ -63,7 +63,7 @@ impl<'a> Refused<'a> {
         chain.decide(&failure)
     }
 
-    /// Name and number of what is decided.
+    /// Returns name and number of the decision.
     fn shown(&self, contract: Contract) -> String {
         match self.decision(&RecoveryChain::new(contract)) {
             Decision::TruncateHeadAndRetry { keep_ratio, .. } => format!("truncate {keep_ratio}"),
@@ -207,7 +207,7 @@ fn a_smaller_answer_is_asked_for_only_if_that_is_less_than_was_asked() {
     assert_eq!(chain.decide(&failure).name(), "adjust_output_and_retry");
 }
 
-/// Gives up on everything that is an overflow.
+/// Gives up on every overflow.
 #[derive(Debug)]
 struct Strict;
 
@@ -230,7 +230,7 @@ fn policies_of_the_application_are_asked_first() {
     assert_eq!(Refused::new(&picture).decision(&chain).name(), "strip_images_and_retry");
 }
 
-/// Always the same, whatever was tried.
+/// Makes the same decision, whatever was tried.
 #[derive(Debug)]
 struct Stubborn;
 
@@ -366,7 +366,7 @@ fn refusals() -> impl Strategy<Value = ModelError> {
     words.prop_map(|(status, words)| said(status, words))
 }
 
-/// Whether a decision is one that is tried once for a call.
+/// Whether a decision is one that is tried once per call.
 fn is_done_once(decision: &Decision) -> bool {
     matches!(
         decision,
@@ -381,8 +381,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None,
         ..ProptestConfig::default() })]
 
-    /// A provider that refused whatever it was sent was asked two hundred times, until somebody
-    /// pulled the plug.
+    /// Regression: a provider that refused everything was asked two hundred times, until somebody
+    /// stopped the program.
     #[test]
     fn whoever_follows_decisions_blindly_comes_to_an_end(
         (history, _) in damaged(),
@@ -419,7 +419,7 @@ proptest! {
                     messages = carried.compacted.messages;
                     attempt
                 }
-                // A loop without means to compact.
+                // A loop that cannot compact.
                 None => Attempt::new(decision, view.total(), view.total()),
             };
             tried.push(attempt);

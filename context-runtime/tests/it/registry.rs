@@ -1,4 +1,4 @@
-//! Stores by URL: what can be opened, what is said where it cannot, and what is never said.
+//! Stores by URL: what can be opened, the errors otherwise, and what errors never contain.
 
 use context_runtime::{
     ChatRef, ErrorKind, Timestamp, open, open_read_only,
@@ -41,7 +41,8 @@ async fn a_url_that_cannot_be_opened_says_why() {
     }
 }
 
-/// Nobody listens there, or the URL is none: either way the password stays where it was.
+/// No server listens there, or the URL is invalid. In either case the error does not contain the
+/// password.
 #[tokio::test]
 async fn an_error_never_repeats_a_password() {
     let urls = [

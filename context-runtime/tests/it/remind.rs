@@ -1,4 +1,4 @@
-//! Reminders: what is stored is what the model was shown.
+//! Reminders: the stored messages are those the model was shown.
 
 use context_runtime::instructions::{
     Predicate, Reminder, ReminderTarget, reminder, strip_reminders,
@@ -73,8 +73,8 @@ async fn between_two_steps_a_tool_result_and_a_message_of_its_own_can_remind() {
     assert_eq!(chat.turn_count().await.unwrap(), 1, "what reminds is no turn of the user");
 }
 
-/// A save whose success was not noticed is made again with other reminders in force. It must not
-/// become an edit.
+/// A save whose success was not noticed is repeated while other reminders fire. It must not become
+/// an edit.
 #[tokio::test]
 async fn a_message_sent_again_is_the_same_whatever_fires_this_time() {
     let store = store().await;

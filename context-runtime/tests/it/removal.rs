@@ -1,5 +1,5 @@
-//! What is taken back is gone wherever ordinary use puts it, on every store, and what is left is
-//! named.
+//! Removed content is gone from all places where ordinary use puts it, on every store, and
+//! remaining copies are reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use context_runtime::{
 use crate::compactions::compacted;
 use crate::forgetting;
 
-/// The word that is searched for, and the sentence it is said in.
+/// The word that is searched for, and its sentence.
 const WORD: &str = "quinquereme";
 const SENTENCE: &str = "My pass phrase for the old harbour account is quinquereme, do not lose it";
 
@@ -38,7 +38,7 @@ fn options() -> RemovalOptions {
     RemovalOptions::at(now())
 }
 
-/// A chat in which the sentence was said, and everything that was made of it.
+/// A chat with the sentence, and everything derived from it.
 struct Planted<'a> {
     store: &'a Arc<dyn Store>,
     chat: ChatRef,
@@ -60,7 +60,7 @@ impl<'a> Planted<'a> {
         let mut engine = builder.chat(self.chat.chat.clone()).open().await.unwrap();
         engine.set([user(SENTENCE).with_id("said"), assistant("I shall not.").with_id("answer")]);
         let _saved = engine.save().await.unwrap();
-        // An earlier revision says it too.
+        // An earlier revision has the sentence too.
         engine.set([user(format!("{SENTENCE}, please")).with_id("said")]);
         let _saved = engine.save_with(Edits::Amend).await.unwrap();
         let patch = ChatPatch { title: Some(Some(SENTENCE.to_owned())), ..ChatPatch::default() };
@@ -83,7 +83,7 @@ impl<'a> Planted<'a> {
         assert!(self.store.history().commit(commit).await.unwrap().committed().is_some());
     }
 
-    /// The summary of a compaction says it too.
+    /// The summary of a compaction has the sentence too.
     async fn compact(&self) {
         let builder = ContextEngine::builder(Arc::clone(self.store)).user(self.chat.user.clone());
         let mut engine = builder.chat(self.chat.chat.clone()).open().await.unwrap();
@@ -95,7 +95,7 @@ impl<'a> Planted<'a> {
         let _saved = engine.save().await.unwrap();
     }
 
-    /// The words come in pieces, each within an event.
+    /// The words arrive in pieces, each within an event.
     async fn stream(&self) {
         let Some(streams) = self.store.streams() else { return };
         let id = "stream-1".into();
@@ -125,7 +125,7 @@ impl<'a> Planted<'a> {
         open.close(RoundState::Closed).await.unwrap();
     }
 
-    /// Records a message as a memory, and a fact that somebody made of it.
+    /// Stores a message as a memory, and a fact derived from it.
     async fn remember(&self) {
         let Some(memories) = self.store.memories() else { return };
         let id = format!("fact-{}", self.chat.chat);
@@ -155,7 +155,7 @@ impl<'a> Planted<'a> {
     }
 }
 
-/// What every read call gives of a user, and where the word is in it.
+/// Returns where the word is in the results of every read call for a user.
 async fn places(store: &dyn Store, user: &UserId) -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     let mut look = |place: String, bytes: &[u8]| {
@@ -221,8 +221,8 @@ async fn places(store: &dyn Store, user: &UserId) -> BTreeSet<String> {
     places
 }
 
-/// A redaction reaches all that was made of the messages; a second one finds nothing to do; the
-/// rest stays.
+/// A redaction removes everything derived from the messages. A second one finds nothing to do, and
+/// other data stays.
 async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     let planted = Planted::new(store, user, "redacted").await;
     assert!(places(&**store, user).await.len() >= 2, "{name}: nothing was planted");
@@ -260,7 +260,7 @@ async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &Use
     );
 }
 
-/// What says the same and has no link is not touched, and named.
+/// Unlinked copies are not changed but reported.
 async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     let planted = Planted::new(store, user, "original").await;
     let builder = || ContextEngine::builder(Arc::clone(store)).user(user.clone()).chat("copy");
@@ -294,7 +294,7 @@ async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     );
 }
 
-/// Deleting a chat takes what came from it, and leaves what came from another.
+/// Deleting a chat removes what was derived from it, and keeps what was derived from another.
 async fn what_came_from_a_deleted_chat_is_gone(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     let planted = Planted::new(store, user, "deleted").await;
     let kept = delete_chat(&**store, &planted.chat, Some(Timestamp::from_micros(0)), &options())
@@ -310,7 +310,7 @@ async fn what_came_from_a_deleted_chat_is_gone(name: &str, store: &Arc<dyn Store
     assert_eq!(again.removed().count(), 0, "{name}: {again:?}");
 }
 
-/// A process that ended when the chat was gone and its rounds and memories were not.
+/// The process ended after the chat was deleted and before its rounds and memories were.
 async fn an_interrupted_deletion_is_finished(name: &str, store: &Arc<dyn Store>, user: &UserId) {
     let planted = Planted::new(store, user, "interrupted").await;
     assert!(store.history().delete_chat(&planted.chat, None).await.unwrap());
@@ -353,7 +353,7 @@ async fn what_is_taken_back_is_gone_from_every_server() {
     servers.clear().await;
 }
 
-/// Every byte of the file and of what SQLite keeps beside it.
+/// Searches every byte of the SQLite file and of its side files.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
 async fn nothing_of_a_redacted_message_is_in_the_files_after_a_vacuum() {

@@ -1,5 +1,4 @@
-//! A chat that was compacted, opened by another process: what was cut stays cut, and nothing is cut
-//! again.
+//! A compacted chat that another process opens: cuts stay, and nothing is cut again.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::kit::store;
 use crate::recorded_chats::{Chat, all_chats};
 use crate::runtime_kit::{Bytes, ask, call, codes, prepare, reply, result};
 
-/// How many recorded conversations are looked at.
+/// The number of recorded conversations that are used.
 const RECORDED: usize = 24;
 
 async fn opened(store: &Arc<dyn Store>) -> ContextEngine {
@@ -30,7 +29,7 @@ fn runtime(window: u64) -> DefaultContextRuntime {
     builder.compaction(stages).build().unwrap()
 }
 
-/// A conversation that needs no data.
+/// Returns a generated conversation that needs no test data.
 fn made() -> Chat {
     let turn = |turn: usize| {
         let id = format!("c{turn}");

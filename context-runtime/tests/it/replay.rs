@@ -1,9 +1,8 @@
-//! Real conversations, turn by turn, against a provider that refuses what does not fit: nothing is
-//! refused, whatever the window, and what must be in a request is in every one.
+//! Recorded conversations, turn by turn, against a provider that refuses what does not fit: nothing
+//! is refused, whatever the window, and every request has its required content.
 //!
-//! Each conversation meets one provider and one window, chosen by its place;
-//! `cargo xtask ci --long` has each meet all of them. What a table says of it is printed with
-//! `--nocapture`.
+//! Each conversation meets one provider and one window, chosen by its position.
+//! `cargo xtask ci --long` has each meet all of them. `--nocapture` prints the tables.
 
 mod checks;
 mod conversations;
@@ -23,8 +22,8 @@ use crate::simulator::Quarters;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
-/// A way of caring for a conversation, for each place in a row of them: summaries every other time,
-/// and the caller goes on with what was compacted, or with all of it.
+/// Returns the setting for a position: summaries every other time, and a caller that continues with
+/// the compacted history, or with all of it.
 fn setting(provider: &'static str, window: u64, place: usize) -> Setting {
     let (summaries, goes_on_compacted) = (place.is_multiple_of(2), (place / 2).is_multiple_of(2));
     let script = Script::default();
@@ -35,7 +34,7 @@ fn quarters() -> Arc<dyn TokenCounter> {
     Arc::new(Quarters)
 }
 
-/// Drives the conversations that this says, and shows what came of it.
+/// Drives the given conversations and prints the results.
 async fn table(name: &str, of: impl IntoIterator<Item = (&Conversation, Setting)>) -> Table {
     let mut table = Table::default();
     for (conversation, setting) in of {
@@ -45,7 +44,7 @@ async fn table(name: &str, of: impl IntoIterator<Item = (&Conversation, Setting)
     table
 }
 
-/// The provider and the window that the conversation in this place meets.
+/// Returns the provider and the window for the conversation at this position.
 fn share(place: usize) -> (&'static str, u64) {
     (PROVIDERS[place % PROVIDERS.len()], WINDOWS[place / PROVIDERS.len() % WINDOWS.len()])
 }
@@ -72,8 +71,9 @@ async fn every_recorded_conversation_comes_to_its_end_in_a_small_window() {
     assert!(all.is_empty() || table.compactions() > 0);
 }
 
-/// Drives a long conversation; so much of it was said before. Some callers go on with what was
-/// compacted, others give the whole of it each time: for neither is the same compacted again.
+/// Drives a long conversation, of which `resumed` tokens came before. Some callers continue with
+/// the compacted history, others pass all of it each time. Neither causes the same compaction
+/// twice.
 async fn long_one(tokens: u64, windows: &[u64], providers: &[&'static str], resumed: u64) {
     let Some(conversation) = long(tokens) else { return };
     let pairs =
@@ -95,7 +95,7 @@ async fn a_long_conversation_comes_to_its_end_in_a_middling_window() {
     long_one(200_000, &WINDOWS[1..2], &PROVIDERS[1..2], 0).await;
 }
 
-/// Most of it was said before, since only a full window is of interest.
+/// Most of it came before, since only a full window is of interest.
 #[tokio::test]
 async fn a_long_conversation_comes_to_its_end_in_a_large_window() {
     long_one(200_000, &WINDOWS[2..], &PROVIDERS[2..3], 170_000).await;

@@ -31,7 +31,7 @@ impl TokenCounter for Bytes {
     }
 }
 
-/// A picture that compresses badly: each pixel is a number of its place.
+/// Returns an image that compresses badly: each pixel is a hash of its position.
 fn noise(width: u32, height: u32) -> DynamicImage {
     let pixel = |x: u32, y: u32| {
         let mixed = (x << 16 ^ y).wrapping_mul(2_654_435_761);
@@ -91,7 +91,7 @@ fn an_image_within_the_limits_stays_as_it_is() {
     assert_eq!(scaled(&image, &limits), Some(Rescaled::new(image, "image/webp")));
 }
 
-/// Providers count the bytes that are sent, and those are a third more than the file has.
+/// Providers count the encoded bytes, which are a third more than the file has.
 #[test]
 fn too_many_bytes_cost_quality_first_and_then_pixels() {
     let image = file(&noise(160, 120), ImageFormat::Png);
@@ -124,13 +124,12 @@ fn what_is_transparent_stays_so() {
     }
 }
 
-/// A photograph taken with the telephone upright lay on its side once what the camera had written
-/// beside it was gone.
+/// Regression: a photograph taken upright lay on its side after its camera metadata was dropped.
 #[test]
 fn a_photograph_stays_upright() {
     let mut bytes = Vec::new();
     let mut encoder = JpegEncoder::new(&mut bytes);
-    // One entry: the tag 0x0112, which side is up, is 6, a quarter turn.
+    // One entry: the tag 0x0112, orientation, is 6, a quarter turn.
     let turned = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
     encoder.set_exif_metadata(turned.to_vec()).unwrap();
     noise(200, 100).write_with_encoder(encoder).unwrap();
@@ -138,7 +137,7 @@ fn a_photograph_stays_upright() {
     assert_eq!(read(&file).dimensions(), (50, 100));
 }
 
-/// A file of a few bytes that says it is 4 GB of pixels is not unpacked to see.
+/// A file of a few bytes that claims 4 GB of pixels is not decoded to find out.
 #[test]
 fn what_claims_to_be_enormous_is_refused() {
     for side in [16_384_u32, 30_000, u32::MAX] {
@@ -169,8 +168,7 @@ fn attached(name: &str, bytes: &[u8]) -> Part {
     })
 }
 
-/// What an image of the history is after a refusal in these words: its size, or the note in its
-/// place.
+/// Returns the images of the history after a refusal with this message: size, or the note instead.
 fn after(refusal: &str, image: &[u8]) -> Vec<String> {
     let chain = RecoveryChain::new(Contract::Extended)
         .strip(StripImages::new().rescale(ImageRescaler::new()));
@@ -205,7 +203,7 @@ fn an_image_that_a_provider_refused_for_its_size_is_scaled_down_and_not_removed(
 
 #[test]
 fn an_image_that_cannot_be_read_is_removed() {
-    // Its size can be read, the rest is not there.
+    // Its size can be read, the rest is missing.
     let broken = &file(&noise(300, 150), ImageFormat::Png)[..60];
     assert_eq!(scaled(broken, &pixels(200)), None);
     assert_eq!(after(TOO_WIDE, broken), ["[image removed: first]", "what is this?"]);
@@ -236,8 +234,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None,
         ..ProptestConfig::with_cases(64) })]
 
-    /// Whatever the file: what comes of it is within the limits, no larger than it was, and the
-    /// same the next time.
+    /// For any file, the scaled image is within the limits, no larger than before, and the same the
+    /// next time.
     #[test]
     fn what_is_scaled_is_within_the_limits_and_never_larger(
         image in any_file(),

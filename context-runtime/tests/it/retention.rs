@@ -1,4 +1,4 @@
-//! Retention: what goes, what stays, and that nothing in use is cut.
+//! Retention: what is removed, what stays, and that nothing in use is removed.
 
 use std::time::Duration;
 

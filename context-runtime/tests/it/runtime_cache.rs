@@ -1,4 +1,4 @@
-//! How requests begin: what a provider can have in its cache, and where its entries end.
+//! The prefixes of requests: what a provider can have in its cache, and where cache entries end.
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ async fn a_conversation_that_grows_keeps_its_beginning() {
     assert_eq!(second.prefix.shared.as_ref(), Some(&first.prefix.hash));
     assert!(second.prefix.intact);
     assert_eq!(second.prefix.reused, first.breakdown.total().tokens());
-    // Somebody rewrote what was said.
+    // A message of the history was rewritten.
     history[1] = reply("R");
     let third = runtime.prepare_for_model(given(&history)).await.unwrap();
     assert!(!third.prefix.intact && third.prefix.shared.as_ref() != Some(&second.prefix.hash));
     assert_eq!(codes(&third), ["prefix_changed"]);
     assert_eq!(third.prefix.reused, first.breakdown.total().tokens() - 1);
-    // The tools changed: all is lost.
+    // The tools changed, so the whole prefix is lost.
     let other = given(&history).tools([tool("book")]);
     let fourth = runtime.prepare_for_model(other).await.unwrap();
     assert_eq!((codes(&fourth), fourth.prefix.reused), (vec!["prefix_changed"], 0));
@@ -60,7 +60,7 @@ async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
     let runtime = builder().memory(notes).build().unwrap();
     let mut history = vec![ask("hello"), reply("hi"), ask("book")];
     let first = prepare(&runtime, &history).await;
-    // Behind the request, not behind the recall.
+    // After the request, not after the recall.
     assert_eq!((first.messages.len(), &first.cache_breakpoints[..]), (4, &[2][..]));
     history.extend([call("a"), result("a", "ok")]);
     assert_eq!(prepare(&runtime, &history).await.cache_breakpoints, [2, 5]);

@@ -1,4 +1,5 @@
-//! When the window fills up: which stages are asked, what is carried out, what stays as it was.
+//! Compaction when the window fills up: which stages run, which plans are carried out, and what
+//! stays unchanged.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use context_runtime::{
 
 use crate::runtime_kit::*;
 
-/// A task, results of so many bytes, a reply.
+/// Returns a task, results of this many bytes, and a reply.
 fn work(results: usize, bytes: usize) -> Vec<Arc<Message>> {
     let mut history = vec![ask("task")];
     for i in 0..results {
@@ -28,7 +29,8 @@ fn runtime() -> DefaultContextRuntime {
     builder().compaction(stages()).build().unwrap()
 }
 
-/// How full the window of a thousand is: each call counts 11 bytes and the task 4.
+/// Returns a history that fills a window of a thousand to this level: each call counts 11 bytes and
+/// the task 4.
 fn of(tokens: usize) -> Vec<Arc<Message>> {
     let mut history = work(4, 100);
     let rest = tokens - 448 - 5;
@@ -48,7 +50,7 @@ async fn gentle_stages_come_first_and_harsh_ones_late() {
     assert_eq!(at(799).await, (0, false, 799));
     assert_eq!(at(800).await, (1, false, 440));
     assert_eq!(at(930).await, (1, false, 570));
-    // Where shortening is not enough a summary is asked for; what is there can be sent without it.
+    // A summary is requested where shortening is not enough. The request can be sent without it.
     let history =
         [vec![ask("task")], (0..9).map(|i| reply(&i.to_string().repeat(100))).collect()].concat();
     let history = [history, vec![call("a"), result("a", "z".repeat(80)), reply("end")]].concat();
@@ -75,7 +77,7 @@ async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
     assert_eq!((second.plans.len(), second.boundaries.len()), (0, 1));
     assert!(second.messages.starts_with(&first.messages));
     assert!(second.prefix.intact && !codes(&second).contains(&"prefix_changed"));
-    // The caller keeps the compacted one.
+    // The caller keeps the compacted history.
     let adopted: Vec<_> = [compacted.messages, vec![ask("go on"), reply("on")]].concat();
     let third = prepare(&runtime, &adopted).await;
     assert_eq!((third.compacted, third.boundaries.len()), (None, 0));
@@ -89,7 +91,7 @@ async fn what_is_cached_is_not_given_up_for_little() {
     let clock = HandClock::default();
     let runtime =
         builder().compaction(stages()).clock(clock.clone()).expected_calls(2).build().unwrap();
-    // A short old result in front of much that is in the cache.
+    // A short old result before much cached content.
     let mut history = vec![
         ask("task"),
         call("a"),
@@ -134,7 +136,7 @@ async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stay
         ]
     );
     assert_eq!(accepted.origins.last(), Some(&Some(history.len() - 1)));
-    // It is used, once, and nothing warns of the change that was wanted.
+    // The accepted history is used, once, and no diagnostic warns of the intended change.
     let next = prepare(&runtime, &history).await;
     assert_eq!(next.messages, accepted.messages);
     assert_eq!((codes(&next), next.boundaries.len()), (vec![], 1));
@@ -184,7 +186,7 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once
     let mut history = work(8, 102);
     history.push(reply("so far"));
     let task = prepare(&runtime, &history).await.summary.unwrap();
-    // Nobody waited for it: the next call asks again.
+    // The summary was ignored, so the next call asks again.
     assert!(prepare(&runtime, &history).await.summary.is_some());
     let mut broken = Answer::new(Message::text(Role::Assistant, "what w"));
     broken.complete = false;
@@ -204,7 +206,7 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once
     assert!(prepare(&runtime, &history).await.summary.is_some());
     runtime.summary_failed(&("ada", "s").into());
     assert!(prepare(&runtime, &history).await.summary.is_none());
-    // A history that is another one is not what was summarised.
+    // Another history is not the one that was summarized.
     assert_eq!(
         runtime.accept_summary(&("ada", "s").into(), &history[1..], &task, &broken),
         Err(SummaryError::Stale)
@@ -244,7 +246,7 @@ async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_som
     for round in 10..15 {
         let context = prepare(&runtime, &history).await;
         stopped.push(codes(&context).contains(&"compaction_stopped"));
-        // What was freed is filled again.
+        // Fills what was freed.
         history = context.compacted.map_or(history.clone(), |compacted| compacted.messages);
         history.push(reply(&format!("{round:092}")));
     }
@@ -253,7 +255,7 @@ async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_som
     assert!(!codes(&prepare(&runtime, &history).await).contains(&"compaction_stopped"));
 }
 
-/// What was learned was about a model and forgotten with the messages.
+/// Regression: what was learned about a model was forgotten with the messages.
 #[tokio::test]
 async fn what_was_learned_of_a_model_survives_a_compaction() {
     let runtime = DefaultContextRuntime::builder()
@@ -298,9 +300,9 @@ fn a_pipeline_shows_what_it_would_do() {
     let planned = pipeline.clone().forced().run(&view, &goal);
     assert_eq!(planned.steps[0].plan.what, "4 results");
     assert_eq!(planned.steps[0].plan.saved(), 360);
-    // What was cut is there for the stage behind it.
+    // The tokens that were cut count for the next stage.
     assert_eq!(planned.summary.is_some(), planned.after > 300);
-    // Asked again for what it left there is nothing to do.
+    // A second run on the compacted history has nothing to do.
     let compacted: Compacted = planned.compacted.unwrap();
     goal.target = budget.input();
     let again = pipeline.run(&HistoryView::new(&compacted.messages, &Bytes), &goal);

@@ -1,5 +1,5 @@
-//! Short words for the tests of runtimes: a token is a byte, policies do one plain thing, the clock
-//! stands still.
+//! Helpers for the tests of runtimes: one token per byte, simple policies, and a clock that stands
+//! still.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ impl TokenCounter for Bytes {
     }
 }
 
-/// A clock that is moved by hand.
+/// A clock that is set by hand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HandClock(Arc<AtomicI64>);
 
@@ -44,7 +44,7 @@ impl Clock for HandClock {
     }
 }
 
-/// A thousand tokens, no reserve to speak of.
+/// Returns a builder with a thousand tokens and almost no reserve.
 pub(crate) fn builder() -> DefaultContextRuntimeBuilder {
     DefaultContextRuntime::builder().window(1_010).reserve(10).counter(Arc::new(Bytes))
 }
@@ -80,7 +80,7 @@ pub(crate) fn result(id: &str, text: impl Into<String>) -> Arc<Message> {
     Arc::new(Message::new(Role::Tool, [Part::tool_result(id, text)]))
 }
 
-/// Each message in short: who speaks, and what it says, calls or answers.
+/// Returns each message in short form: its role, and its text, calls or results.
 pub(crate) fn shown(messages: &[Arc<Message>]) -> Vec<String> {
     let part = |part: &Part| match part {
         Part::Text(text) => text.text.clone(),
@@ -102,7 +102,7 @@ pub(crate) fn codes(context: &ModelContext) -> Vec<&'static str> {
     context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect()
 }
 
-/// Shortens results of tools over 50 bytes to 10, all but the newest.
+/// Shortens tool results over 50 bytes to 10, all but the newest.
 #[derive(Debug)]
 pub(crate) struct Shorten;
 
@@ -134,7 +134,7 @@ impl CompactionPolicy for Shorten {
     }
 }
 
-/// Leaves out one message of the assistant at a time, wherever one stands.
+/// Leaves out one assistant message at a time.
 #[derive(Debug)]
 pub(crate) struct Nibble;
 
@@ -162,7 +162,7 @@ impl CompactionPolicy for Nibble {
     }
 }
 
-/// Lets a summary stand for everything but the first message and the newest five.
+/// Replaces everything but the first message and the newest five by a summary.
 #[derive(Debug)]
 pub(crate) struct Sum;
 
@@ -198,7 +198,7 @@ impl CompactionPolicy for Sum {
     }
 }
 
-/// A memory that says the same each time, and counts.
+/// A memory that returns the same each time, and counts.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) says: Mutex<Option<String>>,

@@ -1,4 +1,4 @@
-//! What is sent: repair, limits of messages, the system prompt, the budget.
+//! Prepared requests: repair, limits of messages, the system prompt, the budget.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -40,13 +40,13 @@ async fn calls_and_results_are_brought_together() {
             vec!["user: q", "assistant: call a", "tool: result a", "assistant: next"],
             "tool_result_injected",
         ),
-        // Nobody called.
+        // A result without a call.
         (
             vec![ask("q"), result("z", "ok"), reply("x")],
             vec!["user: q", "assistant: x"],
             "tool_result_orphaned",
         ),
-        // The user came in between.
+        // A user message in between.
         (
             vec![ask("q"), call("a"), ask("wait")],
             vec!["user: q", "assistant: call a", "tool: result a", "user: wait"],
@@ -57,7 +57,7 @@ async fn calls_and_results_are_brought_together() {
             vec!["user: q", "assistant: call a", "tool: result a", "user: wait"],
             "tool_result_moved",
         ),
-        // The result came first.
+        // The result before its call.
         (
             vec![ask("q"), result("a", "ok"), call("a")],
             vec!["user: q", "assistant: call a", "tool: result a"],
@@ -74,8 +74,8 @@ async fn calls_and_results_are_brought_together() {
 
 #[tokio::test]
 async fn what_comes_later_is_repaired_as_if_all_were_new() {
-    // A history that grows message by message is looked at from its new end only; a result that
-    // speaks of an old call, and an id that is used again, need a look at all of it.
+    // Only the new end of a growing history is checked. A result for an old call, and a repeated
+    // id, need a check of the whole history.
     let history = [
         ask("q"),
         call("a"),
@@ -204,7 +204,7 @@ async fn parts_of_the_prompt_stand_as_given_and_blank_ones_are_left_out() {
     );
 }
 
-/// It was counted as history where the application speaks in front of it.
+/// Regression: a checkpoint was counted as history if a system message preceded it.
 #[tokio::test]
 async fn a_checkpoint_behind_what_the_system_says_is_counted_as_one() {
     let system = Arc::new(Message::text(Role::System, "You book trips."));
@@ -214,7 +214,7 @@ async fn a_checkpoint_behind_what_the_system_says_is_counted_as_one() {
     let runtime = builder().build().unwrap();
     let valid = prepare(&runtime, &history).await.breakdown;
     assert_eq!((valid.checkpoint.tokens(), valid.history.tokens()), (6, 15 + 1 + 1));
-    // Also where something had to be repaired.
+    // Also if something had to be repaired.
     history.insert(3, result("z", "nobody called"));
     let repaired = prepare(&runtime, &history).await.breakdown;
     assert_eq!((repaired.checkpoint.tokens(), repaired.history.tokens()), (6, 15 + 1 + 1));
@@ -288,7 +288,7 @@ async fn what_providers_report_corrects_the_next_estimate_also_after_a_compactio
     let history = [ask(&"Two tickets to Lisbon, please. ".repeat(200))];
     let before = prepare(&runtime, &history).await.breakdown.total();
     let mut usage = Usage::default();
-    // Read from the cache and written to it counts as well.
+    // Tokens read from the cache and written to it count too.
     (usage.input, usage.cache_read) = (before.tokens() / 4, before.tokens());
     runtime.observe_usage(&("ada", "s").into(), &usage);
     let after = prepare(&runtime, &history).await.breakdown.total();
@@ -353,8 +353,8 @@ fn ids(messages: &[Arc<Message>]) -> (Vec<String>, Vec<String>) {
     (calls.collect(), results.collect())
 }
 
-/// A table believed that a model writes 64,000 tokens. The provider refused the first request of
-/// each turn, and the retry was as good as it had been the time before.
+/// Regression: a table said that a model writes 64,000 tokens. The provider refused the first
+/// request of each turn, and the retry learned nothing for the next turn.
 #[tokio::test]
 async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let chain = RecoveryChain::new(Contract::Extended);
@@ -389,8 +389,8 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     assert_eq!(asked("second", "small", Some(2_000)).await, 2_000);
     assert_eq!(asked("third", "large", None).await, 64_000);
 
-    // What a full window leaves room for says nothing about the next call, nor does a number that
-    // no model has.
+    // The room that a full window leaves says nothing about the next call, and neither does a
+    // number that no model has.
     let words = "input length and `max_tokens` exceed context limit: 150000 + 64000 > 200000";
     assert_eq!(refuse("third", words).await, "adjust_output_and_retry");
     assert_eq!(asked("third", "large", None).await, 64_000);
@@ -424,7 +424,8 @@ proptest! {
         prop_assert_eq!(calls.iter().collect::<HashSet<_>>().len(), calls.len());
         prop_assert_eq!(calls, results);
         // The cut adds no placeholder to those that the history needs anyway.
-        let injected = |context: &[&str]| context.iter().filter(|code| **code == "tool_result_injected").count();
+        let injected = |context: &[&str]| context.iter()
+            .filter(|code| **code == "tool_result_injected").count();
         prop_assert!(injected(&codes(&context)) <= injected(&codes(&all)));
         let newest = history.iter().rev().find(|message| message.is_request());
         if let Some(newest) = newest {
@@ -440,8 +441,8 @@ proptest! {
         histories in prop::collection::vec(prop::collection::vec(message(), 0..16), 1..5),
             cuts in prop::collection::vec(0_usize..16, 5),
     ) {
-        // One session sees a history grow, be cut and go on differently; what it sends is what a
-        // new session would.
+        // A session sees a history grow, be cut and continue differently. It sends what a new
+        // session would send.
         let known = builder().build().unwrap();
         let mut history: Vec<Arc<Message>> = Vec::new();
         for (more, cut) in histories.into_iter().zip(cuts) {

@@ -1,4 +1,4 @@
-//! Memories: when they are asked for, where they stand, what the memory is told.
+//! Memories: when they are recalled, where they stand in the request, and what is captured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn a_turn_recalls_once_and_what_stands_before_never_changes() {
     let mut history = vec![ask("hello"), reply("hi"), ask("book a trip")];
     let mut sent = Vec::new();
     for step in 0..4 {
-        // The memory would say something else each time.
+        // The memory would return something else each time.
         *notes.says.lock().unwrap() = Some(format!("note {step}"));
         sent.push(prepare(&runtime, &history).await);
         history.extend([call(&format!("c{step}")), result(&format!("c{step}"), "ok")]);
@@ -39,7 +39,7 @@ async fn a_turn_recalls_once_and_what_stands_before_never_changes() {
     next.turn_id = "t2".into();
     let next = runtime.prepare_for_model(next).await.unwrap();
     assert_eq!(*notes.queries.lock().unwrap(), ["book a trip", "and back"]);
-    // Up to the newest message of the user it is what was sent, but for the recall that has gone.
+    // Up to the newest user message it equals what was sent, without the recall, which is gone.
     assert_eq!(next.messages[..3], sent[3].messages[..3]);
     assert_eq!(next.messages.len(), history.len() + 1);
     assert!(next.prefix.intact);
@@ -91,7 +91,7 @@ async fn who_cancels_during_a_recall_does_not_wait_for_it() {
     };
     let (answer, ()) = tokio::join!(call, cancel);
     assert_eq!(answer.unwrap_err().kind(), ErrorKind::Cancelled);
-    // The turn was not told anything: it asks again.
+    // The turn got no recall, so it asks again.
     *notes.says.lock().unwrap() = Some("x".into());
     let _context = prepare(&runtime, &[ask("q")]).await;
     assert_eq!(notes.queries.lock().unwrap().len(), 2);
@@ -129,7 +129,7 @@ async fn the_memory_is_told_what_is_new_and_once() {
         Arc::new(Message::from("note").marked(Message::SYNTHETIC)),
         reply("r"),
     ]);
-    // The same words in other allocations.
+    // Equal content in other allocations.
     let read_again: Vec<_> = history.iter().map(|message| Arc::new((**message).clone())).collect();
     assert_eq!(turn(&read_again).await.unwrap(), vec![]);
     // The beginning was compacted away.

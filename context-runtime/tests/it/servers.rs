@@ -1,4 +1,4 @@
-//! A store of a test's own on each server there is.
+//! A store for each test on each available server.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio_postgres::NoTls;
 
 /// The stores of one test.
 pub(crate) struct Servers {
-    /// The schema of one, the prefix of the other.
+    /// The schema on one server, the prefix on the other.
     name: String,
     postgres: Option<String>,
     redis: Option<String>,
@@ -33,8 +33,8 @@ impl Servers {
         Self { name, postgres, redis, stores }
     }
 
-    /// Takes away what stores leave when all users are gone. Not on drop: a test that fails leaves
-    /// something to look at.
+    /// Removes what stores leave after all users are erased. Not on drop, so that a failed test can
+    /// be inspected.
     pub(crate) async fn clear(self) {
         let Self { name, postgres, redis, stores } = self;
         drop(stores);

@@ -1,5 +1,5 @@
-//! The kit's provider within the process, spoken to through the real codecs: whatever it says is
-//! understood, and what it refuses is refused for a reason.
+//! The in-process provider of the conformance kit, used through the real codecs: every reply can be
+//! lifted, and every refusal has a reason.
 
 mod answers;
 mod caches;
@@ -19,7 +19,7 @@ use context_runtime::{
 };
 use serde_json::json;
 
-/// A token for every four bytes, and a hundred for an image: exact, and quick.
+/// One token per four bytes, and a hundred per image: exact and fast.
 #[derive(Debug)]
 pub(crate) struct Quarters;
 
@@ -41,7 +41,7 @@ fn simulator(name: &str) -> Simulator {
     Simulator::new(provider(name).unwrap(), Arc::new(Quarters))
 }
 
-/// One of each provider, with its name.
+/// Returns one simulator per provider, with its name.
 fn simulators() -> impl Iterator<Item = (&'static str, Simulator)> {
     PROVIDERS.iter().map(|name| (*name, simulator(name)))
 }
@@ -59,7 +59,7 @@ fn body(name: &str, request: &ModelRequest) -> String {
     provider(name).unwrap().lower(request).unwrap().body.as_str().to_owned()
 }
 
-/// A user's message with these images, in Base64.
+/// Returns a user message with these images, in Base64.
 fn with_images(images: impl IntoIterator<Item = String>) -> Message {
     let image = |data| {
         let source = MediaSource::Base64(data);

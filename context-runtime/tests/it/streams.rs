@@ -1,5 +1,5 @@
-//! Answers in flight: written in batches by whoever holds the claim, read from anywhere, never with
-//! a gap.
+//! Answers in flight: written in batches by the holder of the claim, read from any offset, never
+//! with a gap.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -39,7 +39,7 @@ async fn streams() -> (Streams, HandClock, Arc<dyn Store>) {
     faulty(FaultPlan::default()).await
 }
 
-/// The same over a store that fails as planned.
+/// Returns the same over a store that fails as planned.
 async fn faulty(plan: FaultPlan) -> (Streams, HandClock, Arc<dyn Store>) {
     let (store, clock, chat) = (store().await, HandClock::default(), ChatRef::new("ada", "c"));
     let _created =
@@ -49,7 +49,7 @@ async fn faulty(plan: FaultPlan) -> (Streams, HandClock, Arc<dyn Store>) {
     (Streams::new(faulty, chat, Arc::new(clock.clone()), ids), clock, store)
 }
 
-/// All that follows, and how it ends.
+/// Returns all remaining chunks, and how the stream ends.
 async fn rest(mut reader: AnswerReader) -> (Vec<Bytes>, Result<(), StreamError>) {
     let mut chunks = Vec::new();
     loop {
@@ -61,7 +61,7 @@ async fn rest(mut reader: AnswerReader) -> (Vec<Bytes>, Result<(), StreamError>)
     }
 }
 
-/// How many chunks are stored.
+/// Returns how many chunks are stored.
 async fn stored(streams: &Streams) -> u64 {
     streams.get("s").await.unwrap().unwrap().chunks
 }
@@ -154,7 +154,7 @@ async fn a_wish_to_cancel_is_heard_with_the_next_append() {
     assert_eq!(writer.beat().await.unwrap(), Demand::Stop);
     assert_eq!(writer.push("b").await.unwrap(), Demand::Stop);
     let _ended = writer.end(StreamEnd::Cancelled).await.unwrap();
-    // Of several ends the first counts.
+    // The first of several ends takes effect.
     assert_eq!(writer.end(StreamEnd::Completed).await.unwrap().state, StreamState::Cancelled);
     let mut reader = streams.follow("s", 1);
     assert_eq!(reader.next().await.unwrap().unwrap().bytes, "b");
@@ -290,7 +290,7 @@ async fn an_engine_has_the_streams_of_its_chat_and_shows_no_content() {
     assert!(!shown.contains("secret") && shown.contains("bytes: 8"), "{shown}");
 }
 
-/// A caller gives up on a call, and what it was about to store is stored by the next one, once.
+/// A cancelled call loses nothing: the next call stores its chunks, once.
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_given_up_is_made_good_by_the_next() {
     for fault in [Fault::Hang, Fault::HangAfterApply] {
@@ -310,7 +310,7 @@ async fn a_call_that_was_given_up_is_made_good_by_the_next() {
     }
 }
 
-/// What happens to a writer.
+/// An event in the life of a writer.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Push,
@@ -335,9 +335,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None,
         ..ProptestConfig::default() })]
 
-    /// Whoever writes, however often it dies, and whichever calls and replies are lost: the chunks
-    /// are those of the source, in order, once each, and what was acknowledged is among them at any
-    /// time.
+    /// However often writers die, and whichever calls and replies are lost: the chunks are those of
+    /// the source, in order, once each, and acknowledged chunks are among them at any time.
     #[test]
     fn no_chunk_is_lost_doubled_or_moved(events in events(), batch in 1usize..6, seed: u64,
         faults in 0usize..8) {
@@ -366,9 +365,9 @@ proptest! {
                         let acknowledged = writer.offset();
                         clock.pass(Duration::from_millis(1));
                         writer = streams.write("s", options.clone()).await.unwrap();
-                        // More, if a call was given up that had done its work.
+                        // More, if a cancelled call had taken effect.
                         assert!(writer.offset() >= acknowledged);
-                        // The source is asked again for what was lost with the process.
+                        // The source supplies again what was lost with the process.
                         next = u32::try_from(writer.offset()).unwrap();
                     }
                     Event::Abort => drop(writer.flush().now_or_never()),

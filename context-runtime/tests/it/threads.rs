@@ -1,5 +1,5 @@
-//! What may go to another thread, and what may be used by several at once: told by the compiler, so
-//! a field that changes it does not go unseen.
+//! Compile-time checks of which types and futures may be sent to and shared between threads, so
+//! that a field that changes it is noticed.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn goes<T: Send>() {}
 
 fn is_shared<T: Send + Sync>() {}
 
-/// The future itself, which is what `spawn` wants.
+/// Takes the future itself, as `spawn` does.
 fn may_be_spawned<T>(future: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
     future
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{engine, say, store, stored};
 
-/// The conversation in a body.
+/// Returns the conversation in a body.
 fn conversation(body: &Json) -> Vec<Value> {
     let body: Value = body.parse().unwrap();
     let list = ["messages", "input", "contents"].iter().find_map(|key| body.get(*key));
@@ -103,7 +103,7 @@ async fn an_answer_goes_back_into_the_chat() {
     }
 }
 
-/// A provider's prompt cache lives as long as the beginning of a body stays.
+/// A provider's prompt cache lasts as long as the beginning of a body stays the same.
 #[tokio::test]
 async fn what_was_sent_stays_as_a_conversation_grows() {
     let history = [
@@ -113,7 +113,7 @@ async fn what_was_sent_stays_as_a_conversation_grows() {
         result("c"),
         Message::text(Role::Assistant, "a"),
         Message::from("r"),
-        // An id that was there before is told apart, and stays so.
+        // A repeated id is made unique, and stays so.
         call("c"),
         result("c"),
         Message::text(Role::Assistant, "b"),

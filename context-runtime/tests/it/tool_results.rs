@@ -1,4 +1,4 @@
-//! Results of tools: what is too large is kept elsewhere, and can be read back.
+//! Tool results: what is too large is stored as a blob, and can be read back.
 
 mod lame_store;
 mod media;
@@ -61,7 +61,7 @@ fn codes(output: &ToolResultOutput) -> Vec<DiagnosticCode> {
     output.diagnostics.iter().map(|diagnostic| diagnostic.code).collect()
 }
 
-/// All bytes of what a result says was spilled.
+/// Returns all bytes of a spilled result.
 async fn kept(runtime: &DefaultContextRuntime, result: &ToolResult) -> Vec<u8> {
     let spilled = Spilled::of(&result.metadata).unwrap();
     let spill = runtime.spill().unwrap();
@@ -71,7 +71,7 @@ async fn kept(runtime: &DefaultContextRuntime, result: &ToolResult) -> Vec<u8> {
     read.bytes.to_vec()
 }
 
-/// Words that no tokenizer makes one token of.
+/// Returns text that tokenizers split into many tokens.
 fn words(what: &str, count: usize) -> String {
     (0..count).map(|i| format!("{what} {i} ")).collect()
 }
@@ -178,7 +178,7 @@ async fn many_results_share_a_limit_and_the_largest_give_way() {
         spilled.iter().any(|spilled| *spilled) && !spilled.iter().all(|spilled| *spilled),
         "{spilled:?}"
     );
-    // Whoever stays is no larger than whoever went.
+    // No result that stays is larger than one that was spilled.
     let least =
         sizes.iter().zip(&spilled).filter(|(_, spilled)| **spilled).map(|(size, _)| *size).min();
     let most =
@@ -231,7 +231,7 @@ async fn a_store_that_fails_costs_no_result() {
     assert_eq!(text(results(&output)[0]), long);
     assert_eq!(codes(&output), [DiagnosticCode::ToolResultPersistenceFailed]);
 
-    // One that the model could never be sent is cut instead.
+    // A result that the model could never be sent is cut instead.
     let small = builder(&broken).window(8_000).reserve(1_000).build().unwrap();
     let output =
         applied(&small, [Part::tool_result("a", &*long), Part::tool_result("b", "short")]).await;
@@ -254,13 +254,13 @@ async fn without_a_store_only_what_can_never_be_sent_is_cut() {
     let output = applied(&runtime, [Part::tool_result("a", words("line", 10_000))]).await;
     assert_eq!((text(results(&output)[0]), codes(&output)), (&*words("line", 10_000), vec![]));
     let output = applied(&runtime, [Part::tool_result("a", words("line", 40_000))]).await;
-    // A quarter is kept for the answer.
+    // A quarter is reserved for the answer.
     assert!(tokens(&output) <= 50_250);
     assert_eq!(codes(&output), [DiagnosticCode::OverLimit]);
 }
 
-/// A run was aborted while a result was written: the bytes were there, what refers to them was not.
-/// The next run stumbled over the file.
+/// Regression: a run was aborted while a result was written. The bytes were stored, the reference
+/// to them was not, and the next run failed at the file.
 #[tokio::test]
 async fn a_try_after_an_abort_is_as_the_first() {
     let inner = store().await;

@@ -1,4 +1,4 @@
-//! Whole chats from store to store and through files: nothing is lost, and what is broken is told.
+//! Whole chats from store to store and through files: nothing is lost, and damage is reported.
 
 mod damaged;
 
@@ -49,7 +49,7 @@ pub(super) async fn sound(store: &dyn Store) {
     assert_eq!(report.findings, []);
 }
 
-/// What a random chat is made by.
+/// A step in the creation of a random chat.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Extend(u16, u8),
@@ -92,7 +92,7 @@ impl Maker<'_> {
         Timestamp::from_micros(i64::from(self.made))
     }
 
-    /// Messages of all sorts of bodies.
+    /// Returns messages with bodies of all kinds.
     fn nodes(&mut self, n: u8) -> Vec<Arc<Node>> {
         let mut nodes = Vec::new();
         for _ in 0..n {
@@ -217,12 +217,12 @@ pub(super) async fn make(store: &dyn Store, name: &str, steps: Vec<Step>) {
     }
 }
 
-/// The chat without its name.
+/// Returns the chat without its name.
 async fn content(store: &dyn Store, name: &str) -> String {
     export(store, &[name]).await.replacen(&format!("{name:?}"), "_", 1)
 }
 
-/// The lines, messages sorted: in which order they come, parents first, is the store's own affair.
+/// Returns the lines, messages sorted: their order, parents first, depends on the store.
 #[cfg(feature = "sqlite")]
 fn in_order(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut messages, others): (Vec<_>, Vec<_>) =
@@ -235,7 +235,7 @@ fn in_order(text: &str) -> (Vec<&str>, Vec<&str>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// The same chat comes out of each store, whichever it was made in.
+    /// Each store exports the same chat, whichever it was made in.
     #[test]
     fn stores_of_different_kinds_hold_the_same_chat(steps in steps()) {
         Runtime::new().unwrap().block_on(async {
@@ -293,7 +293,7 @@ proptest! {
             make(&*store, "c", steps).await;
             let text = export(&*store, &["c"]).await;
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            // The line of the chat itself stays: without it there is nothing to keep.
+            // The line of the chat itself stays: without it there is nothing to import.
             for index in &broken {
                 let line = 1 + index.index(lines.len() - 1);
                 let at = cut.index(lines[line].len() + 1);
@@ -341,8 +341,8 @@ async fn a_chat_that_is_there_is_left_as_it_is() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 
-/// A process may end in the middle of an import. What it has left is no chat, and the next import
-/// makes it one.
+/// A process may end in the middle of an import. The incomplete chat is not used, and the next
+/// import replaces it.
 #[tokio::test]
 async fn an_import_that_ended_early_is_begun_again() {
     let (store, other) = (store().await, store().await);
@@ -370,7 +370,7 @@ async fn an_import_that_ended_early_is_begun_again() {
     assert_eq!(export(&*other, &["c"]).await, text);
 }
 
-/// Two chats of one user that share a blob; each has one of its own.
+/// Returns a store with two chats of one user that share a blob; each also has one of its own.
 async fn with_blobs() -> Arc<dyn Store> {
     let store = store().await;
     let blobs = store.blobs().unwrap();
@@ -412,7 +412,7 @@ async fn blobs_travel_with_their_chat() {
 async fn a_broken_blob_is_named_and_costs_its_chat() {
     let store = store().await;
     let text = export(&*with_blobs().await, &["c"]).await;
-    // Bytes that are not what the name says, and letters that are no bytes.
+    // Bytes that do not match the name, and letters that are not Base64.
     for broken in [text.replace("AJ+Slg==", "AJ+Slw=="), text.replace("AJ+Slg==", "no bytes")] {
         let imported = import(&*store, &broken, &lenient()).await.unwrap();
         assert_eq!(imported.broken.len(), 1, "{:?}", imported.broken);
@@ -421,8 +421,8 @@ async fn a_broken_blob_is_named_and_costs_its_chat() {
     }
 }
 
-/// Rounds, memories and streams are in no file of chats: what stays is counted, so that nobody
-/// takes a part for all.
+/// Files of chats contain no rounds, memories or streams. They are counted, so that a part is not
+/// taken for the whole.
 #[cfg(feature = "trajectory")]
 #[tokio::test]
 async fn what_does_not_travel_is_counted() {

@@ -1,4 +1,4 @@
-//! A tree is written whole, once, and goes on where it was interrupted.
+//! A tree is written completely, once, and continued after an interruption.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ fn new_chat() -> NewChat {
     }
 }
 
-/// A tree of these parents whose every leaf, and some more nodes, are heads; the last node is the
-/// one of `main`.
+/// Returns a tree of these parents. Every leaf and some other nodes are heads; the last node is the
+/// head of `main`.
 fn tree_of(parents: &[Option<usize>], more: &[usize]) -> Tree {
     let mut tree = Tree::default();
     for (index, parent) in parents.iter().enumerate() {
@@ -67,7 +67,7 @@ fn sound(report: &context_runtime::store::CheckReport) {
     assert_eq!(report.findings, []);
 }
 
-/// Each message's parent, and where each branch ends.
+/// The parent of each message, and the head of each branch.
 type Shape = (BTreeMap<String, Option<String>>, Vec<(String, Option<String>, bool)>);
 
 async fn shape(store: &Arc<dyn Store>) -> Shape {
@@ -83,7 +83,7 @@ async fn shape(store: &Arc<dyn Store>) -> Shape {
     (parents, ends)
 }
 
-/// Parents that come before their children, and some heads that are no leaves.
+/// Parents that precede their children, and some heads that are not leaves.
 fn trees() -> impl Strategy<Value = (Vec<Option<usize>>, Vec<usize>)> {
     let parents = proptest::collection::vec(any::<Option<prop::sample::Index>>(), 1..24).prop_map(
         |parents| {

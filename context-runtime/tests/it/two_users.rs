@@ -1,5 +1,5 @@
-//! Two users of one store and one runtime, with the same names of everything: nothing of one is in
-//! anything of the other.
+//! Two users of one store and one runtime, with the same names everywhere: no data of one is
+//! visible to the other.
 
 mod property;
 mod traces;
@@ -26,8 +26,8 @@ fn called() -> Message {
     Message::new(Role::Assistant, [Part::tool_call("call_1", "log", serde_json::json!({}))])
 }
 
-/// Bob's request held what Ada had said, his words became hers, and his outputs lay under her name
-/// and outlived him.
+/// Regression: Bob's request contained Ada's messages, his messages became hers, and his outputs
+/// were stored under her name and outlived him.
 #[tokio::test]
 async fn one_runtime_serves_two_users_and_nothing_of_one_reaches_the_other() {
     let store = store().await;
@@ -90,7 +90,7 @@ async fn one_runtime_serves_two_users_and_nothing_of_one_reaches_the_other() {
     assert_eq!((recalled("bob").await.len(), recalled("ada").await), (0, hers));
 }
 
-/// A runtime that is narrowed to a user says so before anything is looked up or written.
+/// A runtime restricted to one user refuses others before anything is looked up or written.
 #[tokio::test]
 async fn a_runtime_of_one_user_refuses_the_turns_of_another() {
     let store = store().await;

@@ -1,5 +1,5 @@
-//! What leaves is valid, whatever happened to a history: the codecs against the kit's checker of
-//! requests.
+//! Lowered requests are valid, whatever happened to a history: the codecs against the request
+//! checker of the conformance kit.
 
 use std::borrow::Cow;
 use std::sync::Arc;

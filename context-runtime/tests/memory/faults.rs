@@ -1,4 +1,4 @@
-//! A memory may be down, slow, wrong or full: the turn goes on as if it remembered nothing.
+//! A memory may be down, slow, wrong or full: the turn continues without recall.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,7 +134,7 @@ async fn a_turn_goes_on_whatever_is_wrong_with_the_memory() {
     }
 }
 
-/// Fails while it is told to.
+/// Fails while it is switched to.
 #[derive(Debug)]
 struct Switch(Episodic, Arc<AtomicBool>);
 
@@ -172,7 +172,7 @@ async fn what_did_not_fit_into_the_queue_is_told_again_with_the_next_turn() {
     ];
     let said = history(&said);
     assert_eq!(capture(&runtime, "s", &said[..2]).await, Vec::<String>::new());
-    // Full: the one before it waits. The turn is not held up.
+    // Full, because the previous turn still waits. The turn is not delayed.
     assert_eq!(capture(&runtime, "s", &said[..4]).await, ["memory_provider_error"]);
     assert!(queue.flush(&CancelSignal::never()).await.is_err());
     down.store(false, Ordering::SeqCst);

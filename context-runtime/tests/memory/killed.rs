@@ -1,5 +1,5 @@
-//! A process is killed between capture and flush: what was acknowledged is there once, and telling
-//! everything again loses nothing.
+//! A process is killed between capture and flush: acknowledged captures are stored once, and
+//! capturing everything again loses nothing.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -36,8 +36,8 @@ async fn open(file: &Path) -> Arc<dyn Store> {
     Arc::new(context_store_sqlite::SqliteStore::open(SqliteConfig::new(file)).await.unwrap())
 }
 
-/// The child: captures turn after turn, and says which are kept. Nothing unless it is started as
-/// one.
+/// The child: captures turn after turn, and prints which are stored. Does nothing unless it is
+/// started as a child.
 #[test]
 fn child() {
     let Some(file) = std::env::var_os(FILE) else { return };
@@ -105,7 +105,7 @@ fn what_was_acknowledged_outlives_the_process_and_telling_again_completes_it() {
                     "{message} was acknowledged before {last}"
                 );
             }
-            // The next process knows nothing of that, and tells the session from its beginning.
+            // The next process knows nothing of that, and captures the session from its beginning.
             let memory = episodic(&store).unwrap();
             for at in 0..TURNS {
                 memory.capture(&turn(at), &CancelSignal::never()).await.unwrap();

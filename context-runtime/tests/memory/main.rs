@@ -1,5 +1,5 @@
-//! Memories in an agent's turns: what the model is shown, what a turn suffers when they break, and
-//! what outlives a killed process.
+//! Memory in an agent's turns: what the model is shown, how faults affect a turn, and what outlives
+//! a killed process.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -1,4 +1,4 @@
-//! What the model is shown of what was recalled.
+//! Recalled memories as the model is shown them.
 
 use context_runtime::memory::recalled_memories;
 use context_runtime::{

@@ -1,7 +1,7 @@
-//! All stores come to the same, whatever is done to them.
+//! All stores give the same results for the same calls.
 //!
-//! The servers are this program's own. One that is not installed is left out, and said so; with
-//! `CONTEXT_REQUIRE_SERVICES` that fails.
+//! The program starts its own servers. One that is not installed is skipped with a message, or
+//! fails with `CONTEXT_REQUIRE_SERVICES`.
 
 mod subjects;
 
@@ -12,7 +12,7 @@ use context_servers::{Postgres, PostgresOptions, Redis, RedisOptions, ServerErro
 
 use crate::subjects::{InMemory, OnPostgres, OnRedis, Sqlite};
 
-/// A server, unless it is not installed.
+/// Returns a server, or `None` if it is not installed.
 #[expect(clippy::print_stderr, reason = "a test that asks less must say so")]
 fn started<T>(server: Result<T, ServerError>) -> Option<T> {
     let required =
@@ -27,7 +27,7 @@ fn started<T>(server: Result<T, ServerError>) -> Option<T> {
     }
 }
 
-/// Sequences of all calls; how many, `CONTEXT_CONFORMANCE_CASES` says.
+/// Runs random sequences of all calls. `CONTEXT_CONFORMANCE_CASES` sets how many.
 #[tokio::test]
 async fn random_sequences_come_to_the_same_in_all_stores() {
     let postgres = started(Postgres::start(PostgresOptions::new()));

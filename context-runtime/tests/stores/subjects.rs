@@ -1,4 +1,4 @@
-//! The stores that are compared: each is opened once.
+//! The stores that are compared. Each is opened once.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use context_store_postgres::{PostgresConfig, PostgresStore};
 use context_store_redis::{RedisConfig, RedisStore};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
-/// Implements a subject that is opened and no more.
+/// Implements a subject that only needs to be opened.
 macro_rules! opened {
     ($subject:ty, $name:literal, |$self:ident, $namespace:ident| $open:expr) => {
         #[async_trait]

@@ -1,4 +1,4 @@
-//! Another process: this program, run by itself to record and to be killed.
+//! Another process: this program started again, to record and to be killed.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,10 +12,10 @@ use crate::place::Place;
 use crate::process::Process;
 use crate::script::Script;
 
-/// Tells the program that it is a child, and what it is to do.
+/// The environment variable that makes the program a child and holds its task.
 const VARIABLE: &str = "CONTEXT_TRAJECTORIES_CHILD";
 
-/// Goes on with a conversation after so many steps.
+/// Continues a conversation after this many steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
     pub(crate) place: Place,
@@ -25,12 +25,12 @@ pub(crate) struct Task {
     pub(crate) done: usize,
 }
 
-/// What this process is to do as a child, if it is one.
+/// Returns the task of this process, if it is a child.
 pub(crate) fn task() -> Option<String> {
     std::env::var(VARIABLE).ok()
 }
 
-/// What it does: a line for each step that was acknowledged, at once.
+/// Runs the task of a child. Prints a line for each acknowledged step, immediately.
 pub(crate) async fn main(task: &str) -> ExitCode {
     let task: Task = serde_json::from_str(task).unwrap();
     let messages = serde_json::from_slice(&fs::read(task.messages).unwrap()).unwrap();
@@ -45,8 +45,8 @@ pub(crate) async fn main(task: &str) -> ExitCode {
 }
 
 impl Task {
-    /// Has it done by a child that is killed after so many steps and then so many turns of an idle
-    /// loop. Returns how many it acknowledged.
+    /// Runs the task in a child that is killed after this many steps and then turns of an idle
+    /// loop. Returns how many steps it acknowledged.
     pub(crate) fn killed_after(&self, steps: usize, spins: usize) -> usize {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .env(VARIABLE, serde_json::to_string(self).unwrap())

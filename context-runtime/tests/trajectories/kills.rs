@@ -11,7 +11,7 @@ use crate::place::{Channels, Place};
 use crate::process::Process;
 use crate::script::Script;
 
-/// How many conversations are recorded by processes that are killed.
+/// The number of conversations that are recorded by processes that are killed.
 const CONVERSATIONS: usize = 3;
 /// The maximum number of iterations between an acknowledgement and the kill.
 const SPINS: usize = 60_000;
@@ -41,7 +41,7 @@ pub(crate) async fn a_process_that_is_killed_loses_no_step(all: Arc<Vec<Script>>
             let told = task.killed_after(random.below(16), random.below(SPINS));
             let process = Process::start(&rough, FaultPlan::default()).await;
             let restored = process.restored(&script.agent).await.unwrap();
-            // The word of one more may not have been heard.
+            // The acknowledgement of one more step may have been lost.
             let possible = done + told..=(done + told + 1).min(script.steps.len());
             let there = possible.clone().find(|steps| states[*steps] == restored);
             done = there.unwrap_or_else(|| {

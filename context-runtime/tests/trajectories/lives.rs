@@ -1,5 +1,4 @@
-//! Lives in which everything goes wrong that can within a process, beside one in which nothing
-//! does.
+//! Runs with every fault that can happen within a process, compared with a run without faults.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use crate::place::{Channels, Place};
 use crate::process::Process;
 use crate::script::Script;
 
-/// So many conversations are lived at once, each in folders of its own.
+/// The number of conversations that run concurrently, each in folders of its own.
 const WORKERS: usize = 4;
 
-/// The rounds after each number of steps, from none.
+/// The rounds after each number of steps, from zero.
 pub(crate) type States = Vec<Vec<RoundRecord>>;
 
 pub(crate) async fn every_conversation_that_is_killed_and_restored_is_as_if_it_never_was(
@@ -59,7 +58,7 @@ async fn live_all(scripts: impl Iterator<Item = (u64, &Script)>) -> (usize, usiz
     (rounds, deaths)
 }
 
-/// What becomes of a conversation that nothing happens to, and the same in both channels.
+/// Returns the result of a conversation without faults, which is the same in both channels.
 pub(crate) async fn undisturbed(script: &Script, place: &Place) -> (States, Trajectory) {
     let process = Process::start(place, FaultPlan::default()).await;
     let mut states: States = vec![Vec::new()];
@@ -88,7 +87,7 @@ pub(crate) async fn undisturbed(script: &Script, place: &Place) -> (States, Traj
     (states, whole)
 }
 
-/// The same nodes, edges and bridges, in the same order.
+/// Checks for the same nodes, edges and bridges, in the same order.
 fn same(seen: &Trajectory, expected: &Trajectory, life: &str) {
     assert!(seen.nodes().eq(expected.nodes()), "{life}: nodes");
     assert!(seen.edges().eq(expected.edges()), "{life}: edges");
@@ -106,11 +105,11 @@ struct Life<'a> {
 }
 
 impl Life<'_> {
-    /// Lives it to the end, by as many processes as it takes. Returns how many died.
+    /// Runs it to the end, with as many processes as needed. Returns how many died.
     async fn live(&self, seed: u64) -> usize {
         let Self { script, place, states, life } = self;
         let mut random = Random::new(seed);
-        // What was acknowledged, and how many steps may be there more or less.
+        // The acknowledged steps, and how many more or fewer there may be.
         let (mut done, mut more, mut less, mut deaths) = (0, 0, 0, 0);
         while done < script.steps.len() || more + less > 0 {
             let process = Process::start(place, plan(&mut random)).await;
@@ -149,7 +148,7 @@ impl Life<'_> {
                 deaths += 1;
                 let torn = random.one_in(2)
                     && place.cut(&script.agent, script.steps[newest].round, &mut random);
-                // What one channel lost, the other has.
+                // A record that one channel lost is in the other.
                 less = usize::from(torn && place.channels == Channels::Files && done > 0);
             }
         }
@@ -160,13 +159,14 @@ impl Life<'_> {
     }
 }
 
-/// The store fails at one of the first writes of a process, in front of it or behind it; mostly.
+/// Returns a plan in which the store fails at one of the first writes of a process, before or after
+/// it takes effect, in most cases.
 fn plan(random: &mut Random) -> FaultPlan {
     let fault = [Fault::BeforeApply, Fault::AfterApply][random.below(2)];
     FaultPlan::default().with(Operation::RecordRound, random.below(24) as u32, fault)
 }
 
-/// Nothing but the store failed.
+/// Checks that nothing but the store failed.
 fn died(error: &RecordError, life: &str) {
     assert!(matches!(error, RecordError::Store(_)), "{life}: {error}");
 }

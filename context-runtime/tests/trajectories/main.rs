@@ -1,16 +1,15 @@
-//! Recorded conversations as trajectories: killed anywhere and restored, each is what it is when
-//! nothing happens to it.
+//! Recorded conversations as trajectories: killed anywhere and restored, each equals its run
+//! without faults.
 //!
-//! A conversation becomes rounds, and what happens in them is recorded step by step, in SQLite and
-//! in local files. Beside the life in which nothing happens there are others: a process drops
-//! everything without a word after any step, the store fails before a write or after it, the newest
-//! line of a file is cut off at any byte, a process is killed from outside. Whoever comes next sees
-//! the rounds as they were after the last step that was written, all of it, and goes on from there.
-//! At the end all lives are the same, in every channel.
+//! A conversation becomes rounds, which are recorded step by step, in SQLite and in local files.
+//! The run without faults is compared with others: a process stops without cleanup after any step,
+//! the store fails before or after a write, the newest line of a file is cut off at any byte, a
+//! process is killed from outside. The next process sees the complete rounds as of the last step
+//! that was written, and continues from there. At the end all runs are the same, in every channel.
 //!
-//! What happens when comes from a seed, which a failure shows. The conversations are those of
+//! The times of faults come from a seed, which a failure prints. The conversations are those of
 //! `context_conformance::conversations`, below `CONTEXT_TEST_DATA`, else `shared` beside the
-//! workspace; without them the tests are ignored, and say so.
+//! workspace. Without them the tests are ignored with a message.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -30,7 +29,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::script::Script;
 
-/// Where seeds begin.
+/// The first seed.
 const SEED: u64 = 0x5eed;
 
 fn main() -> ExitCode {
@@ -61,7 +60,7 @@ fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// A test of all conversations, ignored where there are none.
+/// Returns a test of all conversations, ignored if there are none.
 fn trial(name: &str, scripts: &Option<Arc<Vec<Script>>>, test: fn(Arc<Vec<Script>>)) -> Trial {
     let scripts = scripts.clone();
     Trial::ignorable_test(name, move || {

@@ -1,4 +1,4 @@
-//! Where lives are kept: a file of SQLite and a folder of files, or the folder alone.
+//! The storage of a run: a SQLite file and a folder of files, or the folder alone.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The highest number a round can have.
 const LAST: u32 = i32::MAX as u32;
 
-/// Which channels there are.
+/// The channels of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Channels {
     Both,
@@ -41,7 +41,7 @@ impl Place {
         FileChannel::new(self.folder.join("files"))
     }
 
-    /// What each channel has of an agent.
+    /// Returns what each channel has of an agent.
     pub(crate) async fn stored(&self, agent: &AgentRef) -> Vec<Vec<RoundRecord>> {
         let mut stored = vec![self.files().load_rounds(agent, 0..=LAST).await.unwrap()];
         if self.channels == Channels::Both {
@@ -52,9 +52,8 @@ impl Place {
         stored
     }
 
-    /// Cuts the newest commit of a round off its file, at any byte. Says whether there was one:
-    /// what was written anew as a whole has taken the place of its file at once, so it cannot be
-    /// half there.
+    /// Cuts the newest commit of a round off its file, at any byte. Returns whether there was one:
+    /// a file that was rewritten as a whole was replaced atomically, so it cannot be incomplete.
     pub(crate) fn cut(&self, agent: &AgentRef, round: u32, random: &mut Random) -> bool {
         let Some(file) = self.graph_of(agent, round) else { return false };
         let bytes = fs::read(&file).unwrap();
@@ -69,7 +68,7 @@ impl Place {
         true
     }
 
-    /// The file of a round, whatever the folder of its session is called.
+    /// Returns the file of a round, whatever its session folder is called.
     fn graph_of(&self, agent: &AgentRef, round: u32) -> Option<PathBuf> {
         let name = format!("agent-{}.round-{round}.jsonl", agent.agent);
         let session = agent.session.as_str().replace('/', "%2f");

@@ -1,4 +1,4 @@
-//! One process that records, until it is gone.
+//! A recording process.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use context_runtime::{Clock, Store, store::TrajectoryStore, trajectory::AgentRef
 use crate::place::{Channels, Place};
 use crate::script::{Event, Script};
 
-/// The time of the first step; each one is a second.
+/// The time of the first step. Each step takes a second.
 const BEGIN: i64 = 1_700_000_000_000_000;
 const SECOND: i64 = 1_000_000;
 
@@ -34,7 +34,7 @@ impl Process {
         Self { trajectories: builder.clock(clock.clone()).build().unwrap(), clock }
     }
 
-    /// What is there, after every channel got what it lacked.
+    /// Returns the rounds after every channel got what it lacked.
     pub(crate) async fn restored(&self, agent: &AgentRef) -> Result<Vec<RoundRecord>, RecordError> {
         let mut restored = Vec::new();
         for round in self.trajectories.trajectory(agent).await?.rounds() {
@@ -44,7 +44,7 @@ impl Process {
         Ok(restored)
     }
 
-    /// Does a step, and returns when it is written.
+    /// Runs a step, and returns when it is written.
     pub(crate) async fn step(&self, script: &Script, n: usize) -> Result<(), RecordError> {
         let step = &script.steps[n];
         let late = BEGIN + n as i64 * SECOND - self.clock.now().as_micros();
@@ -58,13 +58,13 @@ impl Process {
         }
     }
 
-    /// The round of a step, as it is now.
+    /// Returns the current round of a step.
     pub(crate) async fn round(&self, script: &Script, n: usize) -> RoundRecord {
         let round = script.agent.round(script.steps[n].round);
         self.trajectories.open(&round, OpenOptions::new()).await.unwrap().round().to_record()
     }
 
-    /// The rounds up to the newest, as whoever records them sees them.
+    /// Returns the rounds up to the newest, as their recorder sees them.
     pub(crate) async fn trajectory(&self, script: &Script) -> Trajectory {
         let newest = script.steps.iter().map(|step| step.round).max().unwrap();
         let context =

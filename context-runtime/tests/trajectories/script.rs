@@ -1,4 +1,4 @@
-//! A recorded conversation as what is done to the rounds of an agent, step by step.
+//! A recorded conversation as a script of changes to the rounds of an agent, step by step.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use context_runtime::{ChatId, Message, Role, Timestamp, store::Node, trajectory:
 
 /// The folders whose conversations are used.
 const FOLDERS: [&str; 2] = ["tau-bench/", "swe-agent/"];
-/// Of a conversation with one request, so many answers make a round.
+/// The number of answers in a round, for a conversation with one request.
 const ANSWERS: usize = 3;
 
-/// What is done, in order.
+/// The steps, in order.
 pub(crate) struct Script {
     pub(crate) name: String,
-    /// What was said, in several requests.
+    /// The messages, split into several requests.
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) agent: AgentRef,
     pub(crate) steps: Vec<Step>,
 }
 
-/// Something that is done to a round, which is one commit.
+/// A change of a round, which is one commit.
 pub(crate) struct Step {
     pub(crate) round: u32,
     pub(crate) event: Event,
@@ -33,7 +33,7 @@ pub(crate) enum Event {
     Close(RoundState),
 }
 
-/// The scripts of all conversations.
+/// Returns the scripts of all conversations.
 pub(crate) fn all(folder: &Path) -> Vec<Script> {
     let mut found = conversations(folder);
     found.retain(|chat| FOLDERS.iter().any(|folder| chat.name.starts_with(folder)));
@@ -50,7 +50,8 @@ impl Script {
     }
 }
 
-/// Who works on a repository is asked once. Then somebody asks to go on, as after a limit on steps.
+/// An agent that works on a repository is asked once. This splits the conversation by requests to
+/// continue, as after a step limit.
 fn in_several_requests(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let first = messages
         .iter()

@@ -1,4 +1,5 @@
-//! The arguments: ours, and those that `cargo test` and nextest hand to every test program.
+//! The command line: own arguments, and those that `cargo test` and nextest pass to every test
+//! program.
 
 use std::path::PathBuf;
 
@@ -17,23 +18,23 @@ const WITH_VALUE: [&str; 9] = [
     "--ensure-time",
 ];
 
-/// What to do.
+/// The parsed command line.
 pub(crate) struct Arguments {
     pub(crate) request: Request,
-    /// Whether to say how each case was judged.
+    /// Whether to print how each case was judged.
     pub(crate) verbose: bool,
 }
 
 pub(crate) enum Request {
-    /// Name the suites, or those that are not run by default, of which there are none.
+    /// Lists the suites, or those that are not run by default, of which there are none.
     List { ignored: bool },
-    /// Replay a file.
+    /// Replays a file.
     File { suite: String, path: PathBuf },
-    /// Replay what is in the test data.
+    /// Replays the files in the test data.
     Known(Filter),
 }
 
-/// Which suites a test runner asks for.
+/// The suites that a test runner asks for.
 pub(crate) struct Filter {
     name: Option<String>,
     exact: bool,

@@ -1,19 +1,18 @@
-//! Suite `datagallery`: trajectories and messages of an agent's runs, one case each, of several
-//! kinds.
+//! Suite `datagallery`: trajectories and messages of agent runs, one per case, of several kinds.
 //!
-//! | kind | what of ours | how a plain case is judged |
+//! | kind | tested function | how a plain case is judged |
 //! |---|---|---|
-//! | `clean` | `clean` by leaving out | the same messages stay |
+//! | `clean` | `clean` with removal | the same messages stay |
 //! | `format` | `format_context` | the same text |
-//! | `record` | `to_records`, `to_messages` | the same stored form, and what was stored comes back |
+//! | `record` | `to_records`, `to_messages` | the same stored form, and a stored message reads back unchanged |
 //! | `load` | `import_messages`, then `clean` | the same messages |
 //! | `rounds` | `round_statistics` | the same numbers |
 //! | `infer` | `edge::infer` | the same names and refusals |
-//! | `scenario` | `Trajectories` over a `FileChannel`, any name for edges | the same results, and the same graph at the end |
+//! | `scenario` | `Trajectories` over a `FileChannel`, any name for edges | the same results, and the same final graph |
 //!
-//! Two generations are recorded, `expect` and `seed_era`: agreeing with either passes. A case with
-//! `suspect: true` is a fault of the recorded system: ours must be sound, and each judge says by
-//! which rule.
+//! Two generations are recorded, `expect` and `seed_era`. Agreeing with either passes. A case with
+//! `suspect: true` records a fault of the other system: our result must be sound, and each judge
+//! names its rule.
 
 mod messages;
 mod scenario;
@@ -31,7 +30,7 @@ use crate::judge::{BoxError, Difference, Judged, Outcome};
 /// A case.
 struct Case {
     input: Value,
-    /// What was recorded, the newest first.
+    /// The recorded results, newest first.
     expected: Vec<Value>,
     suspect: bool,
 }
@@ -47,7 +46,7 @@ impl Case {
         Self { input: part("input"), expected, suspect: flag(data, "suspect") }
     }
 
-    /// Passes if ours is what any generation does.
+    /// Passes if our result equals that of any generation.
     fn equal(&self, ours: &Value) -> Result<String, Difference> {
         if self.expected.iter().any(|expected| same(expected, ours)) {
             return Ok("equal".to_owned());
@@ -79,12 +78,12 @@ fn judge_case(data: &FragmentData) -> Outcome {
     }
 }
 
-/// A value as plain JSON.
+/// Converts a value to plain JSON.
 fn json(data: &FragmentData) -> Value {
     serde_json::to_value(data).unwrap_or_default()
 }
 
-/// Whether two values are the same, where 1 and 1.0 are.
+/// Whether two values are equal, with 1 equal to 1.0.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -1,9 +1,9 @@
-//! How the recordings write fragments.
+//! The recordings' encoding of fragments.
 //!
 //! A file is read into [`FragmentData`], the one tree here whose maps keep their order. Inside it
-//! `$f` is a fragment, `$b` the call of a builder, `$undef` nothing, `$num` a number JSON cannot
-//! say, and `$ref` the same value again. What this program cannot build is an [`Unknown`], never a
-//! guess.
+//! `$f` is a fragment, `$b` the call of a builder, `$undef` an undefined value, `$num` a number
+//! that JSON cannot express, and `$ref` a repeated value. What this program cannot build is an
+//! [`Unknown`], never a guess.
 
 mod builders;
 
@@ -13,7 +13,7 @@ use context_runtime::{Fragment, FragmentData};
 use self::builders::build;
 use crate::judge::BoxError;
 
-/// Something the encoding or the library does not have.
+/// A value that the encoding or the library does not have.
 #[derive(Debug)]
 pub(crate) struct Unknown(pub(crate) String);
 
@@ -26,7 +26,7 @@ pub(crate) fn cases(text: &str) -> Result<Vec<FragmentData>, BoxError> {
     }
 }
 
-/// A value of a map.
+/// Returns a value of a map.
 pub(crate) fn entry<'a>(data: &'a FragmentData, key: &str) -> Option<&'a FragmentData> {
     match data {
         FragmentData::Map(map) => map.get(key),
@@ -34,17 +34,17 @@ pub(crate) fn entry<'a>(data: &'a FragmentData, key: &str) -> Option<&'a Fragmen
     }
 }
 
-/// A text of a map.
+/// Returns a text of a map.
 pub(crate) fn text<'a>(data: &'a FragmentData, key: &str) -> Option<&'a str> {
     entry(data, key)?.as_text()
 }
 
-/// Whether a map has `true` there.
+/// Whether a map has `true` under this key.
 pub(crate) fn flag(data: &FragmentData, key: &str) -> bool {
     entry(data, key) == Some(&FragmentData::Bool(true))
 }
 
-/// The items of a list of a map; none if there is no such list.
+/// Returns the items of a list in a map. Empty if there is no such list.
 pub(crate) fn items<'a>(data: &'a FragmentData, key: &str) -> &'a [FragmentData] {
     match entry(data, key) {
         Some(FragmentData::List(list)) => list.as_slice(),
@@ -52,10 +52,10 @@ pub(crate) fn items<'a>(data: &'a FragmentData, key: &str) -> &'a [FragmentData]
     }
 }
 
-/// What `$ref` stands for.
+/// The definitions that `$ref` refers to.
 pub(crate) type Defs<'a> = Option<&'a FragmentData>;
 
-/// Decodes what must be a fragment.
+/// Decodes a value that must be a fragment.
 pub(crate) fn decode_fragment(data: &FragmentData, defs: Defs<'_>) -> Result<Fragment, Unknown> {
     match decode(data, defs)? {
         FragmentData::Fragment(fragment) => Ok(*fragment),

@@ -1,9 +1,9 @@
 //! Suite `deepagents-engine`: scenarios of the engine and its store.
 //!
-//! A plain case must give at each step what either recorded generation gives; errors are compared
-//! by kind, which is that there is one. A suspect case must be sound, see
-//! [`soundness`](crate::soundness). A case is skipped if it needs abilities that are not there:
-//! those it names, and operations and items that are unknown here.
+//! A plain case must give at each step the result of either recorded generation. For errors only
+//! their presence is compared. A suspect case must be sound, see [`soundness`](crate::soundness). A
+//! case is skipped if it needs abilities that are missing: those it names, and unknown operations
+//! and items.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::judge::{BoxError, Difference, Judged, Outcome};
 use crate::peer::{Given, World};
 use crate::soundness::Watch;
 
-/// What a case may need that is here.
+/// The abilities that are available to cases.
 const ABILITIES: [&str; 6] =
     ["renderers", "builders", "reminders", "lazy-data", "tokens", "stream-store"];
 
@@ -61,12 +61,12 @@ async fn judge_case(case: &Value) -> Result<Outcome, BoxError> {
     Ok(Outcome::Passed(if suspect { watch.rules() } else { "equal at each step".into() }))
 }
 
-/// Whether the peer's answer to a step is that there is nothing, which needs no ability.
+/// Whether the recorded answer to a step is an empty list, which needs no ability.
 fn finds_nothing(step: &Value) -> bool {
     step["result"].as_array().is_some_and(Vec::is_empty)
 }
 
-/// What may come of a step: a value, or an error of whatever text.
+/// An allowed result of a step: a value, or an error with any text.
 enum Allowed<'a> {
     Value(&'a Value),
     Error(&'a str),
@@ -103,7 +103,7 @@ fn check_equal(step: &Value, given: &Given) -> Result<(), Difference> {
     Err(Difference::new("equal", expected.join("\nor\n"), ours))
 }
 
-/// Both generations; one that only says that it cannot does not count.
+/// Returns the results of both generations, except one that only reports a missing ability.
 fn allowed(step: &Value) -> Vec<Allowed<'_>> {
     let mut allowed = Vec::new();
     match step["error"].as_str() {
@@ -111,7 +111,7 @@ fn allowed(step: &Value) -> Vec<Allowed<'_>> {
         None => allowed.push(Allowed::Value(&step["result"])),
     }
     if let Some(head) = step.get("head") {
-        // A value may have an error of its own among its fields.
+        // A value may have an `error` among its fields.
         let error =
             head["error"].as_str().filter(|_| head.as_object().is_some_and(|head| head.len() == 1));
         allowed.push(error.map_or(Allowed::Value(head), Allowed::Error));

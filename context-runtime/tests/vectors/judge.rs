@@ -1,26 +1,26 @@
-//! What came of the cases, and how it is told.
+//! The results of the cases and their report.
 
 use std::fmt;
 
 pub(crate) type BoxError = Box<dyn std::error::Error>;
 
-/// A case and what came of it.
+/// A case and its result.
 pub(crate) struct Judged {
     pub(crate) id: String,
     pub(crate) outcome: Outcome,
 }
 
-/// What came of a case.
+/// The result of a case.
 pub(crate) enum Outcome {
-    /// Ours is as it must be, by this rule.
+    /// Our result is correct, by this rule.
     Passed(String),
-    /// Ours is not.
+    /// Our result is not correct.
     Failed(Difference),
-    /// The case asks for something that is not there, or cannot be said.
+    /// The case needs something that is missing or cannot be expressed.
     Skipped(String),
 }
 
-/// Both values of a case that failed, and the rule that told them apart.
+/// Both values of a failed case, and the rule it failed.
 pub(crate) struct Difference {
     rule: String,
     expected: String,
@@ -36,7 +36,7 @@ impl Difference {
         Self { rule: rule.into(), expected: expected.to_string(), ours: ours.to_string() }
     }
 
-    /// The same, found at a step of the case.
+    /// Returns the same difference, located at a step of the case.
     pub(crate) fn at(mut self, step: impl fmt::Display) -> Self {
         self.rule = format!("{} at {step}", self.rule);
         self
@@ -79,8 +79,8 @@ impl Report {
         self.0.iter().filter(|case| is(&case.outcome)).count()
     }
 
-    /// Prints failures with both values, with `verbose` every other case and how it was judged, and
-    /// the totals.
+    /// Prints failures with both values, the totals, and with `verbose` the judgement of every
+    /// other case.
     pub(crate) fn print(&self, verbose: bool) {
         for Judged { id, outcome } in &self.0 {
             match outcome {

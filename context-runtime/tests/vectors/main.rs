@@ -1,9 +1,9 @@
 //! Replays recorded behaviour of another system: `vectors SUITE FILE`.
 //!
-//! Without arguments, as under a plain `cargo test`, every suite is replayed whose file is in the
-//! test data; if there is none the program says so. The last line stands alone:
-//! `N passed, N failed, N skipped`. How a case is judged is each suite's business; none of them
-//! knows a case by its id.
+//! Without arguments, as under a plain `cargo test`, every suite whose file is in the test data is
+//! replayed. If there is none the program prints that. The last line stands alone:
+//! `N passed, N failed, N skipped`. Each suite decides how its cases are judged. None of them has
+//! rules for particular case ids.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 mod arguments;
@@ -33,7 +33,7 @@ use context_runtime::FragmentData;
 use crate::arguments::{Arguments, Request};
 use crate::judge::{BoxError, Judged, Report};
 
-/// A suite: its name, which is also its file's, and what judges it.
+/// A suite: its name, which is also its file's, and its judge.
 struct Suite {
     name: &'static str,
     judge: fn(&File<'_>) -> Result<Vec<Judged>, BoxError>,
@@ -47,7 +47,7 @@ const SUITES: [Suite; 5] = [
     Suite { name: "datagallery", judge: datagallery::judge },
 ];
 
-/// A file of recorded cases, and where it lies: suites look for companions beside it.
+/// A file of recorded cases with its path, since suites look for companion files beside it.
 struct File<'a> {
     path: &'a Path,
     text: &'a str,

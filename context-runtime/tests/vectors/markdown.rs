@@ -1,9 +1,9 @@
-//! What is particular to Markdown.
+//! The rules for Markdown.
 //!
-//! Equal is also what differs only in lines that have nothing under them: the recording shows the
-//! heading or the label of what holds nothing, ours does not. Sound is what, with nothing trusted,
-//! an independent parser reads as sections and lists alone, and what, trusted, holds each text line
-//! by line.
+//! Outputs are equal if they differ only in lines with nothing under them: the recording shows the
+//! heading or the label of empty content, ours does not. An untrusted output is sound if an
+//! independent parser reads nothing but sections and lists. A trusted one is sound if it contains
+//! each text line by line.
 
 use context_runtime::RenderOptions;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -11,7 +11,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use crate::judge::Difference;
 use crate::render::{Content, Input, holds};
 
-/// The mark of a section that is not trusted.
+/// The mark of an untrusted section.
 const MARK: &str = " (untrusted)";
 
 pub(crate) fn check_equal(input: &Input, expected: &str) -> Result<String, Difference> {
@@ -25,10 +25,10 @@ pub(crate) fn check_equal(input: &Input, expected: &str) -> Result<String, Diffe
     Err(Difference::new("equal", expected, ours))
 }
 
-/// The text without headings and labels that nothing follows.
+/// Returns the text without headings and labels that nothing follows.
 fn without_hollow_lines(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
-    // From the end, so that a label whose labels are gone goes too.
+    // From the end, so that a label whose labels are removed is removed too.
     for line in text.lines().rev() {
         let below = kept.iter().rev().find(|line| !line.is_empty());
         let indent = |line: &str| line.len() - line.trim_start().len();
@@ -64,7 +64,7 @@ pub(crate) fn check_sound(input: &Input) -> Result<String, Difference> {
     if sorted(document.leaves) != sorted(wanted) {
         return Err(broken("holds every text, in order", &expected.leaves));
     }
-    // Headings are in title case, which is not to be undone.
+    // Headings are in title case, which cannot be reverted.
     let folded = |names: &[String]| names.iter().map(|name| folded(name)).collect::<Vec<_>>();
     if !holds(&folded(&document.names), &folded(&expected.names), !input.group) {
         return Err(broken("names can be read back", &expected.names));
@@ -80,14 +80,14 @@ pub(crate) fn check_sound(input: &Input) -> Result<String, Difference> {
     Ok("sound: sections and lists alone, nothing lost, names can be read back".into())
 }
 
-/// The texts and names of Markdown in which nothing is trusted, in document order.
+/// The texts and names of untrusted Markdown, in document order.
 #[derive(Default)]
 struct Document {
     leaves: Vec<String>,
     names: Vec<String>,
 }
 
-/// What a section or an item says, as far as it is read.
+/// The text of a section or an item, as far as it is read.
 #[derive(Default)]
 struct Leaf {
     labelled: bool,
@@ -119,7 +119,7 @@ fn read(markdown: &str) -> Result<Document, String> {
                 document.names.extend(name.take());
                 leaf = Some(Leaf { labelled: true, ..Leaf::default() });
             }
-            // It holds a list, not a text.
+            // The item holds a list, not a text.
             Event::Start(Tag::List(None)) => leaf = None,
             Event::Text(part) => match (&mut name, &mut leaf) {
                 (Some(name), _) => name.push_str(&part),
@@ -155,19 +155,19 @@ impl Leaf {
     }
 }
 
-/// A text as it reads back: with line feeds, without null characters; an empty one may be shown by
-/// quotes.
+/// Returns a text as it reads back: with line feeds, without null characters. An empty one may be
+/// shown by quotes.
 fn as_read(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{FFFD}");
     if text == "\"\"" { String::new() } else { text }
 }
 
-/// What title case leaves of a name.
+/// Returns what title case preserves of a name.
 fn folded(name: &str) -> String {
     name.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Whether the lines of all texts stand in a text, in order.
+/// Whether a text contains the lines of all given texts, in order.
 fn holds_lines(markdown: &str, texts: &[String]) -> bool {
     let mut rest = markdown;
     texts.iter().flat_map(|text| text.lines()).all(|line| match rest.find(line) {

@@ -1,7 +1,7 @@
-//! Suite `deepagents-misc`: small functions one by one.
+//! Suite `deepagents-misc`: small functions, one by one.
 //!
-//! Each section of the file is judged by a rule of its own; a row is a case, named by its section
-//! and place. Sections outside the library are skipped row by row.
+//! Each section of the file has a rule of its own. A row is a case, named by its section and
+//! position. Sections outside the library are skipped row by row.
 
 mod builders;
 mod codecs;
@@ -15,7 +15,7 @@ use crate::File;
 use crate::encoding::{entry, items};
 use crate::judge::{BoxError, Judged, Outcome};
 
-/// How a row is judged.
+/// The rule of a section.
 type Rule = fn(&FragmentData) -> Outcome;
 
 const SECTIONS: [(&str, Rule); 7] = [
@@ -55,7 +55,7 @@ fn outside(what: &str) -> Outcome {
     Outcome::Skipped(format!("outside the library: {what}"))
 }
 
-/// A value as the other one is written, for a difference to be read.
+/// Formats a value for a difference.
 fn written(data: &FragmentData) -> String {
     serde_json::to_string(data).unwrap_or_else(|error| error.to_string())
 }

@@ -1,9 +1,10 @@
-//! The peer's world in our terms: engines by variable name over one fresh store, and every recorded
-//! operation.
+//! The world of the recorded system in our terms: engines by variable name over one fresh store,
+//! and every recorded operation.
 //!
-//! The peer's constructor touches nothing, so an engine is opened by its first operation that reads
-//! or writes; its store knows chats without their users, so this remembers who made a chat first.
-//! Ids that the case did not give are shown as `#1`, `#2`, … in the order they appear.
+//! The recorded constructor touches nothing, so an engine is opened by its first operation that
+//! reads or writes. The recorded store knows chats without their users, so the world remembers who
+//! first created a chat. Ids that the case did not give are shown as `#1`, `#2`, … in the order
+//! they appear.
 
 mod history;
 mod ids;
@@ -26,19 +27,19 @@ use self::ids::{Ids, Shown, Ticks};
 pub(crate) use self::items::item;
 use self::items::reminder_of;
 
-/// The peer's stub model: a window of 60 tokens, 10 of them for the answer, two units for a million
-/// tokens.
+/// The recorded stub model: a window of 60 tokens, 10 of them for the answer, and a price of two
+/// units per million tokens.
 const STUB: &str = r#"{"as_of": "2026-01-01", "currency": "USD",
     "families": {"demo": {"prefixes": [], "vocabulary": "o200k_base", "factor": {"typical": 1, "low": 1, "high": 1},
         "framing": {"message": [3, 3, 3], "call": [0, 0, 0], "tool": [0, 0, 0], "request": [0, 0, 0]}}},
     "models": {"demo:m1": {"family": "demo", "window": 60, "max_output": 10, "prices": {"input": 2, "output": 2}}}}"#;
 
-/// What an operation gave.
+/// The result of an operation.
 #[derive(Debug)]
 pub(crate) enum Given {
     Value(Value),
     Error(Error),
-    /// There is no such operation here.
+    /// The operation is not supported here.
     Missing(String),
 }
 
@@ -60,22 +61,22 @@ type Done<T = Value> = std::result::Result<T, Given>;
 struct Peer {
     chat: ChatRef,
     metadata: Metadata,
-    /// What was set before the engine was opened.
+    /// Fragments that were set before the engine was opened.
     waiting: Vec<Fragment>,
     reminders: Vec<Reminder>,
     engine: Option<ContextEngine>,
     store: Arc<dyn Store>,
 }
 
-/// All variables of a case and the store under them.
+/// All variables of a case and their store.
 pub(crate) struct World {
     store: Arc<dyn Store>,
     peers: HashMap<String, Peer>,
-    /// Chats in the order they were first named by an operation that makes them.
+    /// Chats in the order in which operations that create them first named them.
     chats: Vec<ChatRef>,
     ids: Ids,
     shown: Shown,
-    /// How many of the manager's claims there were.
+    /// The number of claims of the recorded manager.
     claims: u32,
 }
 
@@ -91,7 +92,7 @@ impl World {
         })
     }
 
-    /// Carries out an operation as it is recorded.
+    /// Runs a recorded operation.
     pub(crate) async fn apply(&mut self, op: &Value) -> Given {
         let op = self.shown.hide(op);
         let given = match self.dispatch(&op).await {
@@ -104,17 +105,17 @@ impl World {
         }
     }
 
-    /// The chats there may be, and the store.
+    /// The chats that may exist, and the store.
     pub(crate) fn chats(&self) -> (&Arc<dyn Store>, &[ChatRef]) {
         (&self.store, &self.chats)
     }
 
-    /// A shown value with the ids that are stored.
+    /// Returns a shown value with the stored ids.
     pub(crate) fn raw(&self, value: &Value) -> Value {
         self.shown.hide(value)
     }
 
-    /// Which chat an engine works on, and on which branch.
+    /// Returns the chat and the branch of an engine.
     pub(crate) fn place(&self, name: &str) -> Option<(&ChatRef, &str)> {
         let peer = self.peers.get(name)?;
         Some((&peer.chat, peer.engine.as_ref().map_or("main", |engine| engine.branch().as_str())))
@@ -164,7 +165,8 @@ impl World {
         };
         self.peers.insert(name.to_owned(), peer);
         if chat.chat.as_str().is_empty() || chat.user.as_str().is_empty() {
-            // The constructor refuses what opening refuses here, and nothing can be touched.
+            // The recorded constructor refuses what opening refuses here, and nothing can be
+            // touched.
             self.opened(name).await?;
         }
         Ok(Value::Null)
@@ -237,7 +239,7 @@ impl World {
         Ok(json!({"systemPrompt": resolved.system_prompt, "messages": messages}))
     }
 
-    /// What a call of the peer's stub model has in tokens.
+    /// Estimates the tokens of a call of the recorded stub model.
     async fn estimate(&mut self, name: &str, model: &str, renderer: &Value) -> Done {
         let format = renderer.as_str().unwrap_or("xml");
         let renderer = context_runtime::renderer(format, RenderOptions::new())
@@ -264,7 +266,7 @@ impl World {
         }))
     }
 
-    /// The peer's fork: the context fragments in a chat and a store of their own.
+    /// Runs the recorded fork: the context fragments in a chat and a store of their own.
     async fn fork(&mut self, from: &str, to: &str) -> Done {
         let fragments: Vec<_> = self.opened(from).await?.fragments().cloned().collect();
         let parent = self.peer(from)?.chat.clone();
@@ -325,7 +327,7 @@ impl World {
                 let input = item(arg).map_err(Given::Missing)?.fragment;
                 Ok(json!(engine.continue_turn(input).await?))
             }
-            // A body has no id of its own here: the row's is the only one.
+            // A body has no id of its own here. The row's id is the only one.
             "messageDataId" => {
                 let head = engine.head_message().await?.map(|node| node.id.clone());
                 Ok(json!({"rowId": head, "dataId": head}))
@@ -345,12 +347,12 @@ fn show_checkpoint(checkpoint: &Checkpoint) -> Value {
     json!({"name": checkpoint.name, "message": checkpoint.message})
 }
 
-/// `[id, role, text]`.
+/// Shows `[id, role, text]`.
 fn show_node(node: &Node) -> Value {
     json!([node.id, role_of(node), history::text_of(node)])
 }
 
-/// The same and, if there is any, what the metadata is about.
+/// Shows the same with the metadata, if there is any.
 fn show_with_metadata(node: &Node) -> Value {
     let mut shown = show_node(node);
     let metadata = node.message().map(|message| message.metadata.clone()).unwrap_or_default();

@@ -1,40 +1,40 @@
-//! Suite `pilotdeck`: decisions of another runtime, one case each, in groups.
+//! Suite `pilotdeck`: decisions of another runtime, one per case, in groups.
 //!
-//! | group | what of ours | how a plain case is judged |
+//! | group | tested function | how a plain case is judged |
 //! |---|---|---|
 //! | `tool_pairs` | `normalize`, which removes calls without results | equal messages |
-//! | `trailing_user` | `normalize`, where the assistant may not have the last word | equal messages |
+//! | `trailing_user` | `normalize`, where the assistant may not come last | equal messages |
 //! | `normalize_error` | `ModelError::classify` | code through a table, status, flags and numbers |
-//! | `estimate` | token counts of a part | within the bounds of ours |
+//! | `estimate` | token counts of a part | within our bounds |
 //! | `recovery` | `RecoveryChain` of the extended contract, ratios as recorded | the same decision and numbers |
 //! | `recovery_seed_era`, `recovery_inline` | `RecoveryChain` of the seed's contract | the same decision |
 //! | `output_bump` | `raised_output` | equal |
 //! | `truncate_head` | `newest` | equal messages |
 //! | `truncate_head_preserving` | `TruncateHead` by messages, without notes, then `normalize` | equal messages |
 //! | `strip_images_for_recovery` | `StripImages` | equal messages, notes of one kind |
-//! | `strip_media_for_summary` | `StripImages`, its notes say the kind | equal messages |
+//! | `strip_media_for_summary` | `StripImages`, with the kind in its notes | equal messages |
 //! | `strip_trailing_error_pair` | `without_failed_answer` | equal messages |
 //! | `microcompact` | `Microcompact` for repeatable tools, counting messages | the same results, within the bound |
-//! | `microcompact_seed_era` | `Microcompact::clearing` | the same results, a note in place of each |
-//! | `cached_microcompact` | the marks of what `DefaultContextRuntime` prepares | what the recorded ones cover is covered |
-//! | `snip` | `Snip` with a target, `Snip::by_turns` without | equal but for the first request and notes |
+//! | `microcompact_seed_era` | `Microcompact::clearing` | the same results, each replaced by a note |
+//! | `cached_microcompact` | the cache breakpoints that `DefaultContextRuntime` prepares | they cover what the recorded ones cover |
+//! | `snip` | `Snip` with a target, `Snip::by_turns` without | equal except for the first request and notes |
 //! | `snip_seed_era` | `Snip::by_turns` | the same |
-//! | `projector` | `DefaultContextRuntime` without policies | equal messages and warnings, behind what a limit keeps whole |
-//! | `null_runtime` | `NullContextRuntime` | equal roles, boundaries and codes, behind the same |
+//! | `projector` | `DefaultContextRuntime` without policies | equal messages and warnings, after what a limit keeps whole |
+//! | `null_runtime` | `NullContextRuntime` | equal roles, boundaries and codes, after the same |
 //! | `budget` | `Budget` | equal numbers |
 //! | `real_request` | `Message::is_request` | equal |
-//! | `memory_query` | what the memory of `DefaultContextRuntime` is asked | equal, asked once for a turn |
-//! | `tool_result_budget` | `apply_tool_results`, blobs in a store | the same results are kept elsewhere |
-//! | `auto_compact` | `DefaultContextRuntime` with the stages of the case | the same decision, told the same; more may stay |
-//! | `post_compact_order` | `Summarize::accept`, then `normalize` | equal order, one checkpoint in front |
-//! | `replay` | `ContextEngine`, opened again | what was saved is there |
+//! | `memory_query` | the queries of `DefaultContextRuntime` to its memory | equal, one per turn |
+//! | `tool_result_budget` | `apply_tool_results`, blobs in a store | the same results are spilled |
+//! | `auto_compact` | `DefaultContextRuntime` with the stages of the case | the same decision and report; more may stay |
+//! | `post_compact_order` | `Summarize::accept`, then `normalize` | equal order, one checkpoint at the front |
+//! | `replay` | `ContextEngine`, reopened | saved messages are there |
 //! | `wire_*` | `lower` of the provider's codec | equal values of the fields that the case names |
 //!
-//! A case with `suspect: true` is a fault of the recorded system: ours must be sound, and each
-//! judge says by which rule. A case with options that nobody here knows is skipped.
+//! A case with `suspect: true` records a fault of the other system: our result must be sound, and
+//! each judge names its rule. A case with unknown options is skipped.
 //!
-//! Texts that the recorded system wrote itself stand as symbols or begin with its tags, and mean
-//! ours of the same purpose.
+//! Texts that the recorded system wrote itself are symbols or begin with its tags, and correspond
+//! to our texts of the same purpose.
 
 mod bounding;
 mod compaction;
@@ -65,7 +65,7 @@ use crate::File;
 use crate::encoding::{flag, text};
 use crate::judge::{BoxError, Judged, Outcome};
 
-/// A case with its symbols and repetitions written out.
+/// A case with its symbols and repetitions expanded.
 struct Case {
     data: FragmentData,
     tokio: Rc<tokio::runtime::Runtime>,
@@ -137,7 +137,7 @@ fn judge_case(case: &Case) -> Outcome {
     }
 }
 
-/// A value as plain JSON.
+/// Converts a value to plain JSON.
 fn json(data: &FragmentData) -> serde_json::Value {
     serde_json::to_value(data).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Suite `deepagents-render`: fragments and the text they were rendered to.
+//! Suite `deepagents-render`: fragments and their rendered text.
 //!
-//! A plain case must give the same text, a suspect one must be sound instead: the output parses,
-//! holds every text and number that went in, in order (grouping gathers, so there the order may
-//! change), and every name can be read back. XML is judged here: its multi-line text is indented,
-//! and two names may differ where the recorded inflection of a word and the library's do. What is
-//! particular to another format is in a module of its own.
+//! A plain case must give the same text. A suspect one must be sound instead: the output parses,
+//! contains every text and number of the input in order (any order with grouping, which gathers),
+//! and every name can be read back. XML is judged here: its multi-line text is indented, and two
+//! names may differ where the recorded inflection of a word differs from the library's. Rules of
+//! other formats are in their own modules.
 
 use std::collections::HashSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::encoding::{Unknown, decode_fragment, entry, flag, items, text};
 use crate::judge::{BoxError, Difference, Judged, Outcome};
 use crate::{File, markdown, toml_tree, toon_tree, xml};
 
-/// How the cases of a format are judged.
+/// The rules for the cases of a format.
 struct Format {
     name: &'static str,
     equal: fn(&Input, &str, &Inflections) -> Result<String, Difference>,
@@ -69,7 +69,7 @@ fn judge_case(case: &FragmentData, words: &Inflections) -> Outcome {
     Outcome::of(checked)
 }
 
-/// What a case renders, and how.
+/// The input of a case.
 pub(crate) struct Input {
     pub(crate) fragments: Vec<Fragment>,
     pub(crate) group: bool,
@@ -155,7 +155,7 @@ impl Input {
     }
 }
 
-/// The texts and names that went in, in document order.
+/// The texts and names of the input, in document order.
 #[derive(Default)]
 pub(crate) struct Content {
     pub(crate) leaves: Vec<String>,
@@ -199,7 +199,7 @@ impl Content {
     }
 }
 
-/// What XML 1.0 can say of a text: controls are shown by their picture.
+/// Returns a text as XML 1.0 can express it: control characters are replaced by their pictures.
 fn sayable(text: &str) -> String {
     let shown = |c: char| match c {
         '\t' | '\n' | '\r' => c,
@@ -210,7 +210,7 @@ fn sayable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// Whether all of `wanted` is among `names`: in this order, or at all.
+/// Whether `names` contains all of `wanted`, in this order or in any.
 pub(crate) fn holds(names: &[String], wanted: &[String], in_order: bool) -> bool {
     if in_order {
         let mut names = names.iter();
@@ -223,11 +223,11 @@ pub(crate) fn holds(names: &[String], wanted: &[String], in_order: bool) -> bool
     })
 }
 
-/// Words whose recorded singular or plural is not the library's: what was recorded, and ours.
+/// Words whose recorded singular or plural differs from the library's, as pairs of both.
 struct Inflections(HashSet<(String, String)>);
 
 impl Inflections {
-    /// Compares the table of words beside the file with the library; there may be none.
+    /// Compares the optional table of words beside the file with the library.
     fn beside(file: &File<'_>) -> Result<Self, BoxError> {
         let path = file.path.with_file_name("deepagents-misc.json");
         if !path.is_file() {
@@ -248,7 +248,7 @@ impl Inflections {
         Ok(Self(differing))
     }
 
-    /// Whether two texts are the same but for names that the tables inflect differently.
+    /// Whether two texts are equal except for names that are inflected differently.
     fn explain(&self, expected: &str, ours: &str) -> bool {
         let (expected, ours) = (xml::pieces(expected), xml::pieces(ours));
         let name = |tag: &str| tag.trim_matches(['<', '/', '>']).to_owned();
@@ -262,13 +262,13 @@ impl Inflections {
     }
 }
 
-/// What the library calls the items of a list of this name.
+/// Returns the library's name for the items of a list with this name.
 fn item_name(word: &str) -> Option<String> {
     let list = Fragment::new(word, FragmentData::list(["a", "b"]));
     inner_name(&XmlRenderer::new(), list)
 }
 
-/// What the library calls a group of fragments of this name.
+/// Returns the library's name for a group of fragments with this name.
 fn group_name(word: &str) -> Option<String> {
     let list = Fragment::new(
         "list",

@@ -1,26 +1,26 @@
-//! What must hold of a suspect case at every step, whatever the peer did there.
+//! Invariants of a suspect case at every step, independent of the recorded behaviour.
 //!
-//! The rules look at what is stored before and after a step, at what the case set, and at what was
+//! The rules compare the stored content before and after a step, what the case set, and what was
 //! shown:
 //!
-//! * *history kept*: no message and no branch vanishes, no parent changes, no branch loses
-//!   messages, and a text only changes as a new revision;
-//! * *scoped*: an engine's operation leaves other chats as they are, and shows only what was set in
+//! * *history kept*: no message and no branch is lost, no parent changes, no branch loses messages,
+//!   and a text only changes as a new revision;
+//! * *scoped*: an engine's operation does not change other chats, and shows only what was set in
 //!   its chat;
 //! * *saved*: what was set is on the branch after a save;
-//! * *stored as shown*: without anything pending the prompt's messages are those of the branch,
-//!   under their ids;
+//! * *stored as shown*: with nothing pending the prompt's messages are those of the branch, with
+//!   their ids;
 //! * *persisted*: a fragment saved with `persist` is in every later prompt of its chat;
 //! * *branch names*: they are unique, a new one is the lowest free version, and one branch is
 //!   active;
 //! * *found*: a search without roles or limit finds exactly the messages of the chat whose texts
-//!   have all words that were typed, and shows a part of the text;
-//! * *well-formed*: a prompt in XML, TOML or TOON is read by an independent parser;
-//! * *loaded*: every text that a loader gives is in a later prompt;
-//! * *counted*: an estimate is the sum of prompt, messages and what is around them, each message
-//!   counts, it costs its tokens times the price, and says whether it exceeds the window;
-//! * *typed error*: an error is no fault of ours, carries no driver text, and leaves the store as
-//!   it was;
+//!   have all words of the query, and shows a part of the text;
+//! * *well-formed*: an independent parser reads a prompt in XML, TOML or TOON;
+//! * *loaded*: every text that a loader returns is in a later prompt;
+//! * *counted*: an estimate is the sum of prompt, messages and framing, each message counts, it
+//!   costs its tokens times the price, and says whether it exceeds the window;
+//! * *typed error*: an error is not a bug of the library, contains no driver text, and leaves the
+//!   store unchanged;
 //! * *streamed*: see [`streams`].
 
 mod streams;
@@ -38,12 +38,12 @@ use crate::judge::{BoxError, Difference};
 use crate::peer::{Given, World, item};
 use crate::xml;
 
-/// What is stored of a chat.
+/// The stored content of a chat.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct State {
     /// Parent, text and revision of each message, by id.
     messages: BTreeMap<String, (Option<String>, String, u32)>,
-    /// Ids and texts of each branch, root first, by its name; placeholders have no text.
+    /// Ids and texts of each branch, root first, by its name. Placeholders have no text.
     branches: Vec<(String, Vec<(String, String)>)>,
     active: Vec<String>,
 }
@@ -55,7 +55,7 @@ struct Pending {
     text: String,
 }
 
-/// Watches a case, step by step.
+/// Checks a case, step by step.
 #[derive(Default)]
 pub(crate) struct Watch {
     before: BTreeMap<Place, State>,
@@ -63,14 +63,14 @@ pub(crate) struct Watch {
     branch: Option<String>,
     pending: HashMap<String, Vec<Pending>>,
     unsaved_fragments: HashMap<String, Vec<String>>,
-    /// Texts that the loaders of an engine's fragments give.
+    /// Texts that the loaders of an engine's fragments return.
     lazy: HashMap<String, Vec<String>>,
     persisted: HashMap<Place, BTreeSet<String>>,
     texts: HashMap<Place, BTreeSet<String>>,
     applied: BTreeSet<&'static str>,
 }
 
-/// A user and a chat of theirs.
+/// A user and one of their chats.
 type Place = (String, String);
 
 fn key(chat: &ChatRef) -> Place {
@@ -80,13 +80,13 @@ fn key(chat: &ChatRef) -> Place {
 type Checked = Result<(), Difference>;
 
 impl Watch {
-    /// The rules that were asked, by name.
+    /// Returns the names of the rules that were applied.
     pub(crate) fn rules(&self) -> String {
         let names: Vec<_> = self.applied.iter().copied().collect();
         format!("sound: {}", names.join(", "))
     }
 
-    /// Looks at the store before a step.
+    /// Reads the store before a step.
     pub(crate) async fn before(&mut self, world: &World, op: &Value) -> Result<(), BoxError> {
         self.before = snapshot(world).await?;
         self.streams = streams::snapshot(world).await?;
@@ -294,7 +294,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Notes what was set.
+    /// Records what was set.
     fn note(&mut self, engine: &str, chat: &Place, items: &Value) {
         for value in items.as_array().into_iter().flatten() {
             let Ok(item) = item(value) else { continue };
@@ -307,7 +307,7 @@ impl Watch {
                 self.texts.entry(chat.clone()).or_default().insert(text.clone());
                 let id = item.fragment.id().map(ToString::to_string);
                 let pending = self.pending.entry(engine.to_owned()).or_default();
-                // Of two with one id, and of two lazy ones, the last counts.
+                // The last is used of two with the same id, and of two lazy ones.
                 pending.retain(|p| !(p.id.is_some() && p.id == id || p.lazy && item.lazy));
                 pending.push(Pending { id, lazy: item.lazy, text });
             } else if item.fragment.is_persisted() && !item.fragment.is_message() {
@@ -418,7 +418,7 @@ fn chain<'a>(
         .unwrap_or_default()
 }
 
-/// The texts in a value.
+/// Returns the texts in a value.
 fn texts_in(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],

@@ -1,7 +1,7 @@
-//! Cases in TOML. A plain one must give the same text. Every one must be sound: a reader of TOML
-//! reads the tree back that the fragments stand for, in order.
+//! Cases in TOML. A plain one must give the same text. Every one must be sound: a TOML parser reads
+//! back the tree of the fragments, in order.
 //!
-//! The recordings come from a system with one type of number, which writes a whole one without a
+//! The recordings come from a system with one number type, which writes whole numbers without a
 //! fraction.
 
 use context_runtime::{Fragment, FragmentData, Number};
@@ -24,7 +24,7 @@ pub(crate) fn check(input: &Input, expected: Option<&str>) -> Result<String, Dif
     let read = toml::from_str::<toml::Table>(&ours)
         .map_err(|error| Difference::new("parses as TOML", error, &ours))?;
     let wanted = match document(&fragments, Rules { group: input.group, untrusted: false }) {
-        // There are no arrays at the top level.
+        // TOML has no arrays at the top level.
         array @ Plain::Array(_) => Plain::Table(vec![("fragments".to_owned(), array)]),
         table => table,
     };
@@ -73,7 +73,7 @@ fn plain(value: Value) -> Plain {
     }
 }
 
-/// TOML has no integers above `i64::MAX`; they are text.
+/// TOML has no integers above `i64::MAX`. They are written as text.
 fn sayable(plain: Plain) -> Plain {
     match plain {
         Plain::Number(Number::UInt(n)) => Plain::Text(n.to_string()),

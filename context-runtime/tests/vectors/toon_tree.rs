@@ -1,5 +1,5 @@
-//! Cases in TOON. Every one must be what the reference crate writes for the tree that the fragments
-//! stand for, and decode to it. A plain one must also give the same text as recorded.
+//! Cases in TOON. Every one must equal the reference crate's output for the tree of the fragments,
+//! and decode to that tree. A plain one must also give the recorded text.
 
 use context_runtime::Number;
 use context_runtime::{RenderOptions, renderer as by_name};
@@ -46,7 +46,7 @@ fn json(plain: &Plain) -> Value {
     }
 }
 
-/// There is one kind of number in TOON.
+/// TOON has one number type.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),

@@ -5,11 +5,11 @@ use quick_xml::{Reader, XmlVersion};
 
 use crate::judge::BoxError;
 
-/// What a text says: its elements' names and the texts in elements without elements, in document
-/// order.
+/// The content of an XML text: the names of its elements and the texts of elements without
+/// children, in document order.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
-    /// Names of elements; the original one where it had to be changed to be a name.
+    /// Names of elements. The original one where it had to be changed to be a valid name.
     pub(crate) names: Vec<String>,
     /// Decoded texts.
     pub(crate) leaves: Vec<String>,
@@ -20,7 +20,7 @@ struct Open {
     has_elements: bool,
 }
 
-/// Reads `xml`, any number of elements.
+/// Reads `xml`, which may have any number of elements.
 pub(crate) fn read(xml: &str) -> Result<Document, BoxError> {
     let inside_root = format!("<root>{xml}</root>");
     let mut reader = Reader::from_str(&inside_root);
@@ -75,7 +75,7 @@ fn original_name(tag: &BytesStart<'_>) -> Result<String, BoxError> {
     Ok(tag.name().into_inner().to_owned())
 }
 
-/// The text cut into tags and what stands between them. Only for well-formed text, where `<` begins
+/// Splits the text into tags and the text between them. Only for well-formed text, where `<` begins
 /// a tag.
 pub(crate) fn pieces(xml: &str) -> Vec<&str> {
     let mut pieces = Vec::new();

@@ -62,7 +62,8 @@ macro_rules! answers {
 answers! {
     (): |_done| Facts::outcome("ok");
     bool: |done| Facts::outcome(if *done { "done" } else { "none" });
-    Created: |created| Facts::outcome(if matches!(created, Created::New(_)) { "new" } else { "existing" });
+    Created: |created| Facts::outcome(if matches!(created,
+        Created::New(_)) { "new" } else { "existing" });
     Option<Chat>: |chat| found(chat.is_some());
     Chat: |_chat| Facts::outcome("ok");
     Page<ChatSummary>: |page| Facts::of("ok", page.items.len() as u64);

@@ -138,7 +138,8 @@ proptest! {
                 replace(&inner, &chat("c"), "a", NodeKind::Message(Role::User), body).await;
                 let error = text(&store, &chat("c"), "a").await.unwrap_err();
                 // An altered key name is that of an unknown key.
-                assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "byte {place}: {error}");
+                assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported),
+                    "byte {place}: {error}");
             }
         });
     }

@@ -232,7 +232,8 @@ mod tests {
             ..ProptestConfig::default() })]
 
         #[test]
-        fn small_forms_are_read_as_written(piece: u64, own: u64, head in proptest::option::of("(?s).{1,9}"), at: i64) {
+        fn small_forms_are_read_as_written(piece: u64, own: u64,
+            head in proptest::option::of("(?s).{1,9}"), at: i64) {
             let tip = Tip { piece, own, head: head.map(Into::into) };
             prop_assert_eq!(&Tip::read(&tip.write()).unwrap(), &tip);
             let place = Place { piece, pos: own };

@@ -1,5 +1,8 @@
 //! Large chats and many of them. Long, so only run when asked for:
-//! `cargo test --release -p context-store-sqlite --test life scale -- --ignored --nocapture --test-threads 1`.
+//! ```sh
+//! cargo test --release -p context-store-sqlite --test life scale -- --ignored --nocapture \
+//!     --test-threads 1
+//! ```
 
 #![allow(clippy::print_stdout, reason = "what was measured is what it is run for")]
 

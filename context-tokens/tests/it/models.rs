@@ -204,7 +204,8 @@ fn tables_that_make_no_sense_are_refused() {
 
 proptest! {
     #[test]
-    fn any_name_has_a_counter_whose_interval_holds_its_number(name in ".{0,40}", text in ".{0,80}") {
+    fn any_name_has_a_counter_whose_interval_holds_its_number(name in ".{0,40}",
+        text in ".{0,80}") {
         let count = ModelTable::builtin().model(&name).counter().count(&text);
         prop_assert!(count.low() <= count.tokens() && count.tokens() <= count.high());
         prop_assert_eq!(count == TokenCount::ZERO, text.is_empty());

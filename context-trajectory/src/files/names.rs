@@ -100,7 +100,8 @@ mod tests {
             let mut names = HashMap::new();
             for text in &texts {
                 let name = folder_name(text);
-                prop_assert!(name.len() <= LONGEST && name.bytes().all(|byte| is_plain(byte) || b"%~".contains(&byte)));
+                prop_assert!(name.len() <= LONGEST
+                    && name.bytes().all(|byte| is_plain(byte) || b"%~".contains(&byte)));
                 let decoded = text_of(&name);
                 prop_assert_eq!(decoded.is_none(), is_hashed(&name));
                 prop_assert!(decoded.is_none_or(|decoded| decoded == *text));

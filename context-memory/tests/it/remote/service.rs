@@ -132,7 +132,8 @@ proptest! {
         let good = json!({"at": 3, "messages": [message], "scope": {"session": "s", "user": &text}, "turn": &text}).to_string();
         let cut: String = good.chars().take(cut).collect();
         for body in [&bytes[..], good.as_bytes(), cut.as_bytes()] {
-            let (status, said) = runtime.block_on(ask(&service(), &method, &path, Some("Bearer all"), body));
+            let (status, said) = runtime.block_on(ask(&service(), &method, &path,
+                Some("Bearer all"), body));
             prop_assert!(matches!(status, 200 | 400 | 404 | 405), "{status} {said}");
         }
     }

@@ -27,7 +27,7 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// Drops the schemas whose names begin so.
+/// Drops the schemas with this prefix.
 pub(crate) async fn clear(url: &str, prefix: &str) {
     let client = connect(url).await;
     let sql = "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, $1)";

@@ -16,7 +16,7 @@ async fn connect(url: &str) -> MultiplexedConnection {
     redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
-/// Removes the keys that begin so.
+/// Removes the keys with this prefix.
 pub(crate) async fn clear(url: &str, prefix: &str) {
     let mut connection = connect(url).await;
     let keys: Vec<Vec<u8>> = connection.keys(format!("{prefix}*")).await.unwrap();

@@ -1,20 +1,20 @@
-//! Which compactions of a branch stand, and which were taken back.
+//! The compactions of a branch that are in force, and those that were undone.
 
 use context_core::MessageId;
 use context_core::history::BoundaryKind;
 
 use super::Compaction;
 
-/// What the boundaries of a branch come to, as positions among them.
+/// The state after all boundaries of a branch, as positions among them.
 pub(super) struct Track<'a> {
     all: &'a [Compaction],
     standing: Vec<usize>,
-    /// Each undo that nothing followed, and what it took back.
+    /// Each undo with nothing after it, and the compactions it undid.
     undone: Vec<(usize, Vec<usize>)>,
 }
 
 impl<'a> Track<'a> {
-    /// Of these, oldest first.
+    /// Computes the state from these boundaries, oldest first.
     pub(super) fn of(all: &'a [Compaction]) -> Self {
         let mut track = Self { all, standing: Vec::new(), undone: Vec::new() };
         for (position, compaction) in all.iter().enumerate() {
@@ -29,8 +29,8 @@ impl<'a> Track<'a> {
         track
     }
 
-    /// A boundary takes back another: a compaction with those that were made on top of it, or an
-    /// undo.
+    /// Applies an undo boundary: it undoes a compaction and those made on top of it, or reverts the
+    /// newest undo.
     fn take_back(&mut self, position: usize, undoes: &MessageId) {
         let is_it = |candidate: &usize| self.all[*candidate].id == *undoes;
         if let Some(from) = self.standing.iter().rposition(is_it) {
@@ -43,17 +43,17 @@ impl<'a> Track<'a> {
         }
     }
 
-    /// Those that stand, oldest first.
+    /// Returns the compactions in force, oldest first.
     pub(super) fn standing(self) -> Vec<usize> {
         self.standing
     }
 
-    /// The newest that stands.
+    /// Returns the newest compaction in force.
     pub(super) fn newest(&self) -> Option<MessageId> {
         self.standing.last().map(|position| self.all[*position].id.clone())
     }
 
-    /// The newest undo that can be taken back.
+    /// Returns the newest undo that can be reverted.
     pub(super) fn newest_undo(&self) -> Option<MessageId> {
         self.undone.last().map(|(undo, _)| self.all[*undo].id.clone())
     }

@@ -1,27 +1,27 @@
-//! What stands in the place of a text that is too large: its beginning, a note, its end.
+//! The preview of a text that is too large: its beginning, a note, its end.
 
 use context_core::history::shorten;
 
-/// As long as any reference is: what a preview is measured with before its blob is written.
+/// A reference of maximum length, used to measure a preview before its blob is written.
 pub(in crate::runtime) const LONGEST_REFERENCE: &str =
     "blob:0000000000000000000000000000000000000000000000000000000000000000";
 
-/// The beginning and the end of a text around a note of what is between them.
+/// The beginning and the end of a text, with a note on the omitted middle.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::runtime) struct Preview<'a> {
     /// The text.
     pub(in crate::runtime) text: &'a str,
-    /// Where all of it is, if it is kept.
+    /// The reference of the full text, if it is stored.
     pub(in crate::runtime) reference: Option<&'a str>,
     /// The tool that reads it, if the model has one.
     pub(in crate::runtime) tool: Option<&'a str>,
 }
 
 impl Preview<'_> {
-    /// The preview in at most so many bytes, note included: whole characters, as much of the end as
-    /// of the beginning. Where the note does not fit, as much of it as does.
+    /// Returns the preview in at most `limit` bytes, including the note: whole characters, as much
+    /// of the end as of the beginning. If the note does not fit, it is shortened.
     pub(in crate::runtime) fn within(&self, limit: usize) -> String {
-        // No number that is shown later is longer than the length of the text.
+        // No number in the final note has more digits than the length of the text.
         let longest = self.note(self.text.len(), self.text.len());
         let Some(room) = limit.checked_sub(longest.len() + 2 * SEPARATOR.len()) else {
             let note =

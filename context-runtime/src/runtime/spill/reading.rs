@@ -1,4 +1,4 @@
-//! The tool with which a model reads back what was spilled, a bounded part at a time.
+//! The tool with which a model reads spilled outputs back, in parts of limited size.
 
 use context_core::history::shorten;
 use context_core::message::ToolInput;
@@ -12,13 +12,13 @@ use super::{Spill, SpilledRange};
 /// The name of the tool that reads outputs back.
 pub const READ_SPILLED: &str = "read_spilled_output";
 
-/// How many bytes one call shows. No text has more tokens than bytes, so what was read stays below
-/// the limit at which it would be spilled again.
+/// The maximum number of bytes per call. No text has more tokens than bytes, so the result stays
+/// below the limit at which it would be spilled again.
 const MOST: u64 = 8_000;
-/// The longest character. A range that is shorter might show nothing.
+/// The length of the longest character in bytes. A shorter range might show nothing.
 const LEAST: u64 = 4;
 
-/// The tool that reads outputs back. Offer it to the model, and answer its calls with
+/// Returns the tool that reads outputs back. Offer it to the model, and answer its calls with
 /// [`Spill::answer`].
 ///
 /// ```
@@ -65,8 +65,8 @@ struct Asked {
 }
 
 impl Spill {
-    /// Answers a call of [`spilled_output_tool`]: with at most 8,000 bytes of text, or with an
-    /// error that tells the model what to do. Never fails: whatever goes wrong is the result.
+    /// Answers a call of [`spilled_output_tool`] with at most 8,000 bytes of text, or with an error
+    /// that tells the model what to do. Never fails: an error becomes the tool result.
     pub async fn answer(&self, chat: &ChatRef, call: &ToolCall) -> ToolResult {
         match self.shown(chat, &call.input).await {
             Ok(text) => call.result(text),
@@ -112,12 +112,12 @@ impl Spill {
     }
 }
 
-/// As much of a text as an error repeats.
+/// Returns the part of a text that an error repeats.
 fn beginning(text: &str) -> &str {
     shorten::ends(text, 100, 0).map_or(text, |(head, _)| head)
 }
 
-/// The whole characters of a range and where they begin; nothing if it is no text.
+/// Returns the whole characters of a range and their start offset. `None` if the range is not text.
 fn whole_characters(read: &SpilledRange) -> Option<(u64, &str)> {
     let is_inside = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
     let cut =
@@ -125,7 +125,7 @@ fn whole_characters(read: &SpilledRange) -> Option<(u64, &str)> {
     let bytes = &read.bytes[cut..];
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
-        // Only what the range itself cut off may be missing.
+        // Only a character that the range itself cut off may be incomplete.
         Err(error) if error.error_len().is_none() => {
             std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?
         }

@@ -1,46 +1,48 @@
-//! Which results give way to previews, and how long those are.
+//! Choosing the results that are replaced by previews, and the length of the previews.
 
 use std::borrow::Cow;
 
-/// How large results may be.
+/// The size limits of results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Tokens of one.
+    /// Tokens of one result.
     pub(super) tokens: u64,
-    /// Bytes of one.
+    /// Bytes of one result.
     pub(super) bytes: usize,
-    /// Tokens of all together.
+    /// Tokens of all results together.
     pub(super) together: u64,
     /// Bytes of a preview.
     pub(super) preview: usize,
 }
 
-/// The text of a result.
+/// The measured text of a result.
 #[derive(Debug)]
 pub(super) struct Measured<'a> {
-    /// Which part of the message the result is.
+    /// The index of the result's part in the message.
     pub(super) part: usize,
     pub(super) tokens: u64,
     pub(super) text: Cow<'a, str>,
 }
 
-/// A result that gives way.
+/// A result that is replaced by a preview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// Which part of the message it is.
+    /// The index of its part in the message.
     pub(super) part: usize,
-    /// How many bytes its preview may have.
+    /// The maximum bytes of its preview.
     pub(super) preview: usize,
-    /// Whether it is too large by itself.
+    /// Whether the result is too large by itself.
     pub(super) alone: bool,
 }
 
-/// No preview gets shorter than this on account of others: its note would not fit.
+/// The shortest preview, in bytes, that the limit for all results leads to. The note would not fit
+/// into less.
 const SHORTEST: usize = 320;
 
-/// Chooses the results above a limit of their own and then the largest of the others until all
-/// together keep theirs. If they cannot, previews are halved down to [`SHORTEST`]. `other` is what
-/// the message has besides; `preview` gives tokens and bytes of a text's preview of so many bytes.
+/// Chooses the results above their own limit, then the largest of the others until all together are
+/// within theirs. If that is not enough, previews are halved down to [`SHORTEST`]. `other` is the
+/// tokens of the rest of the message. `preview` returns tokens and bytes of a text's preview within
+/// a number of bytes.
 pub(super) fn choose(
     results: &[Measured<'_>],
     other: u64,
@@ -55,7 +57,7 @@ pub(super) fn choose(
     let mut bytes = limits.preview;
     loop {
         let (mut sum, mut choices) = (all, Vec::new());
-        // First what must go, then what goes so that the others may stay.
+        // First the results above their own limit, then others as needed.
         for must in [true, false] {
             for result in largest.iter().filter(|result| is_large(result) == must) {
                 if !must && sum <= limits.together {
@@ -76,8 +78,8 @@ pub(super) fn choose(
     }
 }
 
-/// Tokens and limit of the longest preview within so many bytes that is smaller than the result
-/// itself and keeps the limit of one. Nothing if there is none.
+/// Returns tokens and limit of the longest preview within `limit` bytes that is smaller than the
+/// result and within the limit of one result. `None` if there is none.
 fn shorter(
     result: &Measured<'_>,
     mut limit: usize,
@@ -107,7 +109,7 @@ mod tests {
         Measured { part, tokens: bytes as u64, text: "x".repeat(bytes).into() }
     }
 
-    /// A token a byte.
+    /// One token per byte.
     fn bytes(text: &str, limit: usize) -> (u64, usize) {
         let shown = text.len().min(limit);
         (shown as u64, shown)

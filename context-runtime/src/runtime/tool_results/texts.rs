@@ -6,13 +6,13 @@ use context_core::message::is_blank;
 use context_core::{Message, Part, ToolResult};
 use serde::de::IgnoredAny;
 
-/// What stands for an output that says nothing. Providers refuse empty texts, and a model that is
-/// shown none waits for it.
+/// The replacement of an empty output. Providers refuse empty texts, and a model that is shown none
+/// waits for the output.
 const NOTHING: &str = "[no output]";
-/// The same of a call that failed.
+/// The replacement of an empty output of a failed call.
 const NOTHING_BUT_FAILED: &str = "[failed without saying why]";
 
-/// Gives results that say nothing a text that says so.
+/// Gives empty results a replacement text.
 pub(super) fn fill_empty(message: &mut Message) {
     for part in &mut message.parts {
         let Part::ToolResult(result) = part else { continue };
@@ -32,13 +32,13 @@ fn replace_blank(result: &mut ToolResult, text: &str) {
 fn says_something(part: &Part) -> bool {
     match part {
         Part::Text(text) => !is_blank(&text.text),
-        // Data of the application is not sent.
+        // Application data is not sent.
         Part::Data(_) => false,
         _ => true,
     }
 }
 
-/// The texts of an output as one, joined by line feeds; nothing if there is none.
+/// Returns the texts of an output, joined by line feeds. `None` if there are none.
 pub(super) fn joined(output: &[Part]) -> Option<Cow<'_, str>> {
     let mut texts = output.iter().filter_map(|part| match part {
         Part::Text(text) => Some(&*text.text),
@@ -53,15 +53,14 @@ pub(super) fn joined(output: &[Part]) -> Option<Cow<'_, str>> {
     }))
 }
 
-/// Puts one text in the place of the first one of an output and leaves the others out. What is no
-/// text stays.
+/// Replaces the first text of an output and removes the others. Other parts stay.
 pub(super) fn replace(output: &mut Vec<Part>, text: String) {
     let at = output.iter().position(|part| matches!(part, Part::Text(_))).unwrap_or(0);
     output.retain(|part| !matches!(part, Part::Text(_)));
     output.insert(at, Part::text(text));
 }
 
-/// What a text is, as a blob says it.
+/// Returns the media type of a text for its blob.
 pub(super) fn media_type(text: &str) -> &'static str {
     let is_json = text.trim_start().starts_with(['{', '['])
         && serde_json::from_str::<IgnoredAny>(text).is_ok();

@@ -1,5 +1,5 @@
-//! The end of writing a chat: branches, checkpoints and fragments come to their places, and what
-//! the import needed goes.
+//! The end of writing a chat: sets branches, checkpoints and fragments, and deletes temporary
+//! branches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use context_core::{BranchName, MessageId, Result, Timestamp};
 use super::{ChatWriter, INCOMPLETE, WrittenChat};
 
 impl ChatWriter<'_> {
-    /// Puts branches, checkpoints and fragments in their places and says what was written.
+    /// Sets branches, checkpoints and fragments, and returns the result.
     pub async fn finish(mut self) -> Result<WrittenChat> {
         loop {
             let left = self.flush().await?;
@@ -42,7 +42,7 @@ impl ChatWriter<'_> {
                 Some(tip) => {
                     self.tips.insert(tip.clone(), spare);
                 }
-                // It has no messages and nothing needs it.
+                // The branch has no messages and is not needed.
                 None => self.segment = None,
             }
         }
@@ -98,7 +98,7 @@ impl ChatWriter<'_> {
         Ok(())
     }
 
-    /// Branches whose heads have not come.
+    /// Returns the branches whose heads are missing.
     async fn find_missing(&mut self) -> Result<Vec<Branch>> {
         let mut missing = Vec::new();
         for part in self.branches.chunks(limits::MAX_PAGE) {
@@ -118,8 +118,8 @@ impl ChatWriter<'_> {
         Ok(missing)
     }
 
-    /// Something is missing: what came and is on no branch is put on one, so that it is kept. Takes
-    /// memory for the ids of the chat, which a sound one does not need.
+    /// Handles missing records: messages on no branch are put on one, so that they are kept. Holds
+    /// the ids of the whole chat in memory, which a sound chat does not need.
     async fn recover(&mut self, missing: Vec<Branch>) -> Result<()> {
         let mut parents = HashMap::new();
         let mut after = None;
@@ -183,7 +183,7 @@ impl ChatWriter<'_> {
         self.tips.values().any(|spare| spare == name) || *name == self.spare("main")
     }
 
-    /// Deletes the branches that were there for the import. What they hold is on real ones by now.
+    /// Deletes the temporary branches. Their messages are on real branches by now.
     async fn remove_spares(&mut self, keep_main: bool) -> Result<()> {
         let history = self.history();
         let branches = history.branches(&self.chat).await?;
@@ -191,7 +191,7 @@ impl ChatWriter<'_> {
             branches.into_iter().filter(|branch| self.is_spare(&branch.name)).collect();
         for branch in spares {
             if branch.active {
-                // A chat without any branch of its own keeps the one it was created with.
+                // A chat without branches of its own keeps the one it was created with.
                 let main = BranchName::main();
                 history
                     .rename_branch(&self.chat, &branch.name, &main, self.source.created_at)

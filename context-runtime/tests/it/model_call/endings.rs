@@ -1,4 +1,4 @@
-//! A call ends, whatever comes back.
+//! A call terminates, whatever the provider returns.
 
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
@@ -102,7 +102,7 @@ fn replies() -> impl Strategy<Value = Vec<Result<Answer, ModelError>>> {
         1 => Just(Ok(cut_off("half"))),
         1 => Just(Ok(says("whole"))),
     ];
-    // The last of a script is said for ever.
+    // The last entry of a script is repeated forever.
     prop::collection::vec(reply, 1..12)
 }
 
@@ -135,7 +135,7 @@ proptest! {
             let counter = ModelCounter::for_model("gpt-4o");
             let mut before = u64::MAX;
             for request in &asked {
-                // Where hardly anything is left to cut, they are shortened, but they are there.
+                // The requests are present, but shortened when hardly anything is left to cut.
                 assert!(steps < 8 || has_both_requests(&request.messages, &history));
                 let tokens = counter.count_messages(&request.messages).tokens();
                 assert!(tokens <= before, "{tokens} tokens behind {before}");

@@ -1,5 +1,5 @@
-//! Summaries by the policy that comes with the library: asked for within a call, kept with the
-//! chat, found again.
+//! Summaries by the policy of this library: requested within a call, stored with the chat, and
+//! found again.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const FIRST: &str = "## Objective\nThe build\n## Current state\nHalf of the file
 const SECOND: &str = "## Objective\nThe build\n## Current state\nIt is the linker\n## Remaining\nNothing\n\
                       ## Files and artifacts\nNone";
 
-/// Twenty thousand tokens of input, a token for each byte; from nine tenths of them on a summary is
+/// Returns a runtime with 20,000 tokens of input, one per byte. From 90 percent on a summary is
 /// wanted.
 fn runtime() -> DefaultContextRuntime {
     let builder =
@@ -31,7 +31,7 @@ fn runtime() -> DefaultContextRuntime {
     builder.compaction([Stage::new(Summarize::new())]).build().unwrap()
 }
 
-/// So many steps of about a thousand bytes.
+/// Returns this many steps of about a thousand bytes each.
 fn steps(name: &str, steps: usize) -> Vec<Arc<Message>> {
     let step = |step| {
         let id = format!("{name}{step}");
@@ -40,7 +40,7 @@ fn steps(name: &str, steps: usize) -> Vec<Arc<Message>> {
     (0..steps).flat_map(step).collect()
 }
 
-/// A conversation that fits, but is to be summarised.
+/// Returns a conversation that fits but should be summarized.
 fn nearly_full() -> Vec<Arc<Message>> {
     let list = serde_json::json!({"todos": ["mend the linker"]});
     let todo = Message::new(Role::Assistant, [Part::tool_call("t", "todo_write", list)]);
@@ -54,8 +54,8 @@ fn summarised_by<'r>(runtime: &'r DefaultContextRuntime, model: &Arc<Scripted>) 
     ModelCall::new(runtime, provider("openai").unwrap(), input("openai")).summaries(model)
 }
 
-/// One turn of an agent on a chat: what is shown is sent, what was cut and what was said is saved.
-/// Gives what the model was sent.
+/// Runs one turn of an agent on a chat: sends the history shown, and saves the cuts and the answer.
+/// Returns what the model was sent.
 async fn turn(
     chat: &mut ContextEngine,
     summary: &str,
@@ -74,7 +74,7 @@ async fn turn(
     (model.asked()[0].messages.clone(), summaries)
 }
 
-/// The policy of each compaction, and whether it says how many tokens it saved.
+/// Returns the policy of each compaction, and whether it reports how many tokens it saved.
 async fn compactions(chat: &mut ContextEngine) -> Vec<(String, bool)> {
     let all = chat.compactions().await.unwrap();
     all.iter()
@@ -82,8 +82,8 @@ async fn compactions(chat: &mut ContextEngine) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// Summaries of summaries lost what was decided first, and the task with it; or a checkpoint stood
-/// behind each other.
+/// Regression: a summary of a summary lost the earliest decisions and the task, or two checkpoints
+/// followed each other.
 #[tokio::test]
 async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoint() {
     let store = store().await;
@@ -95,7 +95,7 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     assert_eq!((first.summary.as_str(), &*sent[1].plain_text()), (FIRST, TASK));
     assert_eq!(first.facts.todo.as_deref(), Some(r#"{"todos":["mend the linker"]}"#));
 
-    // Another process goes on with it.
+    // Another process continues with it.
     let mut chat =
         ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
     chat.set([Fragment::from(Message::from("And why only on Fridays?"))]);
@@ -144,15 +144,15 @@ async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
         assert!(call.compacted().is_none() && call.plans().is_empty());
         let said: Vec<_> = call.diagnostics().iter().map(|said| said.code.as_str()).collect();
         assert_eq!(said, ["compact_summary_failed"]);
-        // Nor does the next call ask again at once.
+        // The next call does not ask again immediately either.
         let mut call = summarised_by(&runtime, &summaries);
         let _answer = call.run(&*model, &history).await.unwrap();
         assert_eq!((summaries.asked().len(), model.asked().len()), (1, 2));
     }
 }
 
-/// A summary that the user did not want to wait for was taken for one that failed, and none was
-/// asked for any more.
+/// Regression: a summary that the user cancelled was handled as failed, and none was requested any
+/// more.
 #[tokio::test]
 async fn a_summary_that_is_cancelled_changes_nothing_and_counts_for_nothing() {
     let (runtime, history, source) = (runtime(), nearly_full(), CancelSource::new());
@@ -216,7 +216,7 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     assert_eq!(breakdown.history.tokens(), count(&messages[1..]));
     assert!(breakdown.total().tokens() < count(&history));
     assert_eq!((sent.context.fits(), sent.context.summary), (Some(true), None));
-    // What the provider reports of it is compared with it, not with what was there before.
+    // The provider's usage report is compared with this request, not with the history before.
     call.answered(Ok(Answer::new(Message::text(Role::Assistant, "Rotation."))));
     assert!(call.next(&history).await.unwrap().is_none());
     let adopted = call.compacted().unwrap().messages.clone();
@@ -226,8 +226,8 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     assert_eq!(next.breakdown, sent.context.breakdown);
 }
 
-/// What the stage before it shortened was taken for another history, and the summary that was paid
-/// for was thrown away.
+/// Regression: a history shortened by the stage before was considered a different one, and the paid
+/// summary was discarded.
 #[tokio::test]
 async fn a_summary_behind_another_stage_is_taken() {
     let builder =

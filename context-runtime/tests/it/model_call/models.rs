@@ -1,4 +1,4 @@
-//! Models that answer as a script says.
+//! Models that answer according to a script.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use context_runtime::{
     model::{Answer, LanguageModel, ModelError, ModelErrorCode, ModelRequest, StopReason},
 };
 
-/// A model whose answers are written down; the last is given for ever.
+/// A model with scripted answers. The last one is repeated forever.
 #[derive(Debug)]
 pub(super) struct Scripted {
     script: Mutex<VecDeque<Result<Answer, ModelError>>>,

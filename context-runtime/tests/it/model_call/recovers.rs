@@ -1,4 +1,4 @@
-//! What is done about refusals, against the kit's provider.
+//! Recovery from refusals, against the simulated provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
         for (message, origin) in kept.messages.iter().zip(&kept.origins) {
             assert!(origin.is_none_or(|at| history[at].role == message.role));
         }
-        // What was kept is what the next call begins with, and it is not refused again.
+        // The kept history is the start of the next call and is not refused again.
         let mut next =
             ModelCall::new(&runtime, provider(name).unwrap(), input(name).max_output_tokens(1_000));
         let _answer = next.run(&simulator, &kept.messages).await.unwrap();
@@ -61,7 +61,7 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
     }
 }
 
-/// A provider that answered every request with an overflow was asked without end.
+/// Regression: a provider that answered every request with an overflow was asked endlessly.
 #[tokio::test]
 async fn an_overflow_that_never_ends_is_given_up_with_the_error() {
     let script: Script = std::iter::repeat_n(Fault::Overflow, 100).collect();
@@ -84,7 +84,7 @@ async fn a_busy_provider_is_left_alone_as_long_as_it_says() {
     let (runtime, began) = (runtime(), Instant::now());
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic"));
     let _answer = call.run(&simulator, &history(2)).await.unwrap();
-    // Seven as it says, then two and four.
+    // Seven as the provider says, then two and four.
     assert_eq!(began.elapsed().as_secs(), 7 + 2 + 4);
     assert_eq!((call.calls(), call.attempts().len()), (4, 0));
     assert!(call.compacted().is_none());
@@ -181,7 +181,7 @@ async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
     let has_image =
         |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Image(_)));
     assert!(!model.asked()[1].messages.iter().any(|message| has_image(message)));
-    // The caller's history is as it was.
+    // The caller's history is unchanged.
     assert!(has_image(&history[0]));
 
     let model = Scripted::new([Err(error(ModelErrorCode::Image))]);
@@ -212,7 +212,7 @@ async fn what_is_said_meanwhile_is_part_of_the_next_request_and_what_was_cut_sta
     assert_eq!(call.message().unwrap().plain_text(), "Cron.");
 }
 
-/// A turn that overflowed early was cut far deeper hours later.
+/// Regression: a turn that overflowed early was cut far deeper hours later.
 #[tokio::test]
 async fn attempts_belong_to_a_call_and_not_to_its_turn() {
     let (runtime, history) = (runtime(), history(20));
@@ -224,11 +224,11 @@ async fn attempts_belong_to_a_call_and_not_to_its_turn() {
             _ => None,
         }
     };
-    // A loop that says nothing of its attempts, and cuts nothing: it is told to give up at last.
+    // A loop that reports no attempts and cuts nothing is told to give up in the end.
     assert_eq!(decide(&history).await, Some(0.5));
     assert_eq!(decide(&history).await, Some(0.25));
     assert_eq!(decide(&history).await, None);
-    // Its next step begins anew.
+    // Its next step starts anew.
     let mut later = history.clone();
     later.push(Arc::new(Message::from("go on")));
     assert_eq!(decide(&later).await, Some(0.5));

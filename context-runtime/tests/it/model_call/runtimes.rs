@@ -1,4 +1,4 @@
-//! Runtimes that are simpler, or worse, than the real one.
+//! Runtimes that are simpler, or worse, than the default one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ pub(super) fn runtime() -> DefaultContextRuntime {
     DefaultContextRuntime::builder().model("gpt-4o").recovery(recovery).build().unwrap()
 }
 
-/// Prepares what the default runtime prepares; what it does about refusals fails.
+/// Prepares as the default runtime does, but fails at recovery.
 #[derive(Debug)]
 pub(super) struct Helpless(pub(super) DefaultContextRuntime);
 
@@ -36,7 +36,7 @@ impl ContextRuntime for Helpless {
     }
 }
 
-/// Wants a summary of all but the last message each time, and takes any text for one.
+/// Wants a summary of all but the last message each time, and accepts any text as one.
 #[derive(Debug)]
 pub(super) struct Summarising {
     pub(super) inner: DefaultContextRuntime,

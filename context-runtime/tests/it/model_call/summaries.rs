@@ -39,7 +39,7 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_tried_again() {
     for failed in [Err(error(ModelErrorCode::Server)), Ok(nothing())] {
         let (runtime, history) = (Summarising::new(), history(3));
         let summaries = Scripted::new([failed]);
-        // The call itself needs two requests: the summary is still asked for once.
+        // The call itself needs two requests; the summary is still requested once.
         let model = Scripted::new([Ok(broken("")), Ok(says("Rotation."))]);
         let mut call = call(&runtime, &summaries);
         let _answer = call.run(&*model, &history).await.unwrap();

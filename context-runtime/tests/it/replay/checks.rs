@@ -1,18 +1,18 @@
-//! What must hold for every request.
+//! Invariants of every request.
 
 use std::sync::Arc;
 
 use context_runtime::{Message, ModelContext};
 
-/// What is remembered of the request before.
+/// The previous request.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     hash: String,
     messages: Vec<Arc<Message>>,
 }
 
-/// A request that was prepared of a history. `cut` says whether plans were applied since the
-/// request before, or a summary taken.
+/// Checks a request that was prepared from a history. `cut` says whether plans were applied since
+/// the previous request, or a summary accepted.
 #[track_caller]
 pub(super) fn check(
     context: &ModelContext,
@@ -47,21 +47,21 @@ pub(super) fn check(
     );
 }
 
-/// The request that this context is.
+/// Returns the record of this context's request.
 pub(super) fn remembered(context: &ModelContext) -> Before {
     Before { hash: context.prefix.hash.clone(), messages: context.messages.clone() }
 }
 
-/// Whether a message is this one, or one that was shortened inside.
+/// Whether a message is this one, or a form of it that was shortened inside.
 fn same(message: &Message, original: &Message) -> bool {
     let (now, then) = (message.plain_text(), original.plain_text());
     now == then || now.chars().take(BEGINNING).eq(then.chars().take(BEGINNING))
 }
 
-/// As many characters of a request stay whatever is shortened.
+/// The number of characters of a request that stay, however it is shortened.
 const BEGINNING: usize = 40;
 
-/// Whether a body says what a message says in the beginning.
+/// Whether a body contains the beginning of a message.
 pub(super) fn says(body: &str, message: &Message) -> bool {
     let beginning: String = message.plain_text().chars().take(BEGINNING).collect();
     let written = serde_json::Value::from(beginning).to_string();

@@ -1,4 +1,4 @@
-//! A conversation, driven as an agent would.
+//! Driving a conversation as an agent would.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,25 +23,25 @@ use super::checks::{self, Before};
 use super::tally::Tally;
 use crate::runtime_kit::HandClock;
 
-/// Under which circumstances.
+/// The circumstances of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) provider: &'static str,
     pub(super) window: u64,
-    /// Whether there is a model that summarises.
+    /// Whether there is a model that summarizes.
     pub(super) summaries: bool,
-    /// Whether the caller goes on with what was compacted, or gives the whole conversation each
-    /// time.
+    /// Whether the caller continues with the compacted history, or passes the whole conversation
+    /// each time.
     pub(super) goes_on_compacted: bool,
-    /// The window that the caller believes the model to have.
+    /// The window that the caller assumes.
     pub(super) believed: u64,
-    /// What goes wrong.
+    /// The faults to inject.
     pub(super) script: Script,
-    /// How many tokens were said in another process before.
+    /// The number of tokens that came before, in another process.
     pub(super) resumed: u64,
 }
 
-/// Drives a conversation to its end; what it took. Panics where something does not hold.
+/// Drives a conversation to its end and returns the tally. Panics if an invariant is violated.
 pub(super) async fn drive(
     conversation: &Conversation,
     setting: &Setting,
@@ -75,7 +75,7 @@ struct Drive<'a> {
     turn: usize,
     before: Before,
     answered: usize,
-    /// What the caller said, heard and was answered, in tokens.
+    /// The tokens of the caller's messages, of answers and of results.
     said: u64,
     counter: Arc<dyn TokenCounter>,
     tally: Tally,
@@ -124,7 +124,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// What comes in before the model answers.
+    /// Takes the input before the model answers.
     async fn take(&mut self, input: Vec<Arc<Message>>) {
         for message in input {
             self.said += self.counter.count_shared(&message).tokens();
@@ -147,13 +147,13 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// An answer that was given before.
+    /// Takes an answer that was given before.
     fn recall(&mut self, answer: Arc<Message>) {
         self.said += self.counter.count_shared(&answer).tokens();
         self.history.push(answer);
     }
 
-    /// A call of the model, whose answer is put behind the history.
+    /// Calls the model and appends its answer to the history.
     async fn call(&mut self) {
         let summaries = self
             .setting
@@ -229,15 +229,14 @@ impl<'a> Drive<'a> {
             self.tally.input += served.input.unwrap_or_default();
             self.tally.cached += served.cache_read;
         }
-        // Each cut makes room for a good part of the window, so that many calls come before the
-        // next one.
+        // Each cut frees a good part of the window, so that many calls follow before the next one.
         let most = 3 + self.said * 6 / self.setting.window + self.tally.refused;
         assert!(self.tally.compactions <= most, "{}: {:?}, {most}", self.name, self.tally);
         self.tally
     }
 }
 
-/// A model of a provider, so that its prices are known.
+/// Returns a model of a provider, so that its prices are known.
 fn model(provider: &str) -> &'static str {
     match provider {
         "anthropic" => "claude-sonnet-4-5",
@@ -246,7 +245,7 @@ fn model(provider: &str) -> &'static str {
     }
 }
 
-/// From gentle to harsh.
+/// From least to most lossy.
 fn stages(summaries: bool) -> Vec<Stage> {
     let summarize = summaries.then(|| Stage::new(Summarize::new()));
     let first = [Stage::new(Microcompact::new()), Stage::new(StripImages::new())];
@@ -257,7 +256,7 @@ fn stages(summaries: bool) -> Vec<Stage> {
         .collect()
 }
 
-/// What a model says that is asked for a summary: the same each time, but for how much it was
+/// Returns the model's reply to a summary request: the same each time, except for how much it was
 /// shown.
 fn summary(request: &ModelRequest) -> Vec<Say> {
     let bytes: usize = request.messages.iter().map(|message| message.plain_text().len()).sum();
@@ -267,7 +266,7 @@ fn summary(request: &ModelRequest) -> Vec<Say> {
     ))]
 }
 
-/// The tools that are called in a conversation.
+/// Returns the tools that are called in a conversation.
 fn tools(messages: &[Arc<Message>]) -> Vec<Tool> {
     let parts = messages.iter().flat_map(|message| &message.parts);
     let names: BTreeSet<&str> = parts

@@ -1,25 +1,25 @@
-//! What came of conversations, in numbers.
+//! The results of conversations, in numbers.
 
 use std::collections::BTreeMap;
 
 use super::drive::Setting;
 
-/// What came of some conversations.
+/// The results of some conversations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) conversations: u64,
-    /// Requests that were sent, those for summaries aside.
+    /// Requests that were sent, except those for summaries.
     pub(super) calls: u64,
     pub(super) refused: u64,
-    /// Calls for which plans were applied or a summary was taken.
+    /// Calls for which plans were applied or a summary was accepted.
     pub(super) compactions: u64,
     pub(super) summaries: u64,
     /// Tokens of the conversation that were not sent, over all requests.
     pub(super) saved: u64,
-    /// Tokens of all requests, and those of them that the provider had read before.
+    /// Tokens of all requests, and those of them that the provider had in its cache.
     pub(super) input: u64,
     pub(super) cached: u64,
-    /// The most tokens of a request, in thousandths of the window.
+    /// The largest request, in thousandths of the window.
     pub(super) fullest: u64,
 }
 
@@ -46,7 +46,7 @@ impl Table {
         self.0.entry((setting.provider, setting.window)).or_default().add(&tally);
     }
 
-    /// How many pairs of provider and window there are.
+    /// The number of pairs of provider and window.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

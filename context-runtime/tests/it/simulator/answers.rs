@@ -1,4 +1,4 @@
-//! What the model says arrives, whole and in events, and may be sent back.
+//! Simulated answers arrive, whole and as events, and can be sent back.
 
 use context_conformance::simulator::{Agent, Reply, ReplyContent, Say};
 use context_runtime::{
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{body, request, simulator, simulators, tool};
 
-/// Texts, thoughts and calls: one place each, as not every provider keeps their order.
+/// Texts, reasoning and calls, in separate fields because not every provider keeps their order.
 #[derive(Debug, Default, PartialEq)]
 struct Words {
     text: String,
@@ -43,7 +43,7 @@ impl Words {
     }
 }
 
-/// As a model speaks: thoughts first, then words, then calls.
+/// The order of a model: reasoning first, then text, then calls.
 fn says() -> impl Strategy<Value = Vec<Say>> {
     let words = || "[a-zé \"\\\\]{0,80}[a-z]";
     let input = option::of(words()).prop_map(|said| Json::from(json!({ "said": said })));
@@ -83,7 +83,7 @@ proptest! {
                 let calls = says.iter().any(|say| matches!(say, Say::Call { .. }));
                 let stop = if calls { StopReason::ToolCalls } else { StopReason::Stop };
                 prop_assert_eq!(answer.stop.as_ref(), Some(&stop), "{}", name);
-                // One provider tells what a stream cost only if it is asked to.
+                // One provider reports the usage of a stream only on request.
                 if let Some(usage) = answer.usage {
                     prop_assert_eq!((Some(usage.total_input()), usage.output),
                         (served.input, served.output), "{}", name);
@@ -182,7 +182,7 @@ fn events_come_when_the_body_asks_for_them_and_go_over_the_wire_with_their_names
     for (name, all) in simulators() {
         let mut asked = request([Message::from("Hello.")]);
         asked.stream = Some(true);
-        // This provider has an address for it.
+        // This provider has a separate endpoint for it.
         let reply = match name {
             "gemini" => all.stream(&body(name, &asked)),
             _ => all.send(&body(name, &asked)),

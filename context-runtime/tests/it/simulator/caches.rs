@@ -1,4 +1,4 @@
-//! What a conversation costs: how much of each request its provider has read before.
+//! The cost of a conversation: how much of each request the provider had in its cache.
 
 use context_conformance::simulator::Served;
 use context_runtime::{
@@ -9,7 +9,7 @@ use context_runtime::{
 
 use super::{body, request, simulator, tool};
 
-/// A conversation of so many turns, some 500 tokens each.
+/// Returns a conversation of this many turns, some 500 tokens each.
 fn turns(n: usize) -> Vec<Message> {
     let turn = |i: usize| {
         let said = format!("{i} {}", "word ".repeat(200));
@@ -42,8 +42,8 @@ fn a_conversation_that_only_grows_is_read_from_the_cache() {
         assert_eq!(log[0].cache_read, 0, "{name}");
         for pair in log.windows(2) {
             let [before, after] = pair else { continue };
-            // The last message of the one before is followed by something else: all in front of it
-            // is read.
+            // Only the last message of the previous request is followed by something else.
+            // Everything before is read from the cache.
             let shared = before.input.unwrap() - 100;
             assert!(after.cache_read > shared - 500, "{name}: {pair:#?}");
             assert!(after.cache_read < after.input.unwrap(), "{name}: {pair:#?}");

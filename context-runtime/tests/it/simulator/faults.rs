@@ -1,4 +1,4 @@
-//! Answers that are not what they should be, and scripts of them.
+//! Faulty answers, and scripts of them.
 
 use context_conformance::simulator::{Fault, Say, Script, Simulator};
 use context_runtime::{
@@ -46,7 +46,7 @@ async fn an_answer_may_be_cut_off() {
             assert_eq!(answer.message.parts.len(), 1, "{name}: {answer:?}");
             assert_eq!(simulator.log().pop().unwrap().output, 5, "{name}");
         }
-        // What was asked for is a limit too, and what has room is whole.
+        // The requested output is a limit too, and an answer within it is complete.
         let mut short = request([Message::from("Go on.")]).tools([tool()]);
         short.max_output_tokens = Some(16);
         let answer = simulator.complete(&short, &CancelSignal::never()).await.unwrap();

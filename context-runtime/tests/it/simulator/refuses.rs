@@ -1,4 +1,4 @@
-//! What does not fit is refused, in words that are understood.
+//! Requests that do not fit are refused, with messages that can be interpreted.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use proptest::test_runner::Config;
 
 use super::{body, request, simulator, simulators, with_images};
 
-/// The error that a simulator gives for a request.
+/// Returns the error of a simulator for a request.
 fn refused(name: &str, simulator: &Simulator, request: &ModelRequest) -> ModelError {
     let reply = simulator.send(&body(name, request));
     let error = reply.read(&*provider(name).unwrap()).expect_err("a refusal");
@@ -29,7 +29,7 @@ fn refused(name: &str, simulator: &Simulator, request: &ModelRequest) -> ModelEr
     error
 }
 
-/// The beginning of a PNG of this size, which is all that anybody looks at.
+/// Returns the beginning of a PNG of this size. Nothing reads more of it.
 fn png(width: u32, height: u32) -> String {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -94,7 +94,7 @@ fn images_are_refused_by_number_bytes_and_pixels() {
         assert_eq!((error.code, error.images.count), (Code::Image, Some(3)), "{name}: {error}");
         assert!(error.helped_by_fewer_images);
 
-        // 33 bytes are 44 characters without padding, so what follows goes on where they end.
+        // 33 bytes are 44 characters without padding, so the following text continues the encoding.
         let heavy = png(10, 10) + &"A".repeat(4 << 20);
         let heavy = request([with_images([heavy])]);
         let error = refused(name, &all.clone().max_image_bytes(2 << 20), &heavy);
@@ -216,14 +216,15 @@ proptest! {
             prop_assert_eq!(first.status, 200, "{}: {:?}", name, first.content);
             let served = all.log().pop().unwrap();
             let lifted = codec.lift(&lowered.body).unwrap().request;
-            let output = lifted.max_output_tokens.filter(|_| matches!(*name, "openai" | "anthropic"));
+            let output = lifted.max_output_tokens.filter(|_| matches!(*name,
+                "openai" | "anthropic"));
             let (input, needed) = (served.input.unwrap(),
                 served.input.unwrap() + output.unwrap_or(0));
 
             let fits = all.clone().window(needed).send(lowered.body.as_str());
             prop_assert_eq!(fits.status, 200, "{}: {:?}", name, fits.content);
             if needed == 1 {
-                // One less is no window: a message that says so is not taken for a statement of it.
+                // A window of 0 is not valid, and an error that names it is not read as a window.
                 continue;
             }
             let refused = all.window(needed - 1).send(lowered.body.as_str());

@@ -12,8 +12,8 @@ use context_runtime::{
 
 use super::{Quarters, simulators};
 
-/// Plays a recording against a provider; what was said in the end. A call that fails for a while is
-/// repeated.
+/// Plays a recording against a provider and returns the final history. A call that fails
+/// temporarily is repeated.
 async fn play(simulator: &impl LanguageModel, replay: &Replay) -> Vec<Arc<Message>> {
     let mut history: Vec<Arc<Message>> = replay.system().to_vec();
     while let Some(step) = replay.advance() {
@@ -34,7 +34,7 @@ async fn play(simulator: &impl LanguageModel, replay: &Replay) -> Vec<Arc<Messag
     history
 }
 
-/// What a model says that was sent for it, in the provider's own order of texts and calls.
+/// Returns the output of a model, in the provider's own order of texts and calls.
 fn words(message: &Message) -> (String, Vec<(String, String)>) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for say in Say::of_parts(&message.parts) {
@@ -79,7 +79,7 @@ fn joined_recordings_are_valid_and_as_long_as_asked() {
     for tokens in [0, 2_000, 50_000, 400_000] {
         let long = joined(&tau, tokens, &Quarters);
         let total: u64 = long.iter().map(|message| Quarters.count_message(message).tokens()).sum();
-        // The longest turn, and the system prompt, which stands there in any case.
+        // The longest turn, and the system prompt, which is always present.
         assert!(total <= tokens.max(4_000), "{total} for {tokens}");
         assert!(total + 20_000 > tokens, "{total} for {tokens}");
         let valid = normalize(&long, &HistoryRules::new(), Unanswered::Answer, false);

@@ -1,11 +1,11 @@
-//! Bodies that break rules, and what providers say of them.
+//! Bodies that break rules, and the providers' errors about them.
 
 use context_runtime::{Message, Part, Role, model::ModelErrorCode, provider};
 use serde_json::{Value, json};
 
 use super::{body, request, simulator, simulators, tool, with_images};
 
-/// What is said of a body, once it is clear that it is understood.
+/// Returns the error message about a body, after checking that the error is understood.
 fn said(name: &str, body: &Value) -> String {
     let simulator = simulator(name);
     let reply = simulator.send(&body.to_string());
@@ -150,7 +150,7 @@ fn gemini() {
     }
 }
 
-/// Every place of a body, as JSON pointers.
+/// Collects every position of a body, as JSON pointers.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_owned());
     match value {
@@ -167,7 +167,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The body with something wrong at a place.
+/// Returns the body with an invalid value at a position.
 fn damaged(body: &Value, place: &str, with: &Value) -> Value {
     let mut body = body.clone();
     match body.pointer_mut(place) {

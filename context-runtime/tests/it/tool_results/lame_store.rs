@@ -13,7 +13,7 @@ use context_runtime::{
     },
 };
 
-/// What becomes of puts.
+/// The outcome of puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Puts {
     Fail,

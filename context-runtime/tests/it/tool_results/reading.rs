@@ -1,4 +1,4 @@
-//! Reading back what was spilled.
+//! Reading spilled outputs back.
 
 use context_runtime::{
     ChatRef, ErrorKind, Part, READ_SPILLED, Spill, Spilled, ToolCall, ToolInput, ToolResult,
@@ -28,7 +28,7 @@ async fn a_model_reads_an_output_back_from_what_the_preview_says() {
     let mut asked: Value = serde_json::from_str(&shown[start..=end]).unwrap();
     let mut read = long[..asked["start"].as_u64().unwrap() as usize].to_owned();
     let spill = runtime.spill().unwrap();
-    // As a model does that wants all of it: from where the note says, on and on.
+    // Reads like a model that wants all of it: from where the note says, part by part.
     while read.len() < long.len() {
         let result = answer(&spill, asked.clone()).await;
         assert!(!result.is_error && result.call_id == "c");
@@ -47,7 +47,7 @@ async fn a_model_reads_an_output_back_from_what_the_preview_says() {
 async fn what_was_read_back_is_never_spilled_again() {
     let store = store().await;
     let runtime = runtime(&store);
-    // A token for nearly every byte.
+    // Nearly one token per byte.
     let dense = "∰ꙮ⸎".repeat(30_000);
     let output = applied(&runtime, [Part::tool_result("a", dense)]).await;
     let spilled = Spilled::of(&results(&output)[0].metadata).unwrap();
@@ -114,7 +114,7 @@ async fn outputs_belong_to_the_user_and_the_chat_that_they_are_kept_for() {
     let spill = builder(&store).build().unwrap().spill().unwrap();
     let chat = ChatRef::new("ada", "s");
     let blob = spill.put(&chat, "report", "text/plain").await.unwrap();
-    // It did not exist, and was created for it.
+    // The chat did not exist, and was created for the output.
     assert!(store.history().chat(&chat).await.unwrap().is_some());
     assert!(store.blobs().unwrap().blob(&chat, &blob.id).await.unwrap().is_some());
     let error = spill.read(&("bob", "s").into(), &blob.id.to_reference(), 0..9).await.unwrap_err();

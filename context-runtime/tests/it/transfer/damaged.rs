@@ -8,8 +8,8 @@ use context_runtime::{CancelSource, ChatRef, ErrorKind};
 use super::{chat, import, lenient, sound};
 use crate::kit::store;
 
-/// A file of two chats, of which the first has these lines behind its own; each is of
-/// `{"type": …}`.
+/// Returns a file of two chats, the first of which has these lines after its own. Each line has the
+/// form `{"type": …}`.
 fn damaged(lines: &[&str]) -> String {
     let chat = |name: &str| {
         format!(
@@ -34,8 +34,8 @@ fn message(id: &str, parent: &str, role: &str, body: &str) -> String {
     )
 }
 
-/// Each damage is named with its line, costs its chat, and leaves a store that its own check finds
-/// sound.
+/// Each damage is reported with its line, excludes its chat, and leaves a store that its own check
+/// finds sound.
 #[tokio::test]
 async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
     let body = r#"{"kind":"message","v":1,"json":{"role":"user","parts":[]}}"#;
@@ -128,7 +128,7 @@ async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
     }
 }
 
-/// Lines without a chat are told once, however many there are.
+/// Lines without a chat are reported once, however many there are.
 #[tokio::test]
 async fn a_chat_whose_first_line_is_broken_costs_itself() {
     let store = store().await;

@@ -26,7 +26,7 @@ fn run(url: &str, steps: &Steps) {
             assert!(!came.contains(WORDS[1 - of]), "{step:?} of {}: {came}", USERS[*of]);
         }
         world.runtime.flush().await.unwrap();
-        // What is prepared for the first time may be cut, and stays so.
+        // The first preparation may cut, and the cuts stay.
         let _first = world.everything(0).await;
         let (hers, his) = (world.everything(0).await, world.everything(1).await);
         assert!(!hers.contains(WORDS[1]) && !his.contains(WORDS[0]), "{hers}\n{his}");

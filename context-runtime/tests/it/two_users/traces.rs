@@ -1,4 +1,4 @@
-//! What is traced, as text: every span and every event with all its fields.
+//! Traces as text: every span and every event with all its fields.
 
 use std::fmt::{Debug, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// A subscriber that writes down everything.
+/// A subscriber that records everything.
 #[derive(Clone, Default)]
 pub(crate) struct Traces {
     lines: Arc<Mutex<Vec<String>>>,

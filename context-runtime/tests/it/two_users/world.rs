@@ -1,4 +1,4 @@
-//! Two users with two chats each, all under the same names, and everything that can be done to one.
+//! Two users with two chats each, all under the same names, and all operations on them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const CHATS: [&str; 2] = ["trip", "taxes"];
 /// A word that only this user says.
 pub(super) const WORDS: [&str; 2] = ["zanzibar", "quetzal"];
 
-/// What is done in a chat.
+/// An operation on a chat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Ask,
@@ -54,9 +54,9 @@ pub(super) struct World {
     trajectories: Trajectories,
     /// The chats of the first user, then those of the second.
     chats: Vec<ContextEngine>,
-    /// How many messages and streams each chat has: ids are the same for all.
+    /// The number of messages and streams of each chat. All chats use the same ids.
     counts: [u32; 4],
-    /// What was kept elsewhere.
+    /// Spilled outputs.
     spilled: Vec<(ChatRef, String)>,
 }
 
@@ -84,7 +84,7 @@ impl World {
         Self { store, runtime, trajectories, chats, counts: [0; 4], spilled: Vec::new() }
     }
 
-    /// Does it in a chat of a user, and returns everything that came of it, as text.
+    /// Runs the step in a chat of a user, and returns all its results as text.
     pub(super) async fn take(&mut self, of: usize, chat: usize, step: Step) -> String {
         let at = of * 2 + chat;
         let word = WORDS[of];
@@ -123,7 +123,7 @@ impl World {
                 let _demand = answer.push(format!("on the way to {word}")).await.unwrap();
                 answer.end(StreamEnd::Completed).await.unwrap();
                 let mut read = String::new();
-                // The newest stream of the other user's chat has perhaps the same name.
+                // The newest stream of the other user's chat may have the same name.
                 for id in 0..=count {
                     let mut reader = streams.follow(format!("s{id}"), 0);
                     while let Ok(Some(chunk)) = reader.next().await {
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// A call that is answered with these bodies, one after the other.
+    /// Makes a call that is answered with these bodies, one after the other.
     async fn call(&mut self, at: usize, replies: &[(u16, &str)]) -> String {
         let turn = self.chats[at].resolve().await.unwrap();
         if !turn
@@ -194,7 +194,7 @@ impl World {
         seen
     }
 
-    /// All that was kept, asked for in a chat: what is another chat's is not there.
+    /// Reads all spilled outputs in a chat. Those of other chats are not found.
     async fn read_back(&mut self, at: usize) -> String {
         let spill = self.runtime.spill().unwrap();
         let chat = self.chats[at].chat_ref();
@@ -211,7 +211,8 @@ impl World {
         seen
     }
 
-    /// A call of one with the history of the other, and the other way round: all of it is refused.
+    /// Makes a call of one chat with the history of the other, and vice versa. All of it is
+    /// refused.
     async fn mixed(&mut self, own: usize, other: usize) -> String {
         let (turn, theirs): (Resolved, Resolved) =
             (self.chats[own].resolve().await.unwrap(), self.chats[other].resolve().await.unwrap());
@@ -240,7 +241,7 @@ impl World {
         errors.map(|error| format!("{error:?}{error}")).concat()
     }
 
-    /// Everything that is stored of a user, and what their chats would send.
+    /// Returns everything that is stored of a user, and what their chats would send.
     pub(super) async fn everything(&mut self, of: usize) -> String {
         let mut all = String::new();
         for chat in CHATS {

@@ -15,7 +15,7 @@ fn unsaid(Unsaid(what): Unsaid) -> Outcome {
     Outcome::Skipped(format!("our messages do not say {what}"))
 }
 
-/// How the recordings name a message.
+/// The recordings' labels of messages.
 fn labels(records: &[MessageRecord]) -> Value {
     let label = |record: &MessageRecord| match record.kind() {
         RecordKind::Tool => format!("tool:{}", record.tool_call_id().unwrap_or_default()),
@@ -54,7 +54,7 @@ pub(super) fn judge_format(case: &Case) -> Outcome {
     })
 }
 
-/// What is stored is what was recorded, and comes back as it was: through text, twice.
+/// Checks that the stored form is the recorded one, and reads back unchanged through text, twice.
 pub(super) fn judge_record(case: &Case) -> Outcome {
     let given = match typed::messages(&case.input) {
         Ok(given) => given,
@@ -111,7 +111,7 @@ pub(super) fn judge_load(case: &Case) -> Outcome {
             Ok(loaded) => {
                 serde_json::json!({ "ok": labels(&clean(loaded.records, Cleaning::Drop).records) })
             }
-            // Why is said in words, which are nobody's business.
+            // The error text is not compared.
             Err(_) if case.expected.iter().any(|expected| expected.get("err").is_some()) => {
                 return Outcome::Passed("an error".to_owned());
             }
@@ -139,7 +139,7 @@ pub(super) fn judge_load(case: &Case) -> Outcome {
     })
 }
 
-/// Whether a log refuses to be opened where a file of this text is, and leaves it as it was.
+/// Whether a log refuses to open over a file with this text, and leaves the file unchanged.
 fn is_left_alone(text: &str) -> Result<bool, BoxError> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("messages.json");

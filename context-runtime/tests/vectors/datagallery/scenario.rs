@@ -1,5 +1,5 @@
-//! Kind `scenario`: operations in order on one process, its disk a folder; and kind `infer`, the
-//! table of edges.
+//! Kind `scenario`: a sequence of operations on one process, with a folder as its disk. Kind
+//! `infer`: the table of edges.
 
 use context_runtime::trajectory::{NodeKind, NodeTitle, edge};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use super::world::{Form, OPERATIONS, World};
 use super::{Case, same};
 use crate::judge::{Difference, Outcome};
 
-/// Every type the table knows, beside what was recorded for it.
+/// Compares every type in the table with its recorded value.
 pub(crate) fn judge_infer(case: &Case) -> Outcome {
     let kind_of = |id: &Value| id.as_str()?.parse::<NodeTitle>().ok().map(|title| title.kind);
     let before: Option<Vec<NodeKind>> =
@@ -27,7 +27,7 @@ pub(crate) fn judge_infer(case: &Case) -> Outcome {
     let kinds = case.input["current_types"].as_array();
     let ours: Map<String, Value> = kinds.into_iter().flatten().filter_map(inferred).collect();
     if case.suspect {
-        // Of nothing, nothing follows.
+        // Nothing can be inferred without predecessors.
         let refused = ours.values().all(|name| name == "!edge_type_required");
         let sound = !before.is_empty() || refused;
         let difference =
@@ -39,7 +39,7 @@ pub(crate) fn judge_infer(case: &Case) -> Outcome {
     Outcome::of(case.equal(&Value::Object(ours)))
 }
 
-/// What stands beside the name of an operation.
+/// The allowed keys beside the name of an operation.
 const KNOWN: &[&str] = &[
     "add_pt",
     "bytes",
@@ -86,7 +86,7 @@ async fn judge(case: &Case) -> Result<String, Difference> {
     let none = Vec::new();
     let operations = case.input.as_array().unwrap_or(&none);
     let mut first = None;
-    // Each generation says the same things in another form.
+    // Each generation formats the same values differently.
     let forms = [Form::Newest, Form::Seed];
     for (expected, form) in case.expected.iter().zip(forms) {
         let mut world =
@@ -110,8 +110,8 @@ async fn judge(case: &Case) -> Result<String, Difference> {
     Err(first.unwrap_or_else(|| Difference::new("equal", "something recorded", "nothing")))
 }
 
-/// What must hold whatever was done: a refusal changes nothing, what was acknowledged is on disk,
-/// the graph is one, acyclic, and what was asked about it is answered so.
+/// Checks invariants after any operations: a refusal changes nothing, acknowledged writes are on
+/// disk, the graph is connected and acyclic, and queries of it agree.
 async fn sound(
     world: &mut World,
     operations: &[Value],

@@ -1,4 +1,4 @@
-//! What must be true of ours where the recorded system is at fault.
+//! Invariants of our result where the recorded system is at fault.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::typed::list;
 use crate::judge::Difference;
 
-/// A history for people.
+/// Formats a history for people.
 pub(super) fn written(records: &[MessageRecord]) -> String {
     records.iter().map(|record| record.to_json().as_str().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Calls and results stand together, what can stay stays, and a second pass changes nothing.
+/// Checks that calls and results are adjacent, that everything valid stays, and that a second pass
+/// changes nothing.
 pub(super) fn cleaned(given: &[MessageRecord]) -> Result<String, Difference> {
     let rule = "pairs valid, whole turns kept, repair loses nothing, idempotent";
     for how in [Cleaning::Drop, Cleaning::Repair] {
@@ -37,7 +38,7 @@ pub(super) fn cleaned(given: &[MessageRecord]) -> Result<String, Difference> {
     Ok(rule.to_owned())
 }
 
-/// What everybody but the application said.
+/// Returns all messages except those of the application.
 fn said(records: &[MessageRecord]) -> Vec<(RecordKind, String)> {
     let people = records.iter().filter(|record| record.kind() != RecordKind::System);
     people.map(|record| (record.kind(), record.text())).collect()
@@ -51,7 +52,7 @@ fn counted(calls: &[CallRecord]) -> HashMap<String, usize> {
     counts
 }
 
-/// What is said in turns of the model in which nothing is missing, and by users.
+/// Returns the texts of users, and of complete turns of the model.
 fn whole_turns(records: &[MessageRecord]) -> Vec<(RecordKind, String)> {
     let mut kept = Vec::new();
     let records: Vec<_> =
@@ -117,8 +118,8 @@ fn pairs_valid(records: &[MessageRecord], how: Cleaning) -> Result<(), String> {
     }
 }
 
-/// All that was said and called is shown but the question; nothing of a programming language is,
-/// and no header stands alone.
+/// Checks that all texts and calls except the question are shown, that no programming language
+/// syntax is, and that no header stands alone.
 pub(super) fn formatted(messages: &Value, ours: &str) -> Result<String, Difference> {
     let rule = "texts, names, arguments and errors shown but for the question, no header alone";
     let fault = |what: &str| Difference::new(rule, what, ours);
@@ -151,7 +152,7 @@ pub(super) fn formatted(messages: &Value, ours: &str) -> Result<String, Differen
     }
 }
 
-/// The name of a call, what is wrong with it, and the texts and numbers it is called with.
+/// Collects the name of a call, its error, and the texts and numbers of its arguments.
 fn leaves(call: &Value, out: &mut Vec<String>) {
     let form = if call["function"].is_object() { &call["function"] } else { call };
     out.extend(
@@ -172,7 +173,7 @@ fn leaves(call: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Every item of a list was read or reported.
+/// Checks that every item of a list was read or reported.
 pub(super) fn accounted(items: usize, ours: &ImportedMessages) -> Result<String, Difference> {
     let rule = "every item is read or reported";
     let mut at: Vec<_> = ours.unread.iter().map(|unread| unread.index).collect();

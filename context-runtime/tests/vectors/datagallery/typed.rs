@@ -1,19 +1,19 @@
-//! Recorded messages as ours.
+//! Converting recorded messages to ours.
 
 use context_runtime::trajectory::messages::MessageRecord;
 use context_runtime::{Json, Message, Metadata, Part, Role, ToolCall, ToolInput, ToolResult};
 use serde_json::Value;
 
-/// What cannot be said with our messages.
+/// Something that our messages cannot express.
 pub(super) struct Unsaid(pub(super) String);
 
-/// Messages that are written by role.
+/// Reads messages that are written by role.
 pub(super) fn messages(input: &Value) -> Result<Vec<Message>, Unsaid> {
     let items = input.as_array().ok_or_else(|| Unsaid("what is no list".to_owned()))?;
     items.iter().map(message).collect()
 }
 
-/// Messages that are written as they are stored.
+/// Reads messages in their stored form.
 pub(super) fn records(input: &Value) -> Result<Vec<MessageRecord>, Unsaid> {
     let items = input.as_array().ok_or_else(|| Unsaid("what is no list".to_owned()))?;
     let record = |item| {
@@ -54,7 +54,7 @@ fn message(input: &Value) -> Result<Message, Unsaid> {
                 )
             });
             let calls: Vec<_> = calls.chain(invalid).collect();
-            // Who only calls says nothing, which is written as an empty text.
+            // A message with calls alone has no text, which is written as an empty one.
             let silent = !calls.is_empty() && said == [Part::text("")];
             let said = if silent { Vec::new() } else { said };
             Message::new(Role::Assistant, said.into_iter().chain(calls))

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use told::{defaults, in_all, record, title};
 
-/// In whose form values are told.
+/// The generation whose format is used for values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Newest,
@@ -45,7 +45,7 @@ impl IdGenerator for Counted {
     }
 }
 
-/// Every operation that is known here.
+/// Every supported operation.
 pub(crate) const OPERATIONS: &[&str] = &[
     "acyclic",
     "add_edge",
@@ -86,15 +86,15 @@ pub(crate) struct World {
     process: Trajectories,
     ids: Arc<Counted>,
     current: Option<OpenRound>,
-    /// Rounds whose past was asked for.
+    /// Rounds whose past was requested.
     restored: Vec<RoundRef>,
     configuration: JsonMap,
-    /// What must be on disk after a restart: the last acknowledged state of each round.
+    /// The expected content of the disk after a restart: the last acknowledged state of each round.
     acknowledged: BTreeMap<RoundRef, Arc<Round>>,
     problems: Vec<String>,
 }
 
-/// What an operation is refused with.
+/// The error of an operation.
 struct Refusal(String);
 
 impl From<TrajectoryError> for Refusal {
@@ -138,12 +138,12 @@ impl World {
         })
     }
 
-    /// What went wrong that no recorded value says.
+    /// Problems that no recorded value shows.
     pub(crate) fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Does one operation, as `{"ok": …}` or `{"err": …}`.
+    /// Runs one operation. Returns `{"ok": …}` or `{"err": …}`.
     pub(crate) async fn run(&mut self, operation: &Value) -> Value {
         let Some((name, input)) =
             operation.as_object().and_then(|operation| operation.iter().next())
@@ -158,7 +158,7 @@ impl World {
                         self.problems.push(format!("{name} returned before it was on disk"));
                     }
                     self.acknowledged.insert(context.reference().clone(), context.round());
-                    // A change of an earlier round is one too.
+                    // An earlier round may have changed too.
                     if name == "modify"
                         && let Ok(all) = context.trajectory().await
                     {
@@ -239,7 +239,7 @@ impl World {
                 context.change(id, &changes(&operation["changes"])).await?;
                 Ok(Value::Null)
             }
-            // A value that cannot be written as JSON cannot be made.
+            // A value that cannot be written as JSON cannot be constructed.
             "modify_unserialisable" => Err(refusal("cannot_be_said")),
             "remove" => {
                 let id = self.resolve(context, input).await?;
@@ -370,7 +370,7 @@ impl World {
         for before in operation["pred"].as_array().into_iter().flatten() {
             after.push(match self.resolve(context, before).await {
                 Ok(id) => id,
-                // No node has this number: the round itself refuses it, in its turn.
+                // No node has this number, so the round itself refuses it.
                 Err(_) => NodeId::new(context.reference().round, u32::MAX),
             });
         }
@@ -404,12 +404,12 @@ impl World {
         Ok(json!(title(&context.round(), id)))
     }
 
-    /// The node that a text means, in this round or an earlier one.
+    /// Returns the node that a text names, in this round or an earlier one.
     async fn resolve(&self, context: &OpenRound, text: &Value) -> Result<NodeId, Refusal> {
         Ok(context.trajectory().await?.resolve(text.as_str().unwrap_or_default())?.id)
     }
 
-    /// The rounds that the scenario sees: the past only if it asked for it.
+    /// Returns the rounds that the scenario sees. The past is included only if it was requested.
     async fn seen(&self, context: &OpenRound) -> Result<Trajectory, Refusal> {
         if self.restored.contains(context.reference()) {
             return Ok(context.trajectory().await?);

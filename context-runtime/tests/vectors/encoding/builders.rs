@@ -1,4 +1,4 @@
-//! The builders the recordings name, as calls of the library's.
+//! The recordings' builders as calls of this library's.
 
 use context_runtime::kinds::{
     alias, analogy, clarification, correction, example, explain, glossary, guardrail, identity,
@@ -67,7 +67,7 @@ pub(super) fn build(builder: &str, args: &[FragmentData]) -> Result<Fragment, Un
     })
 }
 
-/// The one argument of a builder that takes its parts by name.
+/// The single argument of a builder with named parts.
 struct Record<'a> {
     builder: &'a str,
     fields: &'a FragmentData,
@@ -78,8 +78,8 @@ impl Record<'_> {
         entry(self.fields, key).cloned().unwrap_or_default()
     }
 
-    /// Nothing where the recorded builder leaves the part out, which the library does for nothing
-    /// and empty.
+    /// Returns null where the recorded builder omits the part. The library omits null and empty
+    /// parts.
     fn optional(&self, key: &str) -> FragmentData {
         match self.required(key) {
             FragmentData::Bool(false) => FragmentData::Null,
@@ -90,7 +90,7 @@ impl Record<'_> {
         }
     }
 
-    /// The library's lists are lists; the recorded ones can be anything.
+    /// The library takes lists; the recorded values can be anything.
     fn list(&self, key: &str) -> Result<Vec<FragmentData>, Unknown> {
         match self.required(key) {
             FragmentData::Null => Ok(Vec::new()),

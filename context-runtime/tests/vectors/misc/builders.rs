@@ -1,7 +1,7 @@
-//! Builders: the stored form of what they build, and what comes back from it.
+//! Builders: the stored form of their fragments, and the fragments read back.
 //!
-//! The recorded stored form has the kind as `type` beside the fields, ours has it beside the bytes,
-//! with a version; fragments inside are written the same way. A fragment that was read is recorded
+//! The recorded stored form has the kind as `type` among the fields. Ours has it beside the bytes,
+//! with a version. Inner fragments are written the same way. A fragment that was read is recorded
 //! as `{name, data}`.
 
 use context_runtime::{Fragment, FragmentData, fragments::CodecRegistry};
@@ -62,7 +62,7 @@ fn same(
     }
 }
 
-/// The stored form as it was recorded: the kind as `type`, then the fields.
+/// Returns the stored form as recorded: the kind as `type`, then the fields.
 pub(super) fn stored_form(
     registry: &CodecRegistry,
     fragment: &Fragment,
@@ -94,7 +94,7 @@ fn stored_value(registry: &CodecRegistry, data: &FragmentData) -> Result<Fragmen
     }
 }
 
-/// Data as it was recorded: a fragment inside as `{name, data}`.
+/// Returns data as recorded: an inner fragment as `{name, data}`.
 fn read_form(data: &FragmentData) -> FragmentData {
     match data {
         FragmentData::Fragment(fragment) => {

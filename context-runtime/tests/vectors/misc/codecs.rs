@@ -1,9 +1,9 @@
-//! What codecs refuse.
+//! Refusals of codecs.
 //!
-//! A row tells in words what was tried; [`Attempt`] is what that is here. Where both refuse they
-//! agree: texts are not compared. What is refused there and not here must come back whole from its
-//! stored form: here every fragment has one, and what no codec knows is kept byte for byte. What is
-//! taken there without a check must be refused here.
+//! A row describes in words what was tried; [`Attempt`] is the equivalent here. If both sides
+//! refuse they agree, and texts are not compared. If only the recorded side refuses, our stored
+//! form must read back unchanged: here every fragment has one, and unknown ones are kept byte for
+//! byte. If the recorded side accepts without a check, ours must refuse.
 
 use context_runtime::kinds::policy;
 use context_runtime::{
@@ -15,13 +15,13 @@ use context_runtime::{
 use crate::encoding::text;
 use crate::judge::{Difference, Outcome};
 
-/// What a row tries.
+/// The attempt of a row.
 enum Attempt {
-    /// To store a fragment.
+    /// Stores a fragment.
     Store(Fragment),
-    /// To read a stored form.
+    /// Reads a stored form.
     Read(Encoded),
-    /// What types rule out, and why.
+    /// Something that the types rule out, and why.
     CannotBeSaid(&'static str),
 }
 

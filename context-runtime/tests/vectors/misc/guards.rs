@@ -1,9 +1,9 @@
-//! Guards: what is a fragment, an object, a message.
+//! Guards: whether a value is a fragment, an object, a message.
 //!
-//! The recorded guards look at the keys of any value. Here a value is a fragment because it was
-//! made one, so a plain value is judged as data, where it is never a fragment, whatever its keys;
-//! where the recorded guard sees a fragment, one of the same name is made and judged. Undefined is
-//! null.
+//! The recorded guards look at the keys of any value. Here a value is a fragment only if it was
+//! constructed as one. So a plain value is judged as data, which is never a fragment, whatever its
+//! keys. Where the recorded guard sees a fragment, one of the same name is constructed and judged.
+//! Undefined is null.
 
 use context_runtime::{Fragment, FragmentData, Message, Role};
 

@@ -1,4 +1,4 @@
-//! Ranges taken out of a text. The recorded offsets count UTF-16 units, ours characters.
+//! Ranges removed from a text. The recorded offsets count UTF-16 units, ours characters.
 
 use std::ops::Range;
 
@@ -24,7 +24,8 @@ pub(super) fn judge(row: &FragmentData) -> Outcome {
     })
 }
 
-/// A range in characters. What is before the start is the start, which our offsets cannot miss.
+/// Reads a range in characters. Negative offsets are clamped to the start, which our offsets cannot
+/// precede.
 fn read(input: &str, range: &FragmentData) -> Option<Range<usize>> {
     let FragmentData::List(ends) = range else { return None };
     let [FragmentData::Number(Number::Int(start)), FragmentData::Number(Number::Int(end))] =

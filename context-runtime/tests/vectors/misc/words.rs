@@ -12,9 +12,9 @@ fn columns(row: &FragmentData) -> Vec<&str> {
     }
 }
 
-/// A row is the word, its plural, its singular and its title. Where the library inflects a word
-/// otherwise than was recorded, either will do, as long as the library is at one with itself: its
-/// word stays what it is when it is inflected the same way again.
+/// Judges a row of a word, its plural, its singular and its title. Where the library inflects a
+/// word differently from the recording, either is accepted if the library is consistent: its
+/// inflected word stays the same when it is inflected the same way again.
 pub(super) fn judge_word(row: &FragmentData) -> Outcome {
     let [word, many, one, title] = columns(row)[..] else {
         return Outcome::Skipped("no row of words".to_owned());
@@ -35,7 +35,7 @@ pub(super) fn judge_word(row: &FragmentData) -> Outcome {
     })
 }
 
-/// A row is a name and its title.
+/// Judges a row of a name and its title.
 pub(super) fn judge_title(row: &FragmentData) -> Outcome {
     let [name, title] = columns(row)[..] else {
         return Outcome::Skipped("no row of a name and its title".to_owned());

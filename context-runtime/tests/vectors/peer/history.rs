@@ -1,4 +1,4 @@
-//! Operations on the peer's store, which names no users.
+//! Operations on the recorded system's store, which names no users.
 
 use context_runtime::{
     BranchName, ChatRef, CheckpointName, Error, Json, MessageId, Part, Timestamp,
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Done, Given, World, metadata, patch, role_of, show_checkpoint};
 
-/// Notes a chat that was made, once.
+/// Records a created chat, once.
 pub(super) fn remember(chats: &mut Vec<ChatRef>, chat: &ChatRef) {
     if !chats.contains(chat) {
         chats.push(chat.clone());
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// `[[id, snippet], …]`; a chat that is not there has none.
+    /// Shows `[[id, snippet], …]`. A missing chat has no hits.
     async fn search(&self, chat: ChatRef, text: &str, options: &Value) -> Done {
         let mut query = SearchQuery::new(chat.user, text);
         query.scope = SearchScope::Chat(chat.chat);
@@ -96,13 +96,13 @@ impl World {
         Ok(found.iter().map(|hit| json!([hit.message, hit.snippet.text])).collect())
     }
 
-    /// The chat of this name that was made first.
+    /// Returns the chat of this name that was created first.
     fn owned(&self, name: &str) -> ChatRef {
         let known = self.chats.iter().find(|chat| chat.chat.as_str() == name);
         known.cloned().unwrap_or_else(|| ChatRef::new("nobody", name))
     }
 
-    /// A message by its id alone.
+    /// Finds a message by its id alone.
     async fn find(&self, id: &str) -> Done<Option<(ChatRef, Placed)>> {
         for chat in &self.chats {
             let ids = [MessageId::from(id)];
@@ -182,10 +182,10 @@ impl World {
     }
 }
 
-/// The time of what the peer's store is told directly.
+/// The time of direct writes to the recorded store.
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 
-/// What does not exist is an empty answer for the peer.
+/// Converts "not found" to an empty answer, as the recorded system has it.
 fn present<T>(result: Result<T, Error>) -> Done<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -208,7 +208,7 @@ pub(super) fn show_branch(branch: &Branch) -> Value {
         "count": branch.length})
 }
 
-/// `[[id, parent, role, text], …]`.
+/// Shows `[[id, parent, role, text], …]`.
 fn show_chain(chain: &Chain) -> Value {
     let mut parent = None;
     let rows = chain.iter().map(|node| show_row(node, parent.replace(&node.id)));
@@ -219,7 +219,7 @@ fn show_row(node: &Node, parent: Option<&MessageId>) -> Value {
     json!([node.id, parent, role_of(node), text_of(node)])
 }
 
-/// Text parts, as the recordings join them.
+/// Returns the text parts, joined as the recordings join them.
 pub(super) fn text_of(node: &Node) -> String {
     let Ok(message) = node.message() else { return String::new() };
     let texts = message.parts.iter().filter_map(|part| match part {

@@ -1,4 +1,5 @@
-//! Ids and times of a case: the same in every run, and ids told apart from those the case gives.
+//! Ids and times of a case: the same in every run, with generated ids distinguishable from given
+//! ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use context_runtime::{Clock, IdGenerator, Timestamp};
 use serde_json::Value;
 
-/// What a generated id begins with. No recorded case has it.
+/// The prefix of generated ids. No recorded case has it.
 const MARK: &str = "generated:";
 
 #[derive(Clone, Debug, Default)]
@@ -32,7 +33,7 @@ impl Clock for Ticks {
 pub(super) struct Shown(Vec<String>);
 
 impl Shown {
-    /// Generated ids become `#1`, `#2`, …
+    /// Replaces generated ids by `#1`, `#2`, …
     pub(super) fn show(&mut self, value: Value) -> Value {
         map_texts(value, &mut |text| {
             if !text.starts_with(MARK) {
@@ -46,7 +47,7 @@ impl Shown {
         })
     }
 
-    /// `#1`, `#2`, … become the ids they stand for.
+    /// Replaces `#1`, `#2`, … by the ids they stand for.
     pub(super) fn hide(&self, value: &Value) -> Value {
         map_texts(value.clone(), &mut |text| {
             let at = text.strip_prefix('#').and_then(|number| number.parse::<usize>().ok());

@@ -1,8 +1,8 @@
-//! What a `set` is given: messages, fragments, and reminders.
+//! The items of a `set`: messages, fragments, and reminders.
 //!
-//! Lazy data is made of the recorded kinds: what is asynchronous, a promise or a plain function is
-//! a closure here, what yields is a stream, and a set or map is a list, which is what rendering
-//! makes of it.
+//! Lazy data is built by its recorded kind. An asynchronous function, a promise or a plain function
+//! becomes a closure, a generator becomes a stream, and a set or map becomes a list, as rendering
+//! does.
 
 use std::convert::Infallible;
 
@@ -17,16 +17,16 @@ use serde_json::Value;
 
 use crate::encoding::{Unknown, decode, decode_fragment};
 
-/// An item: the fragment, and what of it is to be found again.
+/// An item: the fragment, and what must be found again.
 pub(crate) struct Item {
     pub(crate) fragment: Fragment,
     /// The text of a message.
     pub(crate) text: Option<String>,
-    /// Whether it is a message whose place is decided later.
+    /// Whether it is a message with a position that is decided later.
     pub(crate) lazy: bool,
 }
 
-/// Reads an item; the error says what is not known.
+/// Reads an item. The error names what is unknown.
 pub(crate) fn item(value: &Value) -> Result<Item, String> {
     let has = |key: &str| value[key].as_str();
     let (fragment, text) =
@@ -71,7 +71,7 @@ pub(crate) fn reminder_of(value: &Value) -> Option<Result<Reminder, Error>> {
     Some(build().map_err(Error::from))
 }
 
-/// Data that is loaded, by the recorded kind of its loader.
+/// Returns lazy data, by the recorded kind of its loader.
 fn lazy_data(kind: &str, value: &Value) -> Result<FragmentData, String> {
     type Loaded = Result<FragmentData, Infallible>;
     let tree = |value: &Value| serde_json::from_value::<FragmentData>(value.clone());
@@ -112,7 +112,7 @@ fn lazy_data(kind: &str, value: &Value) -> Result<FragmentData, String> {
     .into())
 }
 
-/// A message in the peer's own form.
+/// Reads a message in the recorded system's own form.
 fn message(value: &Value) -> Result<Fragment, String> {
     let role: Role =
         serde_json::from_value(value["role"].clone()).map_err(|error| error.to_string())?;

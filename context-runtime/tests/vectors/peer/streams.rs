@@ -1,8 +1,9 @@
-//! Operations on the peer's streams, which belong to no chat: here all of a case are in one.
+//! Operations on the recorded system's streams, which belong to no chat. Here all streams of a case
+//! are in one chat.
 //!
-//! The peer has no claims where chunks are appended, so its writer is always the same and claims
-//! what it writes to; its manager's claims are each another writer's. An error among the chunks
-//! ends the stream with them, as in the peer's newer generation.
+//! The recorded system has no claims for appending, so its writer is always the same and claims its
+//! stream. Each claim of its manager is by another writer. An error among the chunks ends the
+//! stream with them, as in the newer generation.
 
 use context_runtime::{
     ChatRef, Error, ErrorKind, StreamId, Timestamp,
@@ -16,10 +17,10 @@ use serde_json::{Value, json};
 use super::{Done, Given, World};
 
 const NOW: Timestamp = Timestamp::from_micros(1);
-/// Who appends.
+/// The name of the writer.
 const WRITER: &str = "writer";
 
-/// Whose streams they are.
+/// The chat of the streams.
 pub(crate) fn place() -> ChatRef {
     ChatRef::new("peer", "streams")
 }
@@ -88,7 +89,7 @@ pub(crate) fn parsed(chunk: &[u8]) -> Value {
     serde_json::from_slice(chunk).unwrap_or_default()
 }
 
-/// Nothing, or an error where the peer has one.
+/// Returns null, or an error where the recorded system has one.
 fn accepted(outcome: StreamOutcome) -> Done {
     match outcome.is_done() {
         true => Ok(Value::Null),
@@ -96,13 +97,13 @@ fn accepted(outcome: StreamOutcome) -> Done {
     }
 }
 
-/// The peer's writer has what it writes to.
+/// Claims the stream for the recorded system's writer.
 async fn claim(streams: &dyn StreamStore, chat: &ChatRef, id: &StreamId) -> Done<StoredStream> {
     let outcome = streams.claim_stream(chat, id, &StreamClaim::new(WRITER, NOW)).await?;
     Ok(outcome.stream().clone())
 }
 
-/// A status that does not follow changes nothing and is no error.
+/// Sets a status. An invalid transition changes nothing and is no error.
 async fn set_status(
     streams: &dyn StreamStore,
     chat: &ChatRef,

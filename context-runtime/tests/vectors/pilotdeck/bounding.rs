@@ -1,12 +1,12 @@
-//! Groups `microcompact` and `microcompact_seed_era`: old results of tools, shortened or cleared.
+//! Groups `microcompact` and `microcompact_seed_era`: old tool results, shortened or cleared.
 //!
-//! Ours is asked as it was recorded: so many of the newest messages with results stay, only the
-//! results of certain tools are touched. Both judge by structure, as the words around a preview are
-//! ours. Every case must be sound: no message comes or goes, every old result of such a tool is
-//! within the bound and without media, its error flag stays, all else stays as it is, and a second
-//! pass has nothing to do. A plain case must besides change the same results. Ours looks up the
-//! tool of a result by position, never touches what the model has not answered to, and leaves what
-//! a user attached.
+//! Our policy has the recorded options: a number of newest messages with results stays, and only
+//! the results of certain tools are changed. Both are judged by structure, because the text around
+//! a preview is ours. Every case must be sound: no message is added or removed, every old result of
+//! such a tool is within the bound and without media, its error flag stays, everything else is
+//! unchanged, and a second pass has nothing to do. In a plain case the same results must change as
+//! well. Our policy finds the tool of a result by position, never changes results that the model
+//! has not answered, and keeps what a user attached.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use super::{Case, json};
 use crate::encoding::items;
 use crate::judge::{Difference, Outcome};
 
-/// Messages have four tokens more than their content there.
+/// The recorded counter adds four tokens per message.
 const COUNTER: O200k = O200k { message: 4 };
-/// How many tokens more than the bound a result may have, and how many a note has at most.
+/// The tokens that a result may have above the bound, and the most that a note has.
 const TOLERANCE: u64 = 32;
 const NOTE: u64 = 64;
 
@@ -41,7 +41,7 @@ enum Bound {
     Units(usize),
 }
 
-/// What was asked for.
+/// The options of the case.
 struct Asked {
     bound: Bound,
     keep: usize,
@@ -70,7 +70,7 @@ impl Asked {
             true => ToolNames::default(),
             false => ToolNames::stateful(),
         });
-        // The recorded function is told the time and does not look at it.
+        // The recorded function is passed the time and does not use it.
         let idle = options.number("idleMs").is_some() && case.is_suspect();
         options.number("nowMs");
         options.number("lastActivityMs");
@@ -92,7 +92,7 @@ impl Asked {
 
     fn apply(&self, given: &[Arc<Message>]) -> Vec<Arc<Message>> {
         let mut goal = Goal::new(Budget::new(1 << 30, 0), 0, 0);
-        // Nothing says that time has passed.
+        // No time has passed.
         let mut cache = CacheState::default();
         cache.messages = if self.idle { given.len() } else { 0 };
         goal = goal.cache(cache);
@@ -107,7 +107,7 @@ impl Asked {
         asked && !self.protected.contains(name)
     }
 
-    /// Which results are old: message and part.
+    /// Returns the old results as message and part.
     fn old(&self, given: &[Arc<Message>]) -> Vec<(usize, usize)> {
         let mut old = self.candidates(given);
         let mut messages: Vec<usize> = old.iter().map(|(message, _)| *message).collect();
@@ -119,7 +119,7 @@ impl Asked {
         old
     }
 
-    /// The results of tools that are asked for, matched to calls by position.
+    /// Returns the results of the selected tools, matched to calls by position.
     fn candidates(&self, given: &[Arc<Message>]) -> Vec<(usize, usize)> {
         let mut calls: HashMap<&str, (usize, VecDeque<&str>)> = HashMap::new();
         let mut found = Vec::new();

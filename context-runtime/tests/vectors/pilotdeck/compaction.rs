@@ -1,15 +1,15 @@
-//! Groups `auto_compact` and `post_compact_order`: what happens when the window fills up, and what
-//! stands where afterwards.
+//! Groups `auto_compact` and `post_compact_order`: compaction when the window fills up, and the
+//! order of messages afterwards.
 //!
-//! The recorded runtime was told how full its window is; ours counts. So texts are padded until the
-//! history fills the window to the recorded share, a token for each byte, and a summary until what
-//! is left does. Where it was recorded which messages stay, the one before them is padded most, so
-//! that as many fit. What is asked is [`Microcompact`], [`Summarize`] behind it, and behind that,
-//! where nothing else helps, [`Snip`] and [`TruncateHead`], as far as the case has them.
+//! The recorded runtime was passed the fill level of its window; ours counts. So texts are padded
+//! until the history fills the window to the recorded share, one token per byte, and a summary
+//! until the remainder does. Where the recording shows which messages stay, the one before them is
+//! padded most, so that as many fit. The stages are [`Microcompact`], then [`Summarize`], and as a
+//! last resort [`Snip`] and [`TruncateHead`], as far as the case has them.
 //!
-//! Ours puts one checkpoint where the recorded runtime has a boundary and a summary, speaks it in
-//! the role of the user, so that nothing need follow, and keeps the first request and what else
-//! fits.
+//! Our runtime has one checkpoint where the recorded one has a boundary and a summary. The
+//! checkpoint has the user role, so that nothing need follow, and the first request and other
+//! messages that fit are kept.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,26 +39,26 @@ use crate::judge::{Difference, Outcome};
 
 type History = Vec<Arc<Message>>;
 
-/// How many tokens of input fit, and how many are kept for the answer.
+/// The tokens of input that fit, and those reserved for the answer.
 const INPUT: u64 = 100_000;
 const RESERVE: u64 = 10;
-/// What may be told of a compaction.
+/// The diagnostics that a compaction may have.
 const CODES: [DiagnosticCode; 3] = [
     DiagnosticCode::CompactionTargetNotReached,
     DiagnosticCode::CompactSummaryStructureWeak,
     DiagnosticCode::ContextOverflow,
 ];
 
-/// What became of a history.
+/// The result for a history.
 struct Ran {
     given: History,
-    /// What is sent in the end.
+    /// The final request.
     context: ModelContext,
-    /// Whether a summary was asked for, and taken.
+    /// Whether a summary was requested, and accepted.
     asked: bool,
     taken: bool,
     told: BTreeSet<&'static str>,
-    /// Whether something was cut before or beside the summary.
+    /// The cuts before or beside the summary.
     cuts: Vec<BoundaryKind>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
     let tail = tail(case, given.len());
     let padded =
         padded(&given, &shares(given.len(), tail), (first * INPUT as f64).round() as usize);
-    // What the recorded runtime came to in several steps, ours comes to in one.
+    // Our runtime reaches in one step what the recorded one reached in several.
     let last = entry(case.output(), "ratio").and_then(|ratio| json(ratio).as_f64());
     let after = if case.is_suspect() { ratios.get(1).copied() } else { last };
     let ran = match run(case, padded, after, tail) {
@@ -93,7 +93,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
     Outcome::of(checked)
 }
 
-/// How many of the newest messages stayed, if a summary stands before them.
+/// Returns how many of the newest messages stayed, if a summary precedes them.
 fn tail(case: &Case, all: usize) -> Option<usize> {
     let left = items(case.output(), "messages");
     let summary = left.iter().position(|line| {
@@ -146,7 +146,7 @@ fn run(
     if let Some(task) = context.summary.take() {
         asked = true;
         match answer(case) {
-            // Nobody waited for the answer, so nobody can say what it would have been.
+            // The request was aborted, so its result is unknown.
             None if flag(case.input(), "abortDuringSummary") => {}
             None => runtime.summary_failed(&("ada", "s").into()),
             Some(mut answer) => {
@@ -169,7 +169,7 @@ fn codes(context: &ModelContext) -> BTreeSet<&'static str> {
     codes.filter(|code| CODES.contains(code)).map(DiagnosticCode::as_str).collect()
 }
 
-/// What the model said; nothing if it could not be asked.
+/// Returns the model's answer. `None` if it could not be asked.
 fn answer(case: &Case) -> Option<Answer> {
     let said = text(case.input(), "summary")?;
     if flag(case.input(), "abortDuringSummary") {
@@ -186,7 +186,7 @@ fn answer(case: &Case) -> Option<Answer> {
     Some(answer)
 }
 
-/// Makes a summary long enough to leave so many tokens. One that says nothing stays as it is.
+/// Makes a summary long enough to leave this many tokens. An empty one stays as it is.
 fn fill(answer: &mut Answer, given: &[Arc<Message>], task: &SummaryTask, tokens: u64) {
     let view = HistoryView::new(given, &Bytes);
     let Ok(plan) = Summarize::new().accept(&view, task, answer) else { return };
@@ -225,7 +225,7 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     if recorded["tier"].as_str() != tier {
         return Err(fault("compacted in the same way"));
     }
-    // Where the recorded runtime asks twice, once suffices.
+    // One request is enough where the recorded runtime makes two.
     if recorded["summaryCalls"].as_u64().is_some_and(|calls| calls > 0) != ran.asked {
         return Err(fault("a summary or none"));
     }
@@ -254,7 +254,7 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     };
     masked(ran).map_err(&fault)?;
     if !ran.taken && tier == Some("micro") {
-        // No message comes or goes; how results are told is theirs.
+        // No message is added or removed. The text of results is not compared.
         let role = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
         let ours = positions(ran).map(|at| role(&line(&given[at])));
         return match left.iter().filter_map(Value::as_str).map(role).eq(ours) {
@@ -281,14 +281,14 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     }
 }
 
-/// Whether a runtime made this message.
+/// Whether a runtime wrote this message.
 fn is_made(line: &&str) -> bool {
     let continuation = format!("user:{}", HistoryRules::CONTINUATION);
     let made = ["user:<compact-boundary", "user:<snip-boundary", "assistant:$SUMMARY_PREFIX"];
     made.iter().any(|made| line.starts_with(made)) || **line == continuation
 }
 
-/// Where the messages stood that are left of the history.
+/// Returns the original positions of the remaining messages.
 fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
     let untouched: Vec<_> = (0..ran.given.len()).map(Some).collect();
     let origins =
@@ -296,7 +296,7 @@ fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
     origins.into_iter().flatten()
 }
 
-/// Nothing in a checkpoint looks like a secret.
+/// Checks that a checkpoint contains nothing that looks like a secret.
 fn masked(ran: &Ran) -> Result<(), &'static str> {
     let mut checkpoints = ran.context.messages.iter().filter(|message| message.is_checkpoint());
     let open =
@@ -304,8 +304,8 @@ fn masked(ran: &Ran) -> Result<(), &'static str> {
     if open { Err("secrets are masked") } else { Ok(()) }
 }
 
-/// A history that fits is left alone unless a summary was taken; nothing that does not fit is sent
-/// without a word.
+/// Checks that a history that fits is unchanged unless a summary was accepted, and that one that
+/// does not fit is never sent without a diagnostic.
 fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
     let left: Vec<_> = ran.context.messages.iter().map(|message| beginning(message)).collect();
     let ours =
@@ -364,7 +364,7 @@ pub(super) fn judge_order(case: &Case) -> Outcome {
         Ok(decoded) => decoded,
         Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
     };
-    // Something that is large enough to be summarised.
+    // Content that is large enough to be summarized.
     let covered = Arc::new(Message::text(Role::Assistant, "x".repeat(100_000)));
     let given: History = std::iter::once(covered).chain(behind).collect();
     let view = HistoryView::new(&given, &Bytes);

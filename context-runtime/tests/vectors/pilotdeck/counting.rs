@@ -1,12 +1,12 @@
-//! What the recorded system counts with.
+//! The counters of the recorded system.
 
 use context_core::model::{Framing, TokenCount, TokenCounter};
 use context_runtime::tokens::Vocabulary;
 
-/// The vocabulary that the recorded system counts with.
+/// The vocabulary of the recorded system.
 #[derive(Debug)]
 pub(super) struct O200k {
-    /// How many tokens it adds for each message.
+    /// The tokens added per message.
     pub(super) message: u64,
 }
 
@@ -26,7 +26,7 @@ impl TokenCounter for O200k {
     }
 }
 
-/// A token for each byte, where nothing depends on what a token is.
+/// One token per byte, where nothing depends on the tokenizer.
 #[derive(Debug)]
 pub(super) struct Bytes;
 

@@ -1,8 +1,8 @@
-//! Groups of cuts: the head truncated, media stripped, a failed answer taken back.
+//! Groups of cuts: truncated heads, stripped media, removed failed answers.
 //!
-//! The recorded functions count messages, so ours is asked for a share of messages and says nothing
-//! of gaps. Ours leaves the order of roles to the repair before sending, so a truncated history is
-//! compared behind it. Notes in the place of media are ours.
+//! The recorded functions count messages, so our policy is given a share of messages and adds no
+//! gap notes. Our policy leaves the order of roles to the repair before sending, so a truncated
+//! history is compared after that repair. The notes in place of media are ours.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use super::{Case, json};
 use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
 
-/// Marks what stands for earlier messages.
+/// The mark of a message that replaces earlier ones.
 const CHECKPOINT: &str = "checkpoint";
-/// Stands for the note in the place of an image.
+/// The symbol of the note in place of an image.
 const IMAGE_REMOVED: &str = "$IMAGE_REMOVED";
 
 type History = Vec<Arc<Message>>;
@@ -99,7 +99,7 @@ fn compare(
     let FragmentData::List(expected) = case.output() else {
         return Outcome::Skipped("no history came of it".to_owned());
     };
-    // Only what strips media has to know those that are kept elsewhere.
+    // Only the groups that strip media need media references.
     let references = text(&case.data, "group").is_some_and(|group| group.starts_with("strip_"));
     let reader = Reader { by_tag: true, references };
     let decoded = reader
@@ -119,11 +119,11 @@ fn compare(
 }
 
 fn ratio(case: &Case) -> f64 {
-    // What is no number is written as null or as a word.
+    // NaN is recorded as null or as a word.
     entry(case.input(), "keepRatio").and_then(|ratio| json(ratio).as_f64()).unwrap_or(f64::NAN)
 }
 
-/// Boundaries and summaries in front as what they are.
+/// Marks leading boundaries and summaries as checkpoints.
 pub(super) fn marked(messages: History) -> History {
     let stands_for = |message: &Arc<Message>| {
         let text = message.plain_text();
@@ -147,7 +147,7 @@ pub(super) fn applied(given: &[Arc<Message>], proposal: Proposal) -> History {
     left.map_or_else(|| given.to_vec(), |left| left.messages)
 }
 
-/// As it is sent where the assistant may not have the last word.
+/// Returns the history as it is sent to a provider where the assistant may not come last.
 fn sent(messages: &[Arc<Message>]) -> History {
     let mut rules = HistoryRules::new();
     rules.assistant_last = false;
@@ -163,7 +163,7 @@ fn requests_stay(given: &[Arc<Message>], ours: &[Arc<Message>]) -> Checked {
     }
 }
 
-/// Roles and parts, with one name for every note in the place of an image.
+/// Returns roles and parts, with one name for every note in place of an image.
 fn parts(messages: &[Arc<Message>]) -> Vec<(Role, Vec<Part>)> {
     let parts = |message: &Arc<Message>| (message.role, message.parts.iter().map(named).collect());
     messages.iter().map(parts).collect()

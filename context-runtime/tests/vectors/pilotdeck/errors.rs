@@ -1,9 +1,9 @@
-//! Group `normalize_error`: what a body and a status mean.
+//! Group `normalize_error`: classifying a body and a status.
 //!
-//! The recorded codes are an open set, ours is closed, so they are compared through a table. Two
-//! kinds are in no table: the provider's own code passed through, which ours must name as the
-//! provider's and still understand; and `provider_error`, said of what was not understood, where
-//! ours may understand more as long as the facts agree.
+//! The recorded codes are an open set and ours are closed, so they are compared through a table.
+//! Two kinds are not in the table. One is the provider's own code passed through, which our error
+//! must report as the provider's and still classify. The other is `provider_error` for errors that
+//! were not understood, where our classification may be more specific if the facts agree.
 
 use context_runtime::model::ModelErrorCode as Code;
 use context_runtime::{FragmentData, model::ModelError};
@@ -24,7 +24,7 @@ pub(super) const CODES: [(&str, &[Code]); 24] = [
     ("auth_error", &[Code::Authentication]),
     ("authentication_error", &[Code::Authentication]),
     ("permission_error", &[Code::Authentication]),
-    // Said of every status from 500 on; ours tells three kinds of them apart.
+    // Recorded for every status from 500 on. Our codes distinguish three kinds of them.
     ("server_error", &[Code::Server, Code::Overloaded, Code::Timeout]),
     ("api_error", &[Code::Server]),
     ("timeout", &[Code::Timeout]),
@@ -42,7 +42,7 @@ pub(super) const CODES: [(&str, &[Code]); 24] = [
     ("unknown", &[Code::Unknown]),
 ];
 
-/// What is advice for a user interface, or repeats the input.
+/// Fields with advice for a user interface, or that repeat the input.
 const BESIDE: [&str; 8] = [
     "message",
     "provider",
@@ -88,7 +88,7 @@ fn equal(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static 
         flag(expected, "retryable") == ours.retryable,
         "the same answer to whether to try again",
     )?;
-    // The recorded flags say what that system will do, ours what would help: a request with too
+    // The recorded flags say what that system will do, ours what would help. A request with too
     // many bytes is helped by both, and one with too little room for its answer by a shorter
     // history.
     let bytes = ours.code == Code::RequestTooLarge;
@@ -114,7 +114,7 @@ fn equal(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static 
     for (key, ours) in numbers {
         match (number(key), ours) {
             (Some(expected), ours) => check(Some(expected) == ours, "the same numbers")?,
-            // More than was recorded, but nothing that is not there.
+            // More than was recorded, but only numbers from the body.
             (None, Some(ours)) => {
                 check(told(body, ours) || key == "retryAfterMs", "no numbers that nobody told")?
             }
@@ -148,8 +148,8 @@ fn code(expected: &str, ours: &ModelError, body: &str) -> Result<&'static str, &
     check(understood, "an understood code").map(|()| "the provider's code, understood")
 }
 
-/// The code is canonical, only what passes is tried again, an overflow is helped by compaction, and
-/// where the words tell a limit in numbers, one is known.
+/// Checks that the code is canonical, that only temporary errors are retried, that an overflow is
+/// helped by compaction, and that a limit in the message is extracted.
 fn sound(case: &Case, ours: &ModelError, body: &str) -> Result<String, &'static str> {
     check(ours.code != Code::Unknown, "a canonical code")?;
     let passes = matches!(
@@ -186,7 +186,8 @@ fn check(holds: bool, rule: &'static str) -> Result<(), &'static str> {
     if holds { Ok(()) } else { Err(rule) }
 }
 
-/// Whether a body tells a number, or two whose difference it is; an end of a range is one more.
+/// Whether a body contains a number, or two numbers with this difference, where the end of a range
+/// counts one more.
 fn told(body: &str, number: u64) -> bool {
     let numbers = numbers(body);
     let thousands = |all: u64| {
@@ -199,7 +200,7 @@ fn told(body: &str, number: u64) -> bool {
             .any(|from| numbers.iter().any(|less| from.checked_sub(*less) == Some(number)))
 }
 
-/// The whole numbers of a text.
+/// Returns the whole numbers in a text.
 fn numbers(text: &str) -> Vec<u64> {
     let plain: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
     plain.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()

@@ -1,4 +1,4 @@
-//! Group `estimate`: how many tokens a block is, counted with the vocabulary that the case names.
+//! Group `estimate`: the tokens of a block, counted with the vocabulary that the case names.
 
 use context_core::model::{TokenCount, TokenCounter};
 use context_runtime::Part;
@@ -9,7 +9,7 @@ use super::{Case, json};
 use crate::encoding::{entry, text};
 use crate::judge::{Difference, Outcome};
 
-/// Nothing around the content.
+/// No tokens besides the content.
 const COUNTER: O200k = O200k { message: 0 };
 
 pub(super) fn judge(case: &Case) -> Outcome {
@@ -33,7 +33,8 @@ pub(super) fn judge(case: &Case) -> Outcome {
     }))
 }
 
-/// What is counted is equal; what is estimated holds the recorded number within its bounds.
+/// Checks that an exact count is equal, and that the recorded number is within the bounds of an
+/// estimate.
 fn equal(ours: TokenCount, recorded: Option<u64>) -> Result<String, &'static str> {
     let Some(recorded) = recorded else { return Err("a count") };
     let holds = (ours.low()..=ours.high()).contains(&recorded);
@@ -44,8 +45,8 @@ fn equal(ours: TokenCount, recorded: Option<u64>) -> Result<String, &'static str
     }
 }
 
-/// Everything that is sent counts: a result as what it holds, a signature perhaps, and no text
-/// stops the counting.
+/// Checks that everything sent is counted: a result with its content, a signature optionally, and
+/// that no text stops the counting.
 fn sound(part: &Part, ours: TokenCount, recorded: Option<u64>) -> Result<String, &'static str> {
     if ours.high() < recorded.unwrap_or_default().max(1) {
         return Err("room for what was recorded");

@@ -1,9 +1,9 @@
-//! Groups `tool_pairs` and `trailing_user`: what [`normalize`] makes of a history.
+//! Groups `tool_pairs` and `trailing_user`: histories repaired by [`normalize`].
 //!
-//! Ours goes further than the recorded functions, each of which does one thing: a history that
-//! begins with the assistant gets an opening, and neighbouring messages of the tools may be one. So
-//! histories are compared behind our opening, and where they differ once more with neighbours of
-//! one role joined; the rule says which it was.
+//! Our repair does more than the recorded functions, each of which does one thing: a history that
+//! begins with the assistant gets an opening, and adjacent tool messages may be merged. So
+//! histories are compared after our opening, and if they differ once more with adjacent messages of
+//! one role joined. The rule says which comparison passed.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ pub(super) fn equal(
     Err(Difference::new("equal", written(expected), written(ours)))
 }
 
-/// Ours without the opening, if the expected one begins with the assistant, as no provider wants
-/// it.
+/// Returns our history without the opening, if the expected one begins with the assistant, which no
+/// provider accepts.
 fn behind_opening<'a>(ours: &'a [Arc<Message>], expected: &[Arc<Message>]) -> &'a [Arc<Message>] {
     let bare = expected.first().is_some_and(|first| first.role == Role::Assistant);
     match ours.split_first() {
@@ -81,8 +81,8 @@ pub(super) fn joined(messages: &[Arc<Message>]) -> Vec<(Role, Vec<Part>)> {
     joined
 }
 
-/// Calls and results stand together one to one, what people and models said is still there, and the
-/// end is legal.
+/// Checks that calls and results are adjacent and one to one, that texts of users and models are
+/// kept, and that the end is valid.
 fn sound(
     given: &[Arc<Message>],
     ours: &[Arc<Message>],
@@ -108,8 +108,8 @@ fn sound(
     }
 }
 
-/// Whether every call has one result directly behind its message and every result its call in
-/// front.
+/// Checks that every call has one result directly after its message and every result a call before
+/// it.
 pub(super) fn pairs_valid(messages: &[Arc<Message>]) -> Result<(), String> {
     let mut open: Vec<String> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -121,7 +121,7 @@ pub(super) fn pairs_valid(messages: &[Arc<Message>]) -> Result<(), String> {
             let call = open.iter().position(|open| open == id);
             open.remove(call.ok_or_else(|| format!("a call {id:?} in front of message {at}"))?);
         }
-        // Results may stand in several messages; anything else closes the turn.
+        // Results may be in several messages. Any other message closes the turn.
         if message.role != Role::Tool && !open.is_empty() {
             return Err(format!("results of {open:?} in front of message {at}"));
         }
@@ -133,14 +133,14 @@ pub(super) fn pairs_valid(messages: &[Arc<Message>]) -> Result<(), String> {
     if open.is_empty() { Ok(()) } else { Err(format!("results of {open:?} at the end")) }
 }
 
-/// A history for people.
+/// Formats a history for people.
 pub(super) fn written(messages: &[Arc<Message>]) -> String {
     let lines =
         messages.iter().map(|message| serde_json::to_string(&**message).unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A recorded value for people.
+/// Formats a recorded value for people.
 pub(super) fn shown(data: &FragmentData) -> String {
     serde_json::to_string_pretty(&json(data)).unwrap_or_default()
 }

@@ -1,12 +1,11 @@
-//! Messages of the recorded system as ours.
+//! Converting recorded messages to ours.
 //!
-//! Its results stand in messages of the user: they become messages of the tools, and what stands
-//! beside them becomes a message of the user behind them. A thought with a signature is
-//! Anthropic's.
+//! The recorded system has tool results in user messages. They become tool messages, and other
+//! parts become a user message after them. Reasoning with a signature is Anthropic's.
 //!
-//! What it wrote itself it knows by a tag in front of the text; ours says so in metadata, because
-//! whoever types a tag is a user all the same. So a message of the user that holds nothing but such
-//! texts and what belongs to calls is read as marked.
+//! The recorded system recognizes its own texts by a leading tag. Ours uses metadata, because a
+//! user may type such a tag. So a user message with nothing but such texts and parts of calls is
+//! read as marked.
 
 use std::sync::Arc;
 
@@ -18,16 +17,16 @@ use context_runtime::{
 
 use crate::encoding::{entry, flag, items, text};
 
-/// What cannot be said with our messages.
+/// Something that our messages cannot express.
 pub(super) struct Unsaid(pub(super) String);
 
-/// Messages, and for each of the recorded ones the position of the last of ours.
+/// Messages, and for each recorded one the position of the last of ours.
 pub(super) struct Decoded {
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) last: Vec<usize>,
 }
 
-/// How the recorded system's own texts begin.
+/// The prefixes of the recorded system's own texts.
 const TAGS: [&str; 5] = [
     "<compact-boundary",
     "<snip-boundary",
@@ -36,12 +35,12 @@ const TAGS: [&str; 5] = [
     "<hook_context",
 ];
 
-/// How messages are read.
+/// Options of reading messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader {
-    /// Whether texts of the runtime are known by how they begin.
+    /// Whether texts of the runtime are recognized by their prefix.
     pub(super) by_tag: bool,
-    /// Whether media that are kept elsewhere are media that are named by where they are.
+    /// Whether spilled media are read as media with references.
     pub(super) references: bool,
 }
 
@@ -92,8 +91,7 @@ impl Reader {
     }
 }
 
-/// Whether a message of the user holds texts of the runtime or media of a call, and nothing that a
-/// person said.
+/// Whether a user message has texts of the runtime or media of a call, and nothing from a person.
 fn is_of_the_runtime(message: &FragmentData) -> bool {
     let own = |block: &FragmentData| match text(block, "type") {
         Some("text") => {
@@ -113,8 +111,8 @@ fn is_of_the_runtime(message: &FragmentData) -> bool {
     blocks.iter().any(own) && blocks.iter().all(|block| own(block) || says_nothing(block))
 }
 
-/// Messages without facts beside them. A placeholder of ours names its tool and is an error, which
-/// the recorded one does not say.
+/// Returns the messages without metadata. Our placeholder for a missing result names its tool and
+/// is an error, unlike the recorded one.
 pub(super) fn bare(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let part = |part: &Part| match part {
         Part::ToolResult(result) => {
@@ -133,7 +131,7 @@ pub(super) fn bare(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     messages.iter().map(|message| Arc::new(bare(message))).collect()
 }
 
-/// A block as a part.
+/// Converts a block to a part.
 pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
     let owned = |key: &str| text(block, key).unwrap_or_default().to_owned();
     Ok(match text(block, "type").unwrap_or_default() {
@@ -164,7 +162,7 @@ pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
         "tool_result" => {
             result(block, items(block, "content").iter().map(part).collect::<Result<_, _>>()?)
         }
-        // What is sent of it is its preview.
+        // Its preview is what is sent.
         "tool_result_reference" => result(block, vec![Part::text(owned("preview"))]),
         other => return Err(Unsaid(format!("a block of type {other:?}"))),
     })

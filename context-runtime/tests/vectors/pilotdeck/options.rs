@@ -1,5 +1,4 @@
-//! Options that a case was recorded with: what was given to the call, else what was given when the
-//! thing was made.
+//! The options of a case: those of the call, else those of the constructor.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +8,10 @@ use context_runtime::FragmentData;
 use super::{Case, json};
 use crate::encoding::{entry, items};
 
-/// An option that nobody here knows.
+/// An unknown option.
 pub(super) struct Unknown(pub(super) String);
 
-/// The options of a case, and which of them were looked at.
+/// The options of a case, and which of them were read.
 pub(super) struct Options<'a> {
     places: [&'a FragmentData; 3],
     seen: BTreeSet<String>,
@@ -29,18 +28,18 @@ impl<'a> Options<'a> {
         self.places.iter().find_map(|place| entry(place, key))
     }
 
-    /// Whether it is said that nothing is to be done.
+    /// Whether the feature is switched off.
     pub(super) fn switched_off(&mut self) -> bool {
         self.get("enabled") == Some(&FragmentData::Bool(false))
     }
 
-    /// A number, rounded down and not below zero.
+    /// Returns a number, rounded down and not below zero.
     pub(super) fn number(&mut self, key: &str) -> Option<u64> {
         let number = json(self.get(key)?).as_f64()?;
         Some(number.max(0.0).floor() as u64)
     }
 
-    /// Names of tools under a key that begins like this; none at all, if it says nothing is meant.
+    /// Returns the tool names under a key with this prefix. A value without names selects no tool.
     pub(super) fn names(&mut self, begins: &str) -> Option<ToolNames> {
         let maps = self.places.iter().filter_map(|place| match place {
             FragmentData::Map(map) => Some((place, map)),
@@ -54,7 +53,7 @@ impl<'a> Options<'a> {
         Some(names)
     }
 
-    /// Whether all that was given was looked at.
+    /// Checks that all given options were read.
     pub(super) fn all_known(&self) -> Result<(), Unknown> {
         for place in self.places {
             if let FragmentData::Map(map) = place

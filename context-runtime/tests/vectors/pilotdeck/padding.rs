@@ -1,14 +1,14 @@
-//! Making histories as large as a case says they were.
+//! Padding histories to the size that a case says they had.
 
 use std::sync::Arc;
 
 use context_runtime::{Message, Part};
 
-/// Which share of a history each message has, so that of a window that is nearly full so many
-/// messages at the end stay: the one before them is larger than what is left beside them. Equal
-/// shares, if nothing is known.
+/// Returns each message's share of the history, so that in a nearly full window `tail` messages at
+/// the end stay: the one before them is larger than the room left beside them. Equal shares, if
+/// `tail` is not known.
 pub(super) fn shares(messages: usize, tail: Option<usize>) -> Vec<f64> {
-    /// More than half of the window, of nearly all of which the history is.
+    /// More than half of the window, of which the history takes nearly all.
     const LARGE: f64 = 0.62;
     let even = vec![1.0 / messages.max(1) as f64; messages];
     let Some(large) =
@@ -20,8 +20,8 @@ pub(super) fn shares(messages: usize, tail: Option<usize>) -> Vec<f64> {
     (0..messages).map(|at| if at == large { LARGE } else { small }).collect()
 }
 
-/// The history with longer texts: so many bytes in all, as far as there are texts, each message its
-/// share.
+/// Returns the history with longer texts: `bytes` bytes in all, as far as there are texts, by the
+/// share of each message.
 pub(super) fn padded(messages: &[Arc<Message>], shares: &[f64], bytes: usize) -> Vec<Arc<Message>> {
     let paddable: Vec<bool> =
         messages.iter().map(|message| message.parts.iter().any(has_text)).collect();
@@ -53,13 +53,13 @@ fn has_text(part: &Part) -> bool {
     }
 }
 
-/// How many bytes a message has where a token is a byte.
+/// Returns the bytes of a message, counted at one token per byte.
 fn size(message: &Message) -> usize {
     use context_core::model::TokenCounter;
     usize::try_from(super::counting::Bytes.count_message(message).tokens()).unwrap_or(usize::MAX)
 }
 
-/// The message with so many bytes more in its first text.
+/// Returns the message with this many more bytes in its first text.
 fn longer(message: &Message, bytes: usize) -> Message {
     let mut message = message.clone();
     let filling = " .".repeat(bytes / 2) + &".".repeat(bytes % 2);

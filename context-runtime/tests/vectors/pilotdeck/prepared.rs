@@ -1,13 +1,13 @@
-//! Groups `projector`, `null_runtime` and `cached_microcompact`: what a runtime prepares of a
+//! Groups `projector`, `null_runtime` and `cached_microcompact`: what a runtime prepares from a
 //! history, without a policy.
 //!
-//! A limit of messages is the same number in both. Ours keeps a few more where the recorded one
-//! parts what belongs together: calls and their results, and the request that the oldest kept
-//! message belongs to. Then what was recorded is the end of ours.
+//! A limit of messages is the same number on both sides. Our runtime keeps a few more where the
+//! recorded one separates what belongs together: calls and their results, and the request of the
+//! oldest kept message. Then the recorded history is the end of ours.
 //!
-//! Cache marks stand at other places: the recorded ones in front of old results, ours behind the
-//! newest request, behind the last request and at the end, never more than three beside the one on
-//! the system prompt. So they are compared by what they cover.
+//! Cache breakpoints are at different positions: the recorded ones before old results, ours after
+//! the newest request, after the last request and at the end, never more than three besides the one
+//! on the system prompt. So they are compared by what they cover.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::judge::{Difference, Outcome};
 
 type History = Vec<Arc<Message>>;
 
-/// The rule by which ours may be longer.
+/// The rule by which our history may be longer.
 const WHOLE: &str = "equal behind what a limit keeps whole: pairs, and the request they belong to";
 
 fn given(case: &Case) -> Result<History, Unsaid> {
@@ -64,7 +64,7 @@ fn plain_runtime() -> Result<DefaultContextRuntime, Difference> {
     builder.build().map_err(|faults| Difference::new("a runtime", "one", faults))
 }
 
-/// Which of these warnings were given.
+/// Returns which of these warnings were given.
 fn warnings<'a>(context: &'a ModelContext, known: &[&str]) -> Vec<&'a str> {
     let codes = context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str());
     let mut codes: Vec<_> = codes.filter(|code| known.contains(code)).collect();
@@ -81,7 +81,8 @@ fn recorded_warnings(data: &FragmentData, key: &str) -> Vec<String> {
     codes
 }
 
-/// Pairs are valid, the user speaks first, and the requests are there that what is kept belongs to.
+/// Checks that pairs are valid, that the user comes first, and that the requests of all kept
+/// messages are present.
 fn sound(given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<String, Difference> {
     let rule = "sound: pairs valid, begins with the user, the newest request stays";
     let fault = |what: String| Difference::new(rule, what, written(ours));
@@ -140,12 +141,14 @@ pub(super) fn judge_projected(case: &Case) -> Outcome {
     })
 }
 
-/// Whether one history is the end of the other, neighbours of one role joined or not.
+/// Whether one history is the end of the other, with or without joining adjacent messages of one
+/// role.
 fn ends_with(ours: &[Arc<Message>], expected: &[Arc<Message>]) -> bool {
     ours.ends_with(expected) || joined(ours).ends_with(&joined(expected))
 }
 
-/// Whether as many messages were left out as recorded; nothing, if a message is not one of ours.
+/// Whether as many messages were left out as recorded. `None` if recorded messages and ours are not
+/// one to one.
 fn dropped(case: &Case, given: &[Arc<Message>], context: &ModelContext) -> Option<bool> {
     let recorded = json(case.output())["droppedCount"].as_u64()?;
     if items(case.input(), "messages").len() != given.len() {
@@ -171,7 +174,7 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
         context.boundaries.iter().map(|boundary| boundary.retained_messages).collect();
     let ours = format!("{roles:?}, cut to {cut:?}, {:?}", warnings(&context, &CODES));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
-    // What is told of a cut is what is left, before the repair of what was broken already.
+    // The reported number of a cut is what is left before the repair of what was broken already.
     let told = cut.iter().all(|retained| *retained == context.messages.len());
     if case.is_suspect() {
         let checked = sound(&given, &context.messages);
@@ -192,7 +195,7 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
     let retained: Vec<_> = cut.iter().map(|retained| Some(*retained as u64)).collect();
     let kept =
         json(case.output())["kept"].as_u64().is_none_or(|kept| kept == recorded.len() as u64);
-    // A message with results and a text is two of ours.
+    // A message with results and a text becomes two of ours.
     let (joined_ours, joined_recorded) = (collapsed(&roles), collapsed(&recorded));
     Outcome::of(if roles == recorded || (limit(case).is_none() && joined_ours == joined_recorded) {
         match warnings(&context, &CODES) == recorded_warnings(case.output(), "diagnostics")
@@ -212,14 +215,14 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
     })
 }
 
-/// Roles, neighbours of one as one.
+/// Returns the roles, with adjacent equal ones merged.
 fn collapsed<'a>(roles: &[&'a str]) -> Vec<&'a str> {
     let mut roles = roles.to_vec();
     roles.dedup();
     roles
 }
 
-/// The role as the recorded system has it.
+/// Returns the role as the recorded system has it.
 fn said_by(role: Role) -> &'static str {
     if role == Role::Assistant { "assistant" } else { "user" }
 }
@@ -265,8 +268,7 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
             _ => Err(fault("a mark at the end, behind those that were recorded")),
         }
     } else {
-        // A suspect case is taken for the provider whose feature it is, so nobody else is left
-        // here.
+        // A suspect case is judged for the provider of its feature, so only plain cases get here.
         match ours.is_empty() && recorded.is_empty() {
             true => Ok("equal: no marks without a provider that takes them".to_owned()),
             false => Err(fault("no marks without a provider that takes them")),
@@ -275,8 +277,8 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
     Outcome::of(checked)
 }
 
-/// The codec that a recorded configuration stands for: none if marks are switched off. The recorded
-/// feature goes by what a provider is called; ours by its protocol, which is Anthropic's where the
+/// Returns the codec of a recorded configuration, or none if breakpoints are off. The recorded
+/// feature goes by the provider's name and ours by its protocol, which is Anthropic's where the
 /// case says that the name is the fault.
 fn codec_of(ctor: &FragmentData, options: &FragmentData, suspect: bool) -> &'static str {
     let named = text(options, "provider").or_else(|| text(ctor, "provider"));

@@ -1,7 +1,7 @@
-//! Groups `recovery*` and `output_bump`: what is decided after an error.
+//! Groups `recovery*` and `output_bump`: decisions after an error.
 //!
-//! Decisions are compared by kind and numbers; the reason is ours, and that of giving up names our
-//! code. A suspect decision must come to an end when it is followed without an effect.
+//! Decisions are compared by kind and numbers. The reason text is ours, and giving up names our
+//! code. Following a suspect decision without effect must terminate.
 
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
@@ -18,7 +18,7 @@ use super::{Case, json};
 use crate::encoding::{entry, flag, text};
 use crate::judge::{Difference, Outcome};
 
-/// Nothing that is decided here depends on a count.
+/// A counter of zero, since no decision here depends on a count.
 #[derive(Debug)]
 struct Nothing;
 
@@ -64,18 +64,18 @@ pub(super) fn judge_raise(case: &Case) -> Outcome {
     Outcome::Failed(Difference::new("equal", expected, format!("{ours:?}")))
 }
 
-/// The recorded error as one of ours.
+/// Returns the recorded error as one of ours.
 fn error(given: &FragmentData) -> Option<ModelError> {
     let told = text(given, "code").unwrap_or_default();
     let code = match CODES.iter().find(|(code, _)| *code == told) {
         Some((_, codes)) => *codes.first()?,
-        // Said of what was not understood, or passed through as the provider said it.
+        // Recorded for errors that were not understood, or passed through from the provider.
         None => Code::Unknown,
     };
     let mut error = ModelError::new("anyone", code, text(given, "message").unwrap_or_default());
     error.helped_by_compaction |= flag(given, "recoverableViaCompact");
     error.helped_by_fewer_images |= flag(given, "recoverableViaImageStrip");
-    // Numbers are rounded down, but none that says something says nothing afterwards.
+    // Numbers are rounded down, but a positive one stays positive.
     let number = |key: &str| {
         let number = entry(given, key).and_then(|number| json(number).as_f64())?;
         Some(if number > 0.0 { (number.floor() as u64).max(1) } else { 0 })
@@ -86,7 +86,7 @@ fn error(given: &FragmentData) -> Option<ModelError> {
     Some(error)
 }
 
-/// The shares that a case was recorded with, where they are not the usual ones.
+/// Returns the shares that a case was recorded with, if they are not the default ones.
 fn ratios(function: &str) -> Option<[f64; 2]> {
     let number = |key: &str| {
         let (_, behind) = function.split_once(key)?;
@@ -132,7 +132,8 @@ fn equal(expected: &Value, ours: &Decision, code: Code) -> Result<String, &'stat
     Ok("the same decision and numbers".to_owned())
 }
 
-/// Followed in vain it comes to an end, and an overflow costs no media.
+/// Checks that following decisions without effect terminates, and that an overflow removes no
+/// media.
 fn sound(
     chain: &RecoveryChain,
     error: &ModelError,

@@ -1,9 +1,9 @@
-//! Group `replay`: what is left of a conversation when its process dies.
+//! Group `replay`: what remains of a conversation after its process dies.
 //!
-//! The entries of a transcript are carried out on an engine as they were written, each saved by
-//! itself; a boundary with the messages behind it is a compaction. Then the engine is gone, and
-//! another one resolves the chat. The recorded system forgets turns without an end; ours keeps
-//! every step that was saved, so a plain case is equal but for those.
+//! The entries of a transcript are applied to an engine as they were written, each saved by itself.
+//! A boundary with the messages after it is a compaction. Then the engine is dropped, and another
+//! one resolves the chat. The recorded system forgets turns without an end and ours keeps every
+//! saved step, so a plain case is equal except for those.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::judge::{BoxError, Difference, Outcome};
 
 type History = Vec<Arc<Message>>;
 
-/// Something that was written down.
+/// An entry of a transcript.
 enum Entry {
-    /// Somebody spoke.
+    /// New messages.
     Said(History),
-    /// What is left of the history by a compaction.
+    /// The history after a compaction.
     Compacted(History),
 }
 
@@ -100,7 +100,8 @@ fn read(entries: &[FragmentData]) -> Result<Vec<Entry>, Unsaid> {
     Ok(read)
 }
 
-/// What another engine shows of a chat whose engine wrote this and is gone.
+/// Returns what another engine shows of a chat after the engine that wrote these entries is
+/// dropped.
 async fn replayed(entries: &[Entry]) -> Result<Vec<String>, BoxError> {
     let store = context_runtime::open("mem:").await?;
     let mut engine = open(&store).await?;
@@ -129,7 +130,7 @@ async fn open(store: &Arc<dyn Store>) -> context_runtime::Result<ContextEngine> 
     ContextEngine::builder(Arc::clone(store)).user("ada").chat("replayed").open().await
 }
 
-/// The history that is left, with the places of messages that were there before.
+/// Returns the remaining history, with the positions of messages that existed before.
 fn compacted(before: &[Arc<Message>], left: &[Arc<Message>]) -> Compacted {
     let mut compacted = Compacted::default();
     let mut from = 0;

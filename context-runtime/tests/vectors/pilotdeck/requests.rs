@@ -1,9 +1,8 @@
-//! Groups `real_request`, `memory_query` and `budget`: who asked, what is looked for in the memory,
+//! Groups `real_request`, `memory_query` and `budget`: who made a request, what is recalled, and
 //! how full the window is.
 //!
 //! A text that looks like one of the recorded system's own is the user's, unless it is marked: see
-//! [`messages`](super::messages). A suspect case is about that, so there nothing is marked by its
-//! tag.
+//! [`messages`](super::messages). Suspect cases test that, so nothing is marked by its tag in them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,7 +55,7 @@ pub(super) fn judge_request(case: &Case) -> Outcome {
     }
 }
 
-/// Remembers nothing but what it was asked.
+/// A memory that only records its queries.
 #[derive(Debug, Default)]
 struct Asked(Mutex<Vec<String>>);
 
@@ -104,7 +103,7 @@ pub(super) fn judge_query(case: &Case) -> Outcome {
         .find(|message| message.is_request() && !message.plain_text().trim().is_empty());
     let newest: Vec<String> =
         newest.iter().map(|message| message.plain_text().into_owned()).collect();
-    // The recorded runtime asks for each call, ours once for a turn.
+    // The recorded runtime recalls for each call, ours once per turn.
     let mut recorded: Vec<String> = items(case.output(), "queries")
         .iter()
         .filter_map(|query| query.as_text().map(str::to_owned))
@@ -124,7 +123,7 @@ pub(super) fn judge_budget(case: &Case) -> Outcome {
         number.is_finite().then(|| number.max(0.0).floor() as u64)
     };
     let (input, recorded) = (case.input(), case.output());
-    // Where no window is given, it is the one that was taken.
+    // The default window was used if none is given.
     let window = whole(input, "maxContextTokens").or_else(|| whole(recorded, "totalContextTokens"));
     let (Some(tokens), Some(window)) = (whole(input, "tokens"), window) else {
         return Outcome::Skipped("no tokens and no window".to_owned());

@@ -1,9 +1,8 @@
 //! Groups `snip` and `snip_seed_era`: the middle left out.
 //!
-//! Without a target ours goes by turns, with one it keeps what fits. The first request of the user
-//! stays, where the recorded function lets it go, and takes its room from the others; what says
-//! that something was left out is ours. So a plain case is equal but for gaps and the first
-//! request.
+//! Without a target our policy goes by turns, with one it keeps what fits. It keeps the first user
+//! request, which the recorded function drops, and takes the room for it from other messages. The
+//! gap note is ours. So a plain case is equal except for gaps and the first request.
 
 use context_core::model::TokenCounter;
 use context_runtime::snip::Snip;
@@ -24,10 +23,10 @@ use crate::encoding::{flag, items};
 use crate::judge::{Difference, Outcome};
 
 const COUNTER: O200k = O200k { message: 4 };
-/// Stands for any note that something was left out.
+/// The symbol of any gap note.
 const LEFT_OUT: &str = "user:(left out)";
 
-/// What was asked for.
+/// The options of the case.
 struct Asked {
     target: Option<u64>,
     head: usize,
@@ -84,7 +83,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
     let is_cut = left != given;
     let recorded: Vec<String> = items(case.output(), "messages").iter().filter_map(told).collect();
     if flag(case.output(), "applied") != is_cut {
-        // A note stands for what goes, and must be shorter.
+        // A note replaces what is left out, and must be shorter.
         let rule = "nothing is left out where a note would be as long";
         let whole = HistoryView::new(&given, &COUNTER).total();
         let first =
@@ -124,7 +123,7 @@ fn told(line: &FragmentData) -> Option<String> {
     Some(if line.starts_with("user:<snip-boundary") { LEFT_OUT.to_owned() } else { plain(line) })
 }
 
-/// A line without what it calls calls and results: only their ids count.
+/// Returns a line without content of calls and results, since only their ids count.
 pub(super) fn plain(line: &str) -> String {
     let (role, said) = line.split_once(':').unwrap_or_default();
     let pieces = said.split('|').map(|piece| {
@@ -136,13 +135,13 @@ pub(super) fn plain(line: &str) -> String {
     format!("{role}:{}", pieces.collect::<Vec<_>>().join("|"))
 }
 
-/// Whether these lines are some of those, in their order.
+/// Whether `some` is a subsequence of `of`.
 fn is_part(some: &[String], of: &[String]) -> bool {
     let mut of = of.iter();
     some.iter().all(|line| of.any(|other| other == line))
 }
 
-/// How many tokens what was recorded has with the first request and with a note.
+/// Returns the tokens of the recorded result plus the first request and a note.
 fn tokens(given: &[Arc<Message>], recorded: &[String], first: Option<&str>) -> u64 {
     const NOTE: u64 = 24;
     let stays =
@@ -161,7 +160,7 @@ fn lines(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().map(|message| plain(&line(message))).collect()
 }
 
-/// A message as these cases write it.
+/// Returns a message as these cases write it.
 pub(super) fn line(message: &Message) -> String {
     if message.metadata.get(Message::GAP).is_some() {
         return LEFT_OUT.to_owned();

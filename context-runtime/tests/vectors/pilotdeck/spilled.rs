@@ -1,9 +1,9 @@
 //! Group `tool_result_budget`: results that are too large for their message.
 //!
-//! A recorded reference is a result of ours that says where all of it is kept, with a preview in
-//! its place that holds to its limit. Of a plain case the same results must be kept elsewhere, with
-//! the same size, type and reason; no limit of all results together is asked for then. Each case
-//! meets a store that has another output under the same call already.
+//! A recorded reference corresponds to a result of ours with a blob reference and a preview within
+//! its limit. In a plain case the same results must be spilled, with the same size, type and
+//! reason. No limit of all results together is set then. The store of each case already has another
+//! output under the same call id.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
     })
 }
 
-/// What came of the results, and of each the bytes that are kept elsewhere.
+/// Runs the case. Returns the results and the spilled bytes of each.
 async fn run(
     turn: &str,
     results: &Message,
@@ -107,7 +107,7 @@ fn applied(output: &ToolResultOutput) -> impl Iterator<Item = &ToolResult> {
     output.appended.iter().take(1).flat_map(|message| results_of(message))
 }
 
-/// The texts of a result.
+/// Returns the texts of a result.
 fn said(result: &ToolResult) -> String {
     let texts = result.output.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),
@@ -213,7 +213,7 @@ fn equal(case: &Case, output: &ToolResultOutput) -> Result<(), &'static str> {
     }
 }
 
-/// What was appended, for people.
+/// Formats what was appended for people.
 fn shortened(output: &ToolResultOutput) -> String {
     let written = written(&output.appended);
     if written.len() <= 4_000 {

@@ -7,18 +7,19 @@ use context_runtime::{
 
 use crate::encoding::items;
 
-/// Symbols and what of ours serves the same purpose. The others either stand for any text or belong
-/// to the runtime.
+/// Symbols and our texts of the same purpose. The others either stand for any text or belong to the
+/// runtime.
 const OURS: [(&str, &str); 3] = [
     ("$MISSING_RESULT", Unanswered::TEXT),
     ("$CONTINUATION", HistoryRules::CONTINUATION),
     ("$LEADING_USER", HistoryRules::OPENING),
 ];
 
-/// Stands for any text in front of media that left their result.
+/// The symbol of any text before media that were moved out of their result.
 pub(super) const VISUAL_INTRO: &str = "$VISUAL_INTRO";
 
-/// The same with `{"$repeat": [unit, n]}` as a text and with our texts.
+/// Returns the data with `{"$repeat": [unit, n]}` expanded to a text, and with our texts for
+/// symbols.
 pub(super) fn expand(data: &FragmentData) -> FragmentData {
     match data {
         FragmentData::Map(map) => match items(data, "$repeat") {

@@ -1,8 +1,8 @@
-//! Groups `wire_*`: bodies that codecs write.
+//! Groups `wire_*`: bodies written by codecs.
 //!
-//! The request is a prefill, because the recorded builders append nothing; cache marks stand where
-//! the case says, else nowhere. Of the body only the fields count that the case names, in a form in
-//! which different spellings of one thing are equal: see [`canon`].
+//! The request is a prefill, because the recorded builders append nothing. Cache breakpoints are
+//! only where the case has them. Only the body fields that the case names are compared, in a form
+//! in which different spellings of one thing are equal: see [`canon`].
 
 mod canon;
 mod pictures;
@@ -25,7 +25,7 @@ use super::{Case, json, symbols};
 use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
 
-/// The codec of a recorded provider, if it is there.
+/// Returns the codec of a recorded provider, if supported.
 fn codec(provider: &str) -> Option<Box<dyn ModelCodec>> {
     Some(match provider {
         "anthropic" => Box::new(MessagesCodec),
@@ -133,7 +133,7 @@ fn choice(data: &FragmentData) -> Result<ToolChoice, Unsaid> {
     }
 }
 
-/// The fields that the case compares: those of its output.
+/// Compares the fields that the case has in its output.
 fn equal(
     expected: Value,
     provider: &str,
@@ -168,8 +168,8 @@ fn equal(
     Err(Difference::new("equal up to spellings", written(&expected), written(&ours)))
 }
 
-/// Whether values are equal where the symbol of any text means any text, and where a form without a
-/// flag says in front of a placeholder that it is an error.
+/// Whether values are equal, where the symbol for any text matches any text, and where a form
+/// without an error flag has it as a prefix of a placeholder.
 fn same(expected: &Value, ours: &Value) -> bool {
     match (expected, ours) {
         (Value::String(symbol), Value::String(text)) if symbol == symbols::VISUAL_INTRO => {

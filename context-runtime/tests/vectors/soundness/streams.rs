@@ -1,9 +1,8 @@
-//! What must hold of streams at every step: *streamed*.
+//! Invariants of streams at every step: *streamed*.
 //!
-//! The chunks that are stored are as many as the stream says, and stay as they are until it is
-//! removed or begun anew. What was acknowledged is among them, in its place and as it was given. A
-//! stream that has ended stays as it ended. Of several claims one wins. A call that fails leaves
-//! all streams as they were.
+//! A stream has as many stored chunks as it says, and they do not change until it is removed or
+//! restarted. Acknowledged chunks are among them, at their position and unchanged. A stream that
+//! has ended keeps its end state. Of several claims one wins. A call that fails changes no stream.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,7 @@ const RULE: &str = "streamed";
 /// The streams of a case by id, each with its chunks.
 pub(super) type Streams = BTreeMap<String, (StoredStream, Vec<Value>)>;
 
-/// All streams, as they are stored.
+/// Reads all streams from the store.
 pub(super) async fn snapshot(world: &World) -> Result<Streams, BoxError> {
     let (store, chat) = (world.chats().0, place());
     let mut all = Streams::new();
@@ -36,7 +35,7 @@ pub(super) async fn snapshot(world: &World) -> Result<Streams, BoxError> {
     Ok(all)
 }
 
-/// Judges a step; whether there was anything to judge.
+/// Judges a step. Returns whether there was anything to judge.
 pub(super) fn check(
     op: &Value,
     given: &Given,

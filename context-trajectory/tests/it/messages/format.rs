@@ -136,7 +136,8 @@ proptest! {
     #[test]
     fn any_records_are_shown(records in proptest::collection::vec(any::record(), 0..5)) {
         let text = format_context(&records);
-        let question = records.first().is_some_and(|first| first.type_name().as_deref() == Some("HumanMessage"));
+        let question = records.first()
+            .is_some_and(|first| first.type_name().as_deref() == Some("HumanMessage"));
         for name in records[usize::from(question)..].iter().filter_map(MessageRecord::name) {
             let is_tool = text.contains(&format!("[Tool:{name}]"));
             prop_assert!(is_tool || records.iter().all(|record| record.tool_call_id().is_none()

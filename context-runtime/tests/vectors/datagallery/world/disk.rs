@@ -1,4 +1,4 @@
-//! The files of a scenario's world: made, damaged, and opened anew.
+//! The files of a scenario: created, damaged, and reopened.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl World {
         Ok(Value::Null)
     }
 
-    /// Does to our files of a round what was done to the other's.
+    /// Damages our files of a round as the recorded files were damaged.
     pub(super) fn damage(&mut self, name: &str, input: &Value) -> Answer {
         let file = input["file"]
             .as_str()
@@ -69,12 +69,12 @@ impl World {
                 }
             }
         }
-        // What somebody else destroys is not ours to keep.
+        // Data destroyed from outside need not survive.
         self.acknowledged.remove(&agent.round(run));
         Ok(Value::Null)
     }
 
-    /// What is wrong when everything is opened anew.
+    /// Returns the problems after everything is reopened.
     pub(crate) async fn after_restart(&mut self) -> Vec<String> {
         self.current = None;
         self.channel = Arc::new(FileChannel::new(self.folder.path().join("rounds")));

@@ -1,4 +1,4 @@
-//! What a scenario's world looks like, as the recording tells it.
+//! The state of a scenario, in the format of the recording.
 
 use context_runtime::JsonMap;
 use context_runtime::trajectory::{Node, NodeId, NodeKind, Round, Trajectory, peer};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Form, World};
 
 impl World {
-    /// What the graph file of the round holds, in the form of the generation.
+    /// Returns the content of the round's graph file, in the format of the generation.
     pub(super) fn persisted(&self, round: &Round) -> Value {
         let export = self.export(round);
         let graph: Value = serde_json::from_str(&export.graph).unwrap_or_default();
@@ -38,7 +38,7 @@ impl World {
         let file = format!("Run{}_Sub{}.meta.json", round.round().round, round.round().agent.agent);
         let mut content: Value =
             serde_json::from_str(&self.export(round).pointers).unwrap_or_default();
-        // The recording has them in the order of their names.
+        // The recording sorts them by name.
         if let Some(endpoints) = content["current_pt"].as_array_mut() {
             endpoints.sort_by_key(|endpoint| endpoint.as_str().map(str::to_owned));
         }
@@ -53,7 +53,7 @@ impl World {
         peer::export_round(&round.to_record(), generation)
     }
 
-    /// The context last opened, as the recording tells it.
+    /// Returns the context opened last, in the format of the recording.
     pub(crate) async fn picture(&self) -> Value {
         let Some(context) = &self.current else {
             return json!({ "nodes": [], "edges": [], "pointers": [], "start": null, "root": null, "counts": {} });
@@ -92,7 +92,7 @@ pub(super) fn in_all(all: &Trajectory, id: NodeId) -> String {
     all.node(id).map_or_else(|| id.to_string(), |node| node.title().to_string())
 }
 
-/// A node and its versions, as the recording tells them.
+/// Returns a node and its versions, in the format of the recording.
 pub(super) fn record(node: &Node, fields: &[String]) -> Value {
     let versions: serde_json::Map<String, Value> = (node.versions.iter())
         .map(|version| {
@@ -110,7 +110,7 @@ pub(super) fn record(node: &Node, fields: &[String]) -> Value {
     record
 }
 
-/// What a field holds that the scenario does not give.
+/// Returns the default content of a field that the scenario does not set.
 pub(super) fn defaults(kind: NodeKind) -> JsonMap {
     let given = match kind {
         NodeKind::Action => json!({ "action": "probe" }),

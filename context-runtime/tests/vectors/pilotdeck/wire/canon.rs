@@ -2,16 +2,16 @@
 //!
 //! | spelling | means |
 //! |---|---|
-//! | a key with `null` | the key is not there |
+//! | a key with `null` | a missing key |
 //! | `content` or `system` that is a string | a list of one text |
-//! | `arguments` as a string | the value that it writes |
-//! | the ids of calls | the order in which they occur first: who must rename ids is free in how |
+//! | `arguments` as a string | the value that it encodes |
+//! | the ids of calls | the order of their first occurrence, since renaming may differ |
 
 use serde_json::{Map, Value, json};
 
 use crate::pilotdeck::symbols::VISUAL_INTRO;
 
-/// A value in which equal things are written equally.
+/// Returns a value in which equal things are written equally.
 pub(super) fn canonical(provider: &str, value: &Value) -> Value {
     let mut ids = Vec::new();
     walk(provider, "", value, &mut ids)
@@ -48,9 +48,9 @@ fn text_type(provider: &str) -> &'static str {
     if provider == "openai-responses" { "input_text" } else { "text" }
 }
 
-/// A recorded canonical body of Anthropic as the provider takes it: the result of a failed call
-/// holds texts only, so its media follow behind all results of the message, with a text that says
-/// so at both places.
+/// Returns a recorded canonical body of Anthropic as the provider accepts it: the result of a
+/// failed call has texts only, so its media follow after all results of the message, with a text
+/// that says so in both places.
 pub(super) fn without_media_in_errors(body: &Value) -> Value {
     let mut body = body.clone();
     let messages = body.get_mut("messages").and_then(Value::as_array_mut);

@@ -1,9 +1,9 @@
-//! Pictures that stand for pictures.
+//! Real images in place of placeholder letters.
 //!
-//! The recorded requests hold a few letters where a picture would be, and the recorded builder
-//! sends whatever it is given. Ours leaves such letters out and says so, which is a difference. To
-//! compare the rest, both sides get a real picture in the place of each such text; that the letters
-//! themselves are left out is asked of the request as it was recorded.
+//! The recorded requests have a few letters in place of an image, and the recorded builder sends
+//! them as they are. Our codec leaves such letters out with a diagnostic, which is a difference. To
+//! compare the rest, both sides get a real image in place of each such text. A separate check of
+//! the recorded request makes sure that the letters are left out.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use context_runtime::{Media, MediaSource};
 use context_runtime::{Message, Part};
 use serde_json::Value;
 
-/// A picture of one pixel, PNG.
+/// An image of one pixel, PNG.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 
-/// Puts a picture in the place of each text that stands for one, and returns these texts.
+/// Replaces each placeholder text by an image, and returns these texts.
 pub(super) fn develop(request: &mut ModelRequest) -> Vec<String> {
     let mut replaced = Vec::new();
     for message in &mut request.messages {
@@ -25,7 +25,7 @@ pub(super) fn develop(request: &mut ModelRequest) -> Vec<String> {
     replaced
 }
 
-/// Whether none of these texts is in the body of the request as it was recorded, and each is named.
+/// Whether none of these texts is in the body of the recorded request, and each has a diagnostic.
 pub(super) fn are_left_out(
     letters: &[String],
     codec: &dyn ModelCodec,
@@ -64,12 +64,12 @@ fn develop_parts(parts: &mut [Part], replaced: &mut Vec<String>) {
     }
 }
 
-/// One letter, again and again.
+/// Whether the text repeats one letter.
 fn is_letters(data: &str) -> bool {
     data.bytes().all(|byte| byte == b'A')
 }
 
-/// A recorded body with the same pictures.
+/// Replaces the same texts in a recorded body.
 pub(super) fn develop_body(body: &mut Value, replaced: &[String]) {
     match body {
         Value::String(text) => {

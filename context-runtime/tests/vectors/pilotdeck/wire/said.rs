@@ -1,8 +1,8 @@
-//! What a body says, without how its builder puts it.
+//! The content of a body, independent of how its builder arranges it.
 //!
-//! Providers differ in what they take: no thought that another one signed, no media in results, no
-//! flag for failed calls. Builders word that differently. So where a history holds such a thing,
-//! bodies of providers that do not take it are compared in what the history itself says: its texts,
+//! Providers differ in what they accept: reasoning signed by another one, media in results, a flag
+//! for failed calls. Builders express these differently. So if a history contains one of them,
+//! bodies of providers that do not accept it are compared by the history's own content: its texts,
 //! calls, results and media, message by message.
 
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use context_runtime::{Part, model::ModelRequest};
 use serde_json::{Value, json};
 
-/// Whether the history holds what this provider does not take.
+/// Whether the history has something that this provider does not accept.
 pub(super) fn applies(provider: &str, request: &ModelRequest) -> bool {
     let holds = |part: &Part| match part {
         Part::Reasoning(thought) => thought.provider.is_some(),
@@ -22,7 +22,7 @@ pub(super) fn applies(provider: &str, request: &ModelRequest) -> bool {
     provider != "anthropic" && request.messages.iter().flat_map(|message| &message.parts).any(holds)
 }
 
-/// What a canonical body says.
+/// Returns the content of a canonical body.
 pub(super) fn said(body: &Value, request: &ModelRequest) -> Value {
     let texts = texts(request);
     let list = ["messages", "contents", "input"].iter().find_map(|key| body.get(key)?.as_array());
@@ -36,14 +36,14 @@ pub(super) fn said(body: &Value, request: &ModelRequest) -> Value {
             None => messages.push((role, parts)),
         }
     }
-    // Where media stand beside texts is the builder's business.
+    // The order of media and texts depends on the builder.
     for (_, parts) in &mut messages {
         parts.sort_by_key(|part| part.get("media").is_some());
     }
     json!(messages)
 }
 
-/// The texts of a history, those of results too.
+/// Returns the texts of a history, including those of results.
 fn texts(request: &ModelRequest) -> HashSet<&str> {
     let mut texts = HashSet::new();
     let mut parts: Vec<&Part> =
@@ -58,7 +58,7 @@ fn texts(request: &ModelRequest) -> HashSet<&str> {
     texts
 }
 
-/// Calls, results, texts of the history and media, in order.
+/// Collects calls, results, texts of the history and media, in order.
 fn collect(value: &Value, texts: &HashSet<&str>, parts: &mut Vec<Value>) {
     match value {
         Value::Array(list) => list.iter().for_each(|value| collect(value, texts, parts)),
@@ -85,7 +85,7 @@ fn collect(value: &Value, texts: &HashSet<&str>, parts: &mut Vec<Value>) {
     }
 }
 
-/// The lines of a text that the history says, alone or behind a word that the call failed.
+/// Returns the lines of a text that are in the history, alone or after a word that the call failed.
 fn within(text: &str, texts: &HashSet<&str>) -> Vec<Value> {
     if texts.contains(text) {
         return vec![json!({ "text": text })];

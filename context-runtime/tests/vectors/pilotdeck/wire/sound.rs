@@ -1,4 +1,4 @@
-//! What every body must be, whatever the recorded one was: as its provider takes it.
+//! Invariants of every body, independent of the recorded one: its provider accepts it.
 
 use std::collections::HashSet;
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::judge::Difference;
 use crate::pilotdeck::history::pairs_valid;
 
-/// Calls and results stand together one to one, no text and no output of an answered call is lost,
-/// and the provider's own rules hold.
+/// Checks that calls and results are adjacent and one to one, that no text and no output of an
+/// answered call is lost, and that the provider's own rules hold.
 pub(super) fn check(
     provider: &str,
     codec: &dyn ModelCodec,
@@ -42,7 +42,7 @@ pub(super) fn check(
     Ok(rule.to_owned())
 }
 
-/// What must not be lost: texts, and outputs of calls that were made.
+/// Returns what must not be lost: texts, and outputs of existing calls.
 fn said(request: &ModelRequest) -> Vec<&str> {
     let parts = || request.messages.iter().flat_map(|message| &message.parts);
     let calls: HashSet<&str> = parts()
@@ -85,8 +85,8 @@ fn is(value: &Value, key: &str, text: &str) -> bool {
     value.get(key).and_then(Value::as_str) == Some(text)
 }
 
-/// Room for the answer is named, results come first, marks are few and stand on blocks that may
-/// carry them.
+/// Checks that the output limit is set, that results come first, and that breakpoints are few and
+/// on blocks that may carry them.
 fn anthropic(body: &Value) -> Result<(), String> {
     if body.get("max_tokens").and_then(Value::as_u64).is_none_or(|tokens| tokens == 0) {
         return Err("max_tokens".to_owned());
@@ -113,7 +113,7 @@ fn anthropic(body: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Every result has its call in the message of the assistant in front of the run of results.
+/// Checks that every result has its call in the assistant message before the run of results.
 fn openai(body: &Value) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     for message in list(body, "messages") {
@@ -131,7 +131,8 @@ fn openai(body: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The assistant speaks in `output_text`, the user in `input_*`; outputs stand together.
+/// Checks that the assistant uses `output_text` and the user `input_*`, and that outputs are
+/// adjacent.
 fn responses(body: &Value) -> Result<(), String> {
     for item in list(body, "input") {
         let assistant = is(item, "role", "assistant");
@@ -164,7 +165,7 @@ fn responses(body: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The user begins, roles take turns, no content is empty.
+/// Checks that the user comes first, that roles alternate, and that no content is empty.
 fn google(body: &Value) -> Result<(), String> {
     let contents = list(body, "contents");
     let role =
