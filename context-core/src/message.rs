@@ -158,6 +158,19 @@ impl Message {
         self.metadata.get(Self::CHECKPOINT).is_some()
     }
 
+    /// Returns what a checkpoint lacks by its own account: the texts in the list `missing` of the
+    /// object under [`CHECKPOINT`](Self::CHECKPOINT), such as the headings a summary should have
+    /// and does not. Empty for any other message.
+    pub fn missing_from_checkpoint(&self) -> Vec<String> {
+        #[derive(Default, Deserialize)]
+        struct Record {
+            #[serde(default)]
+            missing: Vec<String>,
+        }
+        let record = self.metadata.get(Self::CHECKPOINT);
+        record.and_then(|record| record.parse::<Record>().ok()).unwrap_or_default().missing
+    }
+
     /// Returns whether this is a request of the user: a message with the user's role that a person
     /// wrote, with content other than tool results.
     pub fn is_request(&self) -> bool {

@@ -334,6 +334,11 @@ pub use system::{SystemClock, Uuid7Ids};
 #[doc = include_str!("../../docs/cookbook.md")]
 struct Cookbook;
 
+/// The programs of the page for readers who come from other systems are compiled and run.
+#[cfg(all(doctest, feature = "full"))]
+#[doc = include_str!("../../docs/coming-from.md")]
+struct ComingFrom;
+
 /// Compiles and runs the example of the README.
 #[cfg(all(
     doctest,

@@ -18,6 +18,7 @@ mod guarantees;
 pub mod layers;
 mod limits;
 mod mutants;
+mod paths;
 mod process;
 mod semver;
 mod services;

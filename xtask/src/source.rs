@@ -61,7 +61,7 @@ pub fn files(root: &Path) -> Result<Vec<SourceFile>> {
 
 fn is_text(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
-    matches!(&*extension, "rs" | "toml" | "md" | "sh" | "yml" | "yaml" | "sql")
+    matches!(&*extension, "rs" | "toml" | "md" | "sh" | "yml" | "yaml" | "sql" | "lua")
         || path.ends_with(".ci/run")
 }
 

@@ -14,6 +14,7 @@ use anyhow::Result;
 use crate::environment;
 use crate::guarantees;
 use crate::limits;
+use crate::paths;
 use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::width::{MAX_COLUMNS, wide_lines};
@@ -94,6 +95,7 @@ pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
     found.extend(guarantees::check(files));
     found.extend(environment::check(files));
     found.extend(limits::check(files));
+    found.extend(paths::check(files));
     found
 }
 

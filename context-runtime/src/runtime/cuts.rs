@@ -213,7 +213,7 @@ impl Cuts {
         self.count(plan.before, plan.after);
         let Some(asked) = self.asked.take() else { return Err(SummaryError::NotAsked) };
         self.missed = (plan.after > asked.target).then_some((plan.after, asked.target));
-        self.weak = weakness(&history.messages);
+        self.weak = missing_of(&history.messages);
         let mut boundaries = asked.boundaries;
         boundaries.push(boundary(&plan, history.messages.len()));
         self.applied = Some(Applied { covered: asked.covered, history, boundaries });
@@ -252,15 +252,8 @@ impl Cuts {
     }
 }
 
-/// Returns what the checkpoint of a history should contain and does not.
-#[cfg(feature = "summarize")]
-fn weakness(messages: &[Arc<Message>]) -> Option<String> {
-    let checkpoint = context_policy_summarize::Checkpoint::read(messages.first()?)?;
-    checkpoint.is_weak().then(|| checkpoint.missing.join(", "))
-}
-
-/// Checkpoints of other policies cannot be judged.
-#[cfg(not(feature = "summarize"))]
-fn weakness(_: &[Arc<Message>]) -> Option<String> {
-    None
+/// Returns what the checkpoint in front of a history lacks by its own account.
+fn missing_of(messages: &[Arc<Message>]) -> Option<String> {
+    let missing = messages.first()?.missing_from_checkpoint();
+    (!missing.is_empty()).then(|| missing.join(", "))
 }
