@@ -2,7 +2,7 @@
 //! runs of messages, and checksums.
 //!
 //! A store that keeps one value per chat implements [`StateStore`]. A store that keeps rows uses
-//! the same decisions and forms one by one.
+//! the same decisions and forms one by one: [`decide_commit`] says what a commit does.
 //!
 //! | module | holds |
 //! |---|---|
@@ -13,6 +13,7 @@
 mod chat_state;
 mod check;
 pub mod checksum;
+mod commit;
 mod memory_words;
 pub mod pack;
 pub mod search;
@@ -20,5 +21,8 @@ mod state;
 
 pub use chat_state::ChatState;
 pub use check::check_chat_graph;
+pub use commit::{
+    CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages, plain_append,
+};
 pub use memory_words::MemoryWords;
 pub use state::{StateBacked, StateStore};

@@ -1,147 +1,95 @@
-//! Commits: check everything, then write everything.
+//! Commits: decide everything, then write everything.
 //!
-//! No change is made before all checks have passed, so no rollback is needed. The checks run in the
-//! order that [`HistoryStore::commit`](crate::store::HistoryStore::commit) documents.
+//! No change is made before the decision, so no rollback is needed.
 
 use std::sync::Arc;
 
-use context_core::base::limits;
 use context_core::message::Placed;
-use context_core::store::{
-    Branch, ChainEnd, Commit, CommitOutcome, Committed, ForkName, Revision, Target, Window,
-};
-use context_core::{BranchName, Error, MessageId, Node, Result, Timestamp};
+use context_core::store::{Branch, ChainEnd, Commit, CommitOutcome, Revision, Target, Window};
+use context_core::{BranchName, MessageId, Node, Result, Timestamp};
 
 use super::ChatState;
-
-const OPERATION: &str = "commit";
+use crate::{CommitDecision, CommitFacts, changes, decide_commit, named_messages};
 
 impl ChatState {
     /// Writes a commit, or returns the reason for not writing it.
     pub fn commit(&mut self, commit: Commit) -> Result<CommitOutcome> {
         commit.check()?;
-        let digest = commit.key.is_some().then(|| commit.digest());
-        if let (Some(key), Some(digest)) = (&commit.key, digest)
-            && let Some((written, committed)) = self.keys.get(key)
-        {
-            if *written == digest {
-                return Ok(CommitOutcome::Replayed(committed.clone()));
-            }
-            return Err(
-                Error::invalid(OPERATION, "the key was used for another commit").with("key", key)
-            );
-        }
-        if let Some(outcome) = self.written_before(&commit) {
-            return Ok(outcome);
-        }
-        let branch = match self.aim(&commit.target)? {
-            Aim::At(branch) => branch,
-            Aim::Missed { actual } => return Ok(CommitOutcome::Conflict { actual }),
+        let plan = match decide_commit(&commit, self.facts(&commit))? {
+            CommitDecision::Answer(outcome) => return Ok(outcome),
+            CommitDecision::Write(plan) => plan,
         };
-        for node in commit.amendments.iter().chain(&commit.redactions) {
-            self.placed(OPERATION, &node.id)?;
-        }
-        let mut chat = self.chat.clone();
-        if let Some(patch) = &commit.patch {
-            patch.apply(&mut chat)?;
-        }
 
         // No check can fail from here on.
-        chat.updated_at = chat.updated_at.max(commit.at);
-        self.chat = chat;
-        let head = self.add_nodes(commit.base().cloned(), &commit.nodes);
-        for node in &commit.amendments {
-            self.amend(node, commit.at);
+        if let Some(chat) = plan.patched {
+            self.chat = chat;
         }
-        for node in &commit.redactions {
-            self.amend(node, commit.at);
-            self.revisions.remove(&node.id);
+        self.touch(commit.at);
+        self.add_nodes(commit.base().cloned(), &commit.nodes);
+        for ((node, replaced), position) in changes(&commit).zip(&plan.changed) {
+            self.amend(*position, node, replaced);
         }
-        self.changes += u64::from(!commit.amendments.is_empty() || !commit.redactions.is_empty());
+        self.changes += u64::from(!plan.changed.is_empty());
         self.place_fragments(commit.fragments);
-        let committed = match branch {
-            None => Committed::new(None, None),
-            Some(name) => {
-                let length =
-                    head.as_ref().and_then(|head| self.find(head)).map_or(0, |head| head.depth + 1);
-                match self.branches.iter_mut().find(|branch| branch.name == name) {
-                    Some(branch) => (branch.head, branch.length) = (head.clone(), length),
-                    None => {
-                        let branch =
-                            Branch::new(name.clone(), head.clone(), length, false, commit.at);
-                        self.branches.push(branch);
-                    }
+        if let Some(name) = &plan.committed.branch {
+            let head = plan.committed.head.clone();
+            let length =
+                head.as_ref().and_then(|head| self.find(head)).map_or(0, |head| head.depth + 1);
+            match self.branches.iter_mut().find(|branch| branch.name == *name) {
+                Some(branch) => (branch.head, branch.length) = (head, length),
+                None => {
+                    self.branches.push(Branch::new(name.clone(), head, length, false, commit.at));
                 }
-                if matches!(commit.target, Target::Fork { activate: true, .. }) {
-                    self.chat.active = name.clone();
-                }
-                Committed::new(Some(name), head)
             }
+            if matches!(commit.target, Target::Fork { activate: true, .. }) {
+                self.chat.active = name.clone();
+            }
+        }
+        if let (Some(key), Some(digest)) = (commit.key, plan.digest) {
+            self.keys.insert(key, (digest, plan.committed.clone()));
+        }
+        Ok(CommitOutcome::Applied(plan.committed))
+    }
+
+    /// Looks up what decides a commit. A message is known by its index.
+    fn facts(&self, commit: &Commit) -> CommitFacts<usize> {
+        let mut facts = CommitFacts::new();
+        facts.known = commit.key.as_ref().and_then(|key| self.keys.get(key)).cloned();
+        if facts.known.is_some() {
+            return facts;
+        }
+        let position = |id: &MessageId| Some((id.clone(), *self.index.get(id)?));
+        facts.stored = named_messages(commit).filter_map(position).collect();
+        if let Some((branch, last)) = facts.repeated_on(commit)
+            && self.holds(branch, last)
+        {
+            let stored = commit.nodes.iter().filter_map(|node| self.find(&node.id));
+            facts.repeated = stored.cloned().collect();
+        }
+        let head = |name: &BranchName| {
+            let branch = self.branches.iter().find(|branch| branch.name == *name);
+            branch.map(|branch| branch.head.clone())
         };
-        if let (Some(key), Some(digest)) = (commit.key, digest) {
-            self.keys.insert(key, (digest, committed.clone()));
-        }
-        Ok(CommitOutcome::Applied(committed))
-    }
-
-    /// Determines the outcome if some of the new messages are stored already.
-    fn written_before(&self, commit: &Commit) -> Option<CommitOutcome> {
-        let ids = || commit.nodes.iter().map(|node| &node.id);
-        let taken: Vec<_> = ids().filter(|id| self.index.contains_key(*id)).cloned().collect();
-        if taken.is_empty() {
-            return None;
-        }
-        let parents = std::iter::once(commit.base()).chain(ids().map(Some));
-        let same = commit.nodes.iter().zip(parents).all(|(node, parent)| {
-            let stored = self.find(&node.id);
-            stored.is_some_and(|stored| {
-                stored.parent.as_ref() == parent && stored.node.same_content(node)
-            })
-        });
-        let last = ids().next_back();
         match &commit.target {
-            Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }
-                if same && self.holds(branch, last) =>
-            {
-                Some(CommitOutcome::Replayed(Committed::new(Some(branch.clone()), last.cloned())))
+            Target::Stay => {}
+            Target::Extend { branch, .. } => facts.head = head(branch),
+            Target::Fork { name, .. } => {
+                facts.head = head(name.base());
+                facts.names = self.branches.iter().map(|branch| branch.name.clone()).collect();
             }
-            _ => Some(CommitOutcome::Exists { ids: taken }),
         }
+        facts.chat = commit.patch.as_ref().map(|_| self.chat.clone());
+        facts
     }
 
-    /// Returns whether a branch has this message.
-    fn holds(&self, branch: &BranchName, message: Option<&MessageId>) -> bool {
+    /// Returns whether the chain of a branch has this message.
+    fn holds(&self, branch: &BranchName, message: &MessageId) -> bool {
         let chain = self.chain(&ChainEnd::Branch(branch.clone()), &Window::Whole);
-        message.is_some_and(|id| chain.is_ok_and(|chain| chain.position(id).is_some()))
+        chain.is_ok_and(|chain| chain.position(message).is_some())
     }
 
-    /// Finds the branch to move, or chooses the name of the branch to create.
-    fn aim(&self, target: &Target) -> Result<Aim> {
-        match target {
-            Target::Stay => Ok(Aim::At(None)),
-            Target::Extend { branch, expected } => {
-                let branch = self.branch(OPERATION, branch)?;
-                if branch.head == *expected {
-                    return Ok(Aim::At(Some(branch.name.clone())));
-                }
-                Ok(Aim::Missed { actual: branch.head.clone() })
-            }
-            Target::Fork { name, at, .. } => {
-                at.iter().try_for_each(|at| self.placed(OPERATION, at).map(drop))?;
-                let taken =
-                    |name: &BranchName| self.branches.iter().any(|branch| branch.name == *name);
-                let Some(chosen) = name.choose(taken) else {
-                    let actual = self.branch(OPERATION, name.base())?.head.clone();
-                    return Ok(Aim::Missed { actual });
-                };
-                limits::check_id(OPERATION, "branch", chosen.as_str())?;
-                Ok(Aim::At(Some(chosen)))
-            }
-        }
-    }
-
-    /// Adds messages, each after the previous one, and returns the last one.
-    fn add_nodes(&mut self, base: Option<MessageId>, nodes: &[Arc<Node>]) -> Option<MessageId> {
+    /// Adds messages, each after the previous one.
+    fn add_nodes(&mut self, base: Option<MessageId>, nodes: &[Arc<Node>]) {
         let first = base.as_ref().and_then(|base| self.find(base)).map_or(0, |base| base.depth + 1);
         let mut last = base;
         for (node, depth) in nodes.iter().zip(first..) {
@@ -149,26 +97,18 @@ impl ChatState {
             self.nodes.push(Placed::new(Arc::clone(node), last, depth));
             last = Some(node.id.clone());
         }
-        last
     }
 
-    /// Replaces the body of a stored message and keeps the old one as a revision.
-    fn amend(&mut self, by: &Node, at: Timestamp) {
-        if let Some(&position) = self.index.get(&by.id) {
-            let node = &mut self.nodes[position].node;
-            let old = std::mem::replace(node, Arc::new(node.amended(by)));
-            self.revisions.entry(by.id.clone()).or_default().push(Revision::new(old, at));
+    /// Replaces the body of a stored message. The old one becomes a revision with this time;
+    /// without a time, earlier revisions are dropped as well.
+    fn amend(&mut self, position: usize, by: &Node, replaced: Option<Timestamp>) {
+        let node = &mut self.nodes[position].node;
+        let old = std::mem::replace(node, Arc::new(node.amended(by)));
+        match replaced {
+            Some(at) => {
+                self.revisions.entry(by.id.clone()).or_default().push(Revision::new(old, at));
+            }
+            None => drop(self.revisions.remove(&by.id)),
         }
     }
-}
-
-/// The resolved target of a commit.
-enum Aim {
-    /// This branch, new or existing, or none.
-    At(Option<BranchName>),
-    /// The head of the branch is not the expected one, or the name is taken.
-    Missed {
-        /// The actual head.
-        actual: Option<MessageId>,
-    },
 }

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use context_core::Node;
 use context_core::message::NodeKind;
-use context_core::store::{Commit, Committed, Target};
-use context_core::{BranchName, MessageId, Node};
-use context_store_kit::pack;
+use context_core::store::{Commit, Committed};
+use context_store_kit::{pack, plain_append};
 use sqlx::Row;
 
 use crate::error::Result;
@@ -35,7 +35,8 @@ pub(crate) async fn append(
     full_text: bool,
     commit: &Commit,
 ) -> Result<Option<Committed>> {
-    let Some((branch, expected)) = plain(commit) else { return Ok(None) };
+    let small = signed(commit.nodes.len()) <= RUN;
+    let Some((branch, expected)) = plain_append(commit).filter(|_| small) else { return Ok(None) };
     let data = pack::pack_all(&commit.nodes);
     if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
         return Ok(None);
@@ -80,37 +81,22 @@ pub(crate) async fn append(
     }
 }
 
-/// Returns the branch that a plain commit extends, and its expected head.
-fn plain(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)> {
-    let Target::Extend { branch, expected } = &commit.target else { return None };
-    let plain = !commit.nodes.is_empty()
-        && commit.amendments.is_empty()
-        && commit.redactions.is_empty()
-        && commit.fragments.is_empty()
-        && commit.patch.is_none()
-        && commit.key.is_none()
-        && signed(commit.nodes.len()) <= RUN
-        && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
-    plain.then_some((branch, expected.as_ref()))
-}
-
 /// The end of a branch in a locked chat.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) chat: i64,
     pub(crate) branch: i64,
     pub(crate) own: i64,
-    pub(crate) head: Option<MessageId>,
 }
 
-/// Appends the new messages of any commit to a branch and returns its new head.
+/// Appends the new messages of any commit to a branch.
 pub(crate) async fn add_nodes(
     session: &mut Session<'_>,
     end: End,
     commit: &Commit,
     full_text: bool,
-) -> Result<Option<MessageId>> {
-    let Some(head) = commit.nodes.last() else { return Ok(end.head) };
+) -> Result<()> {
+    let Some(head) = commit.nodes.last() else { return Ok(()) };
     let first = place(end.branch, end.own + 1);
     let ids = ids(commit.nodes.iter().map(|node| &node.id));
     let add = session.query(sql::ADD_NODES).bind(end.chat).bind(ids).bind(first);
@@ -139,7 +125,7 @@ pub(crate) async fn add_nodes(
         .bind(own)
         .bind(head.id.as_str().as_bytes());
     session.execute(update).await?;
-    Ok(Some(head.id.clone()))
+    Ok(())
 }
 
 /// New messages as runs that end where blocks do, in the form of arrays to bind.

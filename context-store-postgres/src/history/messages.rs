@@ -41,7 +41,11 @@ pub(crate) async fn find(
     chat: i64,
     ids: impl Iterator<Item = &MessageId>,
 ) -> Result<HashMap<MessageId, Spot>> {
-    let query = session.query(sql::SPOTS).bind(chat).bind(rows::ids(ids));
+    let ids = rows::ids(ids);
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let query = session.query(sql::SPOTS).bind(chat).bind(ids);
     session.all(query).await?.iter().map(spot).collect()
 }
 
@@ -77,6 +81,15 @@ pub(crate) async fn messages(
     ids: &[MessageId],
 ) -> Result<Vec<Option<Placed>>> {
     let chat = chat_no(session, "messages", chat).await?;
+    placed(session, chat, ids).await
+}
+
+/// Returns messages by id: one slot for each id.
+pub(crate) async fn placed(
+    session: &mut Session<'_>,
+    chat: i64,
+    ids: &[MessageId],
+) -> Result<Vec<Option<Placed>>> {
     let spots = find(session, chat, ids.iter()).await?;
     let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
     let nodes = nodes_at(session, &places).await?;

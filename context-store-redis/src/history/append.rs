@@ -3,9 +3,8 @@
 //! The fast path makes no decisions: every other case is left to
 //! [`commit`](crate::history::commit).
 
-use context_core::message::NodeKind;
-use context_core::store::{Commit, Committed, Target};
-use context_store_kit::pack;
+use context_core::store::{Commit, Committed};
+use context_store_kit::{pack, plain_append};
 
 use crate::error::Result;
 use crate::history::fields;
@@ -16,16 +15,11 @@ use crate::shared::Shared;
 /// Writes a commit that only appends messages to a branch with the expected head. Returns `None`
 /// for any other commit.
 pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Committed>> {
-    let Target::Extend { branch, expected } = &commit.target else { return Ok(None) };
-    let plain = commit.amendments.is_empty()
-        && commit.redactions.is_empty()
-        && commit.fragments.is_empty()
-        && commit.patch.is_none()
-        && commit.key.is_none()
-        && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
-    let Some(last) = commit.nodes.last().filter(|_| plain) else { return Ok(None) };
+    let (Some((branch, expected)), Some(last)) = (plain_append(commit), commit.nodes.last()) else {
+        return Ok(None);
+    };
     let mut call = APPEND.key(shared.keys.chat(&commit.chat));
-    let expected = expected.as_ref().map_or("", |expected| expected.as_str());
+    let expected = expected.map_or("", |expected| expected.as_str());
     call.arg(branch.as_str()).arg(expected).arg(fields::time(commit.at)).arg(shared.ttl);
     let mut packed = Vec::new();
     for node in &commit.nodes {

@@ -1,11 +1,11 @@
 //! The stored data that a commit needs, requested together with the first read of the chat.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
+use context_core::MessageId;
 use context_core::store::Commit;
-use context_core::{MessageId, Node};
+use context_store_kit::{changes, named_messages};
 
 use crate::error::Result;
 use crate::history::fields::{self, Place};
@@ -28,10 +28,8 @@ pub(crate) struct Found {
 
 impl Asked {
     pub(crate) fn of(commit: &Commit) -> Self {
-        let changed: Vec<_> = changes(commit).map(|node| node.id.clone()).collect();
-        let new = commit.nodes.iter().map(|node| node.id.clone());
-        let places: Vec<_> =
-            new.chain(commit.base().cloned()).chain(changed.iter().cloned()).collect();
+        let changed: Vec<_> = changes(commit).map(|(node, _)| node.id.clone()).collect();
+        let places: Vec<_> = named_messages(commit).cloned().collect();
         let fields = places.iter().map(fields::id).chain(changed.iter().map(fields::revisions));
         let fields = fields.chain(commit.key.iter().map(fields::key)).collect();
         Self { fields, places, changed }
@@ -53,9 +51,4 @@ impl Asked {
         found.known = answers.next().cloned().flatten();
         Ok(found)
     }
-}
-
-/// Returns the stored messages that a commit changes.
-pub(crate) fn changes(commit: &Commit) -> impl Iterator<Item = &Arc<Node>> {
-    commit.amendments.iter().chain(&commit.redactions)
 }

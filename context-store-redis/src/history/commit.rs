@@ -1,29 +1,26 @@
 //! The commit, for every kind of commit and every outcome.
 //!
-//! The decisions are made in the order that
-//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, after one read of
-//! the chat. The writes are applied only if the chat has not changed since. Otherwise everything
-//! starts again.
+//! [`decide_commit`] decides, after one read of the chat. The writes are applied only if the chat
+//! has not changed since. Otherwise everything starts again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use context_core::base::limits;
 use context_core::message::NodeKind;
-use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
-use context_core::{BranchName, Error, MessageId, Node};
-use context_store_kit::pack;
+use context_core::store::{Commit, CommitOutcome, Committed, Target};
+use context_core::{BranchName, MessageId, Node};
+use context_store_kit::{CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, pack};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
 use crate::fragments;
 use crate::history::append::append;
-use crate::history::asked::{Asked, Found, changes};
+use crate::history::asked::{Asked, Found};
 use crate::history::change::{Applied, Change};
 use crate::history::fields::{self, BLOCK, Place, Tip, broken};
 use crate::history::look::{About, Look};
+use crate::history::messages::placed;
 use crate::history::runs;
-use crate::history::shape::Shape;
 use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
 
@@ -38,7 +35,8 @@ struct Known {
 }
 
 pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOutcome> {
-    let nodes = commit.nodes.iter().chain(changes(commit)).map(|node| node.body().bytes().len());
+    let nodes = commit.nodes.iter().chain(changes(commit).map(|(node, _)| node));
+    let nodes = nodes.map(|node| node.body().bytes().len());
     let bytes = nodes
         .chain(commit.fragments.iter().map(|fragment| fragment.body.bytes().len()))
         .sum::<usize>();
@@ -50,7 +48,7 @@ pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOut
     for _ in 0..ATTEMPTS {
         let look = shared.look_at(OPERATION, &commit.chat, &asked.fields).await?;
         let found = asked.answered(&look)?;
-        match decide(shared, commit, &look, &found).await? {
+        match decide(shared, commit, &look, found).await? {
             Decision::Answer(outcome) => return Ok(outcome),
             Decision::Again => {}
             Decision::Write(change, committed) => {
@@ -71,177 +69,93 @@ enum Decision {
     Again,
 }
 
-async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: &Found) -> Result<Decision> {
-    let digest = commit
-        .key
-        .is_some()
-        .then(|| blake3::Hash::from_bytes(commit.digest()).to_hex().to_string());
-    if let (Some(key), Some(digest), Some(known)) = (&commit.key, &digest, &found.known) {
-        let known = seals::opened(&fields::key(key), known)?;
+async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: Found) -> Result<Decision> {
+    let Found { places, revisions, known } = found;
+    let mut facts = CommitFacts::new();
+    if let (Some(key), Some(known)) = (&commit.key, known) {
+        let known = seals::opened(&fields::key(key), &known)?;
         let known: Known = serde_json::from_slice(known).map_err(|_| broken())?;
-        if known.digest != *digest {
-            let error =
-                Error::invalid(OPERATION, "the key was used for another commit").with("key", key);
-            return Err(error.into());
+        let digest = blake3::Hash::from_hex(&known.digest).map_err(|_| broken())?;
+        facts.known = Some((digest.into(), Committed::new(known.branch, known.head)));
+    }
+    facts.stored = places;
+    if let Some((branch, last)) = facts.repeated_on(commit)
+        && let (Some(tip), Some(last)) = (look.tip(branch), facts.stored.get(last))
+        && look.shape.holds(tip, *last)?
+    {
+        let new = commit.nodes.iter().map(|node| &node.id);
+        let new: Vec<_> = new.filter_map(|id| Some((id, *facts.stored.get(id)?))).collect();
+        let Some(repeated) = placed(shared, &commit.chat, look, &new).await? else {
+            return Ok(Decision::Again);
+        };
+        facts.repeated = repeated;
+    }
+    let head = |name| look.tip(name).map(|tip| tip.head.clone());
+    match &commit.target {
+        Target::Stay => {}
+        Target::Extend { branch, .. } => facts.head = head(branch),
+        Target::Fork { name, .. } => {
+            facts.head = head(name.base());
+            facts.names = look.shape.named().map(|(name, _)| name.clone()).collect();
         }
-        let committed = Committed::new(known.branch, known.head);
-        return Ok(Decision::Answer(CommitOutcome::Replayed(committed)));
     }
-    if let Some(decision) = written_before(shared, commit, look, found).await? {
-        return Ok(decision);
+    facts.chat = commit.patch.as_ref().map(|_| look.chat.clone());
+    match decide_commit(commit, facts)? {
+        CommitDecision::Answer(outcome) => Ok(Decision::Answer(outcome)),
+        CommitDecision::Write(plan) => write(shared, commit, look, &revisions, plan).await,
     }
-    let mut shape = look.shape.clone();
-    let mut change = Change::at(commit.at);
-    let aim = match aim(&mut change, &mut shape, commit, look, found)? {
-        Ok(aim) => aim,
-        Err(actual) => return Ok(Decision::Answer(CommitOutcome::Conflict { actual })),
-    };
-    for node in changes(commit) {
-        if !found.places.contains_key(&node.id) {
-            return Err(Error::not_found(OPERATION, "message", &node.id).into());
-        }
-    }
-    if let Some(patch) = &commit.patch {
-        let mut patched = look.chat.clone();
-        patch.apply(&mut patched)?;
-        change.set("m", About::of(&patched).write()?);
-    }
+}
 
-    // No check can fail from here on.
-    let Some(mut boundaries) = amend(shared, &mut change, commit, look, found).await? else {
-        return Ok(Decision::Again);
-    };
-    let committed = match aim {
-        None => Committed::new(None, None),
-        Some((name, tip)) => {
-            let end = add_nodes(&mut change, &tip, commit, &mut boundaries)?;
-            change.set(fields::branch(name.as_str()), end.write());
-            Committed::new(Some(name), end.head)
-        }
-    };
+/// Turns a plan into a change of the chat's hash.
+async fn write(
+    shared: &Shared,
+    commit: &Commit,
+    look: &Look,
+    revisions: &HashMap<MessageId, u64>,
+    plan: CommitPlan<Place>,
+) -> Result<Decision> {
+    let mut change = Change::at(commit.at);
+    if let Some(patched) = &plan.patched {
+        change.set("m", About::of(patched).write()?);
+    }
+    let amended = amend(shared, &mut change, commit, look, revisions, &plan.changed);
+    let Some(mut boundaries) = amended.await? else { return Ok(Decision::Again) };
+    if let Some(name) = &plan.committed.branch {
+        let tip = match &commit.target {
+            Target::Fork { at, activate, .. } => {
+                let mut shape = look.shape.clone();
+                let piece = shape.begin(name.clone(), plan.fork_point, commit.at)?;
+                let tip = Tip { piece: piece.no, own: 0, head: at.clone() };
+                change.set(fields::piece(piece.no), piece.write());
+                if *activate {
+                    shape.active = name.clone();
+                }
+                change.shape(&shape)?;
+                tip
+            }
+            _ => {
+                let tip = look.tip_of(OPERATION, name)?;
+                change.if_at(name.as_str(), tip);
+                tip.clone()
+            }
+        };
+        let end = add_nodes(&mut change, &tip, commit, &mut boundaries)?;
+        change.set(fields::branch(name.as_str()), end.write());
+    }
     if !boundaries.is_empty()
         && !write_boundaries(shared, &mut change, commit, look, boundaries).await?
     {
         return Ok(Decision::Again);
     }
     fragments::put(&mut change, look, &commit.fragments)?;
-    if shape != look.shape {
-        change.shape(&shape)?;
-    }
-    if let (Some(key), Some(digest)) = (&commit.key, digest) {
-        let known =
-            Known { digest, branch: committed.branch.clone(), head: committed.head.clone() };
+    if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
+        let Committed { branch, head, .. } = plan.committed.clone();
+        let digest = blake3::Hash::from_bytes(digest).to_hex().to_string();
+        let known = serde_json::to_vec(&Known { digest, branch, head }).map_err(|_| broken())?;
         let field = fields::key(key);
-        let known = seals::seal(&field, serde_json::to_vec(&known).map_err(|_| broken())?);
-        change.set(field, known);
+        change.set(field.clone(), seals::seal(&field, known));
     }
-    Ok(Decision::Write(change, committed))
-}
-
-/// Determines the outcome if some of the new messages are stored already.
-async fn written_before(
-    shared: &Shared,
-    commit: &Commit,
-    look: &Look,
-    found: &Found,
-) -> Result<Option<Decision>> {
-    let taken: Vec<MessageId> = commit
-        .nodes
-        .iter()
-        .map(|node| &node.id)
-        .filter(|id| found.places.contains_key(*id))
-        .cloned()
-        .collect();
-    if taken.is_empty() {
-        return Ok(None);
-    }
-    let exists = || Ok(Some(Decision::Answer(CommitOutcome::Exists { ids: taken.clone() })));
-    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) =
-        &commit.target
-    else {
-        return exists();
-    };
-    let (Some(tip), Some(last)) = (look.tip(branch), commit.nodes.last().map(|node| &node.id))
-    else {
-        return exists();
-    };
-    let Some(end) = found.places.get(last) else { return exists() };
-    if taken.len() < commit.nodes.len() || !look.shape.holds(tip, *end)? {
-        return exists();
-    }
-    let mut before = match commit.base() {
-        None => None,
-        // A base that does not exist has no children.
-        Some(base) => match found.places.get(base) {
-            None => return exists(),
-            place => place.copied(),
-        },
-    };
-    let places: Vec<Place> =
-        commit.nodes.iter().filter_map(|node| found.places.get(&node.id)).copied().collect();
-    for place in &places {
-        if look.shape.before(*place)? != before {
-            return exists();
-        }
-        before = Some(*place);
-    }
-    let Some(stored) = runs::nodes_at(shared, &commit.chat, &look.version, &places).await? else {
-        return Ok(Some(Decision::Again));
-    };
-    let same = |(node, place): (&Arc<Node>, &Place)| {
-        stored.get(place).is_some_and(|stored| stored.same_content(node))
-    };
-    if !commit.nodes.iter().zip(&places).all(same) {
-        return exists();
-    }
-    let committed = Committed::new(Some(branch.clone()), Some(last.clone()));
-    Ok(Some(Decision::Answer(CommitOutcome::Replayed(committed))))
-}
-
-/// The branch to move, and its end.
-type Aim = Option<(BranchName, Tip)>;
-
-/// Finds the branch to move, or creates one. Returns the actual head as the error if it is not the
-/// expected one.
-fn aim(
-    change: &mut Change,
-    shape: &mut Shape,
-    commit: &Commit,
-    look: &Look,
-    found: &Found,
-) -> Result<Result<Aim, Option<MessageId>>> {
-    match &commit.target {
-        Target::Stay => Ok(Ok(None)),
-        Target::Extend { branch, expected } => {
-            let tip = look.tip_of(OPERATION, branch)?;
-            if tip.head != *expected {
-                return Ok(Err(tip.head.clone()));
-            }
-            change.if_at(branch.as_str(), tip);
-            Ok(Ok(Some((branch.clone(), tip.clone()))))
-        }
-        Target::Fork { name, at, activate } => {
-            let place = at.as_ref().map(|at| {
-                found
-                    .places
-                    .get(at)
-                    .copied()
-                    .ok_or_else(|| Error::not_found(OPERATION, "message", at))
-            });
-            let place = place.transpose()?;
-            let Some(chosen) = name.choose(|name| look.tip(name).is_some()) else {
-                return Ok(Err(look.tip_of(OPERATION, name.base())?.head.clone()));
-            };
-            limits::check_id(OPERATION, "branch", chosen.as_str())?;
-            let piece = shape.begin(chosen.clone(), place, commit.at)?;
-            let tip = Tip { piece: piece.no, own: 0, head: at.clone() };
-            change.set(fields::piece(piece.no), piece.write());
-            if *activate {
-                shape.active = chosen.clone();
-            }
-            Ok(Ok(Some((chosen, tip))))
-        }
-    }
+    Ok(Decision::Write(change, plan.committed))
 }
 
 /// Boundaries that are added and removed, by piece.
@@ -266,20 +180,17 @@ async fn amend(
     change: &mut Change,
     commit: &Commit,
     look: &Look,
-    found: &Found,
+    revisions: &HashMap<MessageId, u64>,
+    places: &[Place],
 ) -> Result<Option<Boundaries>> {
     let mut boundaries = Boundaries::default();
-    if changes(commit).next().is_none() {
+    if places.is_empty() {
         return Ok(Some(boundaries));
     }
-    let places = changes(commit).filter_map(|node| found.places.get(&node.id)).copied();
-    let Some(mut runs) = runs::read_at(shared, &commit.chat, &look.version, places).await? else {
-        return Ok(None);
-    };
-    let replaced = commit.amendments.iter().map(|node| (node, true));
+    let runs = runs::read_at(shared, &commit.chat, &look.version, places.iter().copied()).await?;
+    let Some(mut runs) = runs else { return Ok(None) };
     let mut touched = BTreeMap::new();
-    for (by, keep) in replaced.chain(commit.redactions.iter().map(|node| (node, false))) {
-        let place = found.places.get(&by.id).copied().ok_or(runs::MISSING)?;
+    for ((by, replaced), &place) in changes(commit).zip(places) {
         let (first, old) = runs::find(&runs, place)?;
         if old.id != by.id {
             return Err(Fault::Corrupt("a message is not where it is filed", None));
@@ -287,9 +198,9 @@ async fn amend(
         let (old, new) = (Arc::clone(old), Arc::new(old.amended(by)));
         let (was, is) = (size(&old), size(&new));
         change.add_bytes(is - was);
-        if keep {
-            let count = found.revisions.get(&by.id).copied().unwrap_or(0);
-            let mut record = commit.at.as_micros().to_le_bytes().to_vec();
+        if let Some(at) = replaced {
+            let count = revisions.get(&by.id).copied().unwrap_or(0);
+            let mut record = at.as_micros().to_le_bytes().to_vec();
             pack::pack(&old, &mut record);
             change.set(fields::revision(count, &by.id), seals::seal("r", record));
             change.set(fields::revisions(&by.id), (count + 1).to_string());

@@ -24,32 +24,39 @@ pub(crate) async fn messages(
     let asked: Vec<String> = ids.iter().map(fields::id).collect();
     for _ in 0..ATTEMPTS {
         let look = shared.look_at("messages", chat, &asked).await?;
-        let mut found = Vec::with_capacity(ids.len());
-        let mut places = Vec::new();
-        for place in &look.asked {
-            let Some(place) = place else {
-                found.push(None);
-                continue;
-            };
-            let place = Place::read(place)?;
-            let before = look.shape.before(place)?;
-            places.extend([Some(place), before].into_iter().flatten());
-            found.push(Some((place, before)));
-        }
-        let Some(nodes) = runs::nodes_at(shared, chat, &look.version, &places).await? else {
-            continue;
-        };
-        let placed = |(id, found): (&MessageId, Option<(Place, Option<Place>)>)| {
-            let Some((place, before)) = found else { return Ok(None) };
-            let parent =
-                before.and_then(|before| nodes.get(&before)).map(|parent| parent.id.clone());
-            let node = nodes.get(&place).filter(|node| node.id == *id);
-            let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
-            Ok(Some(Placed::new(Arc::clone(node), parent, look.shape.depth(place)?)))
-        };
-        return ids.iter().zip(found).map(placed).collect();
+        let place = |place: &Option<Bytes>| place.as_deref().map(Place::read).transpose();
+        let places = look.asked.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let stored: Vec<_> =
+            ids.iter().zip(&places).filter_map(|(id, place)| Some((id, (*place)?))).collect();
+        let Some(found) = placed(shared, chat, &look, &stored).await? else { continue };
+        let mut found = found.into_iter();
+        return Ok(places.iter().map(|place| place.and_then(|_| found.next())).collect());
     }
     Err(Fault::Beaten)
+}
+
+/// Returns the messages at these places. `None` if the chat has changed since the read.
+pub(crate) async fn placed(
+    shared: &Shared,
+    chat: &ChatRef,
+    look: &Look,
+    messages: &[(&MessageId, Place)],
+) -> Result<Option<Vec<Placed>>> {
+    let mut places = Vec::new();
+    for (_, place) in messages {
+        places.extend([Some(*place), look.shape.before(*place)?].into_iter().flatten());
+    }
+    let Some(nodes) = runs::nodes_at(shared, chat, &look.version, &places).await? else {
+        return Ok(None);
+    };
+    let placed = |(id, place): &(&MessageId, Place)| {
+        let before = look.shape.before(*place)?;
+        let parent = before.and_then(|before| nodes.get(&before)).map(|parent| parent.id.clone());
+        let node = nodes.get(place).filter(|node| node.id == **id);
+        let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
+        Ok(Placed::new(Arc::clone(node), parent, look.shape.depth(*place)?))
+    };
+    messages.iter().map(placed).collect::<Result<_>>().map(Some)
 }
 
 /// Returns one page of all messages, piece by piece. A piece forks from an older one, so parents

@@ -4,10 +4,9 @@
 //! end again. The fast path makes no decisions: every other case is left to the transaction in
 //! [`commit`](crate::history::commit).
 
-use context_core::message::NodeKind;
-use context_core::store::{Commit, Committed, Target};
+use context_core::store::{Commit, Committed};
 use context_core::{BranchName, ChatRef, MessageId, Node};
-use context_store_kit::pack;
+use context_store_kit::{pack, plain_append};
 use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
@@ -51,15 +50,8 @@ impl Append {
     /// Returns the append of a commit that can take the fast path, or `None` for any other commit.
     /// `index` says whether words are needed.
     pub(crate) fn of(commit: &Commit, index: bool) -> Option<Self> {
-        let Target::Extend { branch, expected } = &commit.target else { return None };
-        let plain = commit.amendments.is_empty()
-            && commit.redactions.is_empty()
-            && commit.fragments.is_empty()
-            && commit.patch.is_none()
-            && commit.key.is_none()
-            && signed(commit.nodes.len()) <= RUN
-            && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
-        let last = commit.nodes.last().filter(|_| plain)?;
+        let (branch, expected) = plain_append(commit)?;
+        let last = commit.nodes.last().filter(|_| signed(commit.nodes.len()) <= RUN)?;
         let data = pack::pack_all(&commit.nodes);
         if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
             return None;
@@ -79,7 +71,7 @@ impl Append {
         };
         Some(Self {
             at: (commit.chat.clone(), branch.clone()),
-            expected: expected.clone(),
+            expected: expected.cloned(),
             head: last.id.clone(),
             added: signed(commit.nodes.len()),
             data,

@@ -1,16 +1,15 @@
 //! The commit as a transaction, for every kind of commit and every outcome.
 //!
-//! The decisions are made in the order that
-//! [`HistoryStore::commit`](context_core::store::HistoryStore::commit) states, all of them before
-//! the first write.
+//! [`decide_commit`] decides, after the transaction has looked up the facts and before its first
+//! write.
 
-use std::sync::Arc;
-
-use context_core::base::limits;
+use context_core::base::CommitKey;
 use context_core::message::NodeKind;
-use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
-use context_core::{BranchName, Error, MessageId, Node};
-use context_store_kit::pack;
+use context_core::store::{Commit, CommitOutcome, Committed, Target};
+use context_core::{BranchName, MessageId};
+use context_store_kit::{
+    CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages, pack,
+};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
@@ -18,7 +17,7 @@ use crate::connections::Writer;
 use crate::error::{Fault, Result};
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};
 use crate::history::chat_rows;
-use crate::history::messages::{Spot, amend, find, nodes_at};
+use crate::history::messages::{Spot, amend, find, placed};
 use crate::history::routes::Route;
 use crate::place::{branch_of, place, signed};
 use crate::rows::{json_ids, length, message_id};
@@ -49,144 +48,84 @@ pub(crate) async fn commit(
     outcome
 }
 
-/// The general path: makes every decision, then writes.
+/// The general path: looks up the facts, lets [`decide_commit`] decide, then writes.
 async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let full_text = writer.full_text;
     let mut transaction = writer.begin().await?;
-    let (outcome, route) = match decide(&mut transaction, &commit).await? {
-        Decision::Answer(outcome) => {
+    let chat = chat_no(&mut transaction, OPERATION, &commit.chat).await?;
+    let (facts, end) = look_up(&mut transaction, chat, &commit).await?;
+    let plan = match decide_commit(&commit, facts)? {
+        CommitDecision::Write(plan) => plan,
+        CommitDecision::Answer(outcome) => {
             transaction.rollback().await?;
             return Ok(outcome);
         }
-        Decision::Write(plan) => write(&mut transaction, &commit, plan, full_text).await?,
     };
+    let route = write(&mut transaction, &commit, &plan, (chat, end), full_text).await?;
     transaction.commit().await?;
-    if let (Some(branch), Some(route)) = (&outcome.branch, route) {
+    if let (Some(branch), Some(route)) = (&plan.committed.branch, route) {
         writer.routes.learn(&commit.chat, branch, route);
     }
-    Ok(CommitOutcome::Applied(outcome))
+    Ok(CommitOutcome::Applied(plan.committed))
 }
 
-enum Decision {
-    /// The answer is known and nothing is written.
-    Answer(CommitOutcome),
-    Write(Plan),
-}
-
-/// The results of the decisions that the writes need.
-struct Plan {
-    chat: i64,
-    digest: Option<[u8; 32]>,
-    aim: Aim,
-    /// The chat with the patch.
-    patched: Option<context_core::store::Chat>,
-    /// The places of the amended and then the redacted messages, in the order of the commit.
-    changed: Vec<i64>,
-}
-
-/// The branch that the commit moves.
-enum Aim {
-    None,
-    At { name: BranchName, branch: i64, own: i64 },
-    New { name: BranchName, parent: Option<Spot> },
-}
-
-async fn decide(connection: &mut SqliteConnection, commit: &Commit) -> Result<Decision> {
-    let chat = chat_no(connection, OPERATION, &commit.chat).await?;
-    let digest = commit.key.is_some().then(|| commit.digest());
-    if let (Some(key), Some(digest)) = (&commit.key, digest) {
-        let known = sqlx::query(sql::APPLIED).bind(chat).bind(key.as_str());
-        if let Some(row) = known.fetch_all(&mut *connection).await?.pop() {
-            APPLIED.check(&row, 0)?;
-            if row.try_get::<&[u8], _>(2)? != digest {
-                let error = Error::invalid(OPERATION, "the key was used for another commit")
-                    .with("key", key);
-                return Err(error.into());
-            }
-            let branch = row.try_get::<Option<&str>, _>(3)?.map(BranchName::from);
-            let committed = Committed::new(branch, message_id(&row, 4)?);
-            return Ok(Decision::Answer(CommitOutcome::Replayed(committed)));
-        }
-    }
-    if let Some(outcome) = written_before(connection, chat, commit).await? {
-        return Ok(Decision::Answer(outcome));
-    }
-    let aim = match aim(connection, chat, &commit.target).await? {
-        Ok(aim) => aim,
-        Err(actual) => return Ok(Decision::Answer(CommitOutcome::Conflict { actual })),
-    };
-    let changed = if commit.amendments.is_empty() && commit.redactions.is_empty() {
-        Vec::new()
-    } else {
-        let nodes = || commit.amendments.iter().chain(&commit.redactions);
-        let spots = find(connection, chat, nodes().map(|node| &node.id)).await?;
-        let place = |node: &Arc<Node>| match spots.get(&node.id) {
-            Some(spot) => Ok(spot.place),
-            None => Err(Error::not_found(OPERATION, "message", &node.id)),
-        };
-        nodes().map(place).collect::<Result<_, _>>()?
-    };
-    let patched = match &commit.patch {
-        None => None,
-        Some(patch) => {
-            let found = chat_rows::read(connection, &commit.chat).await?;
-            let (_, mut found) = found.ok_or(Fault::Corrupt("a chat without a branch", None))?;
-            patch.apply(&mut found)?;
-            Some(found)
-        }
-    };
-    Ok(Decision::Write(Plan { chat, digest, aim, patched, changed }))
-}
-
-/// Determines the outcome if some of the new messages are stored already.
-async fn written_before(
+/// Returns the facts that decide a commit, and the end of the branch that it extends.
+async fn look_up(
     connection: &mut SqliteConnection,
     chat: i64,
     commit: &Commit,
-) -> Result<Option<CommitOutcome>> {
-    if commit.nodes.is_empty() {
-        return Ok(None);
-    }
-    let ids = || commit.nodes.iter().map(|node| &node.id);
-    let spots = find(connection, chat, ids()).await?;
-    if spots.is_empty() {
-        return Ok(None);
-    }
-    let taken: Vec<MessageId> = ids().filter(|id| spots.contains_key(*id)).cloned().collect();
-    let exists = || Ok(Some(CommitOutcome::Exists { ids: taken.clone() }));
-    let (Target::Extend { branch, .. } | Target::Fork { name: ForkName::Exact(branch), .. }) =
-        &commit.target
-    else {
-        return exists();
-    };
-    let Some(last) = commit.nodes.last().and_then(|node| spots.get(&node.id)) else {
-        return exists();
-    };
-    if taken.len() < commit.nodes.len() || !holds(connection, chat, branch, last.place).await? {
-        return exists();
-    }
-    let base = match commit.base() {
-        None => None,
-        // A base that does not exist has no children.
-        Some(base) => match find(connection, chat, std::iter::once(base)).await?.remove(base) {
-            None => return exists(),
-            found => found,
-        },
-    };
-    let places: Vec<i64> = spots.values().map(|spot| spot.place).collect();
-    let stored = nodes_at(connection, &places).await?;
-    let mut before = base.map(|base| base.place);
-    for node in &commit.nodes {
-        let spot = &spots[&node.id];
-        if spot.parent != before
-            || !stored.get(&spot.place).is_some_and(|stored| stored.same_content(node))
-        {
-            return exists();
+) -> Result<(CommitFacts<Spot>, Option<Route>)> {
+    let (mut facts, mut end) = (CommitFacts::new(), None);
+    if let Some(key) = &commit.key {
+        facts.known = known(connection, chat, key).await?;
+        if facts.known.is_some() {
+            return Ok((facts, end));
         }
-        before = Some(spot.place);
     }
-    let head = commit.nodes.last().map(|node| node.id.clone());
-    Ok(Some(CommitOutcome::Replayed(Committed::new(Some(branch.clone()), head))))
+    facts.stored = find(connection, chat, named_messages(commit)).await?;
+    if let Some((branch, last)) = facts.repeated_on(commit)
+        && let Some(last) = facts.stored.get(last)
+        && holds(connection, chat, branch, last.place).await?
+    {
+        let ids: Vec<_> = commit.nodes.iter().map(|node| node.id.clone()).collect();
+        facts.repeated = placed(connection, chat, &ids).await?.into_iter().flatten().collect();
+    }
+    match &commit.target {
+        Target::Stay => {}
+        Target::Extend { branch, .. } => {
+            if let Some((no, own, head)) = branches::branch(connection, chat, branch).await? {
+                facts.head = Some(head.clone());
+                end = Some(Route { chat, branch: no, own, head });
+            }
+        }
+        Target::Fork { name, .. } => {
+            for branch in branches::branches_of(connection, chat, name.base()).await? {
+                if branch.name == *name.base() {
+                    facts.head = Some(branch.head);
+                }
+                facts.names.push(branch.name);
+            }
+        }
+    }
+    if commit.patch.is_some() {
+        facts.chat = chat_rows::read(connection, &commit.chat).await?.map(|(_, chat)| chat);
+    }
+    Ok((facts, end))
+}
+
+/// Returns the digest and the result that are stored with a key.
+async fn known(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    key: &CommitKey,
+) -> Result<Option<([u8; 32], Committed)>> {
+    let query = sqlx::query(sql::APPLIED).bind(chat).bind(key.as_str());
+    let Some(row) = query.fetch_all(connection).await?.pop() else { return Ok(None) };
+    APPLIED.check(&row, 0)?;
+    let digest = row.try_get::<&[u8], _>(2)?.try_into();
+    let digest = digest.map_err(|_| Fault::Corrupt("a digest has another length", None))?;
+    let branch = row.try_get::<Option<&str>, _>(3)?.map(BranchName::from);
+    Ok(Some((digest, Committed::new(branch, message_id(&row, 4)?))))
 }
 
 /// Whether the chain of a branch contains a place.
@@ -207,88 +146,30 @@ async fn holds(
     Ok(false)
 }
 
-/// Finds the branch to move, or names the branch to create. Returns the actual head as the error if
-/// it is not the expected one.
-async fn aim(
-    connection: &mut SqliteConnection,
-    chat: i64,
-    target: &Target,
-) -> Result<Result<Aim, Option<MessageId>>> {
-    match target {
-        Target::Stay => Ok(Ok(Aim::None)),
-        Target::Extend { branch, expected } => {
-            let found = branches::branch(connection, chat, branch).await?;
-            let (no, own, head) =
-                found.ok_or_else(|| Error::not_found(OPERATION, "branch", branch))?;
-            if head != *expected {
-                return Ok(Err(head));
-            }
-            Ok(Ok(Aim::At { name: branch.clone(), branch: no, own }))
-        }
-        Target::Fork { name, at, .. } => {
-            let parent = match at {
-                None => None,
-                Some(at) => {
-                    let spot = find(connection, chat, std::iter::once(at)).await?.remove(at);
-                    Some(spot.ok_or_else(|| Error::not_found(OPERATION, "message", at))?)
-                }
-            };
-            let all = branches::branches_of(connection, chat, name.base()).await?;
-            let taken = |name: &BranchName| all.iter().any(|branch| branch.name == *name);
-            let Some(chosen) = name.choose(taken) else {
-                let found = all.into_iter().find(|branch| branch.name == *name.base());
-                return Ok(Err(found.and_then(|branch| branch.head)));
-            };
-            limits::check_id(OPERATION, "branch", chosen.as_str())?;
-            Ok(Ok(Aim::New { name: chosen, parent }))
-        }
-    }
-}
-
+/// Writes a plan and returns the new end of the branch.
 async fn write(
     connection: &mut SqliteConnection,
     commit: &Commit,
-    plan: Plan,
+    plan: &CommitPlan<Spot>,
+    (chat, end): (i64, Option<Route>),
     full_text: bool,
-) -> Result<(Committed, Option<Route>)> {
-    let chat = plan.chat;
-    let changes = commit.amendments.iter().map(|node| (node, Some(commit.at)));
-    let changes = changes.chain(commit.redactions.iter().map(|node| (node, None)));
-    for ((node, replaced), &place) in changes.zip(&plan.changed) {
-        amend(connection, chat, place, node, replaced).await?;
+) -> Result<Option<Route>> {
+    for ((node, replaced), Spot { place, .. }) in changes(commit).zip(&plan.changed) {
+        amend(connection, chat, *place, node, replaced).await?;
         if full_text {
-            words::reindex(connection, &commit.chat.user, place, node).await?;
+            words::reindex(connection, &commit.chat.user, *place, node).await?;
         }
     }
     if !plan.changed.is_empty() {
         sqlx::query(sql::CHANGE_EDITION).bind(chat).execute(&mut *connection).await?;
     }
-    let (committed, route) = match plan.aim {
-        Aim::None => (Committed::new(None, None), None),
-        Aim::At { name, branch, own } => {
-            let route = Route { chat, branch, own, head: commit.base().cloned() };
-            let route = add_nodes(connection, route, commit, full_text).await?;
-            (Committed::new(Some(name), route.head.clone()), Some(route))
-        }
-        Aim::New { name, parent } => {
-            let at = commit.base();
-            let base = parent.as_ref().map_or(0, |parent| parent.depth + 1);
-            let parent = parent.map(|parent| parent.place);
-            let branch =
-                branches::create_branch(connection, chat, &name, parent, base, at, commit.at)
-                    .await?;
-            let route = Route { chat, branch, own: 0, head: at.cloned() };
-            let route = add_nodes(connection, route, commit, full_text).await?;
-            if matches!(commit.target, Target::Fork { activate: true, .. }) {
-                sqlx::query(sql::ACTIVATE)
-                    .bind(chat)
-                    .bind(name.as_str())
-                    .execute(&mut *connection)
-                    .await?;
-                chat_rows::seal(connection, chat).await?;
-            }
-            (Committed::new(Some(name), route.head.clone()), Some(route))
-        }
+    let end = match (&plan.committed.branch, end) {
+        (Some(name), None) => Some(fork(connection, chat, name, commit, plan).await?),
+        (_, end) => end,
+    };
+    let route = match end {
+        Some(end) => Some(add_nodes(connection, end, commit, full_text).await?),
+        None => None,
     };
     fragments::put(connection, chat, &commit.fragments).await?;
     if let Some(patched) = &plan.patched {
@@ -300,15 +181,36 @@ async fn write(
             chat.into(),
             key.as_str().into(),
             digest[..].into(),
-            committed.branch.as_ref().map(BranchName::as_str).into(),
-            committed.head.as_ref().map(MessageId::as_str).into(),
+            plan.committed.branch.as_ref().map(BranchName::as_str).into(),
+            plan.committed.head.as_ref().map(MessageId::as_str).into(),
         ];
         let sum = APPLIED.sum(values.clone());
         let remember =
             values.into_iter().fold(sqlx::query(sql::REMEMBER), |query, value| value.bind(query));
         remember.bind(sum).execute(connection).await?;
     }
-    Ok((committed, route))
+    Ok(route)
+}
+
+/// Creates the branch of a fork and returns its end.
+async fn fork(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    name: &BranchName,
+    commit: &Commit,
+    plan: &CommitPlan<Spot>,
+) -> Result<Route> {
+    let (head, parent) = (commit.base(), plan.fork_point.as_ref());
+    let base = parent.map_or(0, |parent| parent.depth + 1);
+    let parent = parent.map(|parent| parent.place);
+    let branch =
+        branches::create_branch(connection, chat, name, parent, base, head, commit.at).await?;
+    if matches!(commit.target, Target::Fork { activate: true, .. }) {
+        let activate = sqlx::query(sql::ACTIVATE).bind(chat).bind(name.as_str());
+        activate.execute(&mut *connection).await?;
+        chat_rows::seal(connection, chat).await?;
+    }
+    Ok(Route { chat, branch, own: 0, head: head.cloned() })
 }
 
 /// Appends the new messages to a branch and returns its new end.

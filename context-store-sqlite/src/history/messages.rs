@@ -46,6 +46,7 @@ pub(crate) async fn find(
 ) -> Result<HashMap<MessageId, Spot>> {
     let mut rows = Vec::new();
     match json_ids(ids.clone()) {
+        _ if ids.clone().next().is_none() => {}
         Some(json) => {
             rows =
                 sqlx::query(sql::SPOTS).bind(chat).bind(json).fetch_all(&mut *connection).await?;
@@ -95,15 +96,25 @@ pub(crate) async fn messages(
 ) -> Result<Vec<Option<Placed>>> {
     let mut transaction = connection.begin().await?;
     let chat = chat_no(&mut transaction, "messages", chat).await?;
-    let spots = find(&mut transaction, chat, ids.iter()).await?;
+    let placed = placed(&mut transaction, chat, ids).await?;
+    transaction.commit().await?;
+    Ok(placed)
+}
+
+/// Returns messages by id: one slot for each id.
+pub(crate) async fn placed(
+    connection: &mut SqliteConnection,
+    chat: i64,
+    ids: &[MessageId],
+) -> Result<Vec<Option<Placed>>> {
+    let spots = find(connection, chat, ids.iter()).await?;
     let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
-    let nodes = nodes_at(&mut transaction, &places).await?;
-    confirm_parents(&mut transaction, chat, &spots, &nodes).await?;
+    let nodes = nodes_at(connection, &places).await?;
+    confirm_parents(connection, chat, &spots, &nodes).await?;
     let absent: Vec<&MessageId> = ids.iter().filter(|id| !spots.contains_key(*id)).collect();
     if !absent.is_empty() {
-        confirm_absence(&mut transaction, chat, &absent).await?;
+        confirm_absence(connection, chat, &absent).await?;
     }
-    transaction.commit().await?;
     let placed = |id: &MessageId| {
         let Some(spot) = spots.get(id) else { return Ok(None) };
         let parent =
