@@ -41,6 +41,13 @@ pub struct Violation {
     pub message: String,
 }
 
+impl Violation {
+    /// Creates a violation, for rules of a provider that this module does not know.
+    pub fn new(path: impl Into<String>, rule: Rule, message: impl Into<String>) -> Self {
+        Self { path: path.into(), rule, message: message.into() }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({:?}): {}", self.path, self.rule, self.message)
