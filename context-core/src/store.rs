@@ -119,8 +119,8 @@ impl StoreInfo {
 ///
 /// A backend that can keep one value per chat implements the three methods of [`StateStore`] and
 /// derives the required abilities and search from it. `examples/custom-store` is a complete store
-/// of this kind. A backend that keeps rows implements the traits themselves. `context-conformance`
-/// tests either.
+/// of this kind. A backend that keeps rows implements the traits themselves, as
+/// `examples/custom-row-store` does. `context-conformance` tests either.
 #[async_trait]
 pub trait Store: Debug + Send + Sync + 'static {
     /// Returns the store's name and guarantees.
