@@ -7,10 +7,10 @@
 //!    talks to a service may use the HTTP client, and models over HTTP use the wire codecs. Apart
 //!    from that, only the facade depends on plug-ins, each behind a feature. The command depends on
 //!    the facade alone.
-//! 3. The conformance crate and the crate that starts servers are dev-dependencies only, and the
-//!    former is never a dependency of core. The crate that starts servers depends on no crate of
-//!    the workspace, so tasks may link it. The crates for fuzzing and for torture tests are at the
-//!    top: no crate depends on them.
+//! 3. The conformance kit, the simulator and the crate that starts servers are dev-dependencies
+//!    only, and core has neither of the first two. The kit uses the simulator, never the other way
+//!    round. The crate that starts servers depends on no crate of the workspace, so tasks may link
+//!    it. The crates for fuzzing and for torture tests are at the top: no crate depends on them.
 //! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and no
 //!    `async` except for core's traits.
 //! 5. No variant of a public enum is behind a feature.
@@ -38,6 +38,7 @@ const CORE: &str = "context-core";
 const FACADE: &str = crate::workspace::FACADE;
 const COMMAND: &str = "context-cli";
 const KIT: &str = crate::workspace::KIT;
+const SIMULATOR: &str = "context-simulator";
 const SERVERS: &str = "context-servers";
 const FUZZ: &str = crate::workspace::FUZZ;
 const TORTURE: &str = crate::workspace::TORTURE;
@@ -104,6 +105,7 @@ enum Role {
     Facade,
     Command,
     Kit,
+    Simulator,
     Servers,
     Fuzz,
     Torture,
@@ -118,6 +120,7 @@ fn role(name: &str) -> Role {
         FACADE => Role::Facade,
         COMMAND => Role::Command,
         KIT => Role::Kit,
+        SIMULATOR => Role::Simulator,
         SERVERS => Role::Servers,
         FUZZ => Role::Fuzz,
         TORTURE => Role::Torture,
@@ -162,8 +165,19 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         Some(Violation::new(rule, format!("{} depends on {}: {why}", from.name, to.name)))
     };
     let (source, target) = (role(&from.name), role(&to.name));
+    if target == Role::Kit && source == Role::Simulator {
+        return broken(3, "the conformance kit is built on the simulator");
+    }
     if target == Role::Kit && (to.kind != Kind::Dev || source == Role::Core) {
         return broken(3, "the conformance kit is for the tests of plug-ins and the facade");
+    }
+    if target == Role::Simulator {
+        let is_kit = source == Role::Kit && to.kind == Kind::Normal;
+        let is_test = to.kind == Kind::Dev && source != Role::Core;
+        return match is_kit || is_test {
+            true => None,
+            false => broken(3, "the simulator is for tests"),
+        };
     }
     if matches!(target, Role::Fuzz | Role::Torture) {
         return broken(3, "what asks parsers anything is for nobody to depend on");

@@ -22,7 +22,9 @@ fn sound() -> Graph {
     facade.dependencies.push(Dependency { optional: true, ..dependency("context-store-x") });
     facade.features.insert("x".into(), vec!["dep:context-store-x".into()]);
     let render = package("context-render", &["context-core"]);
-    let mut kit = package("context-conformance", &["context-core"]);
+    let simulator = package("context-simulator", &["context-core", "hyper"]);
+    store.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-simulator") });
+    let mut kit = package("context-conformance", &["context-core", "context-simulator"]);
     kit.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-store-x") });
     let command = package("context-cli", &["context-runtime", "clap"]);
     let servers = package("context-servers", &["rustix"]);
@@ -34,7 +36,8 @@ fn sound() -> Graph {
         package("context-model-http", &["context-core", "context-http", "context-codec-x"]);
     Graph {
         packages: vec![
-            core, store, facade, render, kit, command, servers, tasks, codec, client, models,
+            core, store, facade, render, kit, simulator, command, servers, tasks, codec, client,
+            models,
         ],
     }
 }
@@ -175,6 +178,32 @@ fn rule_3_the_kit_is_for_tests_and_not_those_of_core() {
         |core| core.dependencies.push(dev),
         &[&format!("rule 3: context-core depends on context-conformance: {why}")],
     );
+}
+
+#[test]
+fn rule_3_the_simulator_is_for_tests_and_for_the_kit() {
+    let why = "the simulator is for tests";
+    check_broken(
+        "context-runtime",
+        |facade| facade.dependencies.push(dependency("context-simulator")),
+        &[&format!("rule 3: context-runtime depends on context-simulator: {why}")],
+    );
+    let dev = Dependency { kind: Kind::Dev, ..dependency("context-simulator") };
+    check_broken(
+        "context-core",
+        |core| core.dependencies.push(dev),
+        &[&format!("rule 3: context-core depends on context-simulator: {why}")],
+    );
+    for kind in [Kind::Normal, Kind::Dev] {
+        let kit = Dependency { kind, ..dependency("context-conformance") };
+        check_broken(
+            "context-simulator",
+            |simulator| simulator.dependencies.push(kit),
+            &[
+                "rule 3: context-simulator depends on context-conformance: the conformance kit is built on the simulator",
+            ],
+        );
+    }
 }
 
 #[test]
