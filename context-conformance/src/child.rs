@@ -19,10 +19,10 @@ use crate::diary::RoundLife;
 use crate::expect::{applied, fail, same};
 use crate::life::{agree, answered};
 use crate::notebook::{MemoryLife, MemoryStep};
-use crate::random::Random;
 use crate::script::Script;
 use crate::step::Step;
 use crate::subject::Subject;
+use context_simulator::Random;
 
 /// The environment variable that makes the test program a child. Its value is the task.
 pub(crate) const VARIABLE: &str = "CONTEXT_CONFORMANCE_CHILD";

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use context_conformance::codec::assert_codec_conforms;
-//! use context_conformance::wire::check_request;
+//! use context_simulator::wire::check_request;
 //! use context_core::model::ModelCodec;
 //!
 //! fn conforms(codec: &dyn ModelCodec) {
@@ -32,7 +32,7 @@ use serde_json::Value;
 use crate::histories::{plain, requests};
 use crate::property::{Broken, ask};
 use crate::reported::Question;
-use crate::wire::Violation;
+use context_simulator::wire::Violation;
 
 /// Runs all checks, [`assert_sends_valid`] and [`assert_reads_anything`]. Panics with the smallest
 /// case that breaks the contract.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::checked::{Checked, Stop};
 use crate::desk::Desk;
 use crate::expect::{fail, same};
-use crate::random::Random;
+use context_simulator::Random;
 pub(crate) use random::{JSONS, TEXTS};
 
 /// The number of pages after which a listing is considered endless.

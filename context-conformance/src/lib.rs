@@ -79,11 +79,9 @@
 //!
 //! # Faults
 //!
-//! [`FaultStore`] makes chosen calls of any store fail before or after they take effect, for your
-//! own tests. A [`FaultPlan`] is data: random plans come from a seed and are printed as JSON.
-//!
-//! [`CuttingProxy`] sits between a client and its server and cuts connections according to a
-//! [`CutPlan`]. It also counts round trips.
+//! The cases make calls of the store fail before or after they take effect, with
+//! [`FaultStore`](context_simulator::faults::FaultStore). Use it for your own tests too, together
+//! with [`context_simulator::proxy`], which cuts connections between a client and its server.
 //!
 //! # Differential tests
 //!
@@ -105,16 +103,8 @@
 //! # Prove your codec
 //!
 //! [`codec::assert_codec_conforms`] lowers random conversations after random damage, and checks the
-//! resulting bodies against a set of rules. [`wire`] has such rules for the providers that the
-//! context layer knows. [`histories`] has the conversations, for your own tests.
-//!
-//! # A simulated provider
-//!
-//! [`simulator::Simulator`] accepts the request bodies of a provider. It refuses what the provider
-//! refuses, with the provider's error texts, and answers the rest like a small scripted model: with
-//! usage, a prompt cache, and faults where a script asks for them. [`conversations`] has recorded
-//! conversations to drive it with. With the feature `http`, `simulator::http` also serves it over
-//! HTTP, along with servers that misbehave.
+//! resulting bodies against a set of rules. [`context_simulator::wire`] has such rules for the
+//! providers that the context layer knows. [`histories`] has the conversations, for your own tests.
 //!
 //! # Prove your policy
 //!
@@ -141,8 +131,6 @@
 //! | `PROPTEST_CASES` | the number of trees or conversations for a renderer, a codec or a policy |
 //! | `CONTEXT_TEST_POSTGRES_URL`, `CONTEXT_TEST_REDIS_URL`, `CONTEXT_TEST_REDIS_CLUSTER_URL` | servers to test against, see [`server_url`] |
 //! | `CONTEXT_REQUIRE_SERVICES` | fail instead of skip if one of those is not set |
-//! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
-//! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
 //!
 //! Random choices come from the seed alone, and results do not depend on a clock, apart from time
 //! limits. The crate does not provision servers and does not measure speed.
@@ -153,12 +141,10 @@ mod cases;
 mod checked;
 mod child;
 pub mod codec;
-pub mod conversations;
 pub mod damage;
 mod desk;
 mod diary;
 mod expect;
-mod faults;
 mod fixed;
 mod flow;
 mod harness;
@@ -172,9 +158,6 @@ mod notebook;
 pub mod policy;
 mod polls;
 mod property;
-mod proxy;
-mod random;
-pub mod recordings;
 pub mod renderer;
 mod report;
 mod reported;
@@ -186,22 +169,17 @@ mod service;
 mod settings;
 mod shelf;
 mod shrink;
-pub mod simulator;
 mod step;
 mod subject;
 mod visible;
-pub mod wire;
 mod worker;
 
 pub use case::{Case, Requires};
 pub use cases::all as cases;
 pub use checked::Verdict;
-pub use faults::{Fault, FaultPlan, FaultStore, Operation, PlannedFault};
 pub use fixed::{FixedClock, SequenceIds};
 pub use harness::main;
 pub use namespace::file_name;
-pub use proxy::{Cut, CutHow, CutPlan, CuttingProxy, Traffic, Way};
-pub use random::Random;
 pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
 pub use same::{Difference, assert_same, find_difference};

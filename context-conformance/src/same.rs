@@ -15,10 +15,10 @@ use std::sync::Arc;
 use context_core::{CancelSignal, Result};
 
 use crate::checked::Stop;
-use crate::random::Random;
 use crate::settings::Settings;
 use crate::shrink::Shrinker;
 use crate::subject::Subject;
+use context_simulator::Random;
 use moves::Move;
 use play::Play;
 use table::Table;

@@ -1,6 +1,6 @@
 //! Steps of random operations on a chat.
 
-use crate::random::Random;
+use context_simulator::Random;
 
 /// A random step. Its numbers are taken modulo the available choices, so a step makes sense in any
 /// state, and a sequence without some of its steps is still valid.

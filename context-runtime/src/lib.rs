@@ -154,8 +154,8 @@
 //! # Testing an agent
 //!
 //! `mem:` is a store without a file. The `clock` and `ids` methods of every builder accept fixed
-//! ones, so that runs are deterministic. `context_conformance::simulator` is an in-process provider
-//! with the rules, window and error messages of a real one, and with fault injection.
+//! ones, so that runs are deterministic. `context_simulator` is an in-process provider with the
+//! rules, window and error messages of a real one, and with fault injection.
 //! `examples/agent` in the repository is a complete agent tested with it.
 //!
 //! # Where names are

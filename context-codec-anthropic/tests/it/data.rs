@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use context_conformance::recordings::{self, Exchange};
+use context_simulator::recordings::{self, Exchange};
 
 /// Returns the recorded exchanges of one client that ask for an answer.
 pub(crate) fn exchanges(shared: &Path) -> Vec<Exchange> {

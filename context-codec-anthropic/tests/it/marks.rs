@@ -1,13 +1,13 @@
 //! The provider accepts every request that is sent, above all its cache marks.
 
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
-use context_conformance::wire::check_request;
 use context_core::message::{Media, MediaSource, Reasoning, Text, ToolInput};
 use context_core::model::WireError;
 use context_core::model::{CacheMarks, FunctionTool};
 use context_core::{
     Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolCall, ToolResult,
 };
+use context_simulator::wire::check_request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

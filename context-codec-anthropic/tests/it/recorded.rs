@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use context_codec_anthropic::messages::{DEFAULT_MAX_TOKENS, MessagesCodec};
-use context_conformance::recordings::folder;
-use context_conformance::wire::{Rule, check_request, second_opinion};
 use context_core::model::{ModelCodec, StopReason};
 use context_core::{Answer, Json, Message, MessageCodec, ModelRequest};
+use context_simulator::recordings::folder;
+use context_simulator::wire::{Rule, check_request, second_opinion};
 use serde_json::{Value, json};
 
 use crate::data;

@@ -6,10 +6,10 @@ use std::io::Write as _;
 
 use context_codec_gemini::generate::GenerateCodec;
 use context_codec_gemini::interactions;
-use context_conformance::recordings::{Exchange, exchanges};
 use context_core::model::WireError;
 use context_core::model::{ModelCodec, StopReason};
 use context_core::{Json, MessageCodec, Part};
+use context_simulator::recordings::{Exchange, exchanges};
 use serde_json::Value;
 
 use crate::shared::{answered, check_contents, data, files, json, streamed, value};

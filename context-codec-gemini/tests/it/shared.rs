@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use context_codec_gemini::generate::GenerateCodec;
-use context_conformance::recordings::folder;
 use context_core::model::ModelCodec;
 use context_core::{Answer, Json, Message, ModelRequest};
+use context_simulator::recordings::folder;
 use serde_json::Value;
 
 pub(crate) fn json(value: &Value) -> Json {

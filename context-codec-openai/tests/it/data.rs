@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use context_conformance::recordings::{self, Exchange};
+use context_simulator::recordings::{self, Exchange};
 
 pub(crate) fn folder() -> Option<PathBuf> {
     recordings::folder().map(|folder| folder.join("data"))

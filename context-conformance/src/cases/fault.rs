@@ -10,12 +10,12 @@ use crate::case::cases;
 use crate::checked::{Checked, Stop};
 use crate::desk::{Desk, message, says, stored};
 use crate::expect::{applied, fail, refused, same};
-use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
 use crate::life::Life;
 use crate::polls::polled;
 use crate::step::Step;
 use crate::visible::Visible;
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 cases!("fault":
     a_lost_reply_is_found_out_by_the_same_commit,

@@ -13,10 +13,10 @@ use crate::diary::RoundLife;
 use crate::expect::{ensure, fail, same};
 use crate::lab::Lab;
 use crate::notebook::{MemoryLife, MemoryStep, Notebook};
-use crate::random::Random;
 use crate::script::Script;
 use crate::visible::Visible;
 use crate::worker::Worker;
+use context_simulator::Random;
 
 cases!("kill":
     a_killed_life_is_a_prefix if Kill,

@@ -13,7 +13,7 @@ use crate::diary::{JSONS, TEXTS};
 use crate::expect::{fail, same};
 use crate::lab::Lab;
 use crate::notebook::{MemoryStep, Notebook, same_memories};
-use crate::random::Random;
+use context_simulator::Random;
 
 cases!("memories":
     what_is_written_is_there if Memories,

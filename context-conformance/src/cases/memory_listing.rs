@@ -10,7 +10,7 @@ use crate::checked::Checked;
 use crate::expect::{refused, same};
 use crate::lab::Lab;
 use crate::notebook::{MemoryStep, Notebook, scope};
-use crate::random::Random;
+use context_simulator::Random;
 
 cases!("memory_listing":
     the_newest_first_page_by_page if Memories,

@@ -12,11 +12,11 @@ use crate::checked::Checked;
 use crate::child::{Task, Work};
 use crate::desk::Desk;
 use crate::expect::{ensure, fail, same};
-use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
 use crate::notebook::Notebook;
 use crate::polls::polled;
 use crate::worker::Worker;
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 cases!("memory_races":
     one_of_sixteen_writes_each_record if Memories,

@@ -14,7 +14,7 @@ use crate::desk::Desk;
 use crate::expect::{fail, same};
 use crate::lab::Lab;
 use crate::notebook::{MemoryStep, Notebook, vector};
-use crate::random::Random;
+use context_simulator::Random;
 
 cases!("memory_removal":
     forgotten_by_their_ids if Memories,

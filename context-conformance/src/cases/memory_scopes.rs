@@ -13,7 +13,7 @@ use crate::desk::Desk;
 use crate::expect::{ensure, refused, same};
 use crate::lab::Lab;
 use crate::notebook::{MemoryStep, Notebook, scope, vector, with};
-use crate::random::Random;
+use context_simulator::Random;
 
 cases!("memory_scopes":
     scopes_are_exact if Memories,

@@ -11,7 +11,7 @@ use crate::checked::Checked;
 use crate::expect::{ensure, same};
 use crate::lab::Lab;
 use crate::notebook::{MemoryStep, Notebook, looked_for, scope, vector, with};
-use crate::random::Random;
+use context_simulator::Random;
 
 cases!("memory_search":
     found_by_some_of_its_words if Memories,

@@ -137,7 +137,7 @@ async fn before_a_number(lab: &Lab) -> Checked {
 
 async fn heads_say_what_rounds_are(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
-    let mut random = crate::random::Random::new(lab.settings.seed);
+    let mut random = context_simulator::Random::new(lab.settings.seed);
     let mut first = desk.diary("s", 0).below(3, context_core::trajectory::NodeId::new(5, 7));
     let title = "é".repeat(4000);
     first.asks(NewQuery::new(title).raw("raw").message(MessageLink::new("chat", "m")))?;

@@ -13,10 +13,10 @@ use crate::child::{Task, Work, recorder};
 use crate::desk::Desk;
 use crate::diary::Diary;
 use crate::expect::{ensure, fail, same};
-use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::lab::Lab;
 use crate::polls::polled;
 use crate::worker::Worker;
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 cases!("round_races":
     one_of_sixteen_commits_is_applied if Trajectories,

@@ -13,7 +13,7 @@ use crate::desk::Desk;
 use crate::diary::{Diary, same_round};
 use crate::expect::same;
 use crate::lab::Lab;
-use crate::random::Random;
+use context_simulator::Random;
 
 cases!("rounds":
     created_by_its_first_commit if Trajectories,

@@ -14,10 +14,10 @@ use crate::case::cases;
 use crate::checked::Checked;
 use crate::desk::Desk;
 use crate::expect::{ensure, fail, same};
-use crate::faults::{Fault, FaultPlan, FaultStore, Operation};
 use crate::flow::{said, written};
 use crate::lab::Lab;
 use crate::polls::polled;
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 cases!("stream_races":
     one_of_many_claims_wins if Streams,

@@ -8,7 +8,7 @@ use context_core::trajectory::{
 use context_core::{Json, Timestamp};
 
 use super::Diary;
-use crate::random::Random;
+use context_simulator::Random;
 
 /// Texts that have caused bugs in stores.
 pub(crate) const TEXTS: &[&str] = &[

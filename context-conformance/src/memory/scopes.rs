@@ -8,7 +8,7 @@ use super::table::{Kit, Sight, query, turn, unsupported, whole, word};
 use crate::checked::Checked;
 use crate::expect::{ensure, fail, same};
 use crate::notebook::scope;
-use crate::random::Random;
+use context_simulator::Random;
 
 memory_cases!(
     users_are_apart,

@@ -6,7 +6,7 @@ use context_core::store::{MemoryExpected, MemoryWrite};
 use context_core::{Metadata, Timestamp};
 
 use super::model::Remembered;
-use crate::random::Random;
+use context_simulator::Random;
 
 /// A random step.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use super::table::{Asked, Table};
 use crate::checked::Checked;
 use crate::desk::Desk;
 use crate::notebook::{MemoryStep, Remembered, looked_for, scope, vector};
-use crate::random::Random;
+use context_simulator::Random;
 
 /// The state that later moves need.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! The moves of a random sequence that several stores play.
 
-use crate::random::Random;
 use crate::step::Step;
+use context_simulator::Random;
 
 /// The number of chats: two of one user, one of another.
 pub(crate) const CHATS: usize = 3;

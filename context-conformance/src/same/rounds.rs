@@ -13,7 +13,7 @@ use super::table::{Asked, Table};
 use crate::checked::Checked;
 use crate::desk::Desk;
 use crate::diary::Diary;
-use crate::random::Random;
+use context_simulator::Random;
 
 /// The state that later moves need.
 #[derive(Default)]

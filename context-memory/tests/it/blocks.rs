@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use context_conformance::{FixedClock, Random};
+use context_conformance::FixedClock;
 use context_core::memory::{MemoryForget, MemoryScope, RecallQuery};
 use context_core::message::ToolInput;
 use context_core::model::Tool;
 use context_core::store::{FragmentStore, HistoryStore, StoreInfo};
 use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store};
 use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, Place, Reach};
+use context_simulator::Random;
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use context_conformance::{FixedClock, Random};
+use context_conformance::FixedClock;
 use context_core::memory::MemoryScope;
 use context_memory::{BlockEdit, BlockError, BlockRule, Blocks, Reach};
+use context_simulator::Random;
 use proptest::prelude::*;
 
 use crate::blocks::{append, replace};

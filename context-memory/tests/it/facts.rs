@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use context_conformance::{FixedClock, Random};
+use context_conformance::FixedClock;
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
 use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store, Timestamp};
 use context_memory::{Fact, Facts, Holds, Reach, Stated, Statement};
+use context_simulator::Random;
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 

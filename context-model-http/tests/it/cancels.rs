@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_conformance::simulator::Fault;
-use context_conformance::simulator::http::{Bad, BadServer};
 use context_core::base::CancelSource;
 use context_core::model::{EmbedAs, Embedder, LanguageModel, ModelErrorCode as Code};
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpEmbedder};
+use context_simulator::ProviderFault;
+use context_simulator::http::{Bad, BadServer};
 
 use crate::{FORMS, bad, model, request, served, talkative};
 
@@ -99,7 +99,7 @@ async fn the_wait_before_another_try_ends_too() {
     }
 
     for form in FORMS {
-        let server = served(talkative(form).script([Fault::Overloaded])).await;
+        let server = served(talkative(form).script([ProviderFault::Overloaded])).await;
         let source = CancelSource::new();
         let cancels = Arc::new(Cancels(source.clone()));
         let model = model(form, &server.url(), |e| e.with(|options| options.pauses(cancels)));

@@ -4,11 +4,11 @@ use std::error::Error;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
-use context_conformance::simulator::http::Bad;
 use context_core::CancelSignal;
 use context_core::model::{EmbedAs, Embedder, LanguageModel};
 use context_http::{Proxy, Secret};
 use context_model_http::{Endpoint, HttpEmbedder, HttpModel};
+use context_simulator::http::Bad;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

@@ -1,9 +1,9 @@
 //! An embedder returns one vector per text, in order, all of one length, or an error.
 
-use context_conformance::simulator::http::{Bad, HttpFace, HttpServer, hashed_vector};
 use context_core::model::{EmbedAs, Embedder, ModelErrorCode as Code};
 use context_core::{CancelSignal, ModelError};
 use context_model_http::{Endpoint, HttpEmbedder, VectorForm};
+use context_simulator::http::{Bad, HttpFace, HttpServer, hashed_vector};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use context_conformance::simulator::http::Bad;
 use context_core::model::ModelErrorCode as Code;
 use context_http::Retries;
 use context_model_http::HttpModel;
+use context_simulator::http::Bad;
 
 use crate::{FORMS, bad, complete, model, stream};
 

@@ -22,8 +22,6 @@ use std::time::Duration;
 use context_codec_anthropic::messages::MessagesCodec;
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::ResponsesCodec;
-use context_conformance::simulator::http::{Bad, BadServer, HttpFace, HttpServer};
-use context_conformance::simulator::{Say, Simulator};
 use context_core::message::Media;
 use context_core::model::{
     AnswerDelta, FunctionTool, LanguageModel, ModelCodec, TokenCount, TokenCounter,
@@ -31,6 +29,8 @@ use context_core::model::{
 use context_core::{Answer, CancelSignal, Json, Message, ModelError, ModelRequest};
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpModel};
+use context_simulator::http::{Bad, BadServer, HttpFace, HttpServer};
+use context_simulator::{Say, Simulator};
 use serde_json::json;
 
 /// The key of every test.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use context_conformance::simulator::http::{Bad, HttpFace};
-use context_conformance::simulator::{Fault, Simulator};
 use context_core::model::{LanguageModel, ModelErrorCode as Code};
 use context_core::{CancelSignal, ModelError};
 use context_http::Retries;
 use context_model_http::{Endpoint, HttpModel};
+use context_simulator::http::{Bad, HttpFace};
+use context_simulator::{ProviderFault, Simulator};
 
 use crate::{FORMS, bad, complete, model, request, served, simulator, stream};
 
@@ -26,14 +26,14 @@ async fn refused(form: &str, simulator: Simulator) -> ModelError {
 #[tokio::test]
 async fn every_refusal_has_its_code() {
     for form in FORMS {
-        let rate = Fault::RateLimit { retry_after: Some(Duration::from_secs(7)) };
+        let rate = ProviderFault::RateLimit { retry_after: Some(Duration::from_secs(7)) };
         for (fault, code) in [
-            (Fault::Overflow, Code::ContextOverflow),
-            (Fault::OutputTooLarge, Code::OutputTooLarge),
-            (Fault::ImageTooLarge, Code::Image),
+            (ProviderFault::Overflow, Code::ContextOverflow),
+            (ProviderFault::OutputTooLarge, Code::OutputTooLarge),
+            (ProviderFault::ImageTooLarge, Code::Image),
             (rate, Code::RateLimit),
-            (Fault::Overloaded, Code::Overloaded),
-            (Fault::Server, Code::Server),
+            (ProviderFault::Overloaded, Code::Overloaded),
+            (ProviderFault::Server, Code::Server),
         ] {
             let simulator =
                 simulator(form).window(9_000).max_output(100_000).script([fault, fault]);
@@ -50,7 +50,7 @@ async fn every_refusal_has_its_code() {
                 assert_eq!(error.retry_after, Some(Duration::from_secs(7)), "{form}");
                 assert!(error.retryable);
             }
-            if fault == Fault::Overflow && form != "openai-responses" {
+            if fault == ProviderFault::Overflow && form != "openai-responses" {
                 assert_eq!(error.window, Some(9_000), "{form}: {error:?}");
             }
         }

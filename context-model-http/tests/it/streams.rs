@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use context_conformance::simulator::Fault;
-use context_conformance::simulator::http::Bad;
 use context_core::Part;
 use context_core::model::{AnswerDelta, ModelErrorCode as Code};
+use context_simulator::ProviderFault;
+use context_simulator::http::Bad;
 
 use crate::{FORMS, Noted, bad, complete, model, noted, served, stream, talkative};
 
@@ -29,7 +29,8 @@ async fn wherever_a_connection_breaks_the_answer_says_so() {
             .into_owned();
         for after_events in 0..24 {
             let server =
-                served(talkative(form).script([Fault::BrokenStream { after_events }])).await;
+                served(talkative(form).script([ProviderFault::BrokenStream { after_events }]))
+                    .await;
             let notes = Noted::default();
             let (answer, deltas) = stream(&noted(form, &server.url(), &notes)).await;
             let place = format!("{form} behind {after_events}: {answer:?}");
@@ -67,7 +68,7 @@ async fn an_error_in_the_middle_stands_beside_what_came() {
     for form in FORMS {
         for after_events in [0, 1, 4, 9] {
             let server =
-                served(talkative(form).script([Fault::FailsMidway { after_events }])).await;
+                served(talkative(form).script([ProviderFault::FailsMidway { after_events }])).await;
             let (answer, _) = stream(&model(form, &server.url(), |e| e)).await;
             let error = match answer {
                 Err(error) => error,

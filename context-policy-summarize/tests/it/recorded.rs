@@ -1,9 +1,9 @@
 //! Behaviour recorded from another implementation, as far as it concerns summaries.
 
-use context_conformance::recordings;
 use context_core::message::{Media, MediaSource};
 use context_core::{Message, Metadata, Part, Role};
 use context_policy_summarize::Summarize;
+use context_simulator::recordings;
 use serde_json::Value;
 
 use crate::desk::{WHOLE, accept, between, goal, history, says, shown, steps, task, user};

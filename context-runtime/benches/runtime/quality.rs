@@ -17,8 +17,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use context_conformance::conversations::{Conversation, conversations, joined};
-use context_conformance::recordings::folder;
 use context_runtime::microcompact::Microcompact;
 use context_runtime::snip::Snip;
 use context_runtime::strip_images::StripImages;
@@ -26,6 +24,8 @@ use context_runtime::summarize::Summarize;
 use context_runtime::tokens::{CachedCounter, ModelCounter, TokenCounter};
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{Part, compaction::Stage};
+use context_simulator::conversations::{Conversation, conversations, joined};
+use context_simulator::recordings::folder;
 
 use crate::options::Options;
 use crate::replay::{Tally, replay};

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use context_conformance::conversations::Conversation;
-use context_conformance::simulator::{Replay, Simulator};
 use context_runtime::tokens::TokenCounter;
 use context_runtime::{
     Clock, ContextRuntime, DefaultContextRuntime, Message, ModelContext, PrepareInput, Role,
@@ -12,6 +10,8 @@ use context_runtime::{
     model::{Answer, ModelCodec},
     provider,
 };
+use context_simulator::conversations::Conversation;
+use context_simulator::{Replay, Simulator};
 
 use crate::pipeline::ANSWER;
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use context_conformance::{CuttingProxy, FaultStore};
 use context_core::{ChatRef, Store};
+use context_simulator::faults::FaultStore;
+use context_simulator::proxy::CuttingProxy;
 
 use crate::backend::{Backend, Home};
 use crate::error::CellError;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use context_conformance::{Cut, CutHow, CutPlan, FaultPlan, Operation, Random, Way};
+use context_simulator::Random;
+use context_simulator::faults::{FaultPlan, Operation};
+use context_simulator::proxy::{Cut, CutHow, CutPlan, Way};
 use serde::Serialize;
 
 use crate::backend::Backend;
@@ -94,10 +96,10 @@ impl Plan {
             Fault::ServerKilled | Fault::ClientKilled => CutPlan::default(),
         };
         let call = match fault {
-            Fault::ReplyLost => context_conformance::Fault::AfterApply,
-            Fault::Hang if random.below(2) == 0 => context_conformance::Fault::HangAfterApply,
-            Fault::Hang => context_conformance::Fault::Hang,
-            _ => context_conformance::Fault::BeforeApply,
+            Fault::ReplyLost => context_simulator::faults::Fault::AfterApply,
+            Fault::Hang if random.below(2) == 0 => context_simulator::faults::Fault::HangAfterApply,
+            Fault::Hang => context_simulator::faults::Fault::Hang,
+            _ => context_simulator::faults::Fault::BeforeApply,
         };
         let calls = at.iter().fold(FaultPlan::default(), |plan, nth| {
             plan.with(Operation::Commit, u32::try_from(*nth).unwrap_or(0), call)

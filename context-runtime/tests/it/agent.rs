@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use context_conformance::simulator::{Behaviour, Say, Simulator};
 use context_runtime::ContextRuntime;
 use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::model::ModelRequest;
@@ -12,6 +11,7 @@ use context_runtime::{
     ContextEngine, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool, Message,
     ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
 };
+use context_simulator::{Behaviour, Say, Simulator};
 
 use crate::kit::{engine, say, store, texts};
 

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_runtime::{ErrorKind, SaveOutcome, Store, last_assistant_message, role};
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 use crate::compactions::{Recipe, compacted};
 use crate::kit::{builder, say, shown, store, stored, with_messages};

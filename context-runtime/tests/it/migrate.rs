@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_runtime::transfer::{
     ChatDigest, ChatReader, ChatRecord, ChatWriter, MigrateChat, Migrated, migrate_chat,
 };
@@ -11,6 +10,7 @@ use context_runtime::{
     fragments::Encoded,
     store::{ChatPatch, NewBlob, StoredFragment},
 };
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 

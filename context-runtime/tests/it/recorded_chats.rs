@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use context_conformance::wire::{check_request, second_opinion};
 use context_runtime::anthropic::messages::{self, MessagesCodec};
 use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::model::WireError;
@@ -15,6 +14,7 @@ use context_runtime::{
     Json, Message,
     model::{MessageCodec, ModelRequest},
 };
+use context_simulator::wire::{check_request, second_opinion};
 use serde_json::Value;
 
 type Lift = fn(&Json) -> Result<Lifted, WireError>;

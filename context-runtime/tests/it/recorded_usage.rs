@@ -1,8 +1,8 @@
 //! Token estimates compared with what providers reported for the same requests.
 
-use context_conformance::recordings::{exchanges, folder};
 use context_runtime::tokens::{Estimate, ModelTable};
 use context_runtime::{Json, PROVIDERS, Part, Tool, model::ModelRequest, provider};
+use context_simulator::recordings::{exchanges, folder};
 
 /// Whether a request is all text, so that its tokens can be counted from its body alone.
 fn is_text(request: &ModelRequest) -> bool {

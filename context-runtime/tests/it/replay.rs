@@ -11,9 +11,9 @@ mod tally;
 
 use std::sync::Arc;
 
-use context_conformance::conversations::Conversation;
-use context_conformance::simulator::{Fault, Script};
 use context_runtime::{PROVIDERS, model::TokenCounter};
+use context_simulator::conversations::Conversation;
+use context_simulator::{ProviderFault, Script};
 use conversations::{long, recorded};
 use drive::{Setting, drive};
 use tally::Table;
@@ -104,12 +104,12 @@ async fn a_long_conversation_comes_to_its_end_in_a_large_window() {
 #[tokio::test(start_paused = true)]
 async fn every_call_ends_whatever_the_provider_says() {
     let faults = [
-        Fault::Overflow,
-        Fault::Overloaded,
-        Fault::EmptyAnswer,
-        Fault::RateLimit { retry_after: None },
-        Fault::OutputTooLarge,
-        Fault::Server,
+        ProviderFault::Overflow,
+        ProviderFault::Overloaded,
+        ProviderFault::EmptyAnswer,
+        ProviderFault::RateLimit { retry_after: None },
+        ProviderFault::OutputTooLarge,
+        ProviderFault::Server,
     ];
     let script =
         (0..60).fold(Script::default(), |script, n| script.at(n * 7 + 2, faults[n as usize % 6]));

@@ -10,13 +10,13 @@ mod rules;
 
 use std::sync::Arc;
 
-use context_conformance::simulator::Simulator;
 use context_runtime::tokens::MediaKind;
 use context_runtime::{
     FunctionTool, Json, Media, MediaSource, Message, Metadata, PROVIDERS, Part, Role, Tool,
     model::{ModelRequest, TokenCount, TokenCounter},
     provider,
 };
+use context_simulator::Simulator;
 use serde_json::json;
 
 /// One token per four bytes, and a hundred per image: exact and fast.

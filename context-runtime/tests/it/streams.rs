@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_runtime::streams::{AnswerReader, Demand, StreamError, Streams, WriteOptions};
 use context_runtime::{
     ChatRef, Clock, ErrorKind, Store, Timestamp, limits,
     store::{NewChat, StreamEnd, StreamState},
 };
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use futures_util::{FutureExt, StreamExt, stream};
 use proptest::prelude::*;
 use tokio::runtime::Builder;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use context_conformance::codec::{assert_reads_anything, assert_sends_valid};
 use context_conformance::histories::{damaged, histories};
-use context_conformance::wire::check_request;
 use context_runtime::anthropic::messages::MessagesCodec;
 use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::chat::ChatCodec;
@@ -15,6 +14,7 @@ use context_runtime::{
     Message,
     model::{HistoryRules, ModelCodec, Unanswered, normalize},
 };
+use context_simulator::wire::check_request;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 

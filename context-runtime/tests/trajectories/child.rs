@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use context_conformance::FaultPlan;
+use context_simulator::faults::FaultPlan;
 use serde::{Deserialize, Serialize};
 
 use crate::place::Place;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use context_conformance::{FaultPlan, Random};
+use context_simulator::Random;
+use context_simulator::faults::FaultPlan;
 
 use crate::SEED;
 use crate::child::Task;

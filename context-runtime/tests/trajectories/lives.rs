@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use context_conformance::{Fault, FaultPlan, Operation, Random};
 use context_runtime::trajectory::{RecordError, RoundRecord, Trajectory};
+use context_simulator::Random;
+use context_simulator::faults::{Fault, FaultPlan, Operation};
 use tokio::task::JoinSet;
 
 use crate::SEED;

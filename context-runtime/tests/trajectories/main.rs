@@ -8,7 +8,7 @@
 //! that was written, and continues from there. At the end all runs are the same, in every channel.
 //!
 //! The times of faults come from a seed, which a failure prints. The conversations are those of
-//! `context_conformance::conversations`, below `CONTEXT_TEST_DATA`, else `shared` beside the
+//! `context_simulator::conversations`, below `CONTEXT_TEST_DATA`, else `shared` beside the
 //! workspace. Without them the tests are ignored with a message.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
@@ -23,7 +23,7 @@ mod script;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use context_conformance::recordings;
+use context_simulator::recordings;
 use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::runtime::{Builder, Runtime};
 

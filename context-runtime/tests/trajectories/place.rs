@@ -4,9 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use context_conformance::Random;
 use context_runtime::trajectory::{FileChannel, RoundRecord};
 use context_runtime::{Store, store::TrajectoryStore, trajectory::AgentRef};
+use context_simulator::Random;
 use serde::{Deserialize, Serialize};
 
 /// The highest number a round can have.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use context_conformance::{FaultPlan, FaultStore, FixedClock};
+use context_conformance::FixedClock;
 use context_runtime::trajectory::{
     OpenOptions, RecordError, RoundRecord, Trajectories, Trajectory,
 };
 use context_runtime::{Clock, Store, store::TrajectoryStore, trajectory::AgentRef};
+use context_simulator::faults::{FaultPlan, FaultStore};
 
 use crate::place::{Channels, Place};
 use crate::script::{Event, Script};

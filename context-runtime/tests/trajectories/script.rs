@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use context_conformance::conversations::conversations;
 use context_runtime::trajectory::{NewQuery, RoundState, Transcript, TranscriptStep};
 use context_runtime::{ChatId, Message, Role, Timestamp, store::Node, trajectory::AgentRef};
+use context_simulator::conversations::conversations;
 
 /// The folders whose conversations are used.
 const FOLDERS: [&str; 2] = ["tau-bench/", "swe-agent/"];

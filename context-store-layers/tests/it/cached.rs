@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::store::{
     ChainEnd, Commit, CommitOutcome, Durability, ForkName, FragmentStore, HistoryStore, NewChat,
     StoreInfo, Target, Window,
 };
 use context_core::{CancelSignal, ChatRef, MessageId, Result, Store, UserId};
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_kit::ChatState;
 use context_store_kit::{StateBacked, StateStore};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use context_conformance::{FaultPlan, FaultStore};
 use context_core::store::ChatQuery;
 use context_core::{ErrorKind, Result, Retry, Store};
+use context_simulator::faults::{FaultPlan, FaultStore};
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::memory::MemoryRecord;
 use context_core::memory::{MemoryForget, MemoryScope};
 use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, Store};
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::store::{BranchDeletion, ChatPatch, Commit, CommitOutcome, Created, NewChat};
 use context_core::{ErrorKind, Metadata, Retry, Store};
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore, Sleeper};
 

@@ -4,13 +4,13 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use context_conformance::{FaultPlan, FaultStore, Operation};
 use context_core::base::BlobId;
 use context_core::store::{
     ChatPatch, Commit, CommitOutcome, ForkName, NewBlob, NewChat, StreamAppend, StreamClaim,
     StreamEnd, StreamOutcome, Target, Window,
 };
 use context_core::{Error, MessageId, Metadata, Result, Store};
+use context_simulator::faults::{FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore};
 use proptest::prelude::*;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use context_conformance::{Fault, FaultPlan, FaultStore, Operation};
 use context_core::base::BlobId;
 use context_core::store::{
     ChatQuery, Durability, Erasure, NewBlob, NewChat, RecordOutcome, RoundCommit, RoundQuery,
@@ -11,6 +10,7 @@ use context_core::store::{
 use context_core::trajectory::AgentRef;
 use context_core::trajectory::Round;
 use context_core::{CancelSignal, ChatId, ChatRef, ErrorKind, Store};
+use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::SplitStore;
 use context_store_sqlite::{SqliteConfig, SqliteStore};

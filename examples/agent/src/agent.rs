@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use context_conformance::simulator::Simulator;
 use context_runtime::model::ModelCodec;
 use context_runtime::trajectory::OpenRound;
 use context_runtime::{
     ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, ModelCall, READ_SPILLED, Result,
     Spilled, ToolCall, ToolResult, provider, user,
 };
+use context_simulator::Simulator;
 
 use crate::{simulated, tools};
 

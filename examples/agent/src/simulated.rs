@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use context_conformance::simulator::{Say, Simulator};
 use context_runtime::model::{ModelCodec, ModelRequest};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{Message, READ_SPILLED};
+use context_simulator::{Say, Simulator};
 use serde_json::json;
 
 /// Creates a provider whose window is far smaller than the runtime believes, as behind a proxy,

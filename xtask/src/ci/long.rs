@@ -19,7 +19,7 @@ const LARGE: [(&str, &str, &str); 4] = [
 const WIRE: [(&str, &str, &str, &str); 3] = [
     ("context-runtime", "it", "wire_properties", "10000"),
     ("context-runtime", "it", "recorded_chats", "1"),
-    ("context-conformance", "wire", "differential", LONG_CASES),
+    ("context-simulator", "wire", "differential", LONG_CASES),
 ];
 /// The facade's test program of faults and contention, and the settings for `--long`.
 const FAULTS: &str = "faults";

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use context_conformance::simulator::{Fault, Script, Simulator};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
     CallError, ContextRuntime, Media, MediaSource, Message, Metadata, ModelCall, Part,
     PrepareInput, RecoveryDecision, RecoveryInput, model::ModelErrorCode, provider,
 };
+use context_simulator::{ProviderFault, Script, Simulator};
 use tokio::time::Instant;
 
 use super::models::{Scripted, broken, cut_off, error, nothing, says};
@@ -64,7 +64,7 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
 /// Regression: a provider that answered every request with an overflow was asked endlessly.
 #[tokio::test]
 async fn an_overflow_that_never_ends_is_given_up_with_the_error() {
-    let script: Script = std::iter::repeat_n(Fault::Overflow, 100).collect();
+    let script: Script = std::iter::repeat_n(ProviderFault::Overflow, 100).collect();
     let simulator = simulator("anthropic").script(script);
     let runtime = runtime();
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic"));
@@ -78,8 +78,11 @@ async fn an_overflow_that_never_ends_is_given_up_with_the_error() {
 #[tokio::test(start_paused = true)]
 async fn a_busy_provider_is_left_alone_as_long_as_it_says() {
     let wait = Some(Duration::from_secs(7));
-    let script =
-        Script::from([Fault::RateLimit { retry_after: wait }, Fault::Overloaded, Fault::Server]);
+    let script = Script::from([
+        ProviderFault::RateLimit { retry_after: wait },
+        ProviderFault::Overloaded,
+        ProviderFault::Server,
+    ]);
     let simulator = simulator("anthropic").script(script);
     let (runtime, began) = (runtime(), Instant::now());
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic"));

@@ -1,7 +1,7 @@
 //! The conversations that are replayed.
 
-use context_conformance::conversations::{Conversation, conversations, joined};
-use context_conformance::recordings::folder;
+use context_simulator::conversations::{Conversation, conversations, joined};
+use context_simulator::recordings::folder;
 
 use crate::simulator::Quarters;
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use context_conformance::conversations::Conversation;
-use context_conformance::simulator::{Replay, Say, Script, Simulator};
 use context_runtime::microcompact::Microcompact;
 use context_runtime::snip::Snip;
 use context_runtime::strip_images::StripImages;
@@ -17,6 +15,8 @@ use context_runtime::{
     model::{LanguageModel, ModelCodec, ModelRequest, StopReason, TokenCounter},
     provider,
 };
+use context_simulator::conversations::Conversation;
+use context_simulator::{Replay, Say, Script, Simulator};
 use serde_json::json;
 
 use super::checks::{self, Before};

@@ -1,11 +1,11 @@
 //! Simulated answers arrive, whole and as events, and can be sent back.
 
-use context_conformance::simulator::{Agent, Reply, ReplyContent, Say};
 use context_runtime::{
     CancelSignal, Json, Message, PROVIDERS, Part, Role,
     model::{Answer, LanguageModel, ModelRequest, StopReason},
     provider,
 };
+use context_simulator::{Agent, Reply, ReplyContent, Say};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -1,11 +1,11 @@
 //! The cost of a conversation: how much of each request the provider had in its cache.
 
-use context_conformance::simulator::Served;
 use context_runtime::{
     Message, PROVIDERS, Role,
     model::{CacheMarks, ModelRequest},
     provider,
 };
+use context_simulator::Served;
 
 use super::{body, request, simulator, tool};
 

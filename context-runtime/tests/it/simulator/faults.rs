@@ -1,10 +1,10 @@
 //! Faulty answers, and scripts of them.
 
-use context_conformance::simulator::{Fault, Say, Script, Simulator};
 use context_runtime::{
     CancelSignal, CancelSource, Message, PROVIDERS, Role,
     model::{Answer, LanguageModel, ModelError, ModelErrorCode, ModelRequest, StopReason},
 };
+use context_simulator::{ProviderFault, Say, Script, Simulator};
 
 use super::{request, simulator, simulators, tool};
 
@@ -24,7 +24,7 @@ fn talkative(_: &ModelRequest) -> Vec<Say> {
 #[tokio::test]
 async fn an_answer_may_say_nothing() {
     for (name, all) in simulators() {
-        let simulator = all.script([Fault::EmptyAnswer, Fault::EmptyAnswer]);
+        let simulator = all.script([ProviderFault::EmptyAnswer, ProviderFault::EmptyAnswer]);
         for in_events in [false, true] {
             let answer = ask(&simulator, in_events).await.unwrap();
             assert!(answer.complete && answer.message.parts.is_empty(), "{name}: {answer:?}");
@@ -38,7 +38,7 @@ async fn an_answer_may_be_cut_off() {
     for (name, all) in simulators() {
         let simulator = all
             .behaviour(talkative)
-            .script([Fault::CutOff { tokens: 5 }, Fault::CutOff { tokens: 5 }]);
+            .script([ProviderFault::CutOff { tokens: 5 }, ProviderFault::CutOff { tokens: 5 }]);
         for in_events in [false, true] {
             let answer = ask(&simulator, in_events).await.unwrap();
             assert_eq!(answer.stop, Some(StopReason::Length), "{name}: {answer:?}");
@@ -63,7 +63,7 @@ async fn an_answer_may_be_cut_off() {
 #[tokio::test]
 async fn an_answer_may_be_taken_back() {
     for (name, all) in simulators() {
-        let simulator = all.script([Fault::ContentFilter, Fault::ContentFilter]);
+        let simulator = all.script([ProviderFault::ContentFilter, ProviderFault::ContentFilter]);
         for in_events in [false, true] {
             let answer = ask(&simulator, in_events).await.unwrap();
             let stop =
@@ -77,15 +77,16 @@ async fn an_answer_may_be_taken_back() {
 async fn a_connection_may_break() {
     for name in PROVIDERS {
         for after_events in 0..12 {
-            let simulator =
-                simulator(name).behaviour(talkative).script([Fault::BrokenStream { after_events }]);
+            let simulator = simulator(name)
+                .behaviour(talkative)
+                .script([ProviderFault::BrokenStream { after_events }]);
             let answer = ask(&simulator, true).await.unwrap();
             assert!(!answer.complete, "{name} after {after_events}: {answer:?}");
             let said = talkative(&ModelRequest::default());
             let Say::Text(text) = &said[0] else { panic!("a text") };
             assert!(text.starts_with(&*answer.message.plain_text()), "{name}: {answer:?}");
         }
-        let whole = simulator(name).script([Fault::BrokenStream { after_events: 3 }]);
+        let whole = simulator(name).script([ProviderFault::BrokenStream { after_events: 3 }]);
         let error = ask(&whole, false).await.unwrap_err();
         assert_eq!(
             (error.code, error.retryable),
@@ -106,8 +107,9 @@ async fn a_provider_may_fail_in_the_middle() {
             );
         };
         for after_events in 0..12 {
-            let simulator =
-                simulator(name).behaviour(talkative).script([Fault::FailsMidway { after_events }]);
+            let simulator = simulator(name)
+                .behaviour(talkative)
+                .script([ProviderFault::FailsMidway { after_events }]);
             match ask(&simulator, true).await {
                 Ok(answer) => {
                     assert!(
@@ -119,7 +121,7 @@ async fn a_provider_may_fail_in_the_middle() {
                 Err(error) => overloaded(&error),
             }
         }
-        let whole = simulator(name).script([Fault::FailsMidway { after_events: 3 }]);
+        let whole = simulator(name).script([ProviderFault::FailsMidway { after_events: 3 }]);
         overloaded(&ask(&whole, false).await.unwrap_err());
         assert!(!whole.log()[0].is_answered());
     }
@@ -127,7 +129,8 @@ async fn a_provider_may_fail_in_the_middle() {
 
 #[tokio::test]
 async fn a_script_is_read_as_it_is_shown() {
-    let script = Script::from([Fault::Overloaded]).at(2, Fault::CutOff { tokens: 1 });
+    let script =
+        Script::from([ProviderFault::Overloaded]).at(2, ProviderFault::CutOff { tokens: 1 });
     let read: Script = serde_json::from_str(&script.to_string()).unwrap();
     assert_eq!(read, script);
     for (name, all) in simulators() {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use context_conformance::histories::requests;
-use context_conformance::simulator::{Fault, ReplyContent, Simulator};
 use context_runtime::{
     Message, PROVIDERS,
     model::{ModelError, ModelErrorCode as Code, ModelRequest},
     provider,
 };
+use context_simulator::{ProviderFault, ReplyContent, Simulator};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -139,7 +139,11 @@ fn a_body_of_too_many_bytes_is_not_read() {
 #[test]
 fn what_passes_says_when_to_come_back() {
     let wait = Duration::from_millis(34_500);
-    let script = [Fault::RateLimit { retry_after: Some(wait) }, Fault::Overloaded, Fault::Server];
+    let script = [
+        ProviderFault::RateLimit { retry_after: Some(wait) },
+        ProviderFault::Overloaded,
+        ProviderFault::Server,
+    ];
     for (name, all) in simulators() {
         let simulator = all.script(script);
         let request = request([Message::from("Hello.")]);
@@ -157,7 +161,7 @@ fn what_passes_says_when_to_come_back() {
 #[test]
 fn a_rate_without_a_wait_is_a_rate() {
     for (name, all) in simulators() {
-        let simulator = all.script([Fault::RateLimit { retry_after: None }]);
+        let simulator = all.script([ProviderFault::RateLimit { retry_after: None }]);
         let error = refused(name, &simulator, &request([Message::from("Hello.")]));
         assert_eq!((error.code, error.retry_after), (Code::RateLimit, None), "{name}: {error}");
     }
@@ -165,8 +169,12 @@ fn a_rate_without_a_wait_is_a_rate() {
 
 #[test]
 fn what_is_scripted_is_refused_although_it_would_fit() {
-    let script =
-        [Fault::Overflow, Fault::OutputTooLarge, Fault::ImageTooLarge, Fault::SignatureRefused];
+    let script = [
+        ProviderFault::Overflow,
+        ProviderFault::OutputTooLarge,
+        ProviderFault::ImageTooLarge,
+        ProviderFault::SignatureRefused,
+    ];
     for (name, all) in simulators() {
         let simulator = all.window(10_000).script(script);
         let request = request([Message::from("Hello.")]);

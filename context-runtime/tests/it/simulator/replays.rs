@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use context_conformance::conversations::{conversations, joined};
-use context_conformance::recordings::folder;
-use context_conformance::simulator::{Fault, Replay, Say, Script};
 use context_runtime::{
     CancelSignal, Message, Part, Role,
     model::{HistoryRules, LanguageModel, ModelRequest, TokenCounter, Unanswered, normalize},
 };
+use context_simulator::conversations::{conversations, joined};
+use context_simulator::recordings::folder;
+use context_simulator::{ProviderFault, Replay, Say, Script};
 
 use super::{Quarters, simulators};
 
@@ -54,7 +54,8 @@ async fn recordings_are_played_to_their_end_by_every_provider() {
     let some: Vec<_> = all.iter().step_by(9).collect();
     assert!(all.len() > 60, "{}", all.len());
     for recording in some {
-        let repeated = Script::default().at(1, Fault::Overloaded).at(4, Fault::Server);
+        let repeated =
+            Script::default().at(1, ProviderFault::Overloaded).at(4, ProviderFault::Server);
         for (name, all) in simulators() {
             let replay = Replay::new(recording.messages.iter().cloned());
             let simulator = all.behaviour(replay.clone()).script(repeated.clone());

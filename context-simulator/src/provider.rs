@@ -1,0 +1,26 @@
+//! The simulated provider: reads a request, judges and answers it. The crate documentation has its
+//! rules.
+
+mod answer;
+mod behaviour;
+mod cache;
+mod compose;
+mod fault;
+mod forms;
+mod images;
+mod judge;
+mod limits;
+mod log;
+mod prompt;
+mod refusal;
+mod replay;
+mod reply;
+mod signature;
+mod simulator;
+
+pub use behaviour::{Agent, Behaviour, Say};
+pub use fault::{ProviderFault, Script};
+pub use log::Served;
+pub use replay::{Replay, ReplayStep};
+pub use reply::{Reply, ReplyContent};
+pub use simulator::Simulator;

@@ -1,0 +1,190 @@
+//! The wire form of Gemini's `generateContent`.
+
+use serde_json::{Value, json};
+
+use super::form::Form;
+use super::words::seconds;
+use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
+use crate::provider::limits::Limits;
+use crate::provider::refusal::Refusal;
+use crate::provider::signature::sign;
+use crate::wire::{Rule, Violation};
+
+pub(super) struct Gemini;
+
+impl Form for Gemini {
+    fn limits(&self) -> Limits {
+        Limits { request_bytes: Some(20 << 20), images: Some(3_600), ..Limits::default() }
+    }
+
+    fn counts_output(&self) -> bool {
+        false
+    }
+
+    fn refuse(&self, refusal: &Refusal, model: &str) -> (u16, String) {
+        let (code, status, message) = words(refusal, model);
+        let mut error = json!({"code": code, "message": message, "status": status});
+        if let Refusal::Rate { retry_after: Some(wait) } = refusal {
+            let kind = "type.googleapis.com/google.rpc.RetryInfo";
+            error["details"] = json!([{"@type": kind, "retryDelay": seconds(*wait)}]);
+        }
+        (code, json!({ "error": error }).to_string())
+    }
+
+    fn answer(&self, said: &ProviderAnswer) -> Value {
+        let parts: Vec<Value> = parts(said).into_iter().map(|(part, _)| part).collect();
+        answer(said, parts, true)
+    }
+
+    fn events(&self, said: &ProviderAnswer) -> Vec<String> {
+        let mut events: Vec<Value> = Vec::new();
+        for (part, text) in parts(said) {
+            match text {
+                Some(text) => events.extend(in_pieces(text).map(|text| {
+                    let mut piece = part.clone();
+                    piece["text"] = text.into();
+                    answer(said, vec![piece], false)
+                })),
+                None => events.push(answer(said, vec![part], false)),
+            }
+        }
+        events.push(answer(said, Vec::new(), true));
+        events.iter().map(Value::to_string).collect()
+    }
+}
+
+/// Returns the parts with their texts. A call after thinking carries its signature.
+fn parts(said: &ProviderAnswer) -> Vec<(Value, Option<&str>)> {
+    let mut thought: Option<&str> = None;
+    let parts = said.pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => (json!({ "text": text }), Some(text.as_str())),
+        Piece::Thought(text) => {
+            thought = Some(text);
+            (json!({"text": text, "thought": true}), Some(text.as_str()))
+        }
+        Piece::Call { id, name, input } => {
+            let mut part = json!({"functionCall": {"id": id, "name": name, "args": input}});
+            if let Some(thought) = thought.take() {
+                part["thoughtSignature"] = sign(thought).into();
+            }
+            (part, None)
+        }
+    });
+    parts.collect()
+}
+
+fn answer(said: &ProviderAnswer, parts: Vec<Value>, is_last: bool) -> Value {
+    let mut usage = json!({
+        "promptTokenCount": said.usage.total_input(), "totalTokenCount": said.usage.total(),
+        "candidatesTokenCount": said.usage.output.saturating_sub(said.thinking()),
+    });
+    if said.usage.cache_read > 0 {
+        usage["cachedContentTokenCount"] = said.usage.cache_read.into();
+    }
+    if said.usage.reasoning.is_some() {
+        usage["thoughtsTokenCount"] = said.thinking().into();
+    }
+    let mut answer =
+        json!({"responseId": said.id("resp"), "modelVersion": said.model, "usageMetadata": usage});
+    if said.end == End::Filtered {
+        answer["promptFeedback"] = json!({"blockReason": "SAFETY"});
+        return answer;
+    }
+    let mut candidate = json!({"index": 0, "content": {"role": "model"}});
+    if !parts.is_empty() {
+        candidate["content"]["parts"] = parts.into();
+    }
+    if is_last {
+        let reason = if said.end == End::Length { "MAX_TOKENS" } else { "STOP" };
+        candidate["finishReason"] = reason.into();
+    }
+    answer["candidates"] = json!([candidate]);
+    answer
+}
+
+fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
+    let invalid = |message| (400, "INVALID_ARGUMENT", message);
+    match refusal {
+        Refusal::NoJson => {
+            invalid("Invalid JSON payload received. Unable to parse request.".to_owned())
+        }
+        Refusal::Rule(violation) => invalid(rule(violation)),
+        Refusal::Body { most } => {
+            invalid(format!("Request payload size exceeds the limit: {most} bytes."))
+        }
+        Refusal::Window { input, window, .. } => invalid(format!(
+            "The input token count ({input}) exceeds the maximum number of tokens allowed ({window})."
+        )),
+        Refusal::Output { asked, most } => invalid(format!(
+            "Unable to submit request because it has a maxOutputTokens value of {asked} but the supported range is \
+             from 1 (inclusive) to {} (exclusive). Update the value and try again.",
+            most.saturating_add(1)
+        )),
+        Refusal::Images { most, .. } => invalid(format!(
+            "Please use fewer than {} images in your request to models/{model}",
+            most.saturating_add(1)
+        )),
+        Refusal::ImageBytes { .. } | Refusal::ImagePixels { .. } => invalid(
+            "Unable to process input image. Please retry or report in \
+             https://developers.generativeai.google/guide/troubleshooting"
+                .to_owned(),
+        ),
+        Refusal::Rate { retry_after } => {
+            let wait = retry_after.map(|wait| format!(" Please retry in {}.", seconds(wait)));
+            let said =
+                "You exceeded your current quota, please check your plan and billing details.";
+            (429, "RESOURCE_EXHAUSTED", format!("{said}{}", wait.unwrap_or_default()))
+        }
+        Refusal::Overloaded => {
+            (503, "UNAVAILABLE", "The model is overloaded. Please try again later.".to_owned())
+        }
+        Refusal::Server => {
+            let said = "An internal error has occurred. Please retry or report in \
+                        https://developers.generativeai.google/guide/troubleshooting";
+            (500, "INTERNAL", said.to_owned())
+        }
+        Refusal::Signature { .. } => invalid("Thought signature is not valid.".to_owned()),
+    }
+}
+
+fn rule(violation: &Violation) -> String {
+    let (path, said) = (violation.path.as_str(), violation.message.as_str());
+    let words = match violation.rule {
+        Rule::Pairing if said.ends_with("for 0 calls") => {
+            "Please ensure that function response turn comes immediately after a function call turn."
+        }
+        Rule::Pairing => {
+            "Please ensure that the number of function response parts is equal to the number of function call parts \
+             of the function call turn."
+        }
+        Rule::Role if said.contains("last word") => {
+            "Please ensure that multiturn requests ends with a user role or a function response."
+        }
+        // The model's message is out of turn, and it is usually a call.
+        Rule::Role if said.starts_with("\"model\"") => {
+            "Please ensure that function call turn comes immediately after a user turn or after a function response \
+             turn."
+        }
+        Rule::Role if said.starts_with("\"user\"") => {
+            "Please ensure that multiturn requests alternate between user and model."
+        }
+        Rule::Role => "Please use a valid role: user, model.",
+        Rule::Empty if path == "contents" => {
+            "* GenerateContentRequest.contents: contents is not specified\n"
+        }
+        Rule::Empty if path.ends_with("parts") => {
+            return format!("* GenerateContentRequest.{path}: contents.parts must not be empty.\n");
+        }
+        Rule::Empty => {
+            "Unable to submit request because it must have a text parameter. Add a text parameter and try again."
+        }
+        Rule::UnknownKey => {
+            let (place, name) = path.rsplit_once('.').unwrap_or(("", path));
+            return format!(
+                "Invalid JSON payload received. Unknown name \"{name}\" at '{place}': Cannot find field."
+            );
+        }
+        _ => return format!("* GenerateContentRequest.{path}: {said}\n"),
+    };
+    words.to_owned()
+}

@@ -1,0 +1,56 @@
+//! The request log of a simulated provider.
+
+use context_core::model::ModelErrorCode;
+use serde::Serialize;
+
+use super::fault::ProviderFault;
+use crate::wire::Violation;
+
+/// A request and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Served {
+    /// The index of the request, from 0.
+    pub number: u64,
+    /// The HTTP status of the reply.
+    pub status: u16,
+    /// The error code, if the request was refused.
+    pub refused: Option<ModelErrorCode>,
+    /// The fault that the script has for this request.
+    pub fault: Option<ProviderFault>,
+    /// The size of the body in bytes.
+    pub bytes: usize,
+    /// The input tokens, whether read from the cache or not. `None` if the request was refused
+    /// before they were counted.
+    pub input: Option<u64>,
+    /// The input tokens that were read from the prompt cache.
+    pub cache_read: u64,
+    /// The input tokens that were written to the prompt cache, if the provider reports them.
+    pub cache_write: u64,
+    /// The tokens of the answer.
+    pub output: u64,
+    /// The rules that the body breaks, even if it was refused for another reason.
+    pub violations: Vec<Violation>,
+}
+
+impl Served {
+    pub(super) fn new(number: u64, bytes: usize, fault: Option<ProviderFault>) -> Self {
+        Self {
+            number,
+            status: 200,
+            refused: None,
+            fault,
+            bytes,
+            input: None,
+            cache_read: 0,
+            cache_write: 0,
+            output: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    /// Whether the request was answered, with any answer.
+    pub fn is_answered(&self) -> bool {
+        self.refused.is_none()
+    }
+}

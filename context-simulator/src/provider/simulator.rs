@@ -1,0 +1,391 @@
+//! The simulator.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use context_core::model::{LanguageModel, ModelCodec, ModelErrorCode, TokenCounter};
+use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
+use serde_json::Value;
+
+use super::answer::{End, ProviderAnswer};
+use super::behaviour::{Agent, Behaviour};
+use super::cache::{Cached, Keeping, PromptCache};
+use super::compose::Draft;
+use super::fault::{ProviderFault, Script};
+use super::forms::{self, Form};
+use super::images::images;
+use super::judge::{Judge, Judged, first_thought};
+use super::limits::Limits;
+use super::log::Served;
+use super::prompt::{boundaries, cut};
+use super::refusal::Refusal;
+use super::reply::{Reply, ReplyContent};
+
+/// A provider and its model, in process. The [crate](crate#the-simulated-provider) has its rules.
+///
+/// Clones share their state: the number of requests, the prompt cache and the log.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use context_codec_openai::chat::ChatCodec;
+/// use context_simulator::{ProviderFault, Simulator};
+/// use context_core::{Message, MessageCodec, ModelRequest};
+/// use context_core::model::{ModelErrorCode, TokenCount, TokenCounter};
+///
+/// #[derive(Debug)]
+/// struct Bytes;
+///
+/// impl TokenCounter for Bytes {
+///     fn name(&self) -> &str { "bytes" }
+///     fn count(&self, text: &str) -> TokenCount { TokenCount::exact(text.len() as u64) }
+/// }
+///
+/// let simulator = Simulator::new(Arc::new(ChatCodec), Arc::new(Bytes)).script([ProviderFault::Overloaded]);
+/// let body = ChatCodec.lower(&ModelRequest::new([Message::from("A train?")]).model("gpt-4o"))?.body;
+/// let refused = simulator.send(body.as_str()).read(&ChatCodec);
+/// assert_eq!(refused.unwrap_err().code, ModelErrorCode::Overloaded);
+/// assert!(simulator.send(body.as_str()).read(&ChatCodec).is_ok()); // the fault was for the first
+/// assert_eq!(simulator.log().len(), 2);
+/// # Ok::<(), context_core::model::WireError>(())
+/// ```
+#[derive(Clone)]
+pub struct Simulator {
+    codec: Arc<dyn ModelCodec>,
+    counter: Arc<dyn TokenCounter>,
+    behaviour: Arc<dyn Behaviour>,
+    form: &'static dyn Form,
+    limits: Limits,
+    script: Script,
+    model: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requests: u64,
+    cache: PromptCache,
+    log: Vec<Served>,
+    last: Option<String>,
+}
+
+impl Simulator {
+    /// Creates a provider that uses the wire form of this codec and counts tokens with this
+    /// counter. It has the limits of images and bodies that the provider publishes, no window
+    /// limit, and an [`Agent`] as its model.
+    ///
+    /// # Panics
+    ///
+    /// If the rules of the codec's [provider](crate::wire::PROVIDERS) are not known: the simulator
+    /// is for tests.
+    pub fn new(codec: Arc<dyn ModelCodec>, counter: Arc<dyn TokenCounter>) -> Self {
+        let name = codec.name();
+        let form = forms::of(name).unwrap_or_else(|| panic!("the rules of {name:?} are not known"));
+        Self {
+            codec,
+            counter,
+            behaviour: Arc::new(Agent::default()),
+            form,
+            limits: form.limits(),
+            script: Script::default(),
+            model: "simulated".to_owned(),
+            state: Arc::default(),
+        }
+    }
+
+    /// Sets the window, in tokens.
+    #[must_use]
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.limits.window = Some(tokens);
+        self
+    }
+
+    /// Sets the maximum number of tokens that the model writes.
+    #[must_use]
+    pub fn max_output(mut self, tokens: u64) -> Self {
+        self.limits.max_output = Some(tokens);
+        self
+    }
+
+    /// Sets the maximum size of a body, in bytes.
+    #[must_use]
+    pub fn max_request_bytes(mut self, bytes: u64) -> Self {
+        self.limits.request_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the maximum number of images in a request.
+    #[must_use]
+    pub fn max_images(mut self, count: u64) -> Self {
+        self.limits.images = Some(count);
+        self
+    }
+
+    /// Sets the maximum size of an image, in bytes.
+    #[must_use]
+    pub fn max_image_bytes(mut self, bytes: u64) -> Self {
+        self.limits.image_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets the maximum length of an edge of an image, in pixels.
+    #[must_use]
+    pub fn max_image_pixels(mut self, pixels: u64) -> Self {
+        self.limits.image_pixels = Some(pixels);
+        self
+    }
+
+    /// Sets the faults.
+    #[must_use]
+    pub fn script(mut self, script: impl Into<Script>) -> Self {
+        self.script = script.into();
+        self
+    }
+
+    /// Sets the behaviour of the model.
+    #[must_use]
+    pub fn behaviour(mut self, behaviour: impl Behaviour + 'static) -> Self {
+        self.behaviour = Arc::new(behaviour);
+        self
+    }
+
+    /// Sets the name of the model, for bodies that do not name one.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = name.into();
+        self
+    }
+
+    /// Accepts a body and replies, streamed if the body asks for it.
+    pub fn send(&self, body: &str) -> Reply {
+        self.serve(body, false)
+    }
+
+    /// Accepts a body and replies streamed, as an endpoint does that always streams.
+    pub fn stream(&self, body: &str) -> Reply {
+        self.serve(body, true)
+    }
+
+    /// Returns the provider whose wire form the simulator uses: the name of its codec.
+    pub fn provider(&self) -> &'static str {
+        self.codec.name()
+    }
+
+    /// Returns the requests so far and their outcomes, in the order of the replies.
+    pub fn log(&self) -> Vec<Served> {
+        self.state().log.clone()
+    }
+
+    /// Returns the body of the newest request.
+    pub fn last_body(&self) -> Option<String> {
+        self.state().last.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No panic under the lock can leave a partial entry.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge {
+            codec: &*self.codec,
+            counter: &*self.counter,
+            limits: self.limits,
+            counts_output: self.form.counts_output(),
+        }
+    }
+
+    fn serve(&self, body: &str, in_events: bool) -> Reply {
+        let number = {
+            let mut state = self.state();
+            state.last = Some(body.to_owned());
+            state.requests += 1;
+            state.requests - 1
+        };
+        let fault = self.script.fault(number);
+        let mut served = Served::new(number, body.len(), fault);
+        let mut reply = match self.answer(body, &mut served) {
+            Ok((said, asks_for_events)) => self.write(&said, in_events || asks_for_events, fault),
+            Err((refusal, model)) => self.refuse(&refusal, &model),
+        };
+        if reply.status >= 400 {
+            served.refused = reply.read(&*self.codec).err().map(|error| error.code);
+        }
+        if let Some(ProviderFault::BrokenStream { after_events }) =
+            fault.filter(|_| reply.status < 400)
+        {
+            reply.break_off(after_events);
+        }
+        served.status = reply.status;
+        self.state().log.push(served);
+        reply
+    }
+
+    /// Returns the answer to a body and whether it is streamed, or the refusal and the model that
+    /// the body names.
+    fn answer(
+        &self,
+        body: &str,
+        served: &mut Served,
+    ) -> Result<(ProviderAnswer, bool), (Refusal, String)> {
+        let refused = |refusal| (refusal, self.model.clone());
+        let fault = served.fault;
+        if let Some(most) = self.limits.request_bytes.filter(|most| body.len() as u64 > *most) {
+            return Err(refused(Refusal::Body { most }));
+        }
+        let body: Value = serde_json::from_str(body).map_err(|_| refused(Refusal::NoJson))?;
+        let model = body.get("model").and_then(Value::as_str).unwrap_or(&self.model).to_owned();
+        let refused = |refusal| (refusal, model.clone());
+        let judge = self.judge();
+        served.violations = judge.violations(&body);
+        if let Some(fault) = fault.filter(|fault| fault.comes_first()) {
+            return Err(refused(Refusal::unread(fault)));
+        }
+        if let Some(first) = served.violations.first() {
+            return Err(refused(Refusal::Rule(first.clone())));
+        }
+        let judged = judge.read(&body).map_err(refused)?;
+        served.input = Some(judged.input);
+        if let Some(refusal) = fault.and_then(|fault| self.scripted(fault, &body, &judged)) {
+            return Err(refused(refusal));
+        }
+        if let Some(refusal) = judge.limits(&body, &judged) {
+            return Err(refused(refusal));
+        }
+        let cached = self.cached(&model, &body, &judged);
+        let asks_for_events = body.get("stream").and_then(Value::as_bool) == Some(true);
+        let reports_usage = body.pointer("/stream_options/include_usage").and_then(Value::as_bool);
+        let asked = judged.request.max_output_tokens.into_iter().chain(self.limits.max_output);
+        let cut_off = match fault {
+            Some(ProviderFault::CutOff { tokens }) => Some(tokens),
+            _ => None,
+        };
+        let draft = Draft {
+            counter: &*self.counter,
+            number: served.number,
+            model: model.clone(),
+            input: judged.input,
+            cached,
+            reports_usage: reports_usage == Some(true),
+            most: asked.chain(cut_off).min(),
+        };
+        let said = match fault {
+            Some(ProviderFault::EmptyAnswer) => draft.nothing(End::Done),
+            Some(ProviderFault::ContentFilter) => draft.nothing(End::Filtered),
+            _ => {
+                let mut said = draft.answer(self.behaviour.answer(&judged.request));
+                if cut_off.is_some() {
+                    said.end = End::Length;
+                }
+                said
+            }
+        };
+        (served.cache_read, served.cache_write) = (cached.read, cached.written);
+        served.output = said.usage.output;
+        Ok((said, asks_for_events))
+    }
+
+    /// Returns the refusal that the script asks for, regardless of the request.
+    fn scripted(&self, fault: ProviderFault, body: &Value, judged: &Judged) -> Option<Refusal> {
+        let somewhere = || "messages[0].content[0]".to_owned();
+        Some(match fault {
+            ProviderFault::Overflow => {
+                let window =
+                    self.limits.window.unwrap_or_else(|| judged.input.saturating_sub(1).max(1));
+                let input = judged.input.max(window.saturating_add(1));
+                Refusal::Window { input, output: None, window }
+            }
+            ProviderFault::OutputTooLarge => {
+                let asked = judged.request.max_output_tokens.unwrap_or(4_096).max(2);
+                let most = self.limits.max_output.filter(|most| *most < asked).unwrap_or(asked / 2);
+                Refusal::Output { asked, most }
+            }
+            ProviderFault::ImageTooLarge => {
+                let most = self.limits.image_bytes.unwrap_or(5 << 20);
+                let found = images(body);
+                let path = found.first().map_or_else(somewhere, |image| image.path.clone());
+                let bytes =
+                    found.first().map_or(0, |image| image.bytes()).max(most.saturating_add(1));
+                Refusal::ImageBytes { path, bytes, most }
+            }
+            ProviderFault::SignatureRefused => {
+                Refusal::Signature { path: first_thought(body).unwrap_or_else(somewhere) }
+            }
+            _ => return None,
+        })
+    }
+
+    fn cached(&self, model: &str, body: &Value, judged: &Judged) -> Cached {
+        let provider = self.codec.name();
+        let boundaries = boundaries(provider, model, body);
+        let judge = self.judge();
+        let count = |place| judge.count(&cut(provider, body, place));
+        self.state().cache.take(Keeping::of(provider), &boundaries, judged.input, count)
+    }
+
+    fn refuse(&self, refusal: &Refusal, model: &str) -> Reply {
+        let (status, body) = self.form.refuse(refusal, model);
+        let mut reply = Reply::new(status, ReplyContent::Body(body));
+        if let Refusal::Rate { retry_after } = refusal {
+            reply.retry_after = *retry_after;
+        }
+        reply
+    }
+
+    fn write(&self, said: &ProviderAnswer, in_events: bool, fault: Option<ProviderFault>) -> Reply {
+        if !in_events {
+            return match fault {
+                Some(ProviderFault::FailsMidway { .. }) => {
+                    self.refuse(&Refusal::Overloaded, &said.model)
+                }
+                _ => Reply::new(200, ReplyContent::Body(self.form.answer(said).to_string())),
+            };
+        }
+        let mut events = self.form.events(said);
+        if let Some(ProviderFault::FailsMidway { after_events }) = fault {
+            events.truncate(after_events.min(events.len().saturating_sub(1)));
+            events.push(self.form.failed(said));
+        }
+        Reply::new(200, ReplyContent::Events(events))
+    }
+}
+
+#[async_trait]
+impl LanguageModel for Simulator {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    /// Lowers the request, sends it and reads the reply, streamed if the request asks for it.
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
+        let fault = |code, said: String| ModelError::new(self.codec.name(), code, said);
+        if cancel.is_cancelled() {
+            return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));
+        }
+        let body = match self.codec.lower(request) {
+            Ok(lowered) => lowered.body,
+            Err(error) => return Err(fault(ModelErrorCode::InvalidRequest, error.to_string())),
+        };
+        let reply = match request.stream {
+            Some(true) => self.stream(body.as_str()),
+            _ => self.send(body.as_str()),
+        };
+        reply.read(&*self.codec)
+    }
+}
+
+impl fmt::Debug for Simulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulator")
+            .field("provider", &self.codec.name())
+            .field("model", &self.model)
+            .field("limits", &self.limits)
+            .field("script", &self.script)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,285 @@
+//! The rules of Anthropic's Messages API.
+
+mod marks;
+mod pairs;
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::forms::Forms;
+use super::place::{At, Findings, items, kind, text};
+use super::values::{base64_data, blank, id, letters, name, web_url};
+use super::{Rule, Violation};
+
+static FORMS: LazyLock<Forms> =
+    LazyLock::new(|| Forms::read(include_str!("forms/anthropic.forms")));
+
+/// The maximum length of a tool name.
+const MAX_NAME: usize = 128;
+
+pub(super) fn check(body: &Value) -> Vec<Violation> {
+    let mut found = Findings::default();
+    FORMS.check("body", body, &At::Body, &mut found);
+    system(body, &mut found);
+    let at = At::Body.key("messages");
+    let messages = items(body.get("messages"));
+    found.ask(!messages.is_empty(), Rule::Empty, &at, "no messages");
+    for (i, each) in messages.iter().enumerate() {
+        message(each, &at.item(i), &mut found);
+    }
+    pairs::check(messages, &at, &mut found);
+    last_words(messages, &at, &mut found);
+    tools(body, &mut found);
+    marks::check(body, &mut found);
+    found.into_violations()
+}
+
+fn system(body: &Value, found: &mut Findings) {
+    let at = At::Body.key("system");
+    match body.get("system") {
+        Some(Value::String(said)) => {
+            found.ask(!blank(said), Rule::Empty, &at, "a text without words")
+        }
+        Some(Value::Array(blocks)) => {
+            found.ask(!blocks.is_empty(), Rule::Empty, &at, "a list without blocks");
+            for (i, each) in blocks.iter().enumerate() {
+                block(each, None, &at.item(i), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
+    let content = at.key("content");
+    match message.get("content") {
+        Some(Value::String(said)) => {
+            found.ask(!blank(said), Rule::Empty, &content, "a text without words")
+        }
+        Some(Value::Array(blocks)) => {
+            found.ask(!blocks.is_empty(), Rule::Empty, &content, "a list without blocks");
+            for (i, each) in blocks.iter().enumerate() {
+                block(each, text(message, "role"), &content.item(i), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the only role that may have a block of this kind. The published types allow both roles;
+/// the service does not.
+fn speaker(kind: &str) -> Option<&'static str> {
+    match kind {
+        "image" | "document" | "search_result" | "tool_result" | "container_upload" => Some("user"),
+        "thinking" | "redacted_thinking" | "tool_use" | "server_tool_use" => Some("assistant"),
+        kind if kind.ends_with("_tool_result") => Some("assistant"),
+        _ => None,
+    }
+}
+
+fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
+    let kind = kind(block);
+    if let (Some(role), Some(speaker)) = (role, speaker(kind)) {
+        // Files made by a provider's tool come back in the assistant message.
+        let allowed = role == speaker || kind == "container_upload";
+        found.ask(allowed, Rule::Place, at, "a block of another role");
+    }
+    let said = |key| text(block, key);
+    match kind {
+        "text" => found.ask(
+            !blank(said("text").unwrap_or_default()),
+            Rule::Empty,
+            at,
+            "a text without words",
+        ),
+        "image" | "document" => source(block, at, found),
+        "thinking" => {
+            let signed = said("signature").is_some_and(|signature| !signature.is_empty());
+            found.ask(signed, Rule::Thinking, at, "a thought without a signature");
+        }
+        "redacted_thinking" => {
+            let there = said("data").is_some_and(|data| !data.is_empty());
+            found.ask(there, Rule::Thinking, at, "a thought without data");
+        }
+        "tool_use" => {
+            found.ask(
+                block.get("input").is_some_and(Value::is_object),
+                Rule::ToolInput,
+                at,
+                "no object",
+            );
+            id(found, &at.key("id"), said("id").unwrap_or_default());
+            name(found, &at.key("name"), said("name").unwrap_or_default(), "_-", MAX_NAME);
+        }
+        "server_tool_use" => {
+            found.ask(
+                block.get("input").is_some_and(Value::is_object),
+                Rule::ToolInput,
+                at,
+                "no object",
+            );
+            server_id(said("id"), &at.key("id"), found);
+        }
+        "tool_result" => result(block, at, found),
+        // Tools of MCP servers are called under ids of another form.
+        kind if kind.ends_with("_tool_result") && kind != "mcp_tool_result" => {
+            server_id(said("tool_use_id"), &at.key("tool_use_id"), found)
+        }
+        _ => {}
+    }
+}
+
+fn server_id(id: Option<&str>, at: &At<'_>, found: &mut Findings) {
+    let good =
+        id.and_then(|id| id.strip_prefix("srvtoolu_")).is_some_and(|rest| letters(rest, "_"));
+    found.ask(
+        good,
+        Rule::Id,
+        at,
+        "an id of a server's tool is srvtoolu_ and letters, digits and _",
+    );
+}
+
+fn source(block: &Value, at: &At<'_>, found: &mut Findings) {
+    let Some(source) = block.get("source") else { return };
+    let at = at.key("source");
+    match kind(source) {
+        "base64" => base64_data(found, &at.key("data"), text(source, "data").unwrap_or_default()),
+        "url" => web_url(found, &at.key("url"), text(source, "url").unwrap_or_default()),
+        "text" => {
+            let said = text(source, "data").unwrap_or_default();
+            found.ask(!blank(said), Rule::Empty, &at, "a document without words");
+        }
+        "content" => {
+            let (at, key) = (&at, "content");
+            for (i, each) in items(source.get(key)).iter().enumerate() {
+                block_of_result(each, &at.key(key).item(i), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn result(result: &Value, at: &At<'_>, found: &mut Findings) {
+    id(found, &at.key("tool_use_id"), text(result, "tool_use_id").unwrap_or_default());
+    let failed = result.get("is_error").and_then(Value::as_bool) == Some(true);
+    let list = at.key("content");
+    for (i, each) in items(result.get("content")).iter().enumerate() {
+        let at = list.item(i);
+        block_of_result(each, &at, found);
+        found.ask(!failed || kind(each) == "text", Rule::Place, &at, "an error that is not text");
+    }
+}
+
+fn block_of_result(block: &Value, at: &At<'_>, found: &mut Findings) {
+    match kind(block) {
+        "text" => {
+            let said = text(block, "text").unwrap_or_default();
+            found.ask(!blank(said), Rule::Empty, at, "a text without words");
+        }
+        "image" | "document" => source(block, at, found),
+        _ => {}
+    }
+}
+
+/// Checks that a trailing assistant message, which the model would continue, ends neither with a
+/// thinking block nor with white space.
+fn last_words(messages: &[Value], list: &At<'_>, found: &mut Findings) {
+    let Some(last) = messages.last().filter(|last| text(last, "role") == Some("assistant")) else {
+        return;
+    };
+    let at = list.item(messages.len() - 1);
+    let said = match last.get("content") {
+        Some(Value::String(said)) => Some(said.as_str()),
+        Some(Value::Array(blocks)) => blocks.last().and_then(|block| {
+            let thinks = kind(block).ends_with("thinking");
+            found.ask(!thinks, Rule::Thinking, &at, "the last block is a thought");
+            text(block, "text")
+        }),
+        _ => None,
+    };
+    let spaces = said.is_some_and(|said| said.ends_with(char::is_whitespace));
+    found.ask(!spaces, Rule::Empty, &at, "the text to go on with ends with spaces");
+}
+
+fn tools(body: &Value, found: &mut Findings) {
+    let at = At::Body.key("tools");
+    let mut names = HashSet::new();
+    for (i, tool) in items(body.get("tools")).iter().enumerate() {
+        if let Some(tool) = text(tool, "name") {
+            let (tool_at, key) = (at.item(i), "name");
+            let at = tool_at.key(key);
+            name(found, &at, tool, "_-", MAX_NAME);
+            found.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
+        }
+        if let Some(schema) = tool.get("input_schema") {
+            let object = text(schema, "type") == Some("object");
+            found.ask(
+                object,
+                Rule::Tools,
+                &at.item(i).key("input_schema"),
+                "the schema of an input is an object's",
+            );
+        }
+    }
+    let Some(choice) = body.get("tool_choice") else { return };
+    let at = At::Body.key("tool_choice");
+    let there = !items(body.get("tools")).is_empty();
+    found.ask(there, Rule::Tools, &at, "a choice without tools");
+    if kind(choice) == "tool" {
+        let chosen = text(choice, "name").unwrap_or_default();
+        if !names.contains(chosen) {
+            found.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn faults(messages: Value) -> Vec<Rule> {
+        let found = check(&json!({"model": "m", "max_tokens": 9, "messages": messages}));
+        found.into_iter().map(|violation| violation.rule).collect()
+    }
+
+    #[test]
+    fn a_tool_of_the_server_may_wait_for_calls_it_made() {
+        let used = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {}});
+        let call = |by: &str| {
+            let caller = json!({"type": "code_execution_20250825", "tool_id": by});
+            json!({"type": "tool_use", "id": "c", "name": "look", "input": {}, "caller": caller})
+        };
+        let result = json!({"type": "tool_result", "tool_use_id": "c", "content": "x"});
+        let came = json!({"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content":
+            {"type": "code_execution_result", "stdout": "", "stderr": "", "return_code": 0, "content": []}});
+        let user = |content: Value| json!({"role": "user", "content": content});
+        let model = |content: Value| json!({"role": "assistant", "content": content});
+        let asked = |by: &str| [user(json!("q")), model(json!([used, call(by)]))];
+        let [q, waits] = asked("srvtoolu_1");
+        let (answered, goes_on) = (user(json!([result])), model(json!([came])));
+        assert_eq!(faults(json!([q, waits, answered])), []);
+        assert_eq!(faults(json!([q, waits, answered, goes_on])), []);
+        // Calls by another tool do not count, and neither does a turn in which the user adds a
+        // text.
+        let [_, other] = asked("srvtoolu_2");
+        assert_eq!(faults(json!([q, other, answered])), [Rule::Pairing]);
+        assert_eq!(faults(json!([q, waits, answered, user(json!("and?"))])), [Rule::Pairing]);
+        let more = user(json!([result, {"type": "text", "text": "and?"}]));
+        assert_eq!(faults(json!([q, waits, more, goes_on])), [Rule::Pairing, Rule::Pairing]);
+    }
+
+    #[test]
+    fn tools_of_other_servers_have_ids_of_their_own() {
+        let block = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1",
+            "is_error": false, "content": []});
+        let found = faults(
+            json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": [block]}]),
+        );
+        assert!(!found.contains(&Rule::Id) && found.contains(&Rule::Pairing), "{found:?}");
+    }
+}
