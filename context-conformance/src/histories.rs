@@ -14,8 +14,7 @@
 //!
 //! ```
 //! use context_conformance::histories::histories;
-//! use context_core::normalize;
-//! use context_codec_kit::normalize::HistoryRules;
+//! use context_codec_kit::normalize::{HistoryRules, normalize};
 //! use context_core::model::Unanswered;
 //! use proptest::prelude::*;
 //!
