@@ -61,6 +61,28 @@ pub fn clean_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c != '\n' && c != '\t' && is_hidden(c))
 }
 
+/// Returns the start of a text on one line, [cleaned](clean): at most `length` characters, and `…`
+/// if there are more.
+pub fn preview(text: &str, length: usize) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if count > 0 && count < length {
+            line.push(' ');
+            count += 1;
+        }
+        for c in clean(word).chars() {
+            if count >= length {
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            count += 1;
+        }
+    }
+    line
+}
+
 /// Formats a name or another value on one line, [cleaned](clean).
 pub fn shown(name: impl fmt::Display) -> String {
     clean(&name.to_string()).into_owned()
@@ -84,6 +106,15 @@ mod tests {
         assert!(matches!(clean("äö 🦀"), Cow::Borrowed("äö 🦀")));
         assert_eq!(clean("a\n\t\u{1b}\u{e0041}"), "a\\n\\t\\u001b\\udb40\\udc41");
         assert_eq!(clean_lines("a\n\tb\u{202e}"), "a\n\tb\\u202e");
+    }
+
+    #[test]
+    fn previews_are_one_line_and_harmless() {
+        assert_eq!(preview("  a\n\tb  \u{1b}[31mred ", 20), r"a b \u001b[31mred");
+        assert_eq!(preview("abcdef", 3), "abc…");
+        assert_eq!(preview("abc", 3), "abc");
+        assert_eq!(preview("abc def ghi", 3), "abc…");
+        assert_eq!(preview("ab cd", 3), "ab …");
     }
 
     #[test]
