@@ -3,16 +3,16 @@
 //!
 //! The rules are those of the architecture page:
 //! 1. The normal dependency tree of core has no runtime, driver, client or tracing.
-//! 2. A plug-in depends on core and on no other plug-in, with two exceptions: every plug-in that
-//!    talks to a service may use the HTTP client, and models over HTTP use the wire codecs. Apart
-//!    from that, only the facade depends on plug-ins, each behind a feature. The command depends on
-//!    the facade alone.
+//! 2. A plug-in depends on core and on no other plug-in, with three exceptions: every plug-in that
+//!    talks to a service may use the HTTP client, models over HTTP and transcripts use the wire
+//!    codecs, and exports of trajectories use their recorder. Apart from that, only the facade
+//!    depends on plug-ins, each behind a feature. The command depends on the facade alone.
 //! 3. The conformance kit, the simulator and the crate that starts servers are dev-dependencies
 //!    only, and core has neither of the first two. The kit uses the simulator, never the other way
 //!    round. The crate that starts servers depends on no crate of the workspace, so tasks may link
 //!    it. The crates for fuzzing and for torture tests are at the top: no crate depends on them.
-//! 4. Core, renderers, policies and wire codecs are pure: no clock, no files, no network, and no
-//!    `async` except for core's traits.
+//! 4. Core, renderers, policies, wire codecs and transcripts are pure: no clock, no files, no
+//!    network, and no `async` except for core's traits.
 //! 5. No variant of a public enum is behind a feature.
 //! 6. In a crate that lists its modules in order, a module uses only those before it.
 //!
@@ -43,15 +43,19 @@ const SERVERS: &str = "context-servers";
 const FUZZ: &str = crate::workspace::FUZZ;
 const TORTURE: &str = crate::workspace::TORTURE;
 const CLIENT: &str = "context-http";
-const MODELS: &str = "context-model-http";
 const CODECS: &str = "context-codec-";
+/// The plug-ins that speak the wire forms of several providers.
+const USERS_OF_CODECS: [&str; 2] = ["context-model-http", "context-transcript"];
 const TRAJECTORY: &str = "context-trajectory";
 const EXPORT: &str = "context-trajectory-export";
 const TASKS: &str = "xtask";
 
 /// The crates of parts that one family shares, each with the families that may use it.
 const SHARED: [(&str, &[&str]); 2] = [
-    ("context-codec-kit", &["context-codec-", "context-model-http", "context-trajectory"]),
+    (
+        "context-codec-kit",
+        &["context-codec-", "context-model-http", "context-trajectory", "context-transcript"],
+    ),
     ("context-store-kit", &["context-store-", "context-memory"]),
 ];
 
@@ -204,7 +208,11 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Facade | Role::Kit | Role::Fuzz, Role::Shared) => None,
         (Role::PlugIn, Role::Shared) if shares(&to.name, &from.name) => None,
         (_, Role::Shared) => broken(2, "it belongs to another family of plug-ins"),
-        (Role::PlugIn, Role::PlugIn) if from.name == MODELS && to.name.starts_with(CODECS) => None,
+        (Role::PlugIn, Role::PlugIn)
+            if USERS_OF_CODECS.contains(&from.name.as_str()) && to.name.starts_with(CODECS) =>
+        {
+            None
+        }
         (Role::PlugIn, Role::PlugIn) if from.name == EXPORT && to.name == TRAJECTORY => None,
         (Role::Facade, Role::PlugIn) if !to.optional => {
             broken(2, "the facade's plug-ins are optional")

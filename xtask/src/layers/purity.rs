@@ -18,7 +18,8 @@ const EFFECTS: [&str; 8] = [
 /// with side effects.
 const ASYNC: [&str; 2] = ["async fn", ".await"];
 
-const PURE: [&str; 3] = ["context-render/", "context-policy-", "context-codec-"];
+const PURE: [&str; 4] =
+    ["context-render/", "context-policy-", "context-codec-", "context-transcript/"];
 
 /// Checks that pure crates have no side effects, and that no public enum changes with a feature.
 pub fn check_sources(files: &[SourceFile]) -> Vec<Violation> {

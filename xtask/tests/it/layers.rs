@@ -34,10 +34,11 @@ fn sound() -> Graph {
     let client = package("context-http", &["context-core", "reqwest"]);
     let models =
         package("context-model-http", &["context-core", "context-http", "context-codec-x"]);
+    let transcript = package("context-transcript", &["context-core", "context-codec-x"]);
     Graph {
         packages: vec![
             core, store, facade, render, kit, simulator, command, servers, tasks, codec, client,
-            models,
+            models, transcript,
         ],
     }
 }
@@ -112,6 +113,20 @@ fn rule_2_models_over_http_speak_codecs_and_know_no_other_sibling() {
         "context-model-http",
         |models| models.dependencies.push(dependency("context-render")),
         &["rule 2: context-model-http depends on context-render: only the facade names plug-ins"],
+    );
+}
+
+#[test]
+fn rule_2_transcripts_speak_codecs_and_know_no_other_sibling() {
+    check_broken(
+        "context-transcript",
+        |transcript| transcript.dependencies.push(dependency("context-store-x")),
+        &["rule 2: context-transcript depends on context-store-x: only the facade names plug-ins"],
+    );
+    check_broken(
+        "context-codec-x",
+        |codec| codec.dependencies.push(dependency("context-transcript")),
+        &["rule 2: context-codec-x depends on context-transcript: only the facade names plug-ins"],
     );
 }
 
