@@ -43,8 +43,9 @@ pub(crate) mod verify;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use context_runtime::transcript::{SourceError, TranscriptSource};
 use context_runtime::{
-    BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Store, UserId, limits,
+    BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Metadata, Store, UserId, limits,
     store::{
         Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind,
         PageWalk, Placed,
@@ -62,6 +63,17 @@ async fn existing_chat(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Cha
     let found = history.chat(chat).await?;
     Ok(found
         .ok_or_else(|| Error::not_found("find", "chat", &chat.chat).with("user", &chat.user))?)
+}
+
+/// Returns the file that a chat was imported from, if it was imported.
+fn source_of(chat: &str, metadata: &Metadata) -> Result<Option<TranscriptSource>, Failure> {
+    TranscriptSource::of(metadata).map_err(|error| {
+        let chat = chat.to_owned();
+        match error {
+            SourceError::NewerVersion { version, .. } => Failure::NewerSource { chat, version },
+            source => Failure::Source { chat, source },
+        }
+    })
 }
 
 /// Returns all messages of a chat, parents first.

@@ -5,9 +5,10 @@ use std::io;
 use std::process::ExitCode;
 
 use context_runtime::model::WireError;
+use context_runtime::transcript::{SourceError, TranscriptError, syntax_problem};
 use context_runtime::{
     Error, ErrorKind, Retry,
-    fragments::{CodecError, MAX_JSON_DEPTH, RenderError},
+    fragments::{CodecError, RenderError},
     tokens::Budget,
 };
 
@@ -29,24 +30,12 @@ pub(crate) enum Failure {
     /// A file or stream exceeds the largest size that is read.
     #[error("{file} is larger than {limit} bytes, the most that is read as a whole")]
     TooLarge { file: String, limit: u64 },
-    /// A file has more lines or list entries than are read.
-    #[error("{file} has more than {limit} lines or messages, the most that is read as a whole")]
-    TooMany { file: String, limit: usize },
-    /// A file is not text.
-    #[error("{file} is not UTF-8 text: line {line} has other bytes")]
-    NotText { file: String, line: usize },
-    /// A file, or a line of it, is not JSON.
-    #[error("{file} is not JSON: {}", reason(.source))]
-    Syntax { file: String, line: usize, column: usize, source: serde_json::Error },
+    /// A file, or a part of it, cannot be read as text, as JSON, or as a transcript.
+    #[error(transparent)]
+    Transcript(TranscriptError),
     /// A line of a file is invalid.
     #[error("line {line} of {file} is broken: {problem}")]
     Line { file: String, line: usize, problem: String },
-    /// The JSON is not a transcript.
-    #[error("{file} is not a transcript we know: {problem}")]
-    Form { file: String, line: usize, problem: &'static str },
-    /// A message in a file is invalid.
-    #[error("message {message} of conversation {conversation} in {file}: {source}")]
-    Message { file: String, line: usize, conversation: usize, message: usize, source: WireError },
     /// A conversation cannot be turned into a request.
     #[error("{what} cannot be sent to {provider}: {source}")]
     Request { what: String, provider: String, source: WireError },
@@ -55,7 +44,7 @@ pub(crate) enum Failure {
         .budget.input())]
     Overflow { what: String, tokens: u64, missing: u64, budget: Budget },
     /// A fragment in a file is invalid.
-    #[error("fragment {index} in {file} cannot be read: {}", reason(.source))]
+    #[error("fragment {index} in {file} cannot be read: {}", syntax_problem(.source))]
     Fragment { file: String, line: usize, index: usize, source: serde_json::Error },
     /// A file or folder contains no rounds of a trajectory.
     #[error("{file} holds no trajectory: {problem}")]
@@ -74,7 +63,7 @@ pub(crate) enum Failure {
     Mixed { sources: Vec<String> },
     /// The stored source of a chat cannot be read.
     #[error("what chat {chat} says about its source cannot be read")]
-    Source { chat: String, source: serde_json::Error },
+    Source { chat: String, source: SourceError },
     /// The stored source of a chat was written by a newer version.
     #[error("chat {chat} was imported by a newer program: its source has version {version}")]
     NewerSource { chat: String, version: u32 },
@@ -114,16 +103,36 @@ pub(crate) enum Failure {
     Runtime(#[source] io::Error),
 }
 
-/// Returns the reason without the position, which is reported separately.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
-    match text {
-        // The parser's message names neither the nesting nor its limit.
-        "recursion limit exceeded" => {
-            format!("its data is nested more than {MAX_JSON_DEPTH} levels deep")
+impl From<TranscriptError> for Failure {
+    fn from(error: TranscriptError) -> Self {
+        match error {
+            TranscriptError::Tree { source, .. } => Self::Store(source.into()),
+            error => Self::Transcript(error),
         }
-        text => text.to_owned(),
+    }
+}
+
+/// Returns the details of an error in a file: the file, the place in it, and the limit.
+fn transcript_context(error: &TranscriptError) -> Vec<(&'static str, String)> {
+    match error {
+        TranscriptError::TooMany { file, limit } => {
+            vec![("file", file.clone()), ("limit", limit.to_string())]
+        }
+        TranscriptError::NotText { file, line }
+        | TranscriptError::UnknownForm { file, line, .. } => {
+            vec![("file", file.clone()), ("line", line.to_string())]
+        }
+        TranscriptError::Syntax { file, line, column, .. } => {
+            vec![("file", file.clone()), ("line", line.to_string()), ("column", column.to_string())]
+        }
+        TranscriptError::Message { file, line, conversation, message, source, .. } => vec![
+            ("file", file.clone()),
+            ("line", line.to_string()),
+            ("conversation", conversation.to_string()),
+            ("message", message.to_string()),
+            ("path", source.path().to_owned()),
+        ],
+        _ => Vec::new(),
     }
 }
 
@@ -224,28 +233,10 @@ impl Failure {
             Self::TooLarge { file, limit } => {
                 vec![("file", file.clone()), ("limit", limit.to_string())]
             }
-            Self::TooMany { file, limit } => {
-                vec![("file", file.clone()), ("limit", limit.to_string())]
-            }
-            Self::NotText { file, line }
-            | Self::Form { file, line, .. }
-            | Self::Line { file, line, .. } => {
+            Self::Transcript(error) => transcript_context(error),
+            Self::Line { file, line, .. } => {
                 vec![("file", file.clone()), ("line", line.to_string())]
             }
-            Self::Syntax { file, line, column, .. } => {
-                vec![
-                    ("file", file.clone()),
-                    ("line", line.to_string()),
-                    ("column", column.to_string()),
-                ]
-            }
-            Self::Message { file, line, conversation, message, source } => vec![
-                ("file", file.clone()),
-                ("line", line.to_string()),
-                ("conversation", conversation.to_string()),
-                ("message", message.to_string()),
-                ("path", source.path().to_owned()),
-            ],
             Self::Fragment { file, line, index, .. } => {
                 vec![
                     ("file", file.clone()),
@@ -284,19 +275,15 @@ impl Failure {
     /// Returns the problem of a part of a file, without the file name.
     pub(crate) fn problem(&self) -> String {
         match self {
-            Self::Syntax { source, .. } => reason(source),
-            Self::Form { problem, .. } => (*problem).to_owned(),
-            Self::NotText { .. } => "it is not UTF-8 text".to_owned(),
+            Self::Transcript(error) => error.problem(),
             Self::Line { problem, .. } => problem.clone(),
             Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
-            Self::TooMany { limit, .. } => format!("it has more than {limit} lines or messages"),
             Self::Read { source, .. } => format!("it cannot be read: {source}"),
             Self::Taken { chat, .. } => format!("chat {chat} exists and holds something else"),
             Self::Store(error) => match error.get("line") {
                 Some(line) => format!("line {line}: {}", error.message()),
                 None => error.message().to_owned(),
             },
-            Self::Message { source, .. } => source.to_string(),
             other => other.to_string(),
         }
     }
@@ -306,12 +293,8 @@ impl Failure {
         match self {
             Self::Read { .. }
             | Self::TooLarge { .. }
-            | Self::TooMany { .. }
-            | Self::NotText { .. }
-            | Self::Syntax { .. }
+            | Self::Transcript(_)
             | Self::Line { .. }
-            | Self::Form { .. }
-            | Self::Message { .. }
             | Self::Taken { .. } => true,
             Self::Store(error) => match error.kind() {
                 ErrorKind::Invalid => true,
@@ -327,15 +310,13 @@ impl Failure {
         match self {
             Self::Store(error) => store_advice(error),
             Self::NoStore { .. } => Some(NAME_ANOTHER),
-            Self::Form { .. } => Some(
+            Self::Transcript(TranscriptError::UnknownForm { .. }) => Some(
                 "expected a list of messages, an object with `messages`, `history`, `traj`, `contents` or `input`, a \
                  list of such objects, JSON Lines of either, a session of Claude Code, the Codex CLI or the Gemini \
                  CLI, or an answer tree of ToolBench",
             ),
-            Self::Syntax { .. }
-            | Self::NotText { .. }
-            | Self::Message { .. }
-            | Self::Line { .. } => Some("nothing of this file was used"),
+            Self::Transcript(TranscriptError::TooMany { .. }) => None,
+            Self::Transcript(_) | Self::Line { .. } => Some("nothing of this file was used"),
             Self::Fragment { .. } => {
                 Some("`context render --help` shows the form of a fragment, --schema all of it")
             }

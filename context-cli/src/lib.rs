@@ -15,6 +15,7 @@ mod command_table;
 mod commands;
 mod drawing;
 mod error;
+mod file_format;
 mod input;
 mod output;
 mod progress;
@@ -22,6 +23,5 @@ mod run;
 #[cfg(test)]
 mod scene;
 mod text;
-mod transcript;
 
 pub use run::{run, run_with};

@@ -171,6 +171,7 @@
 //! | [`store`] | the store traits and their data: chats, commits, searches, blobs |
 //! | [`fragments`] | fragments below the builders: stored forms, custom kinds |
 //! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; HTTP clients |
+//! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, SWE-agent, ToolBench, lists of messages |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
@@ -205,6 +206,7 @@
 //! | `strip-images` | `StripImages`: removes media, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: keeps only the newest part | yes |
 //! | `trajectory` | [`trajectory`]: the record of agent runs | yes |
+//! | `transcript` | [`transcript`]: files of other programs, read as chats and written back | no |
 //! | `memory` | [`memory`]: recall of earlier messages, notes and facts | no |
 //! | `memory-remote` | `memory::remote`: memories kept by another process | no |
 //! | `model-http` | [`model_http`]: language models and embedders over HTTP | no |
@@ -237,6 +239,8 @@ pub mod store;
 pub mod streams;
 mod system;
 pub mod trajectory;
+#[cfg(feature = "transcript")]
+pub mod transcript;
 pub mod transfer;
 #[cfg(feature = "tokens")]
 mod waiting;

@@ -5,8 +5,8 @@
 //! the stream from a store and [`ChatWriter`] writes a chat from the stream. Messages are read page
 //! by page and blobs one by one, so memory use does not grow with the chat. [`copy_chat`] combines
 //! the two. [`migrate_chat`] does it for whole stores, idempotently, and verifies copies with
-//! [`ChatDigest`]s. [`export_jsonl`] and [`import_jsonl`] use a file in between. A [`Tree`] is a
-//! chat built in memory from a foreign format.
+//! [`ChatDigest`]s. [`export_jsonl`] and [`import_jsonl`] use a file in between. With the
+//! feature `transcript`, a [`Tree`] is a chat built in memory, and a [`TreePlan`] writes it.
 //!
 //! The copy has everything of the graph: ids, timestamps, revisions, token counts, bodies byte for
 //! byte, branches in their order, checkpoints, fragments, blobs with their timestamps, title and
@@ -24,9 +24,12 @@ mod migrate;
 mod reader;
 mod record;
 mod sections;
+#[cfg(feature = "transcript")]
 mod tree;
 mod writer;
 
+#[cfg(feature = "transcript")]
+pub use context_transcript::{Tree, TreeError};
 pub use copy::copy_chat;
 pub use digest::{ChatDigest, PartDigest};
 pub use jsonl::{
@@ -38,5 +41,6 @@ pub use migrate::{MigrateChat, Migrated, migrate_chat};
 pub use reader::ChatReader;
 pub use record::{BlobRecord, ChatRecord, MessageRecord};
 pub use sections::BrokenLine;
-pub use tree::{Tree, TreeError, TreePlan, TreeWritten};
+#[cfg(feature = "transcript")]
+pub use tree::{TreePlan, TreeWritten};
 pub use writer::{ChatWriter, WrittenChat};

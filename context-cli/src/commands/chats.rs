@@ -2,12 +2,11 @@
 
 use serde::Serialize;
 
-use super::all_chats;
+use super::{all_chats, source_of};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, parse_limit, preview, short_time, time};
-use crate::transcript::Source;
 
 /// List the chats.
 #[derive(clap::Args, Debug)]
@@ -48,7 +47,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let id = chat.chat.chat.as_str();
         if app.out.is_json() {
             // A source written by a newer version does not keep the chat from being listed.
-            let file = Source::of(id, &chat.metadata).ok().flatten().map(|source| source.file);
+            let file = source_of(id, &chat.metadata).ok().flatten().map(|source| source.file);
             app.out.record(&ChatRecord {
                 v: 1,
                 chat: id,

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
+use context_runtime::transcript::{self, FileText, TranscriptChat, TranscriptSource};
 use context_runtime::{
     BranchName, ContextEngine, Diagnostic, DiagnosticCode, Error, ErrorKind, MessageId, Severity,
     message_codec, model::ModelRequest,
 };
 
-use super::existing_chat;
+use super::{existing_chat, source_of};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::input::Input;
-use crate::transcript::{self, Draft, Source, Wire};
+use crate::file_format::FileFormat;
+use crate::input;
 
 /// A conversation that can be sent.
 pub(super) struct Conversation {
@@ -32,8 +33,8 @@ pub(super) struct Which {
     #[arg(value_name = "FILE|CHAT", default_value = "-")]
     source: String,
     /// How the file is written
-    #[arg(long, value_enum, default_value_t = Wire::Auto)]
-    from: Wire,
+    #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
+    from: FileFormat,
     /// Which conversation of the file, from 1 [default: all]
     #[arg(long, value_name = "N")]
     conversation: Option<usize>,
@@ -54,7 +55,7 @@ impl Which {
         let path = Path::new(&self.source);
         // `<(…)` of a shell and /dev/stdin are not regular files, so only folders are excluded.
         if self.source == "-" || std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
-            return self.of_file(&Input::read_what_can_be(path)?, app);
+            return self.of_file(&input::read_lossy(path)?, app);
         }
         let looks_like_a_file = path.extension().is_some() || path.components().count() > 1;
         match self.of_chat(app).await {
@@ -79,8 +80,8 @@ impl Which {
             builder = builder.branch(branch.as_str());
         }
         let resolved = builder.open().await?.resolve().await?;
-        let source = Source::of(&self.source, &chat.metadata)?;
-        let mut request = source.as_ref().map(beside).unwrap_or_default();
+        let source = source_of(&self.source, &chat.metadata)?;
+        let mut request = source.as_ref().map(request_parts).unwrap_or_default();
         let turn = resolved.request();
         request.system.splice(0..0, turn.system);
         request.messages = turn.messages;
@@ -94,58 +95,59 @@ impl Which {
         })
     }
 
-    fn of_file(&self, input: &Input, app: &App) -> Result<Vec<Conversation>, Failure> {
-        let reading = transcript::read(input, self.from, app.now())?;
-        let broken = reading.broken.listed().iter().map(|broken| {
-            let said = format!("left out: {}", broken.failure.problem());
+    fn of_file(&self, file: &FileText, app: &App) -> Result<Vec<Conversation>, Failure> {
+        let read = transcript::read(file, self.from.of_transcript(), app.now())?;
+        let broken = read.broken.listed().iter().map(|broken| {
+            let problem = format!("left out: {}", broken.error.problem());
             Diagnostic::new(
                 DiagnosticCode::BrokenInput,
                 Severity::Warning,
                 format!("line {}", broken.line),
-                said,
+                problem,
             )
         });
         let broken: Vec<_> = broken.collect();
-        let count = reading.drafts.len();
-        let drafts = reading.drafts.into_iter().enumerate();
-        let wanted = drafts.filter(|(index, _)| self.conversation.is_none_or(|n| n == index + 1));
-        let mut read: Vec<_> = wanted
-            .map(|(index, draft)| {
+        let count = read.chats.len();
+        let chats = read.chats.into_iter().enumerate();
+        let wanted = chats.filter(|(index, _)| self.conversation.is_none_or(|n| n == index + 1));
+        let mut conversations: Vec<_> = wanted
+            .map(|(index, chat)| {
                 let name = match count {
-                    1 => input.shown.clone(),
-                    _ => format!("conversation {} of {}", index + 1, input.shown),
+                    1 => file.shown().to_owned(),
+                    _ => format!("conversation {} of {}", index + 1, file.shown()),
                 };
-                self.of_draft(name, draft)
+                self.of_transcript(name, chat)
             })
             .collect::<Result<_, _>>()?;
-        if let Some(first) = read.first_mut() {
+        if let Some(first) = conversations.first_mut() {
             first.diagnostics.extend(broken);
         }
-        match (read.is_empty(), self.conversation) {
+        match (conversations.is_empty(), self.conversation) {
             (true, Some(number)) => {
-                let said =
-                    format!("{} has {count} conversations, and no number {number}", input.shown);
-                Err(Failure::Usage(said))
+                let file = file.shown();
+                Err(Failure::Usage(format!(
+                    "{file} has {count} conversations, and no number {number}"
+                )))
             }
-            _ => Ok(read),
+            _ => Ok(conversations),
         }
     }
 
-    fn of_draft(&self, name: String, draft: Draft) -> Result<Conversation, Failure> {
-        let first = draft.tree.branches().next().map(|(name, _)| name.clone());
+    fn of_transcript(&self, name: String, chat: TranscriptChat) -> Result<Conversation, Failure> {
+        let first = chat.tree.branches().next().map(|(name, _)| name.clone());
         let branch = self.branch.as_deref().map(BranchName::from).or(first);
         let chain = match &branch {
             None => Default::default(),
-            Some(branch) => draft
+            Some(branch) => chat
                 .tree
                 .chain(branch)
                 .ok_or_else(|| Error::not_found("find", "branch", branch).with("file", &name))?,
         };
-        let mut request = beside(&draft.source);
+        let mut request = request_parts(&chat.source);
         request.messages = ModelRequest::of_chain(&chain).messages;
         let read = chain.iter().filter(|node| node.message().is_ok());
         let ids = read.map(|node| node.id.clone()).collect();
-        Ok(Conversation { name, request, ids, diagnostics: draft.diagnostics })
+        Ok(Conversation { name, request, ids, diagnostics: chat.diagnostics })
     }
 }
 
@@ -185,7 +187,7 @@ fn is_nowhere(failure: &Failure) -> bool {
 
 /// Returns the parts of a request body other than the messages: system prompt, tools, and answer
 /// format.
-fn beside(source: &Source) -> ModelRequest {
+fn request_parts(source: &TranscriptSource) -> ModelRequest {
     let mut request = ModelRequest::default();
     let body = source
         .body_without_messages()

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use context_runtime::anthropic::messages as anthropic;
-use context_runtime::openai::chat as openai;
-use context_runtime::wire::Lowered;
+use context_runtime::transcript::{
+    self, ChatContent, ExportedChat, Format, TranscriptSource, is_log_entry, locate_by_id,
+};
 use context_runtime::{
     ChatRef, Diagnostic, Error, Json, Message, MessageId, Store,
     store::{HistoryStore, NodeKind, Placed, Window},
@@ -15,11 +15,10 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::left_behind::MayStay;
-use super::{all_chats, all_messages, all_readable, branch_end, existing_chat};
+use super::{all_chats, all_messages, all_readable, branch_end, existing_chat, source_of};
 use crate::app::{App, Done};
 use crate::error::Failure;
 use crate::progress::Progress;
-use crate::transcript::{self, Codec, Content, Exported, Source, Whole};
 
 /// Write chats as transcripts.
 #[derive(clap::Args, Debug)]
@@ -93,6 +92,18 @@ impl Form {
             Self::Jsonl => "jsonl",
         }
     }
+
+    /// Returns the format of a provider, or `None` for the form of the source.
+    fn format(self) -> Option<Format> {
+        match self {
+            Self::Source => None,
+            Self::Openai | Self::Jsonl => Some(Format::OpenaiChat),
+            Self::OpenaiResponses => Some(Format::OpenaiResponses),
+            Self::Anthropic => Some(Format::Anthropic),
+            Self::Gemini => Some(Format::Gemini),
+            Self::Uimessage => Some(Format::Uimessage),
+        }
+    }
 }
 
 /// JSON record of `export`: one chat.
@@ -118,13 +129,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if args.all {
         for summary in all_chats(app, history).await? {
             let id = summary.chat.chat.chat.as_str();
-            let source = Source::of(id, &summary.chat.metadata)?;
+            let source = source_of(id, &summary.chat.metadata)?;
             let file = source.as_ref().map(|source| source.file.as_str());
             if args.file.is_none() || args.file.as_deref() == file {
                 chats.push((id.to_owned(), source));
             }
         }
-        let file = |source: &Option<Source>| {
+        let file = |source: &Option<TranscriptSource>| {
             source.as_ref().map(|source| (source.file.clone(), source.index))
         };
         chats.sort_by_cached_key(|(id, source)| (file(source), id.clone()));
@@ -134,7 +145,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     } else {
         for id in args.chats {
             let chat = existing_chat(history, &app.chat(&id)).await?;
-            let source = Source::of(&id, &chat.metadata)?;
+            let source = source_of(&id, &chat.metadata)?;
             chats.push((id, source));
         }
     }
@@ -161,16 +172,17 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if args.to == Form::Source && !app.out.is_json() {
         check_same_source(&chats)?;
     }
-    let mut all = Vec::with_capacity(chats.len());
+    let (mut names, mut all) = (Vec::with_capacity(chats.len()), Vec::new());
     for (id, source) in chats {
         let source = source.filter(|_| args.to == Form::Source);
         let chat = app.chat(&id);
         let (content, diagnostics) =
             content(history, &chat, args.branch.as_deref(), args.to, source.as_ref()).await?;
         app.out.diagnostics(&id, &diagnostics);
-        all.push(Exported { chat: id, source, content, diagnostics });
+        names.push((id, diagnostics));
+        all.push(ExportedChat::new(source, content));
     }
-    write(app, &all, args.all, args.to)?;
+    write(app, &names, &all, args.all, args.to)?;
     Ok(Done::Fine)
 }
 
@@ -206,11 +218,11 @@ fn nothing(app: &App, file: Option<&str>) -> Error {
 }
 
 /// Several chats fit into one file only if they came from one file, each from a different position.
-fn check_same_source(chats: &[(String, Option<Source>)]) -> Result<(), Failure> {
+fn check_same_source(chats: &[(String, Option<TranscriptSource>)]) -> Result<(), Failure> {
     let mut files: Vec<_> = chats
         .iter()
         .map(|(id, source)| match source {
-            Some(source) => (source.file.clone(), Some((source.form, source.of))),
+            Some(source) => (source.file.clone(), Some((source.layout, source.count))),
             None => (format!("chat {id}, which was not imported"), None),
         })
         .collect();
@@ -235,25 +247,25 @@ async fn content(
     chat: &ChatRef,
     branch: Option<&str>,
     to: Form,
-    source: Option<&Source>,
-) -> Result<(Content, Vec<Diagnostic>), Failure> {
-    let log = source.filter(|source| source.codec.is_log());
-    if let (Some(source), None) = (log.filter(|source| source.codec.is_tree()), branch) {
+    source: Option<&TranscriptSource>,
+) -> Result<(ChatContent, Vec<Diagnostic>), Failure> {
+    let log = source.filter(|source| source.format.is_log());
+    if let (Some(source), None) = (log.filter(|source| source.format.is_tree()), branch) {
         let nodes = all_messages(history, chat).await?;
         all_readable(chat.chat.as_str(), nodes.iter().map(|placed| &*placed.node))?;
-        return Content::of_tree(source, &nodes);
+        return Ok(ChatContent::of_log(source, &nodes).map_err(Error::from)?);
     }
     let nodes = chain(history, chat, branch).await?;
     all_readable(chat.chat.as_str(), nodes.iter().map(|placed| &*placed.node))?;
     if let Some(source) = log {
-        return Content::of_tree(source, &nodes);
+        return Ok(ChatContent::of_log(source, &nodes).map_err(Error::from)?);
     }
     let (mut ids, mut messages) =
         (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
     for Placed { node, .. } in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary)
     {
         let message = node.message().map_err(Error::from)?;
-        if to == Form::Source || !transcript::is_note(message) {
+        if to == Form::Source || !is_log_entry(message) {
             ids.push(node.id.clone());
             messages.push(Arc::clone(message));
         }
@@ -282,48 +294,32 @@ fn lower(
     messages: Vec<Arc<Message>>,
     ids: &[MessageId],
     to: Form,
-    source: Option<&Source>,
-) -> Result<(Content, Vec<Diagnostic>), Failure> {
-    let whole = |whole: Whole, messages| whole.lower(messages).map_err(Error::from);
-    let (content, mut diagnostics) = match to {
-        Form::Source => {
-            let codec = source.map_or(Codec::OpenaiChat, |source| source.codec);
-            let (messages, diagnostics) = codec.lower_source(messages);
-            (Content::Messages(messages), diagnostics)
+    source: Option<&TranscriptSource>,
+) -> Result<(ChatContent, Vec<Diagnostic>), Failure> {
+    let (content, mut diagnostics) = match to.format() {
+        Some(format) => format.lower(messages).map_err(Error::from)?,
+        None => {
+            let format = source.map_or(Format::OpenaiChat, |source| source.format);
+            let (messages, diagnostics) = format.lower_source(messages);
+            (ChatContent::Messages(messages), diagnostics)
         }
-        Form::Openai | Form::Jsonl => each(&messages, openai::lower),
-        Form::Anthropic => each(&messages, anthropic::lower),
-        Form::OpenaiResponses => whole(Whole::RESPONSES, messages)?,
-        Form::Gemini => whole(Whole::GEMINI, messages)?,
-        Form::Uimessage => whole(Whole::UIMESSAGE, messages)?,
     };
-    diagnostics.iter_mut().for_each(|diagnostic| transcript::locate(diagnostic, ids));
+    diagnostics.iter_mut().for_each(|diagnostic| locate_by_id(diagnostic, ids));
     Ok((content, diagnostics))
 }
 
-/// Lowers messages to a form in which each message is independent.
-fn each(
-    messages: &[Arc<Message>],
-    lower: impl Fn(&Message) -> Lowered,
-) -> (Content, Vec<Diagnostic>) {
-    let (mut all, mut diagnostics) = (Vec::with_capacity(messages.len()), Vec::new());
-    for (index, message) in messages.iter().enumerate() {
-        let lowered = lower(message);
-        all.extend(lowered.messages);
-        diagnostics.extend(lowered.diagnostics.into_iter().map(|mut diagnostic| {
-            diagnostic.path = format!("messages[{index}].{}", diagnostic.path);
-            diagnostic
-        }));
-    }
-    (Content::Messages(all), diagnostics)
-}
-
-fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(), Failure> {
+/// Writes the chats, whose ids and diagnostics are `names`.
+fn write(
+    app: &mut App,
+    names: &[(String, Vec<Diagnostic>)],
+    all: &[ExportedChat],
+    as_file: bool,
+    to: Form,
+) -> Result<(), Failure> {
     if app.out.is_json() {
-        for exported in all {
-            let Exported { chat, source, diagnostics, .. } = exported;
-            let file = source.as_ref().map(|source| source.file.as_str());
-            let conversation = transcript::value(exported);
+        for ((chat, diagnostics), exported) in names.iter().zip(all) {
+            let file = exported.source().map(|source| source.file.as_str());
+            let conversation = exported.to_json();
             app.out.record(&ExportRecord {
                 v: 1,
                 chat,
@@ -336,17 +332,15 @@ fn write(app: &mut App, all: &[Exported], as_file: bool, to: Form) -> Result<(),
         return Ok(());
     }
     let text = match all {
-        [exported] if !as_file => transcript::single(exported),
-        _ => transcript::file(all),
+        [exported] if !as_file => exported.to_text(),
+        _ => transcript::to_file_text(all),
     };
-    if let [Exported { source: Some(source), .. }, ..] = all
-        && as_file
-        && all.len() < source.of
-    {
+    let source = all.first().and_then(ExportedChat::source);
+    if let Some(source) = source.filter(|source| as_file && all.len() < source.count) {
         app.out.note(format_args!(
             "{} of {} conversations of {} are here",
             all.len(),
-            source.of,
+            source.count,
             source.file
         ));
     }

@@ -8,21 +8,22 @@ mod walk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use context_runtime::transcript::{self, TranscriptChat, TranscriptError, TranscriptSource};
 use context_runtime::transfer::{TreePlan, TreeWritten};
 use context_runtime::{
     CancelSignal, Diagnostic, Metadata, Store,
     store::{HistoryStore, NewChat},
 };
 
-use self::report::{Report, Status, Told};
+use self::report::{Broken, Report, Status, Told};
 use self::walk::{Found, Walk};
 use super::{prompt, trajectory};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::input::Input;
+use crate::file_format::FileFormat;
+use crate::input;
 use crate::progress::Progress;
 use crate::text::clean;
-use crate::transcript::{self, BrokenLines, Draft, Source, Wire};
 
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history`, `traj`, `contents` or
@@ -66,8 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
     /// How the files are written
-    #[arg(long, value_enum, default_value_t = Wire::Auto)]
-    from: Wire,
+    #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
+    from: FileFormat,
     /// Import nothing at all if a line cannot be read
     #[arg(long)]
     strict: bool,
@@ -92,7 +93,7 @@ enum Prepared {
     /// A file in a folder that is not in a known form.
     NoForm,
     /// A file in another form, already read.
-    Read { input: FileName, chats: Vec<Planned>, broken: BrokenLines },
+    Read { input: FileName, chats: Vec<Planned>, broken: Broken },
 }
 
 /// The names of a file.
@@ -178,7 +179,9 @@ async fn files(
         for file in &found {
             ready.push(match prepare(app, args, file) {
                 // A file found in a folder need not be a transcript.
-                Err(Failure::Form { .. }) if file.name.is_some() => Prepared::NoForm,
+                Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
+                    Prepared::NoForm
+                }
                 prepared => prepared?,
             });
         }
@@ -190,7 +193,7 @@ async fn files(
             Some(ready) => write(args, app, opened, ready, report).await,
             None => match prepare(app, args, file) {
                 Ok(ready) => write(args, app, opened, ready, report).await,
-                Err(Failure::Form { .. }) if file.name.is_some() => {
+                Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
                     report.skipped(app, &file.path.display().to_string())
                 }
                 Err(failure) => Err(failure),
@@ -210,6 +213,11 @@ async fn files(
     Ok(())
 }
 
+/// Returns whether a file has no form that is known.
+fn is_no_transcript(failure: &Failure) -> bool {
+    matches!(failure, Failure::Transcript(TranscriptError::UnknownForm { .. }))
+}
+
 /// Reads a file completely, or fails for the whole file. A file in the library's own form may be
 /// larger than memory; it is only checked, and only if broken lines are refused.
 fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
@@ -220,24 +228,28 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
         }
         return Ok(Prepared::Own(path.to_owned()));
     }
-    let (input, at) = (Input::read_what_can_be(path)?, app.now());
-    let reading = transcript::read(&input, args.from, at)?;
-    let broken = if args.strict { reading.broken.refused()? } else { reading.broken };
-    let name = args.chat.clone().or_else(|| file.name.clone()).unwrap_or_else(|| input.stem());
-    let several = reading.drafts.len() > 1;
+    let (text, at) = (input::read_lossy(path)?, app.now());
+    let mut read = transcript::read(&text, args.from.of_transcript(), at)?;
+    if args.strict {
+        std::mem::take(&mut read.broken).into_result()?;
+    }
+    let named = args.chat.clone().or_else(|| file.name.clone());
+    let name = named.unwrap_or_else(|| input::stem(&text));
+    let several = read.chats.len() > 1;
     let number =
         |index: usize| if several { format!("{name}-{:04}", index + 1) } else { name.clone() };
-    let planned = |draft: Draft| {
-        let Draft { source, title, tree, diagnostics } = draft;
+    let planned = |chat: TranscriptChat| {
+        let TranscriptChat { source, title, tree, diagnostics, .. } = chat;
         let chat = number(source.index);
         let mut new = NewChat::new(app.chat(&chat), at);
         new.title = title;
-        new.metadata = Metadata::default().with(Source::KEY, source.to_json());
+        new.metadata = Metadata::default().with(TranscriptSource::KEY, source.to_json());
         let (messages, branches) = (tree.nodes().len(), tree.branches().len().max(1));
         Ok(Planned { chat, messages, branches, plan: TreePlan::new(new, &tree)?, diagnostics })
     };
-    let chats = reading.drafts.into_iter().map(planned).collect::<Result<_, Failure>>()?;
-    Ok(Prepared::Read { input: FileName { shown: input.shown, name: input.name }, chats, broken })
+    let chats = read.chats.into_iter().map(planned).collect::<Result<_, Failure>>()?;
+    let input = FileName { shown: text.shown().to_owned(), name: text.name().to_owned() };
+    Ok(Prepared::Read { input, chats, broken: read.broken.into() })
 }
 
 /// Writes the chats of a file. The store is created only when a file can be imported; until then

@@ -20,7 +20,7 @@ use super::planning::{Cut, pipeline};
 use super::render;
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::input::Input;
+use crate::input;
 use crate::text::clean;
 
 const EXAMPLES: &str = "\
@@ -214,7 +214,7 @@ fn default_model(provider: &str) -> &'static str {
 }
 
 fn rendered(file: &Path) -> Result<String, Failure> {
-    let fragments = render::read(&Input::read(file)?)?;
+    let fragments = render::read(&input::read(file)?)?;
     let xml = renderer("xml", RenderOptions::new())
         .ok_or_else(|| Failure::Usage("nothing renders xml".to_owned()))?;
     Ok(xml.render(&fragments)?)

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
+use context_runtime::transcript::FileText;
 use context_runtime::{FORMATS, Fragment, RenderOptions, fragments::FRAGMENTS_SCHEMA, renderer};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::input::Input;
+use crate::input;
 
 const EXAMPLES: &str = "\
 A file holds one fragment or a list of them: {\"name\": \"role\", \"data\": \"You book trips.\"}. Inside
@@ -63,8 +64,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.text(FRAGMENTS_SCHEMA)?;
         return Ok(Done::Fine);
     }
-    let input = Input::read(&args.file)?;
-    let fragments = read(&input)?;
+    let fragments = read(&input::read(&args.file)?)?;
     let options = RenderOptions::new()
         .group(args.group)
         .indent_text(args.indent_text)
@@ -81,19 +81,18 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 }
 
 /// Reads a file of fragments.
-pub(super) fn read(input: &Input) -> Result<Vec<Fragment>, Failure> {
+pub(super) fn read(file: &FileText) -> Result<Vec<Fragment>, Failure> {
     let whole: &RawValue =
-        serde_json::from_str(&input.text).map_err(|error| input.syntax(&input.text, error))?;
+        serde_json::from_str(file.text()).map_err(|error| file.syntax_error(file.text(), error))?;
     let items: Vec<&RawValue> = match whole.get().starts_with('[') {
-        true => {
-            serde_json::from_str(whole.get()).map_err(|error| input.syntax(whole.get(), error))?
-        }
+        true => serde_json::from_str(whole.get())
+            .map_err(|error| file.syntax_error(whole.get(), error))?,
         false => vec![whole],
     };
     let fragment = |(i, raw): (usize, &&RawValue)| {
         serde_json::from_str(raw.get()).map_err(|source| Failure::Fragment {
-            file: input.shown.clone(),
-            line: input.line_of(raw.get()),
+            file: file.shown().to_owned(),
+            line: file.line_of(raw.get()),
             index: i + 1,
             source,
         })

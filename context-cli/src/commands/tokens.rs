@@ -11,7 +11,7 @@ use super::conversation::Which;
 use super::counting::{Limits, breakdown, grouped, model, table};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::input::Input;
+use crate::input;
 use crate::text::clean;
 
 const EXAMPLES: &str = "\
@@ -91,8 +91,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             .note(format_args!("{} is not in the table of models: {window} unknown", args.model));
     }
     if args.text {
-        let input = Input::read(args.which.path())?;
-        let tokens = model.counter().count(&input.text);
+        let input = input::read(args.which.path())?;
+        let tokens = model.counter().count(input.text());
         return match app.out.is_json() {
             true => app.out.record(&TextRecord { v: 1, model: &args.model, tokens }),
             false => app.out.line(tokens),

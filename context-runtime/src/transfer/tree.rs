@@ -1,203 +1,10 @@
-//! A conversation with all its branches: built in memory, then written in commits.
-//!
-//! A [`Tree`] has nodes, each with a parent, and branches that name the heads. A [`TreePlan`] has
-//! the commits that write the tree. Invalid commits are refused before the first one is written.
-//! Each commit is idempotent, so an interrupted import is completed by repeating it, and repeating
-//! a complete one changes nothing.
-//!
-//! This module does not know where a tree comes from.
+//! Writing a tree that was built in memory to a store.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use context_core::store::{Commit, CommitOutcome, Created, HistoryStore, NewChat};
+use context_core::{CancelSignal, Result};
+use context_transcript::Tree;
 
-use context_core::base::shown::shown;
-use context_core::base::{CommitKey, limits};
-use context_core::store::{
-    Commit, CommitOutcome, Created, ForkName, HistoryStore, NewChat, Target,
-};
-use context_core::{BranchName, CancelSignal, Chain, Error, ErrorKind, MessageId, Node, Result};
-
-/// The nodes and branches of a new chat.
-///
-/// ```
-/// use context_runtime::transfer::{Tree, TreeError};
-/// use context_runtime::{Message, Timestamp, store::Node};
-///
-/// let said = |id: &str, text: &str| Node::new(id, Message::from(text), Timestamp::default());
-/// let mut tree = Tree::default();
-/// let question = tree.add(said("q", "Two tickets?"), None)?;
-/// let first = tree.add(said("a1", "When?"), Some(question))?;
-/// let second = tree.add(said("a2", "Where to?"), Some(question))?;
-/// tree.branch("main", second)?;
-/// tree.branch("main-v2", first)?;
-/// assert_eq!(tree.branches().count(), 2);
-/// assert_eq!(tree.chain(&"main".into()).expect("it was named").len(), 2);
-/// # Ok::<_, TreeError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Tree {
-    nodes: Vec<(Arc<Node>, Option<usize>)>,
-    branches: Vec<(BranchName, usize)>,
-    ids: HashSet<MessageId>,
-    names: HashSet<BranchName>,
-}
-
-/// The reason why a [`Tree`] is invalid.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TreeError {
-    /// A parent or head that was not added before.
-    #[error("there is no node {index}")]
-    NoSuchNode {
-        /// Its position.
-        index: usize,
-    },
-    /// Two nodes have the same id.
-    #[error("message {} is there twice", shown(.message))]
-    SameId {
-        /// The id.
-        message: MessageId,
-    },
-    /// Two branches have the same name.
-    #[error("branch {} is there twice", shown(.branch))]
-    SameBranch {
-        /// The name.
-        branch: BranchName,
-    },
-    /// `main`, which every chat has from the start, was added after other branches.
-    #[error("main must be the first branch")]
-    MainIsLate,
-    /// A node that no branch reaches.
-    #[error("message {} is on no branch", shown(.message))]
-    OnNoBranch {
-        /// The id.
-        message: MessageId,
-    },
-}
-
-context_core::readable_debug!(TreeError);
-
-impl From<TreeError> for Error {
-    fn from(error: TreeError) -> Self {
-        Error::new(ErrorKind::Invalid, "plan", error.to_string()).with_source(error)
-    }
-}
-
-impl Tree {
-    /// Creates a tree of one branch, `main`.
-    pub fn of_chain(
-        nodes: impl IntoIterator<Item = impl Into<Arc<Node>>>,
-    ) -> Result<Self, TreeError> {
-        let (mut tree, mut last) = (Self::default(), None);
-        for node in nodes {
-            last = Some(tree.add(node, last)?);
-        }
-        if let Some(head) = last {
-            tree.branch(BranchName::main(), head)?;
-        }
-        Ok(tree)
-    }
-
-    /// Adds a node after `parent`, which was added before, or as a root without one. Returns its
-    /// position.
-    pub fn add(
-        &mut self,
-        node: impl Into<Arc<Node>>,
-        parent: Option<usize>,
-    ) -> Result<usize, TreeError> {
-        let (node, index) = (node.into(), self.nodes.len());
-        if let Some(index) = parent.filter(|parent| *parent >= index) {
-            return Err(TreeError::NoSuchNode { index });
-        }
-        if !self.ids.insert(node.id.clone()) {
-            return Err(TreeError::SameId { message: node.id.clone() });
-        }
-        self.nodes.push((node, parent));
-        Ok(index)
-    }
-
-    /// Names the chain that ends at `head` as a branch. `main` must come first, if used.
-    pub fn branch(&mut self, name: impl Into<BranchName>, head: usize) -> Result<(), TreeError> {
-        let branch = name.into();
-        if head >= self.nodes.len() {
-            return Err(TreeError::NoSuchNode { index: head });
-        }
-        if branch == BranchName::main() && !self.branches.is_empty() {
-            return Err(TreeError::MainIsLate);
-        }
-        if !self.names.insert(branch.clone()) {
-            return Err(TreeError::SameBranch { branch });
-        }
-        self.branches.push((branch, head));
-        Ok(())
-    }
-
-    /// The nodes, each after its parent.
-    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Arc<Node>> {
-        self.nodes.iter().map(|(node, _)| node)
-    }
-
-    /// The branches and their heads.
-    pub fn branches(&self) -> impl ExactSizeIterator<Item = (&BranchName, &Arc<Node>)> {
-        self.branches.iter().map(|(name, head)| (name, &self.nodes[*head].0))
-    }
-
-    /// Returns the messages of a branch, root first, or `None` for an unknown branch.
-    pub fn chain(&self, branch: &BranchName) -> Option<Chain> {
-        let mut at = Some(self.branches.iter().find(|(name, _)| name == branch)?.1);
-        let mut nodes = Vec::new();
-        while let Some(index) = at {
-            nodes.push(Arc::clone(&self.nodes[index].0));
-            at = self.nodes[index].1;
-        }
-        nodes.reverse();
-        Some(Chain::from_nodes(0, nodes))
-    }
-
-    /// Returns the commits that write the tree: for each branch the nodes that earlier branches do
-    /// not have.
-    fn commits(&self, new: &NewChat) -> Result<Vec<Commit>, TreeError> {
-        let (mut commits, mut covered) = (Vec::new(), vec![false; self.nodes.len()]);
-        for (number, (name, head)) in self.branches.iter().enumerate() {
-            let (mut segment, mut at) = (Vec::new(), Some(*head));
-            while let Some(index) = at.filter(|index| !covered[*index]) {
-                covered[index] = true;
-                segment.push(Arc::clone(&self.nodes[index].0));
-                at = self.nodes[index].1;
-            }
-            segment.reverse();
-            let mut base = at.map(|index| self.nodes[index].0.id.clone());
-            let mut is_there = *name == BranchName::main();
-            let chunks: Vec<&[Arc<Node>]> = match segment.is_empty() {
-                true => vec![&[]],
-                false => segment.chunks(limits::MAX_COMMIT_ITEMS).collect(),
-            };
-            for nodes in chunks {
-                let target = match is_there {
-                    true => Target::Extend { branch: name.clone(), expected: base },
-                    false => Target::Fork {
-                        name: ForkName::Exact(name.clone()),
-                        at: base,
-                        activate: false,
-                    },
-                };
-                let mut commit = Commit::new(new.chat.clone(), target, new.at);
-                commit.nodes = nodes.to_vec();
-                // A commit without messages has no ids that show it was written before.
-                commit.key = nodes.is_empty().then(|| CommitKey::from(format!("tree:{number}")));
-                base = nodes.last().map(|node| node.id.clone());
-                is_there = true;
-                commits.push(commit);
-            }
-        }
-        match covered.iter().position(|covered| !covered) {
-            Some(index) => Err(TreeError::OnNoBranch { message: self.nodes[index].0.id.clone() }),
-            None => Ok(commits),
-        }
-    }
-}
-
-/// The outcome of writing a tree.
+/// The outcome of writing a [`Tree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum TreeWritten {
@@ -210,7 +17,9 @@ pub enum TreeWritten {
     Taken,
 }
 
-/// The chat and the commits that write a [`Tree`].
+/// The chat and the commits that write a [`Tree`]. Invalid commits are refused before the first one
+/// is written. Each commit is idempotent, so an interrupted import is completed by repeating it,
+/// and repeating a complete one changes nothing.
 #[derive(Clone, Debug)]
 pub struct TreePlan {
     new: NewChat,
@@ -221,12 +30,12 @@ impl TreePlan {
     /// Plans to write a tree as a new chat. Refuses everything that a store would refuse.
     pub fn new(new: NewChat, tree: &Tree) -> Result<Self> {
         new.check()?;
-        let commits = tree.commits(&new)?;
-        commits.iter().try_for_each(context_core::store::Commit::check)?;
+        let commits = tree.commits(&new.chat, new.at)?;
+        commits.iter().try_for_each(Commit::check)?;
         Ok(Self { new, commits })
     }
 
-    /// The new chat.
+    /// Returns the new chat.
     pub fn chat(&self) -> &NewChat {
         &self.new
     }

@@ -105,6 +105,7 @@ mod to_a_model;
 mod tool_results;
 mod transfer;
 mod travel;
+#[cfg(feature = "transcript")]
 mod trees;
 mod turns;
 #[cfg(all(

@@ -15,7 +15,7 @@ pub(super) struct Property {
     package: &'static str,
     /// The test program, or `None` for the unit tests.
     test: Option<&'static str>,
-    /// The prefix of the names of the properties.
+    /// The prefix of the names of the properties. Empty for all tests of the program.
     module: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl Property {
 /// Parsers that need more than bytes, and renderers, whose output models parse.
 pub(super) const TARGETS: &[Property] = &[
     Property::new("events", "context-http", Some("it"), "events::"),
-    Property::new("transcripts", "context-cli", None, "transcript::"),
+    Property::new("transcripts", "context-transcript", Some("it"), ""),
     Property::new("sqlite-url", "context-store-sqlite", None, "config::properties::"),
     Property::new("postgres-url", "context-store-postgres", None, "config::properties::"),
     Property::new("redis-url", "context-store-redis", None, "config::properties::"),

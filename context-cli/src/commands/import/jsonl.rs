@@ -7,13 +7,13 @@ use std::path::Path;
 use context_runtime::transfer::{self, BrokenLine, ChatOutcome, ImportJsonl};
 use context_runtime::{CancelSignal, Store};
 
-use super::report::{Report, Status, Told};
+use super::report::{Broken, Report, Status, Told};
 use super::{Args, FileName};
 use crate::app::App;
 use crate::error::Failure;
+use crate::file_format::FileFormat;
 use crate::progress::Progress;
 use crate::text::clean;
-use crate::transcript::{Broken, BrokenLines, Wire};
 
 /// The longest first line, in bytes, that is read to detect the form of a file. The line of a chat
 /// with the largest metadata is shorter.
@@ -29,11 +29,11 @@ const BEGINS: &[u8] = br#"{"type":"chat","v":"#;
 /// Returns whether a file is in this form. For a pipe the form must be given, since a pipe cannot
 /// be read twice. The start of standard input can be inspected without consuming it.
 pub(super) fn is_own(args: &Args, path: &Path) -> Result<bool, Failure> {
-    if args.from == Wire::Auto && is_stdin(path) {
+    if args.from == FileFormat::Auto && is_stdin(path) {
         return Ok(io::stdin().lock().fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINS)));
     }
-    if args.from != Wire::Auto || !path.is_file() {
-        return Ok(args.from == Wire::Jsonl);
+    if args.from != FileFormat::Auto || !path.is_file() {
+        return Ok(args.from == FileFormat::Jsonl);
     }
     let mut line = Vec::new();
     let mut file = open(path)?;
@@ -78,12 +78,10 @@ pub(super) async fn write(
     let imported = imported.map_err(|error| error.with("file", &input.shown))?;
     working.done();
     let broken = |broken: BrokenLine| {
-        let line = usize::try_from(broken.line).unwrap_or(usize::MAX);
-        let (file, problem) = (input.shown.clone(), broken.diagnostic.message);
-        Broken { line, failure: Failure::Line { file, line, problem } }
+        (usize::try_from(broken.line).unwrap_or(usize::MAX), broken.diagnostic.message)
     };
     let unlisted = usize::try_from(imported.unlisted).unwrap_or(usize::MAX);
-    let broken = BrokenLines::new(imported.broken.into_iter().map(broken).collect(), unlisted);
+    let broken = Broken::new(imported.broken.into_iter().map(broken).collect(), unlisted);
     let mut lines = broken.count();
     report.file(app, &input, broken)?;
     for chat in &imported.chats {

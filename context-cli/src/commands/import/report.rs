@@ -1,6 +1,7 @@
 //! The report of an import: records as it proceeds, or one line for people at the end.
 
 use context_runtime::Diagnostic;
+use context_runtime::transcript::BrokenLines;
 use serde::Serialize;
 
 use super::FileName;
@@ -8,7 +9,6 @@ use crate::app::App;
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
-use crate::transcript::{Broken, BrokenLines};
 
 /// The number of diagnostics per chat that are shown to people.
 const SHOWN: usize = 5;
@@ -36,7 +36,7 @@ struct BrokenRecord<'a> {
     v: u32,
     file: &'a str,
     line: usize,
-    problem: String,
+    problem: &'a str,
 }
 
 /// JSON record of `import`: a file that was not imported.
@@ -79,6 +79,33 @@ pub(super) struct Told<'a> {
     pub(super) diagnostics: &'a [Diagnostic],
 }
 
+/// The lines of a file that cannot be read.
+#[derive(Default)]
+pub(super) struct Broken {
+    /// The numbers of the first lines, with their problems.
+    listed: Vec<(usize, String)>,
+    /// The number of other lines.
+    unlisted: usize,
+}
+
+impl Broken {
+    pub(super) fn new(listed: Vec<(usize, String)>, unlisted: usize) -> Self {
+        Self { listed, unlisted }
+    }
+
+    /// Returns the number of broken lines, listed or not.
+    pub(super) fn count(&self) -> usize {
+        self.listed.len() + self.unlisted
+    }
+}
+
+impl From<BrokenLines> for Broken {
+    fn from(lines: BrokenLines) -> Self {
+        let listed = lines.listed().iter().map(|broken| (broken.line, broken.error.problem()));
+        Self::new(listed.collect(), lines.unlisted())
+    }
+}
+
 /// The totals so far.
 pub(super) struct Report {
     list_broken: bool,
@@ -94,7 +121,7 @@ pub(super) struct Report {
     branches: usize,
     /// The number of broken lines, and those that are shown at the end.
     broken: usize,
-    listed: Vec<(String, BrokenLines)>,
+    listed: Vec<(String, Broken)>,
     files: Vec<String>,
     chats: Vec<String>,
 }
@@ -166,20 +193,18 @@ impl Report {
         &mut self,
         app: &mut App,
         input: &FileName,
-        broken: BrokenLines,
+        broken: Broken,
     ) -> Result<(), Failure> {
-        if let Some(first) = broken.listed().first().filter(|_| !self.list_broken) {
+        if let Some((line, problem)) = broken.listed.first().filter(|_| !self.list_broken) {
             let (file, lines) = (clean(&input.shown), count(broken.count(), "broken line"));
-            let (line, problem) = (first.line, first.failure.problem());
             let first = if broken.count() == 1 { "it is" } else { "the first is" };
             app.out.note(format_args!(
                 "{file}: {lines} left out; {first} line {line}: {}",
-                clean(&problem)
+                clean(problem)
             ));
         }
         if app.out.is_json() && self.list_broken {
-            for Broken { line, failure } in broken.listed() {
-                let problem = failure.problem();
+            for (line, problem) in &broken.listed {
                 app.out.record(&BrokenRecord { v: 1, file: &input.name, line: *line, problem })?;
             }
         }
@@ -301,14 +326,13 @@ impl Report {
         }
         for (file, broken) in &self.listed {
             let file = clean(file);
-            for Broken { line, failure } in broken.listed() {
-                app.out
-                    .line(format_args!("  {file} line {line}: {}", clean(&failure.problem())))?;
+            for (line, problem) in &broken.listed {
+                app.out.line(format_args!("  {file} line {line}: {}", clean(problem)))?;
             }
-            if broken.unlisted() > 0 {
+            if broken.unlisted > 0 {
                 app.out.line(format_args!(
                     "  {file}: {}",
-                    count(broken.unlisted(), "more broken line")
+                    count(broken.unlisted, "more broken line")
                 ))?;
             }
         }

@@ -21,7 +21,7 @@ use super::{episodic, lines, records_of};
 use crate::app::{App, Done};
 use crate::commands::branch_end;
 use crate::error::Failure;
-use crate::input::Input;
+use crate::input;
 use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count, parse_time};
@@ -181,11 +181,11 @@ async fn file(
     scope: &MemoryScope,
     app: &mut App,
 ) -> Result<Done, Failure> {
-    let input = Input::read(path)?;
-    let session = session(args, scope, &input.stem());
+    let input = input::read(path)?;
+    let session = session(args, scope, &input::stem(&input));
     let said = lines::read(&input, &session, scope.session.is_some(), app.now())?;
     let store = app.store_or_new().await?;
-    all(app, &store, &input.shown, scope, said).await
+    all(app, &store, input.shown(), scope, said).await
 }
 
 async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {

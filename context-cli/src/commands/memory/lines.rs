@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use context_runtime::transcript::FileText;
 use context_runtime::{
     Message, MessageId, Role, Timestamp, limits, memory::CapturedMessage, model::MessageHash,
     trajectory::SessionId,
@@ -10,7 +11,6 @@ use serde::Deserialize;
 
 use super::capture::Said;
 use crate::error::Failure;
-use crate::input::Input;
 use crate::text::parse_time;
 
 /// A line of the file.
@@ -31,19 +31,22 @@ struct Line {
 /// Reads the texts of a file, grouped by session. Lines without a session get `session`; with
 /// `only`, no other session is allowed.
 pub(super) fn read(
-    input: &Input,
+    input: &FileText,
     session: &SessionId,
     only: bool,
     now: Timestamp,
 ) -> Result<Vec<Said>, Failure> {
     let mut said: Vec<Said> = Vec::new();
     let (mut places, mut names) = (HashMap::new(), HashMap::new());
-    for (number, text) in (1..).zip(input.text.lines()) {
+    for (number, text) in (1..).zip(input.text().lines()) {
         if text.trim().is_empty() {
             continue;
         }
-        let broken =
-            |problem: String| Failure::Line { file: input.shown.clone(), line: number, problem };
+        let broken = |problem: String| Failure::Line {
+            file: input.shown().to_owned(),
+            line: number,
+            problem,
+        };
         let line: Line = serde_json::from_str(text).map_err(|error| broken(reason(&error)))?;
         let own = line.session.as_deref().map_or_else(|| session.clone(), SessionId::from);
         if only && own != *session {

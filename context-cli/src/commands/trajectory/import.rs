@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{all_rounds, recorder};
 use crate::app::{App, Done};
 use crate::error::Failure;
-use crate::input::Input;
+use crate::input;
 use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count};
@@ -118,9 +118,9 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
 }
 
 async fn file(app: &mut App, path: &Path, session: &str) -> Result<Imported, Failure> {
-    let input = Input::read(path)?;
-    let rounds = read_atif(&input.text, app.user.clone(), session).map_err(|error| {
-        Failure::NoRounds { file: input.shown.clone(), problem: error.to_string() }
+    let input = input::read(path)?;
+    let rounds = read_atif(input.text(), app.user.clone(), session).map_err(|error| {
+        Failure::NoRounds { file: input.shown().to_owned(), problem: error.to_string() }
     })?;
     let store = app.store_or_new().await?;
     let recorder = recorder(app, &store)?;

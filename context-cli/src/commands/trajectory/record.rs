@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::trajectory::{RoundImported, Transcript};
+use context_runtime::transcript::{SOURCE_BRANCH, measures};
 use context_runtime::{
     BranchName, Error, Store,
     store::{Chain, ChainEnd, Node, Window},
@@ -12,11 +13,10 @@ use serde::Serialize;
 
 use super::recorder;
 use crate::app::App;
-use crate::commands::existing_chat;
+use crate::commands::{existing_chat, source_of};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
-use crate::transcript;
 
 /// JSON record of `import --trajectory`: the outcome for the rounds of one chat.
 #[derive(Serialize)]
@@ -49,8 +49,8 @@ pub(in crate::commands) async fn record(
     };
     let chain = store.history().chain(&reference, &end, &Window::Whole).await?;
     let about = existing_chat(store.history(), &reference).await?;
-    let source = transcript::Source::of(chat, &about.metadata)?;
-    let kept = branches.iter().find(|branch| branch.name.as_str() == transcript::SOURCE_BRANCH);
+    let source = source_of(chat, &about.metadata)?;
+    let kept = branches.iter().find(|branch| branch.name.as_str() == SOURCE_BRANCH);
     let kept = match kept.filter(|_| source.is_some()) {
         Some(branch) => {
             let end = ChainEnd::Branch(branch.name.clone());
@@ -58,7 +58,7 @@ pub(in crate::commands) async fn record(
         }
         None => Chain::default(),
     };
-    let measures = transcript::measures(source.as_ref(), kept.iter(), chain.iter());
+    let measures = measures(source.as_ref(), kept.iter(), chain.iter());
     let measured = |node: &Node| measures.get(&node.id).cloned().unwrap_or_default();
     let transcript = Transcript::read_measured(&reference.chat, chain.iter(), measured);
     let rounds = transcript.build(&AgentRef::main(app.user.clone(), chat)).map_err(Error::from)?;

@@ -1,0 +1,53 @@
+//! The formats of files, as the command line names them.
+
+use clap::ValueEnum;
+use context_runtime::transcript::Format;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FileFormat {
+    /// Find out
+    Auto,
+    /// OpenAI Chat Completions
+    Openai,
+    /// OpenAI Responses: items
+    OpenaiResponses,
+    /// Anthropic Messages
+    Anthropic,
+    /// Gemini: contents
+    Gemini,
+    /// UIMessages of the AI SDK
+    Uimessage,
+    /// Sessions of Claude Code
+    ClaudeCode,
+    /// Sessions of the Codex CLI
+    Codex,
+    /// Sessions of the Gemini CLI
+    GeminiCli,
+    /// Trajectories of SWE-agent
+    SweAgent,
+    /// Answer trees of ToolBench
+    Toolbench,
+    /// What `export --to jsonl` writes: whole chats, nothing lost
+    Jsonl,
+}
+
+impl FileFormat {
+    /// Returns the format of a transcript, or `None` if it is to be detected. A file in the
+    /// library's own form is no transcript; where one is read as such, it is a list of messages.
+    pub(crate) fn of_transcript(self) -> Option<Format> {
+        Some(match self {
+            Self::Auto => return None,
+            Self::Openai | Self::Jsonl => Format::OpenaiChat,
+            Self::OpenaiResponses => Format::OpenaiResponses,
+            Self::Anthropic => Format::Anthropic,
+            Self::Gemini => Format::Gemini,
+            Self::Uimessage => Format::Uimessage,
+            Self::ClaudeCode => Format::ClaudeCode,
+            Self::Codex => Format::Codex,
+            Self::GeminiCli => Format::GeminiCli,
+            Self::SweAgent => Format::SweAgent,
+            Self::Toolbench => Format::Toolbench,
+        })
+    }
+}

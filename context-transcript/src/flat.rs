@@ -1,0 +1,291 @@
+//! Conversations without branches: a list of messages, alone or in an envelope.
+
+use std::sync::Arc;
+
+use context_core::base::JsonMap;
+use context_core::{Diagnostic, Json, Node, Timestamp};
+use serde_json::value::RawValue;
+
+use crate::chat::{TranscriptChat, title};
+use crate::raw::{first, value_of};
+use crate::read::{ReadTranscript, Value, unknown_form};
+use crate::{
+    BrokenLines, FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource, Tree,
+};
+use crate::{detect, gemini_cli, lists, toolbench};
+
+/// The keys that hold messages, by preference.
+const KEYS: [&str; 3] = ["messages", "history", "traj"];
+/// The keys that hold the messages of a request body, with their formats.
+const BODIES: [(&str, Format); 2] =
+    [("contents", Format::Gemini), ("input", Format::OpenaiResponses)];
+
+/// Reads a file that is one value.
+pub(crate) fn read_whole(
+    file: &FileText,
+    whole: &RawValue,
+    format: Option<Format>,
+    at: Timestamp,
+) -> Result<ReadTranscript, TranscriptError> {
+    let reader = Reader { file, named: format, at };
+    let chats = match first(whole) {
+        '{' if reader.is_message(whole) => {
+            vec![reader.chat(FileLayout::MessageLines, (0, 1), &[whole], None)?]
+        }
+        '{' => vec![reader.item(FileLayout::One, (0, 1), whole)?],
+        '[' => {
+            let items = reader.items(whole)?;
+            match items.first().is_none_or(|item| reader.is_message(item)) {
+                true => vec![reader.chat(FileLayout::One, (0, 1), &items, None)?],
+                false => {
+                    let of = items.len();
+                    let item = |(index, item)| reader.item(FileLayout::List, (index, of), item);
+                    items.into_iter().enumerate().map(item).collect::<Result<_, _>>()?
+                }
+            }
+        }
+        _ => {
+            let problem = FormProblem::NeitherListNorObject;
+            return Err(unknown_form(file, whole.get(), format, problem));
+        }
+    };
+    Ok(ReadTranscript { chats, broken: BrokenLines::default() })
+}
+
+/// Reads JSON Lines: of messages if the first line is a message, else of conversations.
+pub(crate) fn read_lines(
+    file: &FileText,
+    values: Vec<Value<'_>>,
+    format: Option<Format>,
+    at: Timestamp,
+) -> ReadTranscript {
+    let reader = Reader { file, named: format, at };
+    let mut broken = BrokenLines::default();
+    if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
+        let mut chats = Vec::with_capacity(values.len());
+        for Value { line, raw } in values {
+            match reader.item(FileLayout::Lines, (chats.len(), 0), raw) {
+                Ok(chat) => chats.push(chat),
+                Err(error) => broken.push(line, error),
+            }
+        }
+        let count = chats.len();
+        chats.iter_mut().for_each(|chat| chat.source.count = count);
+        return ReadTranscript { chats, broken };
+    }
+    let format = reader.format_of(&values.iter().map(|value| value.raw).collect::<Vec<_>>());
+    let (mut lifted, mut good) = (LiftedMessages::default(), Vec::with_capacity(values.len()));
+    for Value { line, raw } in values {
+        // Messages that are read together must first be readable alone.
+        let added = match format.list_codec() {
+            Some(_) => LiftedMessages::default()
+                .add_all(&reader, format, 0, &[raw])
+                .map(|()| good.push(raw)),
+            None => lifted.add(&reader, format, 0, raw),
+        };
+        if let Err(error) = added {
+            broken.push(line, error);
+        }
+    }
+    if let Err(error) = lifted.add_all(&reader, format, 0, &good) {
+        broken.push(1, error);
+    }
+    let chats = match lifted.nodes.is_empty() {
+        true => Ok(Vec::new()),
+        false => {
+            let layout = FileLayout::MessageLines;
+            reader.finish(lifted, format, layout, (0, 1), None).map(|chat| vec![chat])
+        }
+    };
+    let chats = chats.expect("messages that are counted have ids of their own");
+    ReadTranscript { chats, broken }
+}
+
+struct Reader<'a> {
+    file: &'a FileText,
+    /// The format, if it was named.
+    named: Option<Format>,
+    at: Timestamp,
+}
+
+/// The messages of a conversation read so far.
+#[derive(Default)]
+struct LiftedMessages {
+    nodes: Vec<Node>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl LiftedMessages {
+    /// Adds messages that are read together.
+    fn add_all(
+        &mut self,
+        reader: &Reader<'_>,
+        format: Format,
+        index: usize,
+        messages: &[&RawValue],
+    ) -> Result<(), TranscriptError> {
+        let Some(codec) = format.list_codec().filter(|_| !messages.is_empty()) else {
+            return Ok(());
+        };
+        let (lifted, diagnostics) = codec.lift(messages).map_err(|source| {
+            let place = codec.place(&source).unwrap_or_default();
+            TranscriptError::Message {
+                file: reader.file.shown().to_owned(),
+                line: messages.get(place).map_or(1, |raw| reader.file.line_of(raw.get())),
+                conversation: index + 1,
+                message: place + 1,
+                format,
+                source,
+            }
+        })?;
+        self.diagnostics.extend(diagnostics);
+        for message in lifted {
+            let id = format!("m{}", self.nodes.len() + 1);
+            self.nodes.push(Node::new(id, Arc::unwrap_or_clone(message), reader.at));
+        }
+        Ok(())
+    }
+
+    /// Adds a message, identified by its position.
+    fn add(
+        &mut self,
+        reader: &Reader<'_>,
+        format: Format,
+        index: usize,
+        raw: &RawValue,
+    ) -> Result<(), TranscriptError> {
+        let message = self.nodes.len() + 1;
+        let lifted = format.lift(&Json::from(raw.to_owned()));
+        let (lifted, diagnostics) = lifted.map_err(|source| TranscriptError::Message {
+            file: reader.file.shown().to_owned(),
+            line: reader.file.line_of(raw.get()),
+            conversation: index + 1,
+            message,
+            format,
+            source,
+        })?;
+        let id = format!("m{message}");
+        for mut diagnostic in diagnostics {
+            diagnostic.path = format!("{id} {}", diagnostic.path);
+            self.diagnostics.push(diagnostic);
+        }
+        self.nodes.push(Node::new(id, lifted, reader.at));
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    fn items<'a>(&self, list: &'a RawValue) -> Result<Vec<&'a RawValue>, TranscriptError> {
+        lists::items(self.file, list)
+    }
+
+    /// Returns whether a value is a message rather than an object that contains messages.
+    fn is_message(&self, raw: &RawValue) -> bool {
+        match self.named {
+            Some(Format::Toolbench) => false,
+            Some(Format::OpenaiResponses) | None if detect::is_item(raw) => true,
+            _ => value_of(raw, "role", '"').is_some(),
+        }
+    }
+
+    /// Returns the format of messages: the one that was named, else the one that is detected.
+    fn format_of(&self, messages: &[&RawValue]) -> Format {
+        match self.named {
+            None => Format::of(messages),
+            // Files that the Gemini CLI saves on request contain `contents`.
+            Some(Format::GeminiCli) => Format::Gemini,
+            Some(Format::ClaudeCode | Format::Codex | Format::Toolbench) => Format::OpenaiChat,
+            Some(named) => named,
+        }
+    }
+
+    /// Reads a conversation from a list, a line or a whole file.
+    fn item(
+        &self,
+        layout: FileLayout,
+        place: (usize, usize),
+        item: &RawValue,
+    ) -> Result<TranscriptChat, TranscriptError> {
+        let is_tree = match self.named {
+            None => toolbench::is_tree(item),
+            Some(named) => named == Format::Toolbench,
+        };
+        if is_tree {
+            return toolbench::read(self.file, item, layout, place, self.at);
+        }
+        if matches!(self.named, None | Some(Format::GeminiCli)) && gemini_cli::is_session(item) {
+            return gemini_cli::read(self.file, item, layout, place, self.at);
+        }
+        if first(item) == '[' {
+            return self.chat(layout, place, &self.items(item)?, None);
+        }
+        if first(item) != '{' {
+            return Err(self.unknown(item, FormProblem::ConversationNeitherListNorObject));
+        }
+        let envelope: JsonMap = serde_json::from_str(item.get())
+            .map_err(|error| self.file.syntax_error(item.get(), error))?;
+        let found = KEYS.iter().find_map(|key| Some((*key, value_of(item, key, '[')?, None)));
+        let body = || {
+            let body = |(key, format): &(&'static str, Format)| {
+                let list = value_of(item, key, '[')?;
+                let items = self.items(list).ok()?;
+                items.iter().all(|item| first(item) == '{').then_some((*key, list, Some(*format)))
+            };
+            BODIES.iter().find_map(body)
+        };
+        let (key, list, of_body) =
+            found.or_else(body).ok_or_else(|| self.unknown(item, FormProblem::NoMessages))?;
+        let messages = self.items(list)?;
+        let of_envelope = detect::of_envelope(item, self.named).filter(|_| key == "history");
+        let format = of_envelope
+            .or(of_body.filter(|_| self.named.is_none()))
+            .unwrap_or_else(|| self.format_of(&messages));
+        self.chat_of(format, layout, place, &messages, Some((key, envelope)))
+    }
+
+    fn unknown(&self, item: &RawValue, problem: FormProblem) -> TranscriptError {
+        unknown_form(self.file, item.get(), self.named, problem)
+    }
+
+    fn chat(
+        &self,
+        layout: FileLayout,
+        place: (usize, usize),
+        messages: &[&RawValue],
+        envelope: Option<(&str, JsonMap)>,
+    ) -> Result<TranscriptChat, TranscriptError> {
+        self.chat_of(self.format_of(messages), layout, place, messages, envelope)
+    }
+
+    fn chat_of(
+        &self,
+        format: Format,
+        layout: FileLayout,
+        place: (usize, usize),
+        messages: &[&RawValue],
+        envelope: Option<(&str, JsonMap)>,
+    ) -> Result<TranscriptChat, TranscriptError> {
+        let mut lifted = LiftedMessages::default();
+        match format.list_codec() {
+            Some(_) => lifted.add_all(self, format, place.0, messages)?,
+            None => messages.iter().try_for_each(|raw| lifted.add(self, format, place.0, raw))?,
+        }
+        self.finish(lifted, format, layout, place, envelope)
+    }
+
+    fn finish(
+        &self,
+        lifted: LiftedMessages,
+        format: Format,
+        layout: FileLayout,
+        place: (usize, usize),
+        envelope: Option<(&str, JsonMap)>,
+    ) -> Result<TranscriptChat, TranscriptError> {
+        let LiftedMessages { nodes, diagnostics } = lifted;
+        let tree = Tree::of_chain(nodes).map_err(|source| self.file.tree_error(format, source))?;
+        let source =
+            TranscriptSource::new(self.file.name(), format, layout, place).in_envelope(envelope);
+        let title = title(tree.nodes());
+        Ok(TranscriptChat { source, title, tree, diagnostics })
+    }
+}

@@ -1,0 +1,43 @@
+//! Times in files, in RFC 3339.
+
+use context_core::Timestamp;
+use serde_json::value::RawValue;
+
+use crate::raw::text_of;
+
+/// Returns the time of a value that is a timestamp string.
+pub(crate) fn time_of(raw: &RawValue) -> Option<Timestamp> {
+    parse_time(&text_of(raw)?)
+}
+
+/// Returns the time that a text states.
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(Timestamp::from_micros(time.as_microsecond()))
+}
+
+/// Writes a time. A time before the year -9999 or after the year 9999 is written as the nearest
+/// one that the form can express.
+pub(crate) fn format_time(at: Timestamp) -> String {
+    let nearest = match at.as_micros() {
+        ..0 => jiff::Timestamp::MIN,
+        0.. => jiff::Timestamp::MAX,
+    };
+    jiff::Timestamp::from_microsecond(at.as_micros()).unwrap_or(nearest).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_is_written_and_one_that_is_written_is_read() {
+        let at = Timestamp::from_micros(1_500_000);
+        assert_eq!(format_time(at), "1970-01-01T00:00:01.5Z");
+        assert_eq!(parse_time("1970-01-01T00:00:01.5Z"), Some(at));
+        for extreme in [i64::MIN, i64::MAX] {
+            assert!(parse_time(&format_time(Timestamp::from_micros(extreme))).is_some());
+        }
+        assert_eq!(parse_time("yesterday"), None);
+    }
+}

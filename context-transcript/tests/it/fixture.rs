@@ -1,0 +1,172 @@
+//! Import and export of files through a store in memory.
+
+use std::sync::Arc;
+
+use context_core::base::limits;
+use context_core::message::Placed;
+use context_core::store::{ChainEnd, CommitOutcome, Created, HistoryStore, NewChat, Window};
+use context_core::{CancelSignal, ChatRef, Message, MessageId, Metadata, Node, Store, Timestamp};
+use context_store_inmem::InMemoryStore;
+use context_transcript::{
+    ChatContent, ExportedChat, FileText, Format, TranscriptChat, TranscriptError, TranscriptSource,
+    read, to_file_text,
+};
+use serde_json::Value;
+
+/// Reads a file without a store.
+pub(crate) fn read_text(
+    name: &str,
+    text: &str,
+    format: Option<Format>,
+) -> Result<Vec<TranscriptChat>, TranscriptError> {
+    Ok(read(&FileText::new(name, text), format, Timestamp::default())?.chats)
+}
+
+/// An imported chat.
+pub(crate) struct StoredChat {
+    pub(crate) title: Option<String>,
+    /// Branches and their heads.
+    pub(crate) heads: Vec<(String, String)>,
+    pub(crate) nodes: Vec<Placed>,
+    pub(crate) diagnostics: Vec<String>,
+}
+
+impl StoredChat {
+    /// Returns the message ids of a branch, from the root.
+    pub(crate) fn chain(&self, branch: &str) -> Vec<String> {
+        let find = |id: &str| self.nodes.iter().find(|placed| placed.node.id == id);
+        let mut at =
+            self.heads.iter().find(|(name, _)| name == branch).and_then(|(_, head)| find(head));
+        let mut chain = Vec::new();
+        while let Some(placed) = at {
+            chain.push(placed.node.id.to_string());
+            at = placed.parent.as_ref().and_then(|parent| find(parent.as_str()));
+        }
+        chain.reverse();
+        chain
+    }
+}
+
+/// The result of an import and an export.
+pub(crate) struct RoundTrip {
+    pub(crate) chats: Vec<StoredChat>,
+    pub(crate) broken: Vec<(usize, String)>,
+    /// The exported file.
+    pub(crate) text: String,
+}
+
+async fn nodes(history: &dyn HistoryStore, chat: &ChatRef) -> Vec<Placed> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await.unwrap();
+        all.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+/// Imports a file into a store and exports it again.
+pub(crate) fn round_trip(
+    name: &str,
+    text: &str,
+    format: Option<Format>,
+) -> Result<RoundTrip, TranscriptError> {
+    let reading = read(&FileText::new(name, text), format, Timestamp::default())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    Ok(runtime.block_on(async {
+        let store = InMemoryStore::default();
+        let (mut chats, mut exported) = (Vec::new(), Vec::new());
+        for (number, chat) in reading.chats.into_iter().enumerate() {
+            let (stored, back) = import_and_export(&store, number, chat).await;
+            chats.push(stored);
+            exported.push(back);
+        }
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        assert_eq!(report.findings, []);
+        let lines = reading.broken.listed().iter();
+        let broken = lines.map(|broken| (broken.line, broken.error.problem())).collect();
+        RoundTrip { chats, broken, text: to_file_text(&exported) }
+    }))
+}
+
+async fn import_and_export(
+    store: &InMemoryStore,
+    number: usize,
+    draft: TranscriptChat,
+) -> (StoredChat, ExportedChat) {
+    let chat = ChatRef::new("u", format!("c{number}"));
+    let mut new = NewChat::new(chat.clone(), Timestamp::default());
+    new.title = draft.title;
+    new.metadata = Metadata::default().with(TranscriptSource::KEY, draft.source.to_json());
+    let history = store.history();
+    assert!(matches!(history.create_chat(new.clone()).await.unwrap(), Created::New(_)));
+    let commits = draft.tree.commits(&chat, new.at).unwrap();
+    for commit in &commits {
+        let outcome = history.commit(commit.clone()).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Applied(_)));
+    }
+    for commit in commits {
+        let outcome = history.commit(commit).await.unwrap();
+        assert!(matches!(outcome, CommitOutcome::Replayed(_)));
+    }
+    let kept = history.chat(&chat).await.unwrap().unwrap();
+    let source = TranscriptSource::of(&kept.metadata).unwrap().unwrap();
+    let (nodes, branches) = (nodes(history, &chat).await, history.branches(&chat).await.unwrap());
+    let (content, lost) = if source.format.is_log() {
+        ChatContent::of_log(&source, &nodes).unwrap()
+    } else {
+        let end = ChainEnd::Branch("main".into());
+        let chain = history.chain(&chat, &end, &Window::Whole).await.unwrap();
+        let messages = chain.iter().map(|node| Arc::clone(node.message().unwrap())).collect();
+        let (messages, lost) = source.format.lower_source(messages);
+        (ChatContent::Messages(messages), lost)
+    };
+    assert_eq!(lost, []);
+    let head = |head: &Option<MessageId>| head.as_ref().map(ToString::to_string);
+    let heads =
+        branches.iter().filter_map(|branch| Some((branch.name.to_string(), head(&branch.head)?)));
+    let diagnostics = draft.diagnostics.iter();
+    let stored = StoredChat {
+        title: kept.title,
+        heads: heads.collect(),
+        nodes,
+        diagnostics: diagnostics
+            .map(|diagnostic| format!("{}: {}", diagnostic.path, diagnostic.message))
+            .collect(),
+    };
+    (stored, ExportedChat::new(Some(source), content))
+}
+
+/// Returns the export of a chat that was imported from this text and then changed.
+pub(crate) fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (String, Vec<String>) {
+    let mut stored = round_trip("a.jsonl", text, None).unwrap().chats.remove(0);
+    change(&mut stored.nodes);
+    let source = read_text("a.jsonl", text, None).unwrap().remove(0).source;
+    let (content, lost) = ChatContent::of_log(&source, &stored.nodes).unwrap();
+    let exported = ExportedChat::new(Some(source), content);
+    (exported.to_text(), lost.iter().map(ToString::to_string).collect())
+}
+
+/// Returns a message after an amendment that dropped its source metadata.
+pub(crate) fn amended(placed: &Placed, text: &str) -> Placed {
+    let message = Message::text(placed.node.role().unwrap(), text);
+    let by = Node::new(placed.node.id.clone(), message, Timestamp::default());
+    Placed::new(placed.node.amended(&by), placed.parent.clone(), placed.depth)
+}
+
+/// Returns the JSON values of a text.
+pub(crate) fn values(text: &str) -> Vec<Value> {
+    serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().unwrap()
+}
+
+/// Checks that the exported file has equal values. Returns the formats of the conversations.
+#[track_caller]
+pub(crate) fn check_equal(name: &str, text: &str, conversations: usize) -> Vec<Format> {
+    let passed = round_trip(name, text, None).unwrap();
+    assert_eq!(passed.chats.len(), conversations, "{text}");
+    assert_eq!(passed.broken, []);
+    assert_eq!(values(&passed.text), values(text));
+    read_text(name, text, None).unwrap().iter().map(|chat| chat.source.format).collect()
+}

@@ -1,0 +1,10 @@
+//! Files read into a store and written back, through the public API.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod answer_trees;
+mod files;
+mod fixture;
+mod forms;
+mod rollouts;
+mod sessions;
