@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use context_conformance::codec::assert_codec_conforms;
-use context_conformance::wire::{Rule, Violation};
 use context_core::model::{AnswerDelta, FunctionTool, ModelCodec, StopReason};
 use context_core::{Json, Message, MessageCodec, ModelRequest, Part, Role};
+use context_simulator::wire::{Rule, Violation};
 use custom_codec::AcmeCodec;
 use serde_json::{Value, json};
 
