@@ -14,6 +14,27 @@
 //! | [`otlp::write_otlp_json`] | OpenTelemetry, with the attributes for generative AI | Jaeger, Grafana, Phoenix, Langfuse and other viewers of traces |
 //! | [`write_chrome_trace`] | Chrome trace events | Perfetto, `chrome://tracing` |
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use context_core::Timestamp;
+//! use context_core::trajectory::{AgentRef, NewQuery, Round};
+//! use context_trajectory::{BridgeFrom, SessionGraph, Trajectory};
+//! use context_trajectory_export::{write_dot, write_html};
+//!
+//! let (agent, now) = (AgentRef::main("ada", "trip"), Timestamp::default());
+//! let mut round = Round::new(agent.round(0), now);
+//! round.ask(NewQuery::new("Where is it warm?"), now)?;
+//! let trajectory = Trajectory::new([Arc::new(round)], BridgeFrom::default());
+//! let graph = SessionGraph::new("ada", "trip", [(0, trajectory)]);
+//!
+//! let (mut page, mut dot) = (Vec::new(), Vec::new());
+//! write_html(&graph, &mut page)?; // a file to look at, without a network
+//! write_dot(&graph, &Default::default(), &mut dot)?;
+//! assert!(String::from_utf8(dot)?.starts_with("digraph"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`peer`] reads and writes the files of DataGallery's dataagent.
 //!
 //! Rounds are not loaded from a store here, and content is not redacted: the caller decides what

@@ -95,12 +95,9 @@ pub struct Link {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use context_trajectory::{BridgeFrom, Trajectory};
-/// use context_core::trajectory::{NewQuery, Round};
 /// use context_core::Timestamp;
-/// use context_core::trajectory::AgentRef;
-/// use context_trajectory::{Selection, SessionGraph};
-/// use context_trajectory_export::{write_dot, write_html};
+/// use context_core::trajectory::{AgentRef, NewQuery, Round};
+/// use context_trajectory::{BridgeFrom, Selection, SessionGraph, Trajectory};
 ///
 /// let (agent, now) = (AgentRef::main("ada", "trip"), Timestamp::default());
 /// let mut round = Round::new(agent.round(0), now);
@@ -108,10 +105,7 @@ pub struct Link {
 /// let trajectory = Trajectory::new([Arc::new(round)], BridgeFrom::default());
 ///
 /// let graph = SessionGraph::new("ada", "trip", [(0, trajectory)]).select(Selection::Round(0))?;
-/// let (mut page, mut dot) = (Vec::new(), Vec::new());
-/// write_html(&graph, &mut page)?; // a file to look at, without a network
-/// write_dot(&graph, &Default::default(), &mut dot)?;
-/// assert!(String::from_utf8(dot)?.starts_with("digraph"));
+/// assert_eq!(graph.agents().count(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
