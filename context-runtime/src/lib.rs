@@ -42,7 +42,7 @@
 //!
 //! An application sets [`Fragment`]s: named pieces of context. Messages become history. All other
 //! fragments become the system prompt, rendered as XML unless the builder is given another
-//! [`Renderer`]. [`kinds`] has the standard fragments, [`fragment`] makes a fragment with a name of
+//! [`Renderer`]. [`kinds`] has the standard fragments, [`fragment()`] makes a fragment with a name of
 //! your own, and [`lazy`] loads data when a prompt is made. `persisted` stores a fragment with the
 //! chat. `untrusted` marks content that somebody else wrote.
 //!
