@@ -1,6 +1,6 @@
 //! Fragments below their builders: stored forms, custom kinds, and the pieces that renderers make.
 //!
-//! Most programs only need the builders: [`fragment()`](crate::fragment), [`hint`](crate::hint),
+//! Most programs only need the builders: [`fragment()`](fn@crate::fragment), [`hint`](crate::hint),
 //! [`role`](crate::role) and [`kinds`](crate::kinds).
 
 pub use context_core::base::{CodecError, MisfitError};
