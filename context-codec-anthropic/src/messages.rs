@@ -93,10 +93,9 @@ mod stream;
 
 pub use self::request::MessagesCodec;
 
-use context_codec_kit::JsonPatch;
 use context_codec_kit::normalize::HistoryRules;
-use context_codec_kit::wire;
 use context_codec_kit::wire::{Lifted, Lowered};
+use context_codec_kit::{JsonPatch, wire};
 use context_core::model::WireError;
 use context_core::{Json, Message};
 use serde::Serialize;

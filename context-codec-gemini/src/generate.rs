@@ -88,15 +88,14 @@ mod stream;
 mod unpaired;
 mod usage;
 
-use context_codec_kit::JsonPatch;
 use context_codec_kit::normalize::HistoryRules;
-use context_codec_kit::wire;
 use context_codec_kit::wire::{Lifted, Lowered};
-use context_core::ModelError;
+use context_codec_kit::{JsonPatch, wire};
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::model::WireError;
-use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
-use context_core::{Answer, Diagnostic, Json, Message, MessageCodec, ModelRequest, Part, Role};
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
+use context_core::{
+    Answer, Diagnostic, Json, Message, MessageCodec, ModelError, ModelRequest, Part, Role,
+};
 
 use self::lower::{Mode, Writer};
 use self::out::Order;

@@ -15,8 +15,7 @@
 mod steps;
 mod stream;
 
-use context_core::model::AnswerStream;
-use context_core::model::WireError;
+use context_core::model::{AnswerStream, WireError};
 use context_core::{Answer, Json};
 
 /// The provider of opaque blocks and thoughts of this form.

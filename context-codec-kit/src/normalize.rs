@@ -35,9 +35,8 @@ use std::sync::Arc;
 
 pub use tools::{NormalizedTools, normalize_tools};
 
-use context_core::ModelRequest;
 use context_core::model::Unanswered;
-use context_core::{Diagnostic, Message, Part, Role};
+use context_core::{Diagnostic, Message, ModelRequest, Part, Role};
 
 /// The requirements of a provider, beyond those that all providers share. [`HistoryRules::new`] is
 /// the most permissive set.

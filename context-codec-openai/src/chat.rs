@@ -88,10 +88,8 @@ mod results;
 mod stream;
 
 use context_codec_kit::wire::{Lifted, Lowered};
-use context_core::ModelError;
-use context_core::model::WireError;
-use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
-use context_core::{Answer, Json, Message, MessageCodec, ModelRequest};
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
+use context_core::{Answer, Json, Message, MessageCodec, ModelError, ModelRequest};
 
 /// The codec of Chat Completions.
 ///

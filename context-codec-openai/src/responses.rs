@@ -100,8 +100,7 @@ mod request;
 mod residual;
 mod stream;
 
-use context_core::model::WireError;
-use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
 use context_core::{Answer, Json, MessageCodec, ModelError, ModelRequest};
 pub use keys::{
     ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, ID, LOGPROBS, NAMESPACE, PHASE,

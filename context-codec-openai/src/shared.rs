@@ -1,12 +1,11 @@
 //! Shared by both forms: notes in text for what no field holds, and the addresses of bytes.
 
-use context_core::message::is_blank;
 use std::borrow::Cow;
 
+use context_core::message::{Media, MediaSource, is_blank};
+
 use context_codec_kit::wire::{MediaFault, OPENAI_MEDIA, is_web_url, lost_media, media_kind};
-use context_core::message::{Media, MediaSource};
-use context_core::model::MediaKind;
-use context_core::model::Unanswered;
+use context_core::model::{MediaKind, Unanswered};
 use context_core::{Metadata, Part};
 use serde::{Serialize, Serializer};
 

@@ -22,8 +22,7 @@ mod hostile;
 use std::fmt;
 
 use context_codec_kit::JsonPatch;
-use context_core::model::WireError;
-use context_core::model::{LoweredRequest, ModelCodec};
+use context_core::model::{LoweredRequest, ModelCodec, WireError};
 use context_core::{Json, Message, ModelRequest, Part};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;

@@ -6,10 +6,9 @@ mod random;
 use std::sync::Arc;
 
 use context_core::store::{Finding, Page, RecordOutcome, RoundCommit, RoundQuery, TrajectoryStore};
-use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
-    Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round, RoundHead,
-    RoundRecord, RoundState, TrajectoryError,
+    AgentRef, Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round,
+    RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryError,
 };
 use context_core::{ErrorKind, Retry, Timestamp};
 use serde::Serialize;

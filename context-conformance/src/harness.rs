@@ -9,13 +9,12 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::case::Case;
-use crate::cases;
 use crate::checked::Verdict;
-use crate::child;
 use crate::report::Line;
 use crate::run::run_case;
 use crate::settings::{Settings, report_file};
 use crate::subject::Subject;
+use crate::{cases, child};
 
 /// Runs the suite for [`conformance_main!`](crate::conformance_main): parses the arguments of the
 /// process, runs the selected cases and returns the exit code. Cases about several processes run

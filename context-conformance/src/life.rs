@@ -25,7 +25,7 @@ pub(crate) struct Life {
     desk: Desk,
     script: Script,
     /// The generation, and the number of changes at that time.
-    edition: (u64, u64),
+    generation: (u64, u64),
     /// The generations of deleted chats.
     past: BTreeSet<u64>,
 }
@@ -37,8 +37,8 @@ impl Life {
         let _created = view.history().create_chat(Script::birth(view.chat.clone())).await?;
         let script = Script::new(view.chat.clone(), store.is_some());
         let desk = store.map_or_else(|| view.clone(), |store| view.through(store));
-        let edition = (view.whole("main").await?.edition(), 0);
-        Ok(Self { view, desk, script, edition, past: BTreeSet::new() })
+        let generation = (view.whole("main").await?.generation(), 0);
+        Ok(Self { view, desk, script, generation, past: BTreeSet::new() })
     }
 
     pub(crate) async fn live(&mut self, steps: &[Step]) -> Checked {
@@ -49,8 +49,8 @@ impl Life {
             let expected = self.script.expect(&action);
             agree(&did, seen, lost, &expected)?;
             if matches!((&action, expected), (Action::DeleteChat { .. }, Ok(Answer::Was(true)))) {
-                self.past.insert(self.edition.0);
-                self.edition = (self.view.whole("main").await?.edition(), 0);
+                self.past.insert(self.generation.0);
+                self.generation = (self.view.whole("main").await?.generation(), 0);
             }
             let seen = Visible::of(&self.view).await?;
             same(
@@ -66,21 +66,21 @@ impl Life {
     /// Expects the generation to grow if and only if stored messages were changed or removed.
     async fn look_at_edition(&mut self, did: &str) -> Checked {
         let model = &self.script.model;
-        let now = (self.view.whole(model.chat.active.as_str()).await?.edition(), model.changes);
-        let (before, changes) = self.edition;
+        let now = (self.view.whole(model.chat.active.as_str()).await?.generation(), model.changes);
+        let (before, changes) = self.generation;
         let grown = if now.1 == changes { now.0 == before } else { now.0 > before };
         ensure(grown, || {
             format!(
-                "the edition after {did}: it was {before}, {} changes later it is {}",
+                "the generation after {did}: it was {before}, {} changes later it is {}",
                 now.1 - changes,
                 now.0
             )
         })?;
         let anew = !self.past.contains(&now.0);
         ensure(anew, || {
-            format!("the edition after {did}: {} was one of a chat that is deleted", now.0)
+            format!("the generation after {did}: {} was one of a chat that is deleted", now.0)
         })?;
-        self.edition = now;
+        self.generation = now;
         Ok(())
     }
 }

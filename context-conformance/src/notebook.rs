@@ -5,8 +5,9 @@ mod random;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
-use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, StoredMemory,
+};
 use context_core::store::{
     MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
     MemoryWrite, MemoryWritten, Page,

@@ -1,7 +1,6 @@
 //! The result of a run, as data and as lines of JSON.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use serde::Serialize;
 

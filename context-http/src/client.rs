@@ -1,10 +1,9 @@
 //! The client.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use context_core::CancelSignal;
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};

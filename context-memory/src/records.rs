@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{MemoryList, MemoryRecordStore};
 use context_core::{Error, Result, Store};
 

@@ -1,8 +1,7 @@
 //! The address of a service, and the credentials for it.
 
-use std::env;
-use std::fmt;
 use std::time::Duration;
+use std::{env, fmt};
 
 use context_http::{Client, ClientOptions, HttpError, Secret};
 

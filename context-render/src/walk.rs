@@ -13,8 +13,7 @@
 //! occurs in several places is visited in each of them.
 
 use std::collections::HashMap;
-use std::slice;
-use std::vec;
+use std::{slice, vec};
 
 use context_core::fragment::{FragmentMap, Number, RenderError};
 use context_core::{Fragment, FragmentData};

@@ -1,11 +1,10 @@
 //! The keeper: a shell that ends a server and removes its folder when the owning process is gone.
 
-use std::env;
-use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::{env, fs};
 
 use crate::account::Account;
 use crate::error::ServerError;

@@ -1,9 +1,8 @@
 //! The search for the programs of the servers.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use crate::error::ServerError;
 

@@ -3,10 +3,9 @@
 mod cuts;
 mod relay;
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;

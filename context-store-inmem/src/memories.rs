@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
-use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
-use context_core::store::Bm25;
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemoryVector, StoredMemory,
+};
 use context_core::store::{
-    Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
+    Bm25, Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, Page, check_memory_writes,
 };
 use context_core::{Error, Result, UserId};

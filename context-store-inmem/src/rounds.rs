@@ -7,8 +7,7 @@ use context_core::base::CommitKey;
 use context_core::store::{
     Finding, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Round, RoundHead, RoundRecord, TrajectoryError};
+use context_core::trajectory::{AgentRef, Round, RoundHead, RoundRecord, TrajectoryError};
 use context_core::{ChatId, MessageId, Result, UserId};
 
 #[derive(Debug, Default)]

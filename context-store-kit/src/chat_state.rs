@@ -128,8 +128,8 @@ impl ChatState {
             ChainEnd::Branch(name) => self.branch("chain", name)?.head.as_ref(),
             ChainEnd::Message(id) => Some(&self.placed("chain", id)?.node.id),
         };
-        let edition = (self.number << 32) + self.changes;
-        let mut cut = Cut::of(window, edition);
+        let generation = (self.number << 32) + self.changes;
+        let mut cut = Cut::of(window, generation);
         let (mut nodes, mut next, mut skipped) = (Vec::new(), head, 0);
         while let Some(id) = next {
             let placed = self.placed("chain", id)?;
@@ -141,7 +141,7 @@ impl ChatState {
             next = placed.parent.as_ref();
         }
         nodes.reverse();
-        Ok(Chain::from_nodes(skipped, nodes).with_edition(edition))
+        Ok(Chain::from_nodes(skipped, nodes).with_generation(generation))
     }
 
     /// Returns messages by id: one slot per id.

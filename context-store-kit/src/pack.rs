@@ -25,9 +25,8 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use crc32fast::Hasher;
 
-use context_core::Chain;
 use context_core::message::{LazyRun, NodeKind};
-use context_core::{Encoded, Message, MessageId, Node, Role, Timestamp};
+use context_core::{Chain, Encoded, Message, MessageId, Node, Role, Timestamp};
 
 /// Length of the checksum before a record, in bytes.
 const SUM: usize = 4;

@@ -15,8 +15,7 @@ use std::sync::Arc;
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{CheckReport, Finding, KeyOrder};
 use context_core::{CancelSignal, ChatRef, MessageId, Node, Timestamp};
-use context_store_kit::check_chat_graph;
-use context_store_kit::pack;
+use context_store_kit::{check_chat_graph, pack};
 use sqlx::Row;
 
 use crate::check::words::words_of;

@@ -13,8 +13,7 @@ pub(crate) mod write;
 
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
-use context_core::memory::StoredMemory;
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, StoredMemory};
 use context_core::store::{
     Cursor, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
     MemoryWrite, Page, check_memory_writes,

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use context_core::store::{
     MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Node, NodeId, RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, Node, NodeId, RoundHead, RoundRecord};
 use context_core::{ChatId, Error, ErrorKind, MessageId, SessionId, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;

@@ -360,9 +360,8 @@ mod tests {
     use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
 
     use super::*;
-    use crate::PostgresConfig;
     use crate::pool::{Pool, Work};
-    use crate::schema;
+    use crate::{PostgresConfig, schema};
 
     #[tokio::test]
     async fn every_statement_fits_the_schema() {

@@ -14,9 +14,8 @@ use crate::error::Result;
 use crate::rounds::read::number;
 use crate::rounds::sums;
 use crate::rows::{optional_text, text};
-use crate::seals;
 use crate::sql::rounds;
-use crate::streams;
+use crate::{seals, streams};
 
 /// The number of rows read at once.
 const BATCH: i64 = 64;

@@ -30,7 +30,7 @@ use redis::{ScriptInvocation, Value, cmd};
 
 use crate::blobs::references::{holder, of_user};
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::fields::{self, Edition};
+use crate::history::fields::{self, Generation};
 use crate::history::look::absent;
 use crate::reply::Reply;
 use crate::scripts::{BLOB_DROP, BLOB_LIST, BLOB_PUT, BLOB_READ};
@@ -114,9 +114,9 @@ async fn of_chat<'a>(
 
 /// Returns the number of a chat, or a not-found error.
 async fn number(shared: &Shared, operation: &'static str, chat: &ChatRef) -> Result<u64> {
-    let edition = cmd("HGET").arg(shared.keys.chat(chat)).arg("o").clone();
-    let edition: Option<Vec<u8>> = shared.connection.run(&edition).await?;
-    Ok(Edition::read(&edition.ok_or_else(|| absent(operation, chat))?)?.number)
+    let generation = cmd("HGET").arg(shared.keys.chat(chat)).arg("o").clone();
+    let generation: Option<Vec<u8>> = shared.connection.run(&generation).await?;
+    Ok(Generation::read(&generation.ok_or_else(|| absent(operation, chat))?)?.number)
 }
 
 async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {

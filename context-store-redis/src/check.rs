@@ -12,21 +12,18 @@ use bytes::Bytes;
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{CheckReport, Finding};
 use context_core::{CancelSignal, ChatRef, MessageId, Node};
-use context_store_kit::check_chat_graph;
-use context_store_kit::pack;
+use context_store_kit::{check_chat_graph, pack};
 use redis::cmd;
 
-use crate::check;
 use crate::error::{Fault, Result};
 use crate::fragments::{self, Listed};
-use crate::history::fields::{self, Counts, Edition, Place, Tip, broken};
+use crate::history::fields::{self, Counts, Generation, Place, Tip, broken};
 use crate::history::look::About;
 use crate::history::messages::read_revision;
 use crate::history::runs;
 use crate::history::shape::{Piece, Shape};
-use crate::seals;
 use crate::shared::Shared;
-use crate::streams;
+use crate::{check, seals, streams};
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<CheckReport> {
     let mut report = CheckReport::default();
@@ -83,10 +80,10 @@ async fn is_listed(shared: &Shared, chat: &ChatRef, number: u64) -> Result<bool>
     if entry.is_some() {
         return Ok(true);
     }
-    let edition: Option<Vec<u8>> =
+    let generation: Option<Vec<u8>> =
         shared.connection.run(cmd("HGET").arg(shared.keys.chat(chat)).arg("o")).await?;
-    Ok(match edition {
-        Some(edition) => Edition::read(&edition)?.number != number,
+    Ok(match generation {
+        Some(generation) => Generation::read(&generation)?.number != number,
         None => true,
     })
 }
@@ -117,7 +114,7 @@ impl Checked<'_> {
         self.chat = Some(about.chat.clone());
         seals::text_of("v", &self.need("v")?)?;
         let counts = Counts::read(&self.need("a")?)?;
-        let edition = Edition::read(&self.need("o")?)?;
+        let generation = Generation::read(&self.need("o")?)?;
         let shape = Shape::read(&self.need("s")?)?;
         let mut nodes = Vec::new();
         let mut at: HashMap<Place, MessageId> = HashMap::new();
@@ -180,7 +177,7 @@ impl Checked<'_> {
             &branches,
             &shape.checkpoints(),
         ));
-        Ok(edition.number)
+        Ok(generation.number)
     }
 
     /// Returns the end of a piece that has a name.

@@ -17,8 +17,9 @@ pub(crate) mod vectors;
 use async_trait::async_trait;
 use context_core::UserId;
 use context_core::base::{MemoryId, limits};
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
-use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, StoredMemory,
+};
 use context_core::store::{
     Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, Page, check_memory_writes,
@@ -27,13 +28,12 @@ use redis::{Script, ScriptInvocation, Value};
 
 use crate::error::{Fault, Result};
 use crate::history::fields::read_number;
-use crate::memories;
 use crate::memories::lists::{Kept, Scopes, read_record};
 use crate::memories::names::broken;
 use crate::reply::Reply;
 use crate::scripts::MEMORY_WRITE;
-use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
+use crate::{memories, seals};
 
 #[async_trait]
 impl MemoryRecordStore for Shared {

@@ -17,21 +17,21 @@ use context_core::store::{
     MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
     TrajectoryStore,
 };
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
+use context_core::trajectory::{
+    AgentRef, Change, RoundHead, RoundRecord, RoundRef, TrajectoryError,
+};
 use context_core::{ChatId, MessageId, UserId};
 use redis::{Value, cmd};
 
 use crate::error::{Fault, Result};
 use crate::keys::Keys;
 use crate::reply::Reply;
-use crate::rounds;
 use crate::rounds::fields::{Fields, read_round};
 use crate::rounds::form::{EDGES_BYTES, write_change, write_edge, write_node};
 use crate::rounds::index::{BATCH, Dropped, SAMPLE};
 use crate::scripts::ROUND_RECORD;
-use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
+use crate::{rounds, seals};
 
 #[async_trait]
 impl TrajectoryStore for Shared {

@@ -8,8 +8,7 @@ use crate::config::RedisConfig;
 use crate::connection::Connection;
 use crate::error::Result;
 use crate::keys::Keys;
-use crate::layout;
-use crate::seals;
+use crate::{layout, seals};
 
 /// The number of times a write is decided again because another write was first.
 pub(crate) const ATTEMPTS: u32 = 64;

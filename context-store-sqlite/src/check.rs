@@ -12,8 +12,7 @@ use std::sync::Arc;
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{CheckReport, Finding, KeyOrder};
 use context_core::{CancelSignal, ChatId, ChatRef, ErrorKind, MessageId, Node, UserId};
-use context_store_kit::check_chat_graph;
-use context_store_kit::pack;
+use context_store_kit::{check_chat_graph, pack};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 

@@ -6,9 +6,8 @@
 //! opened only through SQLite: closing any other descriptor of a file would release the locks that
 //! this process holds on it.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use context_core::{Error, ErrorKind, Retry};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};

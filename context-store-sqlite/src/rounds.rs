@@ -13,10 +13,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use context_core::store::KeyOrder;
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
-    RoundRecord, Version,
+    AgentRef, Changes, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind,
+    RoundHead, RoundRecord, Version,
 };
 use context_core::{Json, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};

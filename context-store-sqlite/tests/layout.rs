@@ -292,9 +292,9 @@ async fn live(steps: Vec<Step>) {
         }
     }
     for (name, nodes) in &model {
-        let edition = lab.chain(name, &Window::Last(1)).await.edition();
-        let whole = Chain::from_nodes(0, nodes.iter().cloned()).with_edition(edition);
-        let after = |message: &MessageId| Window::After { message: message.clone(), edition };
+        let generation = lab.chain(name, &Window::Last(1)).await.generation();
+        let whole = Chain::from_nodes(0, nodes.iter().cloned()).with_generation(generation);
+        let after = |message: &MessageId| Window::After { message: message.clone(), generation };
         let middle = nodes.get(nodes.len() / 2).map_or("nowhere".into(), |node| node.id.clone());
         let last = nodes.last().map_or("nowhere".into(), |node| node.id.clone());
         let elsewhere = model[0].1.last().map_or("nowhere".into(), |node| node.id.clone());
@@ -311,7 +311,7 @@ async fn live(steps: Vec<Step>) {
             after(&middle),
             after(&last),
             after(&elsewhere),
-            Window::After { message: last.clone(), edition: edition + 1 },
+            Window::After { message: last.clone(), generation: generation + 1 },
         ];
         for window in windows {
             assert_eq!(lab.chain(name, &window).await, window.of(&whole), "{name} {window:?}");

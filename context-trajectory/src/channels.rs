@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::store::{Cursor, RecordOutcome, RoundQuery, TrajectoryStore};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{Round, RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, Round, RoundHead, RoundRecord, RoundRef};
 use context_core::{Clock, Error, ErrorKind, IdGenerator, Result, Store};
 use futures_util::future::{join_all, try_join_all};
 
-use crate::RecordError;
-use crate::catch_up;
+use crate::{RecordError, catch_up};
 
 /// A place where rounds are stored.
 #[derive(Clone)]

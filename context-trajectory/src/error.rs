@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::TrajectoryError;
+use context_core::trajectory::{RoundRef, TrajectoryError};
 use context_core::{Error, ErrorKind, Retry};
 use thiserror::Error as ThisError;
 

@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{BridgeFrom, Trajectory};
+use crate::{BridgeFrom, OpenRound, RecordError, Trajectory};
 use context_core::base::limits;
 use context_core::store::{Page, RoundPrune, RoundQuery, RoundsPruned, TrajectoryStore};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{NodeId, ParentNode, RoundHead, TrajectoryError};
+use context_core::trajectory::{
+    AgentRef, NodeId, ParentNode, RoundHead, RoundRef, TrajectoryError,
+};
 use context_core::{Clock, IdGenerator, SessionId, Store, UserId};
 
 use crate::channels::{Channel, Channels, graph};
 use crate::environment::{HostClock, UuidKeys};
 use crate::opening::{OpenOptions, Opener};
 use crate::shelf::Shelf;
-use crate::{OpenRound, RecordError};
 
 /// The default number of unreferenced rounds that stay in memory.
 const KEEP: usize = 256;

@@ -62,8 +62,7 @@ use context_core::store::{
     Durability, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
     RoundsPruned, TrajectoryStore,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, RoundHead, RoundRecord};
 use context_core::{ChatId, Error, ErrorKind, MessageId, Result, Retry, SessionId, UserId};
 
 use self::form::Folded;

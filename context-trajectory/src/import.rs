@@ -4,8 +4,7 @@ use context_core::IdGenerator;
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{Change, RoundRecord};
 
-use crate::catch_up;
-use crate::{RecordError, Trajectories};
+use crate::{RecordError, Trajectories, catch_up};
 
 /// The outcome of importing a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

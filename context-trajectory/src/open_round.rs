@@ -3,15 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{BridgeFrom, Trajectory};
+use crate::{BridgeFrom, RecordError, Trajectory};
 use context_core::base::JsonMap;
-use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
-    Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round, RoundState,
-    TrajectoryError,
+    Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round, RoundRef,
+    RoundState, TrajectoryError,
 };
 
-use crate::RecordError;
 use crate::opening::{OpenOptions, Opener};
 use crate::recorder::{Done, MAX_CHANGES, Recorder};
 use crate::shelf::{Lease, Opened};

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use context_core::ErrorKind;
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{EdgeNames, ParentNode, Round};
+use context_core::trajectory::{EdgeNames, ParentNode, Round, RoundRef};
 
 use crate::RecordError;
 use crate::channels::{Channels, graph};

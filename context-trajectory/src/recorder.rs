@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use context_core::base::limits;
 use context_core::store::{RecordOutcome, RoundCommit};
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Change, Round, RoundState, TrajectoryError};
+use context_core::trajectory::{Change, Round, RoundRef, RoundState, TrajectoryError};
 use context_core::{Error, ErrorKind, Timestamp};
 use futures_util::future::join_all;
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::Round;
+use context_core::trajectory::{AgentRef, Round};
 use context_core::{Error, ErrorKind};
 
 use crate::RecordError;

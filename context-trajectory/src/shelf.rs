@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{EdgeNames, Round};
+use context_core::trajectory::{AgentRef, EdgeNames, Round, RoundRef};
 use context_core::{SessionId, UserId};
 use tokio::sync::OnceCell;
 

@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use crate::Trajectory;
+use crate::{OpenOptions, OpenRound, RecordError, SessionGraph, Trajectories, Trajectory};
 use context_core::base::limits;
 use context_core::store::RoundQuery;
 use context_core::trajectory::AgentRef;
 use context_core::{Error, SessionId, Store, UserId};
-
-use crate::SessionGraph;
-use crate::{OpenOptions, OpenRound, RecordError, Trajectories};
 
 impl Trajectories {
     /// Creates a recorder on a store with the defaults of the [builder](Self::builder). Fails if

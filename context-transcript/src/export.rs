@@ -4,8 +4,7 @@ use context_core::base::CodecError;
 use context_core::message::Placed;
 use context_core::{Diagnostic, Json, Message, Part};
 
-use crate::{FileLayout, Format, TranscriptSource};
-use crate::{claude_code, codex, gemini_cli, toolbench};
+use crate::{FileLayout, Format, TranscriptSource, claude_code, codex, gemini_cli, toolbench};
 
 /// A conversation in the form of its file.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,9 +10,9 @@ use crate::chat::{TranscriptChat, title};
 use crate::raw::{first, value_of};
 use crate::read::{ReadTranscript, Value, unknown_form};
 use crate::{
-    BrokenLines, FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource, Tree,
+    BrokenLines, FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource,
+    Tree, detect, gemini_cli, lists, toolbench,
 };
-use crate::{detect, gemini_cli, lists, toolbench};
 
 /// The keys that hold messages, by preference.
 const KEYS: [&str; 3] = ["messages", "history", "traj"];

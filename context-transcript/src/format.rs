@@ -10,10 +10,9 @@ use context_core::{Diagnostic, Json, Message};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::ChatContent;
-use crate::detect;
 use crate::list_codec::ListCodec;
 use crate::raw::{entries, first, text_of};
+use crate::{ChatContent, detect};
 
 /// The format of the messages of a conversation. JSON form: a name such as `openai-chat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

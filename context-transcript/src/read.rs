@@ -4,8 +4,9 @@ use context_core::Timestamp;
 use serde_json::value::RawValue;
 
 use crate::chat::TranscriptChat;
-use crate::{BrokenLines, FileText, FormProblem, Format, TranscriptError};
-use crate::{claude_code, codex, flat, lists};
+use crate::{
+    BrokenLines, FileText, FormProblem, Format, TranscriptError, claude_code, codex, flat, lists,
+};
 
 /// The number of lines inspected to detect the format of a file.
 pub(crate) const PROBED: usize = 64;

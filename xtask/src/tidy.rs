@@ -11,14 +11,11 @@ use std::fmt;
 
 use anyhow::Result;
 
-use crate::environment;
-use crate::guarantees;
-use crate::limits;
-use crate::paths;
 use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::width::{MAX_COLUMNS, wide_lines};
 use crate::workspace::{FACADE, Workspace};
+use crate::{environment, guarantees, limits, paths};
 
 /// The maximum number of lines of a Rust file. The style guide asks for fewer than 400; this is the
 /// hard limit.

@@ -11,8 +11,7 @@ mod write;
 
 use std::sync::Arc;
 
-use context_runtime::trajectory::SessionGraph;
-use context_runtime::trajectory::{RoundHead, Trajectories};
+use context_runtime::trajectory::{RoundHead, SessionGraph, Trajectories};
 use context_runtime::{
     Error, ErrorKind, Store, limits,
     store::{PageWalk, RoundQuery, TrajectoryStore},

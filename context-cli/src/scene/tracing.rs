@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::trajectory::AgentRef;
-use context_runtime::trajectory::{NewNode, NewQuery, NodeBody, OpenOptions, Trajectories};
+use context_runtime::trajectory::{
+    AgentRef, NewNode, NewQuery, NodeBody, OpenOptions, Trajectories,
+};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 

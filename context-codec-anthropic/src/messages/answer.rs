@@ -2,8 +2,7 @@
 
 use context_codec_kit::wire::kept;
 use context_core::base::JsonMap;
-use context_core::model::WireError;
-use context_core::model::{ModelCodec, StopReason, Usage};
+use context_core::model::{ModelCodec, StopReason, Usage, WireError};
 use context_core::{Answer, Diagnostic, Json, Message, Part, Role};
 
 use super::read::{Fields, Place};

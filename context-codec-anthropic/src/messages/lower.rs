@@ -1,12 +1,12 @@
 //! Lowering of messages to blocks. Never fails: content that the form cannot hold is left out, with
 //! a diagnostic.
 
-use context_core::message::is_blank;
 use std::borrow::Cow;
+
+use context_core::message::{OpaqueBlock, Reasoning, Text, ToolInput, is_blank};
 
 use context_codec_kit::wire::{Lowered, lost_media, media_kind};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
-use context_core::message::{OpaqueBlock, Reasoning, Text, ToolInput};
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 use super::form::{Block, Body, Content, Facts, Input, Mark, Mode, WireMessage, remarked};

@@ -3,8 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use context_codec_kit::wire::{ANTHROPIC_MEDIA, MediaFault, is_file_id, is_web_url};
-use context_core::message::is_blank;
-use context_core::message::{Media, MediaSource};
+use context_core::message::{Media, MediaSource, is_blank};
 use context_core::model::MediaKind;
 
 use super::form::{Body, Mode, Source};

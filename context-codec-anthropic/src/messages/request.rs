@@ -5,16 +5,15 @@ mod lift;
 mod source;
 pub(super) mod tool;
 
-use context_codec_kit::normalize::normalize;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use context_codec_kit::normalize::normalize;
+
 use context_codec_kit::wire;
-use context_core::ModelError;
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::model::WireError;
-use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec};
-use context_core::{Answer, Diagnostic, Json, MessageCodec, ModelRequest, Role};
+use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
+use context_core::{Answer, Diagnostic, Json, MessageCodec, ModelError, ModelRequest, Role};
 
 use self::envelope::{Envelope, Format, Whole, choice, has_key, written_system};
 use super::form::Mode;

@@ -8,8 +8,7 @@ use context_codec_kit::wire;
 use context_codec_kit::wire::{kept, read_list};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::message::ToolInput;
-use context_core::model::WireError;
-use context_core::model::{AnswerDelta, AnswerStream};
+use context_core::model::{AnswerDelta, AnswerStream, WireError};
 use context_core::{Answer, Diagnostic, Json, ModelError, Part, ToolCall};
 use serde_json::value::RawValue;
 

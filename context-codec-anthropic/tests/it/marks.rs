@@ -2,8 +2,7 @@
 
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
 use context_core::message::{Media, MediaSource, Reasoning, Text, ToolInput};
-use context_core::model::WireError;
-use context_core::model::{CacheMarks, FunctionTool};
+use context_core::model::{CacheMarks, FunctionTool, WireError};
 use context_core::{
     Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolCall, ToolResult,
 };

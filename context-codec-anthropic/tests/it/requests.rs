@@ -4,8 +4,7 @@ use context_codec_anthropic::messages::{
     BODY_KEY, CACHE_KEY, DEFAULT_MAX_TOKENS, MessagesCodec, PARALLEL_KEY,
 };
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text};
-use context_core::model::WireError;
-use context_core::model::{CacheMarks, FunctionTool, OutputSchema, ToolChoice};
+use context_core::model::{CacheMarks, FunctionTool, OutputSchema, ToolChoice, WireError};
 use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use context_simulator::wire::check_request;
 use proptest::prelude::*;

@@ -1,8 +1,7 @@
 //! Whole answers.
 
 use context_codec_kit::wire;
-use context_core::model::AnswerDelta;
-use context_core::model::WireError;
+use context_core::model::{AnswerDelta, WireError};
 use context_core::{Answer, Json};
 use serde_json::value::RawValue;
 

@@ -5,17 +5,15 @@ use context_codec_kit::wire;
 use context_codec_kit::wire::LossyText;
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::message::{Reasoning, Text, ToolInput};
-use context_core::model::WireError;
-use context_core::model::{AnswerDelta, StopReason};
+use context_core::model::{AnswerDelta, StopReason, WireError};
 use context_core::{Answer, Diagnostic, Json, Message, Metadata, ModelError, Part, Role, ToolCall};
 
 use super::event::{Event, Piece};
 use super::form::{Call, PartForm};
 use super::lift::{id_text, json_of};
 use super::partial::Input;
-use super::unpaired;
 use super::usage::UsageForm;
-use super::{ANSWER_KEY, NO_ID, SIGNATURE_KEY};
+use super::{ANSWER_KEY, NO_ID, SIGNATURE_KEY, unpaired};
 
 /// The indexes of the spoken parts that later events continue, although other parts follow them.
 #[derive(Debug, Default)]

@@ -7,9 +7,8 @@ use context_core::model::{Tool, ToolChoice};
 use context_core::{Json, ModelRequest};
 use serde::Serialize;
 
-use super::json;
 use super::out::{Kind, PartOut};
-use super::{BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, RULES, SCHEMA_KEY};
+use super::{BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, RULES, SCHEMA_KEY, json};
 
 /// A body with contents of type `C`.
 #[derive(Serialize)]

@@ -4,8 +4,7 @@ use context_codec_kit::wire;
 use context_codec_kit::wire::{Entries, LossyText};
 use context_core::Part;
 use context_core::message::MediaSource;
-use context_core::model::AnswerDelta;
-use context_core::model::WireError;
+use context_core::model::{AnswerDelta, WireError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

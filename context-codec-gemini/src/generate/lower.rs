@@ -1,14 +1,14 @@
 //! Lowering of messages. Never fails: content that the form cannot hold is left out, with a
 //! diagnostic.
 
-use context_core::message::is_blank;
 use std::borrow::Cow;
 use std::collections::HashMap;
+
+use context_core::message::{Media, MediaSource, Reasoning, ToolInput, is_blank};
 
 use context_codec_kit::wire;
 use context_codec_kit::wire::{GEMINI_MEDIA, MediaFault};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
-use context_core::message::{Media, MediaSource, Reasoning, ToolInput};
 use context_core::model::MediaKind;
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde::Deserialize;

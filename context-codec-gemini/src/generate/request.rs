@@ -1,19 +1,17 @@
 //! Whole bodies: lifting and lowering.
 
-use context_core::message::is_blank;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use context_codec_kit::JsonPatch;
+use context_core::message::{OpaqueBlock, is_blank};
+
 use context_codec_kit::normalize::Normalized;
-use context_codec_kit::wire;
 use context_codec_kit::wire::Entries;
+use context_codec_kit::{JsonPatch, wire};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
-use context_core::message::OpaqueBlock;
-use context_core::model::WireError;
 use context_core::model::{
-    FunctionTool, LiftedRequest, LoweredRequest, OutputSchema, Tool, ToolChoice,
+    FunctionTool, LiftedRequest, LoweredRequest, OutputSchema, Tool, ToolChoice, WireError,
 };
 use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeSeq, Serializer};

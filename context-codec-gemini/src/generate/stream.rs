@@ -1,8 +1,7 @@
 //! Streamed answers.
 
 use context_core::Answer;
-use context_core::model::WireError;
-use context_core::model::{AnswerDelta, AnswerStream};
+use context_core::model::{AnswerDelta, AnswerStream, WireError};
 
 use super::answer;
 use super::assembly::Assembly;

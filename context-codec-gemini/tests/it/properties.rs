@@ -2,8 +2,7 @@
 
 use context_codec_gemini::generate::{self, GenerateCodec};
 use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning, ToolInput};
-use context_core::model::ModelCodec;
-use context_core::model::WireError;
+use context_core::model::{ModelCodec, WireError};
 use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use proptest::prelude::*;
 use serde_json::{Value, json};

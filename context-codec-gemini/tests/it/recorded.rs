@@ -6,8 +6,7 @@ use std::io::Write as _;
 
 use context_codec_gemini::generate::GenerateCodec;
 use context_codec_gemini::interactions;
-use context_core::model::WireError;
-use context_core::model::{ModelCodec, StopReason};
+use context_core::model::{ModelCodec, StopReason, WireError};
 use context_core::{Json, MessageCodec, Part};
 use context_simulator::recordings::{Exchange, exchanges};
 use serde_json::Value;

@@ -3,8 +3,7 @@
 use context_codec_gemini::generate::{BODY_KEY, GenerateCodec, SKIP_SIGNATURE, UNSIGNED_KEY};
 use context_codec_kit::normalize::HistoryRules;
 use context_core::message::{Media, MediaSource, OpaqueBlock, Reasoning};
-use context_core::model::WireError;
-use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice, WireError};
 use context_core::{Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use serde_json::{Value, json};
 

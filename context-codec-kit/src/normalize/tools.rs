@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::normalize::HistoryRules;
-use context_core::Diagnostic;
-use context_core::ModelRequest;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::model::{Tool, ToolChoice};
+use context_core::{Diagnostic, ModelRequest};
 
 /// The tools and the tool choice of a request as a provider accepts them.
 #[derive(Clone, Debug, PartialEq)]

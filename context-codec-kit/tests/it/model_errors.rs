@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use context_core::ModelError;
-use context_core::model::ModelErrorCode;
-use context_core::model::ModelErrorCode as Code;
 use context_core::model::ModelErrorCode::{
     Authentication, Billing, ContentFilter, ContextOverflow, Image, InvalidRequest, ModelNotFound,
     Network, OutputTooLarge, Overloaded, RateLimit, RequestTooLarge, Server, Timeout, Unknown,
 };
+use context_core::model::{ModelErrorCode, ModelErrorCode as Code};
 
 /// Provider, status (0 if none), body, expected code, expected numbers.
 pub(crate) type Row = (&'static str, u16, &'static str, ModelErrorCode, &'static str);

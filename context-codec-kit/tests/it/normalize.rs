@@ -1,10 +1,10 @@
 //! The repairs of invalid histories, one test per fault.
 
-use context_codec_kit::normalize::normalize;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use context_codec_kit::normalize::{HistoryRules, Normalized};
+use context_codec_kit::normalize::{HistoryRules, Normalized, normalize};
+
 use context_core::base::DiagnosticCode;
 use context_core::message::Reasoning;
 use context_core::model::Unanswered;

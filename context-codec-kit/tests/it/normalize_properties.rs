@@ -1,12 +1,12 @@
 //! Property tests: the output is valid for any history, by an independent implementation of the
 //! rules.
 
-use context_codec_kit::normalize::normalize;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::normalize::{HistoryRules, normalize};
+
 use context_core::message::Reasoning;
 use context_core::model::Unanswered;
 use context_core::{Message, Part, Role, ToolResult};

@@ -3,8 +3,7 @@
 use context_codec_kit::wire::read_object;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::ToolInput;
-use context_core::model::WireError;
-use context_core::model::{ModelCodec, StopReason, Usage};
+use context_core::model::{ModelCodec, StopReason, Usage, WireError};
 use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -1,12 +1,12 @@
 //! Lowering of messages. Never fails: content that the form cannot hold is left out, with a
 //! diagnostic.
 
-use context_core::message::is_blank;
 use std::borrow::Cow;
+
+use context_core::message::{Media, Text, is_blank};
 
 use context_codec_kit::wire::{MediaFault, media_kind, truth};
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::message::{Media, Text};
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 use super::form::{CallForm, Content, CustomForm, FunctionForm, KnownPart, MessageForm, PartForm};

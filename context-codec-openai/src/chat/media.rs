@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use context_codec_kit::wire::{MediaFault, OPENAI_MEDIA, is_file_id, truth};
 use context_core::message::{Media, MediaSource};
-use context_core::model::MediaKind;
-use context_core::model::WireError;
+use context_core::model::{MediaKind, WireError};
 use context_core::{Json, Metadata};
 
 use super::form::{AudioForm, FileForm, ImageForm, InnerIn, SpokenForm, json, need_text, text};

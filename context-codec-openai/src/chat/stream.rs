@@ -3,8 +3,7 @@
 use context_codec_kit::wire::raw_text;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::{Media, ToolInput};
-use context_core::model::WireError;
-use context_core::model::{AnswerDelta, AnswerStream};
+use context_core::model::{AnswerDelta, AnswerStream, WireError};
 use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde_json::value::RawValue;
 

@@ -11,8 +11,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::message::is_blank;
-use context_core::message::{OpaqueBlock, Text};
+use context_core::message::{OpaqueBlock, Text, is_blank};
 use context_core::{Diagnostic, Json, Message, Part, Role, ToolCall};
 
 use self::kept::Kept;

@@ -2,17 +2,15 @@
 
 mod envelope;
 
-use context_codec_kit::normalize::normalize;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use context_codec_kit::JsonPatch;
-use context_codec_kit::normalize::{HistoryRules, Normalized};
-use context_codec_kit::wire;
+use context_codec_kit::normalize::{HistoryRules, Normalized, normalize};
+
 use context_codec_kit::wire::Entries;
+use context_codec_kit::{JsonPatch, wire};
 use context_core::base::JsonMap;
-use context_core::model::WireError;
-use context_core::model::{LiftedRequest, LoweredRequest};
+use context_core::model::{LiftedRequest, LoweredRequest, WireError};
 use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;

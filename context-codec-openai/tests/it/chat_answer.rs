@@ -4,8 +4,7 @@ use std::fs;
 
 use context_codec_openai::chat::ChatCodec;
 use context_core::message::{MediaSource, ToolInput};
-use context_core::model::WireError;
-use context_core::model::{AnswerDelta, ModelCodec, StopReason};
+use context_core::model::{AnswerDelta, ModelCodec, StopReason, WireError};
 use context_core::{Answer, Json, Message, MessageCodec, ModelRequest, Part, Role};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -2,8 +2,7 @@
 
 use context_codec_openai::chat::{BODY_KEY, ChatCodec, SOURCE_KEY};
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock};
-use context_core::model::WireError;
-use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::model::{FunctionTool, OutputSchema, Tool, ToolChoice, WireError};
 use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -3,8 +3,7 @@
 
 use context_codec_openai::responses::{BODY_KEY, PROVIDER, ResponsesCodec, SOURCE_KEY};
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning};
-use context_core::model::WireError;
-use context_core::model::{FunctionTool, Tool, ToolChoice};
+use context_core::model::{FunctionTool, Tool, ToolChoice, WireError};
 use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
 use serde_json::{Value, json};
 

@@ -2,8 +2,7 @@
 
 use context_codec_openai::responses::{ID, PHASE, ResponsesCodec};
 use context_core::base::DiagnosticCode;
-use context_core::model::WireError;
-use context_core::model::{AnswerDelta, ModelCodec, StopReason};
+use context_core::model::{AnswerDelta, ModelCodec, StopReason, WireError};
 use context_core::{Answer, Message, MessageCodec, ModelRequest, Part};
 use serde_json::{Value, json};
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::model::WireError;
-use context_core::model::{LiftedRequest, LoweredRequest};
+use context_core::model::{LiftedRequest, LoweredRequest, WireError};
 use context_core::{Diagnostic, Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 

@@ -163,16 +163,16 @@ async fn erasing_is_for_good(lab: &Lab) -> Checked {
     keyed.fragments = vec![stored("f", "x"), stored("", "y")];
     desk.applied(keyed.clone()).await?;
     desk.applied(Commit { amendments: vec![says("a", "amended")], ..desk.stay() }).await?;
-    let edition = desk.whole("main").await?.edition();
+    let generation = desk.whole("main").await?.generation();
     let maintenance = desk.store.maintenance().ok_or_else(absent)?;
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     same("what remains", &(erased.chats, erased.remaining), &(1, 0))?;
     desk.create().await?;
     desk.expect_chain("main", &[]).await?;
     same("fragments of the new chat", &desk.fragments().fragments(&desk.chat).await?, &Vec::new())?;
-    let anew = desk.whole("main").await?.edition();
-    ensure(anew != edition, || {
-        format!("the edition of the new chat: {anew} was one of the erased chat")
+    let anew = desk.whole("main").await?.generation();
+    ensure(anew != generation, || {
+        format!("the generation of the new chat: {anew} was one of the erased chat")
     })?;
     keyed.nodes = vec![says("a", "other words")];
     desk.applied(keyed).await?;

@@ -1,8 +1,7 @@
 //! Cases about memory records: writes are atomic, conditional, and read back unchanged.
 
 use context_core::base::limits;
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{Json, Metadata, Timestamp};
 

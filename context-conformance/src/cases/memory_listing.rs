@@ -1,8 +1,7 @@
 //! Cases about pages and counts of memories.
 
 use context_core::ErrorKind;
-use context_core::memory::MemoryVector;
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{Cursor, MemoryList};
 
 use crate::case::cases;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use context_core::memory::MemoryVector;
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, ErrorKind};
 

@@ -2,8 +2,7 @@
 //! refused before anything is done.
 
 use context_core::base::{MemoryId, limits};
-use context_core::memory::MemoryVector;
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{MemoryForget, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{MemoryFind, MemoryList, MemoryWrite};
 use context_core::{Error, ErrorKind, Json, Metadata, Retry};
 

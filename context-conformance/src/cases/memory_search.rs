@@ -2,8 +2,7 @@
 //! ordered by BM25 and by the angle of vectors.
 
 use context_core::base::limits;
-use context_core::memory::MemoryScope;
-use context_core::memory::MemoryVector;
+use context_core::memory::{MemoryScope, MemoryVector};
 use context_core::store::{MemoriesFound, MemoryExpected, MemoryFind, MemoryWrite};
 
 use crate::case::cases;

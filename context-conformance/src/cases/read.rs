@@ -57,7 +57,7 @@ async fn empty_branch_has_an_empty_chain(lab: &Lab) -> Checked {
         Window::Last(3),
         Window::Boundary,
         Window::Tokens(9),
-        Window::After { message: "x".into(), edition: 0 },
+        Window::After { message: "x".into(), generation: 0 },
     ];
     for window in windows {
         let chain = desk.read("main", window.clone()).await?;

@@ -150,15 +150,15 @@ async fn place_and_all_around_it_stay(lab: &Lab) -> Checked {
 async fn every_reader_finds_out(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     with_secret(&desk).await?;
-    let edition = desk.whole("main").await?.edition();
-    let after = |message: &str| Window::After { message: message.into(), edition };
+    let generation = desk.whole("main").await?.generation();
+    let after = |message: &str| Window::After { message: message.into(), generation };
     let seen = desk.read("main", after("c")).await?;
     same("before: what is new behind the head", &(seen.skipped(), seen.len()), &(3, 0))?;
     desk.applied(redact(&desk, &["b"])).await?;
     for (branch, message) in [("main", "c"), ("side", "x")] {
         let seen = desk.read(branch, after(message)).await?;
         same(format!("after: {branch} is read again"), &(seen.skipped(), seen.len()), &(0, 3))?;
-        same("its edition", &seen.edition(), &(edition + 1))?;
+        same("its generation", &seen.generation(), &(generation + 1))?;
     }
     Ok(())
 }
@@ -198,14 +198,14 @@ async fn together_with_what_replaces_it(lab: &Lab) -> Checked {
         &CommitOutcome::Conflict { actual: id("c") },
     )?;
     same("the chat after a conflict", &Visible::of(&desk).await?, &before)?;
-    let edition = desk.whole("main").await?.edition();
+    let generation = desk.whole("main").await?.generation();
     let committed = desk.applied(commit).await?;
     same("where the branch is", &committed, &Committed::new(Some("main".into()), id("d")))?;
     desk.expect_chain("main", &["a", "b", "c", "d"]).await?;
     without_secret(&desk, "after one commit of everything").await?;
     let kept = desk.history().revisions(&desk.chat, &"a".into()).await?.len();
     same("revisions of the amended one", &kept, &1)?;
-    same("the edition", &desk.whole("main").await?.edition(), &(edition + 1))?;
+    same("the generation", &desk.whole("main").await?.generation(), &(generation + 1))?;
     same("the fragments", &desk.fragments().fragments(&desk.chat).await?, &vec![stored("f", "x")])
 }
 

@@ -275,16 +275,16 @@ async fn a_checkpoint_keeps_its_path(lab: &Lab) -> Checked {
     same("the chain to the checkpoint", &crate::desk::ids(&to), &owned(&["a", "b", "x"]))?;
     desk.applied(desk.fork("back", "x", ["n"])).await?;
     deleted(&desk, "back", "n", 1).await?;
-    let edition = desk.whole("main").await?.edition();
+    let generation = desk.whole("main").await?.generation();
     same(
         "deleting the checkpoint",
         &desk.history().delete_checkpoint(&desk.chat, &"cp".into()).await?,
         &true,
     )?;
     left(&desk, "without it", &["a", "b", "c"]).await?;
-    let now = desk.whole("main").await?.edition();
-    ensure(now > edition, || {
-        format!("the edition after messages went: expected more than {edition}, saw {now}")
+    let now = desk.whole("main").await?.generation();
+    ensure(now > generation, || {
+        format!("the generation after messages went: expected more than {generation}, saw {now}")
     })
 }
 
@@ -306,14 +306,18 @@ async fn an_empty_branch(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
     desk.applied(desk.fork("empty", "", [])).await?;
     desk.applied(desk.fork("root", "", ["r"])).await?;
-    let edition = desk.whole("main").await?.edition();
+    let generation = desk.whole("main").await?.generation();
     same(
         "empty, expected at a",
         &delete(&desk, "empty", "a").await?,
         &BranchDeletion::Conflict { actual: None },
     )?;
     deleted(&desk, "empty", "", 0).await?;
-    same("the edition when no message went", &desk.whole("main").await?.edition(), &edition)?;
+    same(
+        "the generation when no message went",
+        &desk.whole("main").await?.generation(),
+        &generation,
+    )?;
     deleted(&desk, "root", "r", 1).await?;
     desk.expect_chain("main", &["a", "b", "c"]).await
 }
@@ -322,15 +326,15 @@ async fn an_empty_branch(lab: &Lab) -> Checked {
 /// back.
 async fn readers_find_out(lab: &Lab) -> Checked {
     let desk = grown(lab).await?;
-    let edition = desk.whole("side").await?.edition();
-    let after = |message: &str| Window::After { message: message.into(), edition };
+    let generation = desk.whole("side").await?.generation();
+    let after = |message: &str| Window::After { message: message.into(), generation };
     deleted(&desk, "side", "y", 1).await?;
     desk.applied(Commit { nodes: vec![says("y", "other words")], ..desk.fork("side", "x", []) })
         .await?;
     let seen = desk.read("side", after("y")).await?;
     same("side, made anew behind the same place", &(seen.skipped(), seen.len()), &(0, 4))?;
     let seen = desk.read("main", after("c")).await?;
-    same("main, of an edition before", &(seen.skipped(), seen.len()), &(0, 3))
+    same("main, of an earlier generation", &(seen.skipped(), seen.len()), &(0, 3))
 }
 
 async fn many_messages_at_once(lab: &Lab) -> Checked {

@@ -3,8 +3,7 @@
 use context_core::ErrorKind;
 use context_core::base::limits;
 use context_core::store::{Cursor, RoundQuery};
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{MessageLink, NewQuery, RoundState};
+use context_core::trajectory::{AgentRef, MessageLink, NewQuery, RoundState};
 
 use crate::case::cases;
 use crate::checked::Checked;

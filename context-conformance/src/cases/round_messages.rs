@@ -1,9 +1,8 @@
 //! Cases about nodes that stand for messages, and are found by message in all rounds of the user.
 
 use context_core::store::{MessageNode, RoundPrune};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal,
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal,
 };
 
 use crate::case::cases;

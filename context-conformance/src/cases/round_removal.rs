@@ -4,8 +4,7 @@ use std::path::Path;
 
 use context_core::base::limits;
 use context_core::store::{RecordOutcome, RoundPrune, RoundQuery};
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::RoundState;
+use context_core::trajectory::{AgentRef, RoundState};
 use context_core::{CancelSignal, ErrorKind, Timestamp};
 
 use super::concurrency::race;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use context_core::base::{JsonMap, limits};
 use context_core::store::RoundCommit;
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, Node, NodeBody, NodeId,
-    NodeKind, Queue, QueueItem, QueueName, RoundHead,
+    AgentRef, Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, Node, NodeBody,
+    NodeId, NodeKind, Queue, QueueItem, QueueName, RoundHead,
 };
 use context_core::{ErrorKind, Json, Timestamp};
 

@@ -2,9 +2,8 @@
 
 use context_core::Timestamp;
 use context_core::store::RecordOutcome;
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, Removal, RoundState,
+    AgentRef, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, Removal, RoundState,
 };
 
 use crate::case::cases;

@@ -21,8 +21,8 @@ cases!("windows":
     after_reads_all_again_once_something_was_amended,
 );
 
-fn after(message: &str, edition: u64) -> Window {
-    Window::After { message: message.into(), edition }
+fn after(message: &str, generation: u64) -> Window {
+    Window::After { message: message.into(), generation }
 }
 
 /// Returns windows of every kind, with edge cases.
@@ -158,9 +158,9 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     let desk = lab.desk().await?;
     desk.fill(20, 3).await?;
     desk.applied(desk.fork("side", "m4", ["x"])).await?;
-    let edition = desk.whole("main").await?.edition();
+    let generation = desk.whole("main").await?.generation();
     let read = async |message: &str| {
-        let seen = desk.read("main", after(message, edition)).await?;
+        let seen = desk.read("main", after(message, generation)).await?;
         Checked::Ok((seen.skipped(), seen.len(), seen.head().cloned()))
     };
     same("after the head", &read("m19").await?, &(20, 0, None))?;
@@ -168,7 +168,7 @@ async fn after_tells_what_is_new(lab: &Lab) -> Checked {
     same("after the root", &read("m0").await?, &(1, 19, id("m19")))?;
     same("after a message of another branch", &read("x").await?, &(0, 20, id("m19")))?;
     same("after a message that is nowhere", &read("ghost").await?, &(0, 20, id("m19")))?;
-    let seen = desk.read("side", after("m19", edition)).await?;
+    let seen = desk.read("side", after("m19", generation)).await?;
     same("on a fork, after a message behind its place", &(seen.skipped(), seen.len()), &(0, 6))
 }
 
@@ -179,7 +179,7 @@ async fn after_reads_all_again_once_something_was_amended(lab: &Lab) -> Checked 
     desk.applied(desk.fork("side", "m1", ["x"])).await?;
     let seen = async |branch: &str, window: Window| {
         let seen = desk.read(branch, window).await?;
-        Checked::Ok((seen.skipped(), seen.len(), seen.edition()))
+        Checked::Ok((seen.skipped(), seen.len(), seen.generation()))
     };
     let (skipped, length, before) = seen("main", Window::Whole).await?;
     same("nothing amended yet", &(skipped, length), &(0, 5))?;

@@ -1,8 +1,7 @@
 //! Random requests.
 
 use context_core::message::Text;
-use context_core::model::Unanswered;
-use context_core::model::{CacheMarks, FunctionTool, OutputSchema, Tool, ToolChoice};
+use context_core::model::{CacheMarks, FunctionTool, OutputSchema, Tool, ToolChoice, Unanswered};
 use context_core::{Json, ModelRequest};
 use proptest::collection::vec;
 use proptest::option;

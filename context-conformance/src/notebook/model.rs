@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use context_core::UserId;
 use context_core::base::MemoryId;
-use context_core::memory::MemoryRecord;
-use context_core::memory::{MemoryForget, MemoryScope};
-use context_core::store::Bm25;
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope};
 use context_core::store::{
-    MemoryExpected, MemoryFind, MemoryList, MemoryStats, MemoryWrite, MemoryWritten,
+    Bm25, MemoryExpected, MemoryFind, MemoryList, MemoryStats, MemoryWrite, MemoryWritten,
 };
 use context_store_kit::MemoryWords;
 

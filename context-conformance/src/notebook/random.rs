@@ -1,7 +1,6 @@
 //! Random memory steps, reproducible by seed.
 
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{MemoryExpected, MemoryWrite};
 use context_core::{Metadata, Timestamp};
 

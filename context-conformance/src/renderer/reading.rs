@@ -5,9 +5,8 @@ use std::fmt;
 use context_core::{Fragment, FragmentData, Renderer};
 use proptest::prelude::*;
 
-use super::PromptReader;
 use super::sound::rendered;
-use super::trees;
+use super::{PromptReader, trees};
 
 /// A length that realistic texts reach.
 const LONG: usize = 100_000;

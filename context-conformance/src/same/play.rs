@@ -142,9 +142,11 @@ impl<'a> Play<'a> {
                         (1, _) => Window::Boundary,
                         (2, _) => Window::Tokens(n as u64 * 4),
                         (3, Some(head)) => {
-                            let edition =
-                                history.chain(&desk.chat, &end, &Window::Last(1)).await?.edition();
-                            Window::After { message: head.clone(), edition }
+                            let generation = history
+                                .chain(&desk.chat, &end, &Window::Last(1))
+                                .await?
+                                .generation();
+                            Window::After { message: head.clone(), generation }
                         }
                         _ => Window::Whole,
                     };

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{Round, RoundRecord};
+use context_core::trajectory::{AgentRef, Round, RoundRecord, RoundRef};
 use context_core::{ChatRef, Error, ErrorKind, Store, Timestamp};
 use serde::Serialize;
 

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector,
+    StoredMemory,
+};
 use context_core::store::{
     Cursor, Maintenance, MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, MemoryWritten, Page,

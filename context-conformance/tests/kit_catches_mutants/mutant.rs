@@ -279,12 +279,13 @@ impl HistoryStore for Broken {
                 self.history().chain(chat, end, &Window::Last(*n.min(&50))).await
             }
             (Fault::HidesAmendments, ..) => {
-                let chain = self.history().chain(chat, end, &Window::Whole).await?.with_edition(0);
+                let chain =
+                    self.history().chain(chat, end, &Window::Whole).await?.with_generation(0);
                 Ok(window.of(&chain))
             }
             (Fault::HidesWhatWasSkipped, ..) => {
                 let chain = self.history().chain(chat, end, window).await?;
-                Ok(Chain::from_nodes(0, chain.iter().cloned()).with_edition(chain.edition()))
+                Ok(Chain::from_nodes(0, chain.iter().cloned()).with_generation(chain.generation()))
             }
             (Fault::BoundsTheDepth, ..) => {
                 let chain = self.history().chain(chat, end, &Window::Last(1000)).await?;

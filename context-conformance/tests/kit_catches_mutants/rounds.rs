@@ -8,8 +8,9 @@ use context_core::store::{
     MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
     TrajectoryStore,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Change, FieldValue, Node, NodeBody, RoundHead, RoundRecord};
+use context_core::trajectory::{
+    AgentRef, Change, FieldValue, Node, NodeBody, RoundHead, RoundRecord,
+};
 use context_core::{ChatId, Json, MessageId, Result, Store, UserId};
 
 use crate::fault::Fault;

@@ -4,10 +4,9 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use context_core::base::limits::MAX_PAGE;
-use context_core::store::Snippet;
 use context_core::store::{
     ChatQuery, CheckReport, Cursor, Erasure, Maintenance, Page, SearchHit, SearchQuery,
-    SearchScope, SearchStore, Vacuumed,
+    SearchScope, SearchStore, Snippet, Vacuumed,
 };
 use context_core::{CancelSignal, Result, Store, Timestamp, UserId};
 

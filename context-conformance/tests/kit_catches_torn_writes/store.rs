@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use context_core::store::{Durability, FragmentStore, HistoryStore, SearchStore, StoreInfo};
 use context_core::{ChatRef, Error, ErrorKind, Result, Store, UserId};
-use context_store_kit::ChatState;
-use context_store_kit::{StateBacked, StateStore};
+use context_store_kit::{ChatState, StateBacked, StateStore};
 
 /// A fault in the way the file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
-use context_core::memory::MemoryRecord;
 use context_core::memory::{
-    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, MemorySource, RecallQuery,
-    Recalled, RecalledMemory,
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource,
+    RecallQuery, Recalled, RecalledMemory,
 };
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result};
 use context_store_kit::search;

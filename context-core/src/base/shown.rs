@@ -94,8 +94,7 @@ mod tests {
     use crate::base::{DiagnosticCode, Severity};
     use crate::memory::MemoryScope;
     use crate::store::Finding;
-    use crate::trajectory::AgentRef;
-    use crate::trajectory::TrajectoryError;
+    use crate::trajectory::{AgentRef, TrajectoryError};
     use crate::{ChatRef, Diagnostic, Error, ErrorKind};
 
     /// Contains a line feed, a terminal sequence, bidirectional controls and invisible characters.

@@ -9,19 +9,18 @@
 
 mod builtin;
 
-use crate::Encoded;
-use crate::base::CodecError;
-use crate::base::MisfitError;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::base::{CodecError, MisfitError};
+use crate::{Encoded, Fragment, Json};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::fragment::{FragmentContent, FragmentKind};
-use crate::{Fragment, Json};
 
 /// Encodes and decodes one kind of fragment.
 ///

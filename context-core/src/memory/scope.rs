@@ -1,11 +1,11 @@
 //! To whom a memory belongs.
 
-use crate::base::MemoryId;
 use std::fmt;
+
+use crate::base::{MemoryId, limits};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::limits;
 use crate::base::shown::shown;
 use crate::{Result, SessionId, UserId};
 

@@ -38,7 +38,7 @@ pub struct Chain(Arc<Inner>);
 #[derive(Clone, Default)]
 struct Inner {
     skipped: u64,
-    edition: u64,
+    generation: u64,
     len: usize,
     runs: Vec<Run>,
 }
@@ -145,14 +145,14 @@ impl Chain {
     /// operation that changes or removes stored messages (a commit with amendments or redactions, a
     /// deletion). Each chat ever created starts at another number, so that a chat that was deleted
     /// and created again is not mistaken for the old one.
-    pub fn edition(&self) -> u64 {
-        self.0.edition
+    pub fn generation(&self) -> u64 {
+        self.0.generation
     }
 
     /// Sets the generation.
     #[must_use]
-    pub fn with_edition(mut self, edition: u64) -> Self {
-        Arc::make_mut(&mut self.0).edition = edition;
+    pub fn with_generation(mut self, generation: u64) -> Self {
+        Arc::make_mut(&mut self.0).generation = generation;
         self
     }
 
@@ -257,8 +257,8 @@ impl Chain {
         if len >= self.len() {
             return self.clone();
         }
-        let Inner { skipped, edition, .. } = *self.0;
-        let mut chain = Inner { skipped, edition, ..Inner::default() };
+        let Inner { skipped, generation, .. } = *self.0;
+        let mut chain = Inner { skipped, generation, ..Inner::default() };
         for run in self.0.runs.iter().take_while(|run| run.start < len) {
             match len - run.start {
                 take if take >= run.nodes.len => chain.push_run(Arc::clone(&run.nodes)),
@@ -274,7 +274,7 @@ impl Chain {
         let position = position.min(self.len());
         let skipped = self.0.skipped + position as u64;
         let nodes = (position..self.len()).filter_map(|i| self.get(i).cloned());
-        Self::from_nodes(skipped, nodes).with_edition(self.edition())
+        Self::from_nodes(skipped, nodes).with_generation(self.generation())
     }
 }
 

@@ -1,11 +1,10 @@
 //! Nodes of the message graph: stored messages and boundaries.
 
-use crate::base::limits;
-use crate::base::sealed;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::base::CodecError;
+use crate::base::{CodecError, limits, sealed};
+
 use crate::{Encoded, Message, MessageId, Role, Timestamp};
 
 /// The kind of a node.

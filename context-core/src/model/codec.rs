@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use crate::model::AnswerStream;
-use crate::model::WireError;
-use crate::{Answer, ModelError, ModelRequest};
-use crate::{Diagnostic, Json};
+use crate::model::{AnswerStream, WireError};
+use crate::{Answer, Diagnostic, Json, ModelError, ModelRequest};
 
 /// Translates conversations between the canonical form and a provider's wire form.
 ///

@@ -4,8 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::CancelSignal;
-use crate::ModelError;
+use crate::{CancelSignal, ModelError};
 
 /// The purpose of an embedding. Some models place a question near its answer only if they are told
 /// which of the two a text is.

@@ -5,8 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::AnswerDelta;
-use crate::CancelSignal;
-use crate::{Answer, ModelError, ModelRequest};
+use crate::{Answer, CancelSignal, ModelError, ModelRequest};
 
 /// A language model that answers requests.
 ///

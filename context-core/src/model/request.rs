@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::message::is_blank;
-use crate::message::{OpaqueBlock, Text};
+use crate::message::{OpaqueBlock, Text, is_blank};
 use crate::{Chain, Json, Message, Metadata};
 
 /// A provider-neutral model request.

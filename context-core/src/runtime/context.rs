@@ -1,11 +1,11 @@
 //! What a runtime returns.
 
-use crate::history::PlanReport;
 use std::sync::Arc;
+
+use crate::history::{BoundaryKind, Compacted, PlanReport, SummaryTask};
 
 use serde::Serialize;
 
-use crate::history::{BoundaryKind, Compacted, SummaryTask};
 use crate::message::Text;
 use crate::model::{Budget, CacheMarks, OutputSchema, TokenCount, Tool, ToolChoice};
 use crate::{Diagnostic, Message, Metadata, ModelRequest};

@@ -1,16 +1,14 @@
 //! The write contract: the contents of a commit and its outcomes.
 
-use crate::Error;
-use crate::base::limits;
-use crate::base::sealed;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::base::{CheckpointName, CommitKey, FragmentId, limits, sealed};
+use crate::{BranchName, ChatRef, Encoded, Error, MessageId, Metadata, Node, Timestamp};
+
 use serde::Serialize;
 
-use crate::base::{CheckpointName, CommitKey, FragmentId};
 use crate::store::ChatPatch;
-use crate::{BranchName, ChatRef, Encoded, MessageId, Metadata, Node, Timestamp};
 
 /// A set of changes to a chat that is written in one transaction.
 ///

@@ -38,8 +38,8 @@ pub enum Window {
     After {
         /// The newest message that the caller has.
         message: MessageId,
-        /// The [`Chain::edition`] of the earlier read.
-        edition: u64,
+        /// The [`Chain::generation`] of the earlier read.
+        generation: u64,
     },
 }
 
@@ -62,7 +62,7 @@ impl Window {
                 });
                 chain.len() - fitting.count().max(1).min(chain.len())
             }
-            Self::After { message, edition } if *edition == chain.edition() => {
+            Self::After { message, generation } if *generation == chain.generation() => {
                 chain.position(message).map_or(0, |position| position + 1)
             }
             Self::After { .. } => 0,
@@ -172,7 +172,7 @@ pub trait HistoryStore: Send + Sync {
     /// Reads a chain from its root to `end`, or the window at its end, as one consistent state.
     /// Returns everything that the window asks for or an error, never silently less. A branch
     /// without messages has an empty chain. The chain carries the chat's
-    /// [generation](Chain::edition), so that a reader that caches it notices when a cached message
+    /// [generation](Chain::generation), so that a reader that caches it notices when a cached message
     /// differs from the stored one.
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain>;
 
@@ -221,8 +221,8 @@ mod tests {
     use super::*;
     use crate::{Encoded, Message, Node, Role};
 
-    fn after(message: &str, edition: u64) -> Window {
-        Window::After { message: message.into(), edition }
+    fn after(message: &str, generation: u64) -> Window {
+        Window::After { message: message.into(), generation }
     }
 
     fn chain() -> Chain {
@@ -240,7 +240,7 @@ mod tests {
             }
             .with_tokens(10)
         };
-        Chain::from_nodes(0, (0..6).map(|i| Arc::new(node(i)))).with_edition(4)
+        Chain::from_nodes(0, (0..6).map(|i| Arc::new(node(i)))).with_generation(4)
     }
 
     #[track_caller]

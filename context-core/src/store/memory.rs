@@ -9,9 +9,7 @@ mod find;
 mod stats;
 mod write;
 
-use crate::memory::MemoriesForgotten;
-use crate::memory::MemoryForget;
-use crate::memory::StoredMemory;
+use crate::memory::{MemoriesForgotten, MemoryForget, MemoryScope, StoredMemory};
 use async_trait::async_trait;
 
 pub use bm25::Bm25;
@@ -20,7 +18,6 @@ pub use stats::{MemoryList, MemoryStats};
 pub use write::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten, check_memory_writes};
 
 use crate::base::MemoryId;
-use crate::memory::MemoryScope;
 use crate::store::{Cursor, Page};
 use crate::{Result, UserId};
 

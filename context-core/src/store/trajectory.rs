@@ -1,17 +1,16 @@
 //! The storage interface of trajectories.
 
-use crate::trajectory::AgentRef;
-use crate::trajectory::RoundRef;
 use std::ops::RangeInclusive;
+
+use crate::trajectory::{
+    AgentRef, Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, RoundRef, TrajectoryError,
+};
 
 use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::base::{CommitKey, limits, sealed};
 use crate::store::{Cursor, Page};
-use crate::trajectory::{
-    Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, TrajectoryError,
-};
 use crate::{ChatId, Error, MessageId, Result, SessionId, Timestamp, UserId};
 
 impl RoundRef {

@@ -7,9 +7,8 @@ mod nodes;
 mod properties;
 
 use context_core::Timestamp;
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Change, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError,
+    AgentRef, Change, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError,
 };
 
 /// An arbitrary time.

@@ -1,8 +1,7 @@
 //! Input from providers and clients: bodies, answers, events, refusals.
 
 use context_codec_kit::JsonPatch;
-use context_core::model::ModelCodec;
-use context_core::model::WireError;
+use context_core::model::{ModelCodec, WireError};
 use context_core::{Json, MessageCodec};
 use context_runtime::anthropic::messages::MessagesCodec;
 use context_runtime::gemini::generate::GenerateCodec;

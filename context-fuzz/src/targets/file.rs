@@ -2,8 +2,7 @@
 
 use context_core::Timestamp;
 use context_core::store::{RecordOutcome, RoundCommit, RoundQuery, TrajectoryStore};
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Change, NewNode, NewQuery, NodeBody, Round};
+use context_core::trajectory::{AgentRef, Change, NewNode, NewQuery, NodeBody, Round};
 use context_instructions::{InstructionFiles, InstructionOptions, Skill};
 use context_trajectory::FileChannel;
 use context_trajectory::messages::{MessageLog, MessageRecord};

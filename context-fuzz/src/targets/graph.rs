@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_core::Timestamp;
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Round, RoundRecord};
-use context_trajectory::SessionGraph;
-use context_trajectory::{BridgeFrom, Trajectory};
+use context_core::trajectory::{AgentRef, Round, RoundRecord};
+use context_trajectory::{BridgeFrom, SessionGraph, Trajectory};
 use context_trajectory_export::peer::{Generation, export_round, import_round};
 use context_trajectory_export::{AtifOptions, read_atif, write_atif};
 

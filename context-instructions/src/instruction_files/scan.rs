@@ -1,10 +1,9 @@
 //! Scanning for instruction files, and rescanning.
 
 use std::collections::HashSet;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::{Diagnostic, Fragment, Timestamp};

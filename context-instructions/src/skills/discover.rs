@@ -1,9 +1,8 @@
 //! Finds skills in folders.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::{Diagnostic, Timestamp};

@@ -2,8 +2,7 @@
 //!
 //! Both are in one record, so that they are written and forgotten atomically.
 
-use context_core::memory::MemoryScope;
-use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::memory::{MemoryRecord, MemoryScope, StoredMemory};
 use context_core::store::{MemoryExpected, MemoryWrite};
 use context_core::{Error, ErrorKind, Json, Result, Timestamp};
 use serde::{Deserialize, Serialize};

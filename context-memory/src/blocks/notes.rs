@@ -5,8 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{MemoryList, MemoryOutcome};
 use context_core::{Clock, Result, Store};
 

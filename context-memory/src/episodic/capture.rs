@@ -1,11 +1,13 @@
 //! Turns become records.
 
-use context_core::message::is_blank;
 use std::collections::HashSet;
 
+use context_core::message::is_blank;
+
 use context_core::base::{MemoryId, limits};
-use context_core::memory::{CapturedMessage, CapturedTurn, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoryRecord, MemorySource, MemoryVector,
+};
 use context_core::model::{EmbedAs, Embedder};
 use context_core::store::{MemoryOutcome, MemoryWrite};
 use context_core::{CancelSignal, Error, ErrorKind, Result, Role, SessionId};

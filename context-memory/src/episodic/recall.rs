@@ -1,12 +1,14 @@
 //! Recall of episodes.
 
-use context_core::message::is_blank;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use context_core::message::is_blank;
+
 use context_core::base::{DiagnosticCode, MemoryId, Severity, limits};
-use context_core::memory::{MemoryScope, RecallQuery, Recalled, RecalledMemory};
-use context_core::memory::{MemoryVector, StoredMemory};
+use context_core::memory::{
+    MemoryScope, MemoryVector, RecallQuery, Recalled, RecalledMemory, StoredMemory,
+};
 use context_core::model::EmbedAs;
 use context_core::store::{MemoryFind, MemoryHit, MemoryRecordStore};
 use context_core::{CancelSignal, Diagnostic, Result};

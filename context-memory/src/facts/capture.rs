@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 
 use context_core::base::{MemoryId, limits};
-use context_core::memory::MemoryRecord;
-use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, MemorySource};
+use context_core::memory::{
+    CapturedMessage, CapturedTurn, MemoryRecord, MemoryScope, MemorySource,
+};
 use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, Error, ErrorKind, Result, Role, SessionId, Timestamp};
 

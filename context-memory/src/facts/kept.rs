@@ -1,7 +1,6 @@
 //! The stored record of a statement.
 
-use context_core::memory::MemoryScope;
-use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::memory::{MemoryRecord, MemoryScope, StoredMemory};
 use context_core::store::MemoryWrite;
 use context_core::{Error, ErrorKind, Json, Result, Timestamp};
 use serde::{Deserialize, Serialize};

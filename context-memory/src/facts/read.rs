@@ -2,8 +2,7 @@
 
 use context_core::Result;
 use context_core::base::limits;
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{MemoryFind, MemoryList};
 use futures_util::future::try_join_all;
 

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use context_core::memory::StoredMemory;
-use context_core::store::Bm25;
-use context_core::store::MemoryHit;
+use context_core::store::{Bm25, MemoryHit};
 use context_store_kit::search;
 
 use super::cues;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use context_core::memory::{CapturedMessage, CapturedTurn};
-use context_core::message::is_blank;
-use context_core::message::{Media, MediaSource};
+use context_core::message::{Media, MediaSource, is_blank};
 use context_core::{Message, Part, ToolResult};
 
 use super::wire;

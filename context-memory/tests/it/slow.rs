@@ -2,8 +2,7 @@
 
 use async_trait::async_trait;
 use context_core::base::MemoryId;
-use context_core::memory::StoredMemory;
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, StoredMemory};
 use context_core::store::{
     Cursor, FragmentStore, HistoryStore, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryStats, MemoryWrite, Page, StoreInfo,

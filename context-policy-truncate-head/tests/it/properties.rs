@@ -1,9 +1,9 @@
 //! Properties for every history.
 
-use context_codec_kit::normalize::normalize;
 use std::sync::Arc;
 
-use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::normalize::{HistoryRules, normalize};
+
 use context_conformance::histories::{damaged, histories};
 use context_conformance::policy::assert_policy_conforms;
 use context_core::history::{HistoryView, Plan, Structure};

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_runtime::memory::Episodic;
-use context_runtime::memory::recalled_memories;
+use context_runtime::memory::{Episodic, recalled_memories};
 use context_runtime::tokens::Vocabulary;
 use context_runtime::{
     CancelSignal, Message, Renderer, Role, Timestamp, XmlRenderer,

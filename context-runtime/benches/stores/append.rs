@@ -2,11 +2,10 @@
 
 use context_runtime::MessageId;
 
-use crate::Bench;
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::data;
 use crate::ours::chat;
+use crate::{Bench, data};
 
 /// The length of the chat before it grows.
 const LENGTH: usize = 1_000;

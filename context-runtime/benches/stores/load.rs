@@ -4,11 +4,10 @@ use std::hint::black_box;
 
 use context_runtime::store::Window;
 
-use crate::Bench;
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::data;
 use crate::ours::chat;
+use crate::{Bench, data};
 
 /// Loads whole chains. The floor reads three text columns of the same messages, or the same bytes
 /// as list items.

@@ -4,11 +4,10 @@ use std::hint::black_box;
 
 use context_runtime::store::SearchScope;
 
-use crate::Bench;
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::data;
 use crate::ours::chat;
+use crate::{Bench, data};
 
 const LENGTH: usize = 10_000;
 const REPEAT: usize = 20;

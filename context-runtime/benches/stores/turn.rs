@@ -3,11 +3,10 @@
 
 use context_runtime::{ContextEngine, assistant, user};
 
-use crate::Bench;
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::data;
 use crate::ours::chat;
+use crate::{Bench, data};
 
 const TURNS: usize = 20;
 

@@ -20,7 +20,7 @@ pub(super) struct ContextFragments {
     /// The next version number. Versions are never reused.
     next: u64,
     /// Incremented by every change.
-    edition: u64,
+    changes: u64,
     /// The number of lazy fragments.
     lazy: usize,
     /// Fragments of the newest prompt that were removed since.
@@ -176,8 +176,8 @@ impl ContextFragments {
     }
 
     /// Returns a number that every change of the shown content increments.
-    pub(super) fn edition(&self) -> u64 {
-        self.edition
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Adds a fragment, or replaces the one with the same id or content.
@@ -201,12 +201,12 @@ impl ContextFragments {
                 slot.in_prompt = old.in_prompt;
                 slot.item.is_in_store = old.item.is_in_store;
                 *old = slot;
-                self.edition += 1;
+                self.changes += 1;
             }
             None => {
                 let slot = self.slot(fragment);
                 self.push(slot);
-                self.edition += 1;
+                self.changes += 1;
             }
         }
     }
@@ -218,7 +218,7 @@ impl ContextFragments {
         slot.item.is_complete = is_complete;
         if slot.item.loaded.as_ref() != Some(&loaded) {
             self.next += 1;
-            self.edition += 1;
+            self.changes += 1;
             slot.version = self.next;
             slot.item.loaded = Some(loaded);
         }
@@ -235,7 +235,7 @@ impl ContextFragments {
             self.by_id.values_mut().chain(&mut self.nameless).filter(|other| **other > place);
         behind.for_each(|other| *other -= 1);
         self.lazy -= usize::from(slot.is_lazy());
-        self.edition += 1;
+        self.changes += 1;
         if slot.in_prompt.is_some() {
             self.gone.push(Gone {
                 name: slot.fragment().name().into(),

@@ -134,9 +134,9 @@ pub struct PromptPiece<'a> {
 #[derive(Default)]
 pub(super) struct Prompt {
     text: SystemPrompt,
-    /// The edition of the fragments that the text was rendered from. `None` if another renderer
-    /// than the engine's own was used.
-    edition: Option<u64>,
+    /// The change count of the fragments that the text was rendered from. `None` if another
+    /// renderer than the engine's own was used.
+    changes: Option<u64>,
     /// The text before its pieces and the separator between them.
     frame: (String, String),
 }
@@ -149,8 +149,8 @@ impl Prompt {
         fragments: &mut ContextFragments,
         renderer: &dyn Renderer,
     ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
-        let edition = fragments.edition();
-        if self.edition == Some(edition) {
+        let change_count = fragments.changes();
+        if self.changes == Some(change_count) {
             let changes =
                 PromptChanges { unchanged_prefix: self.text.len(), ..PromptChanges::default() };
             return Ok((self.text.clone(), changes));
@@ -159,7 +159,7 @@ impl Prompt {
         let (text, same) = self.assemble(fragments, &arrangement);
         let changes = self.replace(fragments, text, same);
         self.frame = (arrangement.head().to_owned(), arrangement.separator().to_owned());
-        self.edition = Some(edition);
+        self.changes = Some(change_count);
         Ok((self.text.clone(), changes))
     }
 
@@ -175,7 +175,7 @@ impl Prompt {
         let mut out = Pieces::default();
         renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
         let changes = self.replace(fragments, arrangement.join(out.iter()), 0);
-        self.edition = None;
+        self.changes = None;
         Ok((self.text.clone(), changes))
     }
 
@@ -199,7 +199,7 @@ impl Prompt {
     ) -> (String, usize) {
         let (head, separator) = (arrangement.head(), arrangement.separator());
         let is_like_before =
-            self.edition.is_some() && (head, separator) == (&*self.frame.0, &*self.frame.1);
+            self.changes.is_some() && (head, separator) == (&*self.frame.0, &*self.frame.1);
         let mut out = String::with_capacity(self.text.len() + 1024);
         out.push_str(head);
         let mut same = 0;

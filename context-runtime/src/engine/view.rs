@@ -49,7 +49,7 @@ impl View {
         else {
             return Ok(Self::of(history.chain(chat, &end, &Window::Whole).await?));
         };
-        let after = Window::After { message: head, edition: view.chain.edition() };
+        let after = Window::After { message: head, generation: view.chain.generation() };
         let news = history.chain(chat, &end, &after).await?;
         if news.is_whole() {
             // A known message was amended, or the branch no longer contains the known head.
@@ -170,8 +170,8 @@ impl View {
     /// generation of the chat by one. If other commits amended as well, the next read finds another
     /// generation and reads everything again.
     pub(super) fn amended(&mut self) {
-        let edition = self.chain.edition() + 1;
-        self.chain = std::mem::take(&mut self.chain).with_edition(edition);
+        let generation = self.chain.generation() + 1;
+        self.chain = std::mem::take(&mut self.chain).with_generation(generation);
     }
 
     /// Replaces a node by its amended form, if the node is on this chain.

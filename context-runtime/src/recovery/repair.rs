@@ -1,10 +1,10 @@
 //! Removing from a history what a provider objects to.
 
-use context_codec_kit::normalize::normalize;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::normalize::{HistoryRules, normalize};
+
 use context_core::history::{BoundaryKind, Compacted, Edit, HistoryView, Plan, PlanError};
 use context_core::message::Text;
 use context_core::model::Unanswered;

@@ -11,8 +11,9 @@ use context_core::base::{CommitKey, limits};
 use context_core::store::{
     PageWalk, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
 };
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundState};
+use context_core::trajectory::{
+    Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundRef, RoundState,
+};
 use context_core::{
     ChatId, ChatRef, Error, ErrorKind, MessageId, Result, SessionId, Store, Timestamp,
 };

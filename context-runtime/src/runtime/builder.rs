@@ -8,10 +8,9 @@ use context_core::{Clock, MemoryProvider, Renderer, Store, UserId};
 use context_tokens::{BudgetError, Calibrations, ModelTable};
 
 use super::parts::Parts;
-use super::recall;
 use super::{
     DefaultContextRuntime, LiveMedia, Pipeline, RuntimeFault, RuntimeFaults, Stage,
-    ToolResultLimits,
+    ToolResultLimits, recall,
 };
 use crate::{RecoveryChain, SystemClock};
 

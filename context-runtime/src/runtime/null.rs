@@ -1,8 +1,7 @@
 //! A runtime that only limits the number of messages.
 
 use async_trait::async_trait;
-use context_codec_kit::normalize::HistoryRules;
-use context_codec_kit::normalize::normalize;
+use context_codec_kit::normalize::{HistoryRules, normalize};
 use context_core::base::{DiagnosticCode, Severity, limits};
 use context_core::history::{BoundaryKind, RecoveryDecision};
 use context_core::model::Unanswered;

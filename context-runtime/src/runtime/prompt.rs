@@ -1,8 +1,9 @@
 //! The parts of the system prompt: the caller's text, the environment, instructions, and appended
 //! text.
 
-use context_core::message::is_blank;
 use std::fmt::Write as _;
+
+use context_core::message::is_blank;
 
 use context_core::Timestamp;
 use context_core::runtime::PrepareInput;

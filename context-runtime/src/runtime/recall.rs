@@ -1,15 +1,14 @@
 //! Recall: memories are asked for once per user turn, and shown to the model as data.
 
-use context_core::message::is_blank;
 use std::pin::pin;
 use std::sync::Arc;
+
+use context_core::message::{MessageHash, is_blank};
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::fragment::RenderError;
 use context_core::history::shorten;
-use context_core::memory::recalled_memories;
-use context_core::memory::{MemoryScope, RecallQuery, RecalledMemory};
-use context_core::message::MessageHash;
+use context_core::memory::{MemoryScope, RecallQuery, RecalledMemory, recalled_memories};
 use context_core::model::TokenCounter;
 use context_core::{CancelSignal, Diagnostic, Message, Renderer, Result, Role};
 use futures_util::future::{Either, select};

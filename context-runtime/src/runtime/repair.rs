@@ -1,9 +1,9 @@
 //! Repairing requests, reading only new messages.
 
-use context_codec_kit::normalize::normalize;
 use std::sync::{Arc, LazyLock};
 
-use context_codec_kit::normalize::HistoryRules;
+use context_codec_kit::normalize::{HistoryRules, normalize};
+
 use context_core::model::Unanswered;
 use context_core::{Diagnostic, Message};
 

@@ -9,9 +9,8 @@ use context_core::{ChatRef, Result, Store, Timestamp};
 use crate::backend::{Backend, Home};
 use crate::child::{Task, Work, Worker};
 use crate::error::CellError;
-use crate::numbers;
 use crate::table::Row;
-use crate::writer;
+use crate::{numbers, writer};
 
 /// The number of processes.
 const WRITERS: u64 = 16;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use context_runtime::ContextRuntime;
 use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::model::ModelRequest;
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    ContextEngine, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool, Message,
-    ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
+    ContextEngine, ContextRuntime, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool,
+    Message, ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role,
+    user,
 };
 use context_simulator::{Behaviour, Say, Simulator};
 

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    ConflictPolicy, ContextEngine, Edits, ErrorKind, Message, PlanReport, Role, SaveOutcome,
-    Timestamp,
+    ConflictPolicy, ContextEngine, DiagnosticCode, Edits, ErrorKind, Message, PlanReport, Role,
+    SaveOutcome, Timestamp,
     compaction::{BoundaryKind, Compacted, Price},
+    fragments::Encoded,
     last_assistant_message,
     store::{Chain, Node, NodeKind, Target},
-};
-use context_runtime::{
-    DiagnosticCode,
-    fragments::Encoded,
     store::{Commit, StoredBoundary},
 };
 

@@ -1,7 +1,6 @@
 //! Content that is taken back, and boundaries that show it.
 
-use context_runtime::store::StoredBoundary;
-use context_runtime::store::{ChainEnd, Window};
+use context_runtime::store::{ChainEnd, StoredBoundary, Window};
 use context_runtime::{Edits, SaveOutcome};
 
 use crate::compactions::{KEEP_ENDS, compact, compacted};

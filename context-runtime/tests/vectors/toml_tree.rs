@@ -4,8 +4,7 @@
 //! The recordings come from a system with one number type, which writes whole numbers without a
 //! fraction.
 
-use context_runtime::{Fragment, FragmentData, Number};
-use context_runtime::{RenderOptions, renderer as by_name};
+use context_runtime::{Fragment, FragmentData, Number, RenderOptions, renderer as by_name};
 use toml::Value;
 
 use crate::judge::Difference;

@@ -1,8 +1,7 @@
 //! Cases in TOON. Every one must equal the reference crate's output for the tree of the fragments,
 //! and decode to that tree. A plain one must also give the recorded text.
 
-use context_runtime::Number;
-use context_runtime::{RenderOptions, renderer as by_name};
+use context_runtime::{Number, RenderOptions, renderer as by_name};
 use serde_json::Value;
 
 use crate::judge::Difference;

@@ -1,9 +1,8 @@
 //! The HTTP server of the simulator.
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;

@@ -1,9 +1,8 @@
 //! A port on loopback, and the tasks of its connections.
 
-use std::fmt;
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
+use std::{fmt, io};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};

@@ -1,12 +1,10 @@
 //! A second checker of wire bodies, written in Python over the types of the official clients.
 
-use std::env;
 use std::ffi::OsString;
-
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
+use std::{env, thread};
 
 use serde_json::{Value, json};
 

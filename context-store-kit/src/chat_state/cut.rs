@@ -24,13 +24,15 @@ pub(super) enum Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    pub(super) fn of(window: &'a Window, edition: u64) -> Self {
+    pub(super) fn of(window: &'a Window, generation: u64) -> Self {
         match window {
             Window::Whole => Self::Never,
             Window::Last(count) => Self::Count(*count),
             Window::Boundary => Self::Boundary { met: false },
             Window::Tokens(budget) => Self::Tokens { left: Some(*budget), newest: true },
-            Window::After { message, edition: read } if *read == edition => Self::Message(message),
+            Window::After { message, generation: read } if *read == generation => {
+                Self::Message(message)
+            }
             Window::After { .. } => Self::Never,
         }
     }
@@ -92,11 +94,11 @@ mod tests {
                     ..Commit::new(chat, target, Timestamp::default()) }).unwrap();
             let end = ChainEnd::Branch(BranchName::main());
             let whole = state.chain(&end, &Window::Whole).unwrap();
-            let edition = whole.edition() + u64::from(stale);
+            let generation = whole.generation() + u64::from(stale);
             let message = format!("m{n}").into();
             let windows =
                 [Window::Last(n), Window::Boundary, Window::Tokens(tokens),
-                    Window::After { message, edition }];
+                    Window::After { message, generation }];
             for window in windows {
                 prop_assert_eq!(state.chain(&end, &window).unwrap(), window.of(&whole), "{:?}",
                     window);

@@ -57,7 +57,7 @@ impl Shared {
         end: &ChainEnd,
     ) -> Result<Option<Chain>> {
         let Some(head) = kept.head() else { return Ok(None) };
-        let after = Window::After { message: head.clone(), edition: kept.edition() };
+        let after = Window::After { message: head.clone(), generation: kept.generation() };
         let news = match self.inner.history().chain(chat, end, &after).await {
             Ok(news) => news,
             Err(error) => {
@@ -71,7 +71,8 @@ impl Shared {
             self.kept.put(key, &news);
             return Ok(Some(news));
         }
-        if news.edition() != kept.edition() || news.skipped() != kept.skipped() + kept.len() as u64
+        if news.generation() != kept.generation()
+            || news.skipped() != kept.skipped() + kept.len() as u64
         {
             // The answer does not fit the cached chain, so the chain is read as if nothing were
             // cached.

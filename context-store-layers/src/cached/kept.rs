@@ -75,8 +75,9 @@ impl Kept {
         if u64::from(weight(key, chain)) > self.capacity {
             return self.forget(key);
         }
-        let has_more =
-            |kept: &Chain| kept.edition() == chain.edition() && kept.skipped() < chain.skipped();
+        let has_more = |kept: &Chain| {
+            kept.generation() == chain.generation() && kept.skipped() < chain.skipped()
+        };
         if !chain.is_empty() && !self.chains.get(key).is_some_and(|kept| has_more(&kept)) {
             self.chains.insert(key.clone(), chain.clone());
         }
@@ -144,8 +145,8 @@ pub(super) fn reaches(part: &Chain, window: &Window) -> bool {
         Window::Boundary => part.iter().rev().any(|node| node.kind == NodeKind::Boundary),
         // The node before the window must be known not to fit into it.
         Window::Tokens(_) => window.of(part).len() < part.len(),
-        Window::After { message, edition } => {
-            *edition == part.edition() && part.position(message).is_some()
+        Window::After { message, generation } => {
+            *generation == part.generation() && part.position(message).is_some()
         }
         _ => false,
     }
@@ -168,14 +169,15 @@ mod tests {
                 Node::new(id, Message::text(Role::User, "x"), at).with_tokens(10)
             })
         });
-        Chain::from_nodes(0, nodes).with_edition(7)
+        Chain::from_nodes(0, nodes).with_generation(7)
     }
 
     /// Wherever the cached part begins, every window that it covers is the same as that of the
     /// whole chain.
     #[test]
     fn a_part_answers_as_the_whole_or_not_at_all() {
-        let after = |message: &str, edition| Window::After { message: message.into(), edition };
+        let after =
+            |message: &str, generation| Window::After { message: message.into(), generation };
         let windows = [
             (Window::Whole, 0),
             (Window::Last(3), 6),

@@ -120,7 +120,7 @@ impl HistoryStore for Layer {
         let sealed = self.inner.history().chain(chat, end, window).await?;
         let nodes: Result<Vec<_>> =
             sealed.iter().map(|node| self.sealer.open_node("chain", chat, node)).collect();
-        Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_edition(sealed.edition()))
+        Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_generation(sealed.generation()))
     }
 
     async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {

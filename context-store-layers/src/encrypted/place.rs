@@ -3,8 +3,7 @@
 
 use context_core::base::{BlobId, FragmentId, StreamId};
 use context_core::message::NodeKind;
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{NodeId, QueueName};
+use context_core::trajectory::{NodeId, QueueName, RoundRef};
 use context_core::{ChatRef, MessageId, UserId};
 
 /// The kind of a record and the row it is in.

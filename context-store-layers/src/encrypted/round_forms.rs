@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use context_core::Json;
 use context_core::base::{JsonMap, sealed};
-use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
     Change, Changes, FieldValue, Measures, Node, NodeBody, NodeId, Queue, QueueItem, QueueName,
-    Queues, RoundHead, RoundRecord, Version,
+    Queues, RoundHead, RoundRecord, RoundRef, Version,
 };
 
 use super::keys::EncryptionKey;

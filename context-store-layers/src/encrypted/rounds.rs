@@ -13,8 +13,7 @@ use context_core::store::{
     Finding, MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
     TrajectoryStore,
 };
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, RoundHead, RoundRecord, RoundRef};
 use context_core::{CancelSignal, ChatId, MessageId, Result, UserId};
 
 use super::keys::EncryptionKey;

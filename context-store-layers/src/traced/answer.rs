@@ -1,8 +1,7 @@
 //! The fields of a span about the answer of a call.
 
 use bytes::Bytes;
-use context_core::memory::MemoriesForgotten;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoriesForgotten, StoredMemory};
 use context_core::message::Placed;
 use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,

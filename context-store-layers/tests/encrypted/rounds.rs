@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use context_core::base::JsonMap;
 use context_core::store::{RecordOutcome, RoundCommit, RoundQuery};
-use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
-    Change, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, QueueItem, Round,
-    RoundRecord,
+    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
+    QueueItem, Round, RoundRecord, RoundRef,
 };
 use context_core::{CancelSignal, ErrorKind, Store};
 use context_store_layers::{EncryptedStore, RotateOptions};

@@ -11,8 +11,7 @@ use context_core::store::{
 use context_core::{CancelSignal, ChatRef, MessageId, Result, Store, UserId};
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
-use context_store_kit::ChatState;
-use context_store_kit::{StateBacked, StateStore};
+use context_store_kit::{ChatState, StateBacked, StateStore};
 use context_store_layers::CachedStore;
 use proptest::prelude::*;
 use tokio::sync::Notify;
@@ -118,13 +117,13 @@ impl Life {
                     (7.., Some(id)) => ChainEnd::Message(id),
                     _ => branch(pick(n).name.as_str()),
                 };
-                let edition = self
+                let generation = self
                     .bare
                     .history()
                     .chain(&chat(), &end, &Window::Last(1))
                     .await
                     .unwrap()
-                    .edition();
+                    .generation();
                 let window = match window {
                     0 => Window::Whole,
                     1 => Window::Last(size),
@@ -132,7 +131,7 @@ impl Life {
                     3 => Window::Tokens(size as u64 * 30),
                     n => Window::After {
                         message: message(size * 3).unwrap_or_else(|| "ghost".into()),
-                        edition: edition - (n as u64 - 4),
+                        generation: generation - (n as u64 - 4),
                     },
                 };
                 self.same(&end, &window).await;
@@ -145,7 +144,7 @@ impl Life {
         let seen = self.cached.history().chain(&chat(), end, window).await.unwrap();
         let expected = self.bare.history().chain(&chat(), end, window).await.unwrap();
         assert_eq!(seen, expected, "{end:?} {window:?}");
-        assert_eq!(seen.edition(), expected.edition(), "{end:?} {window:?}");
+        assert_eq!(seen.generation(), expected.generation(), "{end:?} {window:?}");
     }
 }
 

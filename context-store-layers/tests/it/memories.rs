@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::memory::MemoryRecord;
-use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope};
 use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, Store};
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};

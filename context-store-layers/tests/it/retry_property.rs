@@ -203,7 +203,7 @@ async fn visible(store: &dyn Store) -> String {
     let branches = history.branches(&chat).await;
     for one in branches.iter().flatten() {
         let chain = history.chain(&chat, &branch(one.name.as_str()), &Window::Whole).await.unwrap();
-        seen += &format!("\n{one:?} edition {} {chain:?}", chain.edition());
+        seen += &format!("\n{one:?} generation {} {chain:?}", chain.generation());
     }
     let blobs = store.blobs().expect("both have").blobs(&chat, 100, None).await;
     let streams = store.streams().expect("both have");

@@ -7,8 +7,7 @@ use context_core::store::{
     ChatQuery, Durability, Erasure, NewBlob, NewChat, RecordOutcome, RoundCommit, RoundQuery,
     StreamAppend, StreamClaim, StreamEnd,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::Round;
+use context_core::trajectory::{AgentRef, Round};
 use context_core::{CancelSignal, ChatId, ChatRef, ErrorKind, Store};
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;

@@ -5,8 +5,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use context_core::base::BlobId;
-use context_core::memory::MemoryRecord;
-use context_core::memory::{MemoryForget, MemoryScope};
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope};
 use context_core::store::{
     BlobPrune, BlobStore, ChatPatch, ChatQuery, Commit, MemoryExpected, MemoryFind, MemoryList,
     MemoryRecordStore, MemoryWrite, NewBlob, NewChat, RoundCommit, RoundPrune, RoundQuery,

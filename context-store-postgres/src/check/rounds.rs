@@ -3,8 +3,7 @@
 
 use context_core::CancelSignal;
 use context_core::store::{CheckReport, Finding, KeyOrder};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{Round, RoundRecord};
+use context_core::trajectory::{AgentRef, Round, RoundRecord, RoundRef};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -80,9 +80,9 @@ async fn window_of(
     let query = match window {
         Window::Last(n) => query.bind(signed(*n)),
         Window::Tokens(budget) => query.bind(i64::try_from(*budget).unwrap_or(i64::MAX)),
-        Window::After { message, edition } => query
+        Window::After { message, generation } => query
             .bind(message.as_str().as_bytes())
-            .bind(i64::try_from(*edition).unwrap_or(i64::MAX)),
+            .bind(i64::try_from(*generation).unwrap_or(i64::MAX)),
         _ => query,
     };
     let rows = session.all(query).await?;
@@ -151,7 +151,7 @@ fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
         expected += take;
         runs.push(PackedRun { bytes, take, is_whole: false });
     }
-    let chain = context_store_kit::pack::chain(skipped, runs)?.with_edition(count(amended)?);
+    let chain = context_store_kit::pack::chain(skipped, runs)?.with_generation(count(amended)?);
     if chain.len() != expected {
         return Err(Fault::Corrupt(MISSING, None));
     }

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use context_core::memory::MemorySource;
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryRecord, MemorySource, MemoryVector};
 use context_core::store::MemoryWrite;
 use sqlx::Row;
 

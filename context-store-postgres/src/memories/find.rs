@@ -5,8 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use context_core::memory::MemoryVector;
-use context_core::store::Bm25;
-use context_core::store::{MemoriesFound, MemoryFind, MemoryHit};
+use context_core::store::{Bm25, MemoriesFound, MemoryFind, MemoryHit};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

@@ -1,8 +1,9 @@
 //! Forgetting memories with all their index entries and counters, and checking that they are gone.
 
 use context_core::UserId;
-use context_core::memory::MemoryRecord;
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource,
+};
 use sqlx::Row;
 
 use crate::error::Result;

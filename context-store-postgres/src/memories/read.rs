@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use context_core::UserId;
 use context_core::base::MemoryId;
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{Cursor, MemoryList, MemoryStats, Page};
 use sqlx::Row;
 

@@ -1,7 +1,6 @@
 //! Conversion of records from rows and of scopes to parameters.
 
-use context_core::memory::MemoryScope;
-use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::memory::{MemoryRecord, MemoryScope, StoredMemory};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 

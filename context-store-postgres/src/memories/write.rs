@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 
 use context_core::UserId;
-use context_core::memory::MemoryScope;
-use context_core::memory::{MemoryRecord, StoredMemory};
+use context_core::memory::{MemoryRecord, MemoryScope, StoredMemory};
 use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use sqlx::Row;
 

@@ -7,8 +7,7 @@ use context_core::store::{
     MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
     TrajectoryStore,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, RoundHead, RoundRecord};
 use context_core::{ChatId, MessageId, Result, UserId};
 
 use crate::error::Fault;

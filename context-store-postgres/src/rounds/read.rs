@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
-    Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind, RoundHead,
-    RoundRecord, TrajectoryError, Version,
+    AgentRef, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind,
+    RoundHead, RoundRecord, RoundRef, TrajectoryError, Version,
 };
 use context_core::{Json, Timestamp};
 use serde::de::DeserializeOwned;

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Changes, FieldForm, FieldValue, Measures, Node, NodeKind, Version};
+use context_core::trajectory::{
+    Changes, FieldForm, FieldValue, Measures, Node, NodeKind, RoundRef, Version,
+};
 use serde::Serialize;
 
 use crate::rounds::sums;

@@ -3,8 +3,7 @@
 //! that can change alone and one for all other columns, four bytes each. A change therefore writes
 //! its columns and their checksums without reading the others.
 
-use context_core::trajectory::NodeKind;
-use context_core::trajectory::RoundRef;
+use context_core::trajectory::{NodeKind, RoundRef};
 use context_store_kit::checksum::{Checksum, SEAL_BYTES};
 use sqlx::Row;
 use sqlx::postgres::PgRow;

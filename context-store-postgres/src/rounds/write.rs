@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Changes, Edge, MessageLink, Node, NodeKind, RoundHead, Version};
+use context_core::trajectory::{
+    Changes, Edge, MessageLink, Node, NodeKind, RoundHead, RoundRef, Version,
+};
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};
 

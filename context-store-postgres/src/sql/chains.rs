@@ -22,7 +22,7 @@ macro_rules! of_message {
 /// existed.
 macro_rules! chat {
     () => {
-        "WITH RECURSIVE c AS (SELECT no, (no << 32) + amended AS edition FROM #chat WHERE user_id = $1 AND id = $2),"
+        "WITH RECURSIVE c AS (SELECT no, (no << 32) + amended AS generation FROM #chat WHERE user_id = $1 AND id = $2),"
     };
 }
 
@@ -48,7 +48,7 @@ macro_rules! whole {
     ($tip:expr, $cut:literal) => {
         concat!(
             pieces!($tip, $cut),
-            " SELECT p.cut, r.pos, r.data, c.edition FROM c CROSS JOIN piece p LEFT JOIN LATERAL (
+            " SELECT p.cut, r.pos, r.data, c.generation FROM c CROSS JOIN piece p LEFT JOIN LATERAL (
                SELECT pos, data FROM #run WHERE pos BETWEEN p.lo AND p.cut ORDER BY pos OFFSET 0) r ON true"
         )
     };
@@ -65,7 +65,7 @@ macro_rules! tokens {
                FROM piece p CROSS JOIN LATERAL (
                  SELECT pos, weight FROM #run WHERE pos BETWEEN p.lo AND p.cut ORDER BY pos OFFSET 0) r),
              start AS (SELECT min(pos) AS pos FROM weighed WHERE behind <= $4)
-             SELECT p.cut, r.pos, r.data, c.edition, CASE WHEN s.pos > p.lo THEN s.pos END, p.base
+             SELECT p.cut, r.pos, r.data, c.generation, CASE WHEN s.pos > p.lo THEN s.pos END, p.base
              FROM c CROSS JOIN piece p CROSS JOIN start s LEFT JOIN LATERAL (
                SELECT pos, data FROM #run WHERE pos BETWEEN greatest(p.lo, s.pos) AND p.cut ORDER BY pos OFFSET 0) r ON true
              WHERE s.pos IS NULL OR p.cut >= s.pos"
@@ -86,7 +86,7 @@ macro_rules! window {
                SELECT b.no << 32, p.parent, b.base, b.parent, p.want, ", $($start)*!("p.parent", "p.want"), "
                FROM piece p JOIN #branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
-             SELECT p.cut, r.pos, r.data, c.edition, p.start, p.base FROM c CROSS JOIN piece p LEFT JOIN LATERAL (
+             SELECT p.cut, r.pos, r.data, c.generation, p.start, p.base FROM c CROSS JOIN piece p LEFT JOIN LATERAL (
                SELECT pos, data FROM #run WHERE pos <= p.cut AND pos >= CASE
                  WHEN p.start IS NULL THEN p.lo
                  WHEN p.start > p.cut THEN 9223372036854775807

@@ -2,14 +2,12 @@
 //! checksums get them by an upgrade.
 
 use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
-use context_core::memory::MemoryScope;
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryRecord, MemoryScope, MemoryVector};
 use context_core::store::{
     ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, RoundCommit,
     RoundQuery, StoredFragment, StreamAppend, StreamClaim, Target, Window,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Changes, NodeId, NodeKind};
+use context_core::trajectory::{AgentRef, Changes, NodeId, NodeKind};
 use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
 
 use crate::lab::{Lab, T, append, nothing_is_wrong, says};

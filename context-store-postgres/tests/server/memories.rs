@@ -1,7 +1,8 @@
 //! Memories: writing, finding and forgetting give the same results as the reference store.
 
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::memory::{
+    MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector, StoredMemory,
+};
 use context_core::store::{
     Cursor, MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome,
     MemoryRecordStore, MemoryWrite,

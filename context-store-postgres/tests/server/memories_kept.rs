@@ -1,7 +1,6 @@
 //! Memories in the tables: findings of the check, the rows left by erasing, access, and pgvector.
 
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use context_core::base::{CheckpointName, StreamId};
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::message::NodeKind;
 use context_core::store::{
     Commit, ForkName, MemoryWrite, NewBlob, NewChat, RoundCommit, StreamAppend, StreamClaim,
     StreamEnd, Target,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Changes, NewNode, NodeBody, NodeId};
+use context_core::trajectory::{AgentRef, Changes, NewNode, NodeBody, NodeId};
 use context_core::{CancelSignal, ChatRef, Encoded, Node, Store};
 use context_store_postgres::PostgresStore;
 use serde_json::json;

@@ -4,9 +4,8 @@
 use std::process::Command;
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round,
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round,
 };
 use context_core::{CancelSignal, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};

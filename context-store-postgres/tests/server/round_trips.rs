@@ -33,18 +33,18 @@ async fn the_usual_calls_are_one_each() {
         head = next;
     }
     let history = store.history();
-    let edition = history
+    let generation = history
         .chain(&chat, &ChainEnd::Branch("main".into()), &Window::Whole)
         .await
         .unwrap()
-        .edition();
+        .generation();
     let ends = [ChainEnd::Branch("main".into()), ChainEnd::Message(MessageId::from("m42"))];
     let windows = [
         Window::Whole,
         Window::Last(3),
         Window::Boundary,
         Window::Tokens(100),
-        Window::After { message: "m30".into(), edition },
+        Window::After { message: "m30".into(), generation },
     ];
     for end in &ends {
         for window in &windows {

@@ -2,10 +2,9 @@
 //! the same in plain SQL.
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeKind,
-    QueueItem, Removal, Round, RoundState,
+    AgentRef, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
+    NodeKind, QueueItem, Removal, Round, RoundState,
 };
 use context_core::{Json, Store, Timestamp};
 use context_store_inmem::InMemoryStore;

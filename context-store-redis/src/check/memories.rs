@@ -6,7 +6,6 @@ use context_core::memory::MemoryScope;
 use context_core::store::{CheckReport, Erasure, Finding};
 use context_core::{CancelSignal, UserId};
 
-use crate::check;
 use crate::error::{Fault, Result};
 use crate::history::fields::read_number;
 use crate::keys::Keys;
@@ -16,8 +15,8 @@ use crate::memories::names::{self, About, TAG, broken};
 use crate::memories::of_user;
 use crate::memories::scopes::{Counts, names, read_scope};
 use crate::scripts::MEMORY_CLEAR;
-use crate::seals;
 use crate::shared::Shared;
+use crate::{check, seals};
 
 /// The number of vectors read at once.
 const VECTORS_AT_ONCE: usize = 1024;

@@ -7,15 +7,14 @@ use context_core::trajectory::{Round, RoundRecord};
 use context_core::{CancelSignal, UserId};
 use redis::cmd;
 
-use crate::check;
 use crate::error::{Fault, Result};
 use crate::keys::Keys;
 use crate::reply::Reply;
-use crate::rounds;
 use crate::rounds::fields::{Fields, read_head, read_round, strays};
 use crate::rounds::index::{ANY, Dropped, drop_rounds, sweep};
 use crate::scripts::{ROUND_LOOK, ROUNDS_CLEAR};
 use crate::shared::Shared;
+use crate::{check, rounds};
 
 const OPERATION: &str = "check";
 

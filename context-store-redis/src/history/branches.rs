@@ -92,7 +92,7 @@ pub(crate) async fn delete(
         change.if_at(branch.as_str(), tip);
         change.remove(fields::branch(branch.as_str()));
         let cuts = shape.prune(tip.piece)?;
-        let messages = change.cut(look.edition, cuts);
+        let messages = change.cut(look.generation, cuts);
         change.shape(&shape)?;
         Ok((Some(change), BranchDeletion::Deleted { messages }))
     };
@@ -121,7 +121,7 @@ pub(crate) async fn set_checkpoint(
         let mut change = Change::at(at);
         if let Some(before) = before {
             let cuts = shape.prune(before.piece)?;
-            change.cut(look.edition, cuts);
+            change.cut(look.generation, cuts);
         }
         change.shape(&shape)?;
         Ok((Some(change), new.clone()))
@@ -141,7 +141,7 @@ pub(crate) async fn delete_checkpoint(
         shape.checkpoints.retain(|mark| mark.name != *name);
         let mut change = Change::default();
         let cuts = shape.prune(mark.place.piece)?;
-        change.cut(look.edition, cuts);
+        change.cut(look.generation, cuts);
         change.shape(&shape)?;
         Ok((Some(change), true))
     };

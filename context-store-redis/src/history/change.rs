@@ -4,7 +4,7 @@
 use context_core::{ChatRef, MessageId, Timestamp};
 
 use crate::error::{Fault, Result};
-use crate::history::fields::{self, Edition, Tip};
+use crate::history::fields::{self, Generation, Tip};
 use crate::history::look::{Look, absent};
 use crate::history::shape::{Cut, Shape};
 use crate::scripts::APPLY;
@@ -85,10 +85,10 @@ impl Change {
     }
 
     /// Removes messages that nothing needs, which starts a new generation. Returns how many.
-    pub(crate) fn cut(&mut self, edition: Edition, cuts: Vec<Cut>) -> u64 {
+    pub(crate) fn cut(&mut self, generation: Generation, cuts: Vec<Cut>) -> u64 {
         let messages = cuts.iter().map(|cut| cut.own - cut.keep).sum();
         if messages > 0 {
-            self.set("o", edition.changed().write());
+            self.set("o", generation.changed().write());
         }
         self.cuts = cuts;
         messages

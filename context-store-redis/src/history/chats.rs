@@ -13,7 +13,7 @@ use redis::cmd;
 use crate::blobs::references::forget_earlier;
 use crate::error::{Fault, Result};
 use crate::history::change::Change;
-use crate::history::fields::{self, Counts, Edition, Tip, broken};
+use crate::history::fields::{self, Counts, Generation, Tip, broken};
 use crate::history::look::{About, Look, absent};
 use crate::history::shape::Shape;
 use crate::scripts::{CREATE, DELETE};
@@ -78,7 +78,7 @@ fn fields_of(chat: &Chat, number: u64) -> Result<[(String, Vec<u8>); 7]> {
     Ok([
         ("v".to_owned(), seals::summed("v", &format!("0.{number}"))),
         ("a".to_owned(), Counts { messages: 0, bytes: 0, updated_at: chat.updated_at }.write()),
-        ("o".to_owned(), Edition { number, changes: 0 }.write()),
+        ("o".to_owned(), Generation { number, changes: 0 }.write()),
         ("m".to_owned(), About::of(chat).write()?),
         ("s".to_owned(), shape.write()?),
         (fields::branch(chat.active.as_str()), tip.write()),

@@ -13,7 +13,6 @@ use context_store_kit::{CommitDecision, CommitFacts, CommitPlan, changes, decide
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
-use crate::fragments;
 use crate::history::append::append;
 use crate::history::asked::{Asked, Found};
 use crate::history::change::{Applied, Change};
@@ -21,8 +20,8 @@ use crate::history::fields::{self, BLOCK, Place, Tip, broken};
 use crate::history::look::{About, Look};
 use crate::history::messages::placed;
 use crate::history::runs;
-use crate::seals;
 use crate::shared::{ATTEMPTS, Shared, check_bytes};
+use crate::{fragments, seals};
 
 const OPERATION: &str = "commit";
 
@@ -227,7 +226,7 @@ async fn amend(
             change.if_at(name.as_str(), tip);
         }
     }
-    change.set("o", look.edition.changed().write());
+    change.set("o", look.generation.changed().write());
     Ok(Some(boundaries))
 }
 

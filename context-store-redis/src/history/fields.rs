@@ -102,12 +102,12 @@ impl Counts {
 
 /// The number of the chat in the store, and how often stored messages were changed or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Edition {
+pub(crate) struct Generation {
     pub(crate) number: u64,
     pub(crate) changes: u64,
 }
 
-impl Edition {
+impl Generation {
     pub(crate) fn read(value: &[u8]) -> Result<Self> {
         let mut numbers = Numbers::of(seals::text_of("o", value)?.as_bytes());
         Ok(Self { number: numbers.next()?, changes: numbers.next()? })
@@ -241,8 +241,8 @@ mod tests {
             let counts = Counts { messages: piece, bytes: own,
                 updated_at: Timestamp::from_micros(at) };
             prop_assert_eq!(Counts::read(&counts.write()).unwrap(), counts);
-            let edition = Edition { number: piece >> 32, changes: own >> 32 };
-            prop_assert_eq!(Edition::of_shown(edition.shown()), edition);
+            let generation = Generation { number: piece >> 32, changes: own >> 32 };
+            prop_assert_eq!(Generation::of_shown(generation.shown()), generation);
         }
 
         #[test]

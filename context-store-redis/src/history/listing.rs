@@ -15,7 +15,7 @@ use redis::cmd;
 
 use crate::error::{Result, bad_cursor};
 use crate::history::chats::{SUMMARY, summary};
-use crate::history::fields::{Counts, Edition};
+use crate::history::fields::{Counts, Generation};
 use crate::history::look::About;
 use crate::keys::Keys;
 use crate::memories::scopes::read_scope;
@@ -44,11 +44,12 @@ pub(crate) async fn list(shared: &Shared, query: &ChatQuery) -> Result<Page<Chat
     for (name, values) in
         names.into_iter().zip(shared.connection.fields_of_all(keys, &["a", "o"]).await?)
     {
-        let [Some(counts), Some(edition)] = &values[..] else {
+        let [Some(counts), Some(generation)] = &values[..] else {
             gone.push(name);
             continue;
         };
-        let order = (Counts::read(counts)?.updated_at.as_micros(), Edition::read(edition)?.number);
+        let order =
+            (Counts::read(counts)?.updated_at.as_micros(), Generation::read(generation)?.number);
         if after.is_none_or(|after| order < after) {
             found.push((order, name));
         }

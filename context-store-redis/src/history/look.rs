@@ -10,7 +10,7 @@ use redis::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
-use crate::history::fields::{Counts, Edition, Tip, broken};
+use crate::history::fields::{Counts, Generation, Tip, broken};
 use crate::history::shape::{Piece, Shape};
 use crate::reply::Reply;
 use crate::scripts::LOOK;
@@ -61,7 +61,7 @@ impl About {
 /// A chat as it was at one moment.
 pub(crate) struct Look {
     pub(crate) version: Bytes,
-    pub(crate) edition: Edition,
+    pub(crate) generation: Generation,
     pub(crate) chat: Chat,
     pub(crate) shape: Shape,
     /// The list of fragments, unparsed.
@@ -108,7 +108,7 @@ impl Shared {
         }
         let version = reply.bytes()?;
         let counts = Counts::read(&reply.bytes()?)?;
-        let edition = Edition::read(&reply.bytes()?)?;
+        let generation = Generation::read(&reply.bytes()?)?;
         let about = About::read(&reply.bytes()?)?;
         let shape = Shape::read(&reply.bytes()?)?;
         let fragments = reply.maybe()?;
@@ -121,7 +121,7 @@ impl Shared {
         let mut answers = reply.list()?;
         let asked = fields.iter().map(|_| answers.maybe()).collect::<Result<_>>()?;
         let chat = about.chat(shape.active.clone(), counts.updated_at);
-        Ok(Some(Look { version, edition, chat, shape, fragments, tips, asked }))
+        Ok(Some(Look { version, generation, chat, shape, fragments, tips, asked }))
     }
 
     /// Reads a chat and some of its fields. Returns a not-found error if the chat does not exist.

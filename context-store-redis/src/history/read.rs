@@ -8,7 +8,7 @@ use context_store_kit::pack::PackedRun;
 use redis::Value;
 
 use crate::error::Result;
-use crate::history::fields::{self, Edition};
+use crate::history::fields::{self, Generation};
 use crate::history::look::absent;
 use crate::history::runs::{MISSING, packed};
 use crate::reply::Reply;
@@ -65,8 +65,8 @@ async fn window_of(
     match window {
         Window::Last(count) => call.arg("last").arg(*count),
         Window::Boundary => call.arg("boundary"),
-        Window::After { message, edition } => {
-            call.arg("after").arg(message.as_str()).arg(Edition::of_shown(*edition).write())
+        Window::After { message, generation } => {
+            call.arg("after").arg(message.as_str()).arg(Generation::of_shown(*generation).write())
         }
         _ => call.arg("all"),
     };
@@ -83,7 +83,7 @@ async fn window_of(
         3 => {}
         _ => return Err(MISSING),
     }
-    let edition = Edition::read(&reply.bytes()?)?;
+    let generation = Generation::read(&reply.bytes()?)?;
     let skipped = reply.number()?;
     let (mut runs, mut expected) = (Vec::new(), 0);
     while !reply.is_empty() {
@@ -95,7 +95,7 @@ async fn window_of(
         expected += take;
         runs.push(PackedRun { bytes, take, is_whole: false });
     }
-    let chain = context_store_kit::pack::chain(skipped, runs)?.with_edition(edition.shown());
+    let chain = context_store_kit::pack::chain(skipped, runs)?.with_generation(generation.shown());
     if chain.len() != expected {
         return Err(MISSING);
     }

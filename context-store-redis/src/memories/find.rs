@@ -11,8 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use context_core::base::limits::EXACT_MEMORY_POSTINGS;
-use context_core::store::Bm25;
-use context_core::store::{MemoriesFound, MemoryFind, MemoryHit};
+use context_core::store::{Bm25, MemoriesFound, MemoryFind, MemoryHit};
 
 use crate::error::Result;
 use crate::memories;

@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use redis::Value;
 
 use crate::error::Result;

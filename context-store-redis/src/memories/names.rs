@@ -23,8 +23,7 @@
 //! its rows as well. A list of any length can thus be read block by block from either end.
 
 use context_core::SessionId;
-use context_core::memory::MemorySource;
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryRecord, MemorySource, MemoryVector};
 use context_core::store::MemoryWrite;
 
 use crate::error::{Fault, Result};

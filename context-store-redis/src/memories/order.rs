@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use context_core::base::MemoryId;
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{Cursor, MemoryList, Page};
 
 use crate::error::{Result, bad_cursor};

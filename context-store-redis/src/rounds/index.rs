@@ -2,8 +2,7 @@
 
 use context_core::base::limits;
 use context_core::store::MessageNode;
-use context_core::trajectory::RoundHead;
-use context_core::trajectory::RoundRef;
+use context_core::trajectory::{RoundHead, RoundRef};
 use context_core::{SessionId, UserId};
 use redis::cmd;
 

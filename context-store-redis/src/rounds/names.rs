@@ -7,8 +7,7 @@
 //! ```
 
 use context_core::store::MessageNode;
-use context_core::trajectory::NodeId;
-use context_core::trajectory::{AgentRef, RoundRef};
+use context_core::trajectory::{AgentRef, NodeId, RoundRef};
 use context_core::{SessionId, UserId};
 
 /// The number of bytes after the session.

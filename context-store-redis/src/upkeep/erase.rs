@@ -5,13 +5,12 @@ use context_core::{CancelSignal, UserId};
 use redis::cmd;
 
 use crate::blobs::references::{self, KINDS};
-use crate::check;
 use crate::error::Result;
 use crate::keys::Keys;
 use crate::scripts::DELETE;
 use crate::shared::Shared;
-use crate::streams;
 use crate::upkeep::sweep::sweep;
+use crate::{check, streams};
 
 pub(crate) async fn erase_user(
     shared: &Shared,

@@ -47,8 +47,8 @@ async fn sweep_those(shared: &Shared, user: &UserId, entries: &Cmd) -> Result<()
     let names: Vec<String> = shared.connection.run(entries).await?;
     let key = |name: &String| shared.keys.chat(&ChatRef::new(user.clone(), name.as_str()));
     let there = shared.connection.fields_of_all(names.iter().map(key).collect(), &["o"]).await?;
-    for (name, edition) in names.iter().zip(there) {
-        if edition.iter().all(Option::is_none) {
+    for (name, generation) in names.iter().zip(there) {
+        if generation.iter().all(Option::is_none) {
             sweep(shared, user, name).await?;
         }
     }

@@ -2,8 +2,7 @@
 //! checksums get them by an upgrade.
 
 use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
-use context_core::memory::MemoryScope;
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{MemoryRecord, MemoryScope, MemoryVector};
 use context_core::store::{
     ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, StoredFragment,
     StreamAppend, StreamClaim, Window,

@@ -32,7 +32,7 @@ async fn a_chat_expires_whole_and_every_write_puts_it_off() {
     context_core::Store::fragments(&lab.store).put_fragments(&chat, &[fragment], T).await.unwrap();
 
     // All of the chat is in one key, so it is never half removed.
-    let edition = lab.whole(&chat, "main").await.unwrap().edition();
+    let generation = lab.whole(&chat, "main").await.unwrap().generation();
     let expired: u8 = cmd("EXPIREAT").arg(&key).arg(1).query(&mut lab.server()).unwrap();
     assert_eq!(expired, 1);
     assert_eq!(lab.history().chat(&chat).await.unwrap(), None);
@@ -48,7 +48,7 @@ async fn a_chat_expires_whole_and_every_write_puts_it_off() {
     let created = lab.history().create_chat(NewChat::new(chat.clone(), T)).await.unwrap();
     assert!(matches!(created, Created::New(_)));
     assert_eq!(lab.history().list_chats(&ChatQuery::new("ada")).await.unwrap().items.len(), 1);
-    assert_ne!(lab.whole(&chat, "main").await.unwrap().edition(), edition);
+    assert_ne!(lab.whole(&chat, "main").await.unwrap().generation(), generation);
     assert!(lab.problems().await.is_empty());
 }
 

@@ -1,8 +1,9 @@
 //! Random operations on memories, compared with the in-memory store.
 
 use context_core::base::MemoryId;
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector,
+};
 use context_core::store::{
     Cursor, Maintenance, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore,
     MemoryWrite, Page,

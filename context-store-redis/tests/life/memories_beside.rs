@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::base::{MemoryId, limits};
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
+use context_core::memory::{
+    MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector,
+};
 use context_core::store::{
     MemoriesFound, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore,
     MemoryWrite, MemoryWritten,

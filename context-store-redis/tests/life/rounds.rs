@@ -1,10 +1,9 @@
 //! Random operations on rounds, compared with the in-memory store.
 
 use context_core::store::{Cursor, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
-use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
-    Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, QueueItem,
-    QueueName, Removal, Round, RoundState, TrajectoryError,
+    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId,
+    QueueItem, QueueName, Removal, Round, RoundRef, RoundState, TrajectoryError,
 };
 use context_core::{Json, Result, Store, Timestamp};
 use context_store_inmem::InMemoryStore;

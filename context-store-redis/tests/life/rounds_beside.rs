@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use context_core::base::limits;
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Change, Changes, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round,
+    AgentRef, Change, Changes, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Removal,
+    Round,
 };
 use context_core::{CancelSignal, ErrorKind, Store, UserId};
 use redis::cmd;

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use context_core::CancelSignal;
-use context_core::memory::MemoryRecord;
-use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, MemoryScope};
 use context_core::store::{CheckReport, Finding, KeyOrder};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};

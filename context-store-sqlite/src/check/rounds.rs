@@ -2,8 +2,7 @@
 
 use context_core::CancelSignal;
 use context_core::store::{CheckReport, Finding, KeyOrder};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{Round, RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, Round, RoundHead, RoundRecord, RoundRef};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 

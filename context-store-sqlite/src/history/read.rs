@@ -85,8 +85,8 @@ async fn window_of(
             sqlx::query(statement).bind(chat.user.as_str()).bind(chat.chat.as_str()).bind(name);
         match window {
             Window::Last(n) => query.bind(signed(*n)),
-            Window::After { message, edition } => {
-                query.bind(message.as_str()).bind(i64::try_from(*edition).unwrap_or(i64::MAX))
+            Window::After { message, generation } => {
+                query.bind(message.as_str()).bind(i64::try_from(*generation).unwrap_or(i64::MAX))
             }
             _ => query,
         }
@@ -130,7 +130,7 @@ struct Found {
 /// The stored facts about a chain, to be compared with its runs.
 #[derive(Default)]
 struct Said {
-    edition: i64,
+    generation: i64,
     /// The last message.
     end: Option<MessageId>,
     /// The number of messages up to the end.
@@ -145,7 +145,7 @@ const OTHER_END: &str = "a chain does not end with its last message";
 /// The facts that a statement returns about a piece of a chain, in the order of its list.
 #[derive(Deserialize)]
 struct Facts {
-    edition: i64,
+    generation: i64,
     start: Option<i64>,
     base: i64,
     /// The place after which the piece forks.
@@ -184,9 +184,9 @@ fn assemble(
                 return Err(Fault::Corrupt(MISSING, None));
             }
             if piece.is_none() {
-                said.edition = facts.edition;
+                said.generation = facts.generation;
                 let names = [
-                    branch_of(facts.edition).into(),
+                    branch_of(facts.generation).into(),
                     chat.user.as_str().into(),
                     chat.chat.as_str().into(),
                 ];
@@ -204,7 +204,7 @@ fn assemble(
             }
             let branch: [Value<'_>; 6] = [
                 branch_of(cut).into(),
-                branch_of(said.edition).into(),
+                branch_of(said.generation).into(),
                 Value::of(&row, 5)?,
                 facts.parent.into(),
                 facts.base.into(),
@@ -262,8 +262,8 @@ fn assemble(
         runs.push(PackedRun { bytes, take, is_whole: next.is_some() });
     }
     let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
-    let chain =
-        context_store_kit::pack::chain(count(skipped)?, runs)?.with_edition(count(said.edition)?);
+    let chain = context_store_kit::pack::chain(count(skipped)?, runs)?
+        .with_generation(count(said.generation)?);
     if chain.len() != expected || skipped.saturating_add(signed(expected)) != said.length {
         return Err(Fault::Corrupt(MISSING, None));
     }
@@ -274,8 +274,8 @@ fn assemble(
     if last != said.end && (last.is_some() || said.start.is_none()) {
         return Err(Fault::Corrupt(OTHER_END, None));
     }
-    if let Window::After { message, edition } = window
-        && count(said.edition)? == *edition
+    if let Window::After { message, generation } = window
+        && count(said.generation)? == *generation
         && said.start.is_none()
         && chain.iter().any(|node| node.id == *message)
     {

@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use context_core::base::MemoryId;
-use context_core::memory::MemoryRecord;
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope};
+use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
@@ -15,8 +14,7 @@ use crate::memories::rows::{json_answer, json_filed, json_texts};
 use crate::memories::scopes::Scopes;
 use crate::place::count;
 use crate::rows::json_numbers;
-use crate::sql::memories as sql;
-use crate::sql::{SHRED, SHRED_NO_MORE};
+use crate::sql::{SHRED, SHRED_NO_MORE, memories as sql};
 
 /// The number of places that are checked at once.
 const BATCH: usize = 10_000;

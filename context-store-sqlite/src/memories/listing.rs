@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 
 use context_core::UserId;
 use context_core::base::MemoryId;
-use context_core::memory::MemoryScope;
-use context_core::memory::StoredMemory;
+use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{Cursor, KeyOrder, MemoryList, MemoryStats, Page};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};

@@ -1,7 +1,6 @@
 //! The words of a search with their numbers, and the score of a record's word list.
 
-use context_core::store::Bm25;
-use context_core::store::MemoryFind;
+use context_core::store::{Bm25, MemoryFind};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 

@@ -3,8 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use context_core::store::{KeyOrder, MessageNode, Page, RoundPrune, RoundQuery, RoundsPruned};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{NodeId, RoundHead};
+use context_core::trajectory::{AgentRef, NodeId, RoundHead, RoundRef};
 use context_core::{ChatId, MessageId, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use context_core::store::{RecordOutcome, RoundCommit};
-use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord,
+    Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord, RoundRef,
     TrajectoryError, Version,
 };
 use sqlx::Row;

@@ -11,8 +11,7 @@
 use std::fmt::Write as _;
 
 use context_core::store::RoundCommit;
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Change, Edge, Node, NodeKind};
+use context_core::trajectory::{Change, Edge, Node, NodeKind, RoundRef};
 use sqlx::SqlSafeStr;
 
 use crate::connections::{Writer, run};

@@ -1,8 +1,7 @@
 //! Checksums of the rows of rounds. They cover the names of the row's round and the values of the
 //! row.
 
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{NodeKind, RoundHead};
+use context_core::trajectory::{AgentRef, NodeKind, RoundHead, RoundRef};
 use context_store_kit::checksum::Checksum;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Row};

@@ -7,7 +7,7 @@ macro_rules! chat_no {
 }
 
 /// The generation of the chat's messages. Its first value differs for every chat that ever existed.
-macro_rules! edition {
+macro_rules! generation {
     () => {
         "(SELECT (no << 32) + amended FROM chat WHERE user = ?1 AND id = ?2)"
     };
@@ -38,12 +38,12 @@ macro_rules! of_message {
 /// column of a row is copied. Head and name are separate columns, because SQLite's JSON would end
 /// them at a NUL.
 macro_rules! facts {
-    ($first:expr, $edition:expr, $start:expr, $piece:literal, $name_sum:expr) => {
+    ($first:expr, $generation:expr, $start:expr, $piece:literal, $name_sum:expr) => {
         concat!(
             "CASE WHEN r.pos IS NULL OR r.pos <= ",
             $first,
             " THEN json_array(",
-            $edition,
+            $generation,
             ", ",
             $start,
             ", CAST(",
@@ -85,7 +85,7 @@ macro_rules! whole {
                FROM piece p JOIN branch b ON b.no = p.parent >> 32
              )
              SELECT p.cut, r.pos, r.data, ",
-            facts!("p.lo + 1", edition!(), "NULL", "p", name_sum!()),
+            facts!("p.lo + 1", generation!(), "NULL", "p", name_sum!()),
             " FROM piece p LEFT JOIN run r ON r.pos BETWEEN p.lo AND p.cut"
         )
     };
@@ -123,7 +123,7 @@ macro_rules! window {
                FROM piece p JOIN branch b ON b.no = p.parent >> 32 WHERE p.start IS NULL
              )
              SELECT p.cut, r.pos, r.data, ",
-            facts!("coalesce(p.start, p.lo + 1)", edition!(), "p.start", "p", name_sum!()),
+            facts!("coalesce(p.start, p.lo + 1)", generation!(), "p.start", "p", name_sum!()),
             " FROM piece p
              LEFT JOIN run r ON r.pos <= p.cut AND r.pos >= CASE
                WHEN p.start IS NULL THEN p.lo
@@ -173,7 +173,7 @@ macro_rules! from_message {
     ($cut:expr, $want:expr) => {
         concat!(
             "(SELECT a.pos + 1 FROM node a WHERE a.chat = b.chat AND a.id = ?4 AND a.pos > (b.no << 32) AND a.pos <= ",
-            $cut, " AND ?5 = ", edition!(), ")"
+            $cut, " AND ?5 = ", generation!(), ")"
         )
     };
 }

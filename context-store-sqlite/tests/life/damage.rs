@@ -10,8 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_core::memory::{MemoryRecord, MemoryVector};
-use context_core::memory::{MemoryScope, MemorySource};
+use context_core::memory::{MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{
     ChainEnd, ChatQuery, MemoryFind, MemoryList, MemoryWrite, PageWalk, RoundQuery, SearchQuery,
     Window,
@@ -122,14 +121,14 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
             }
         }
     }
-    let after = Window::After { message: "m80".into(), edition: 0 };
+    let after = Window::After { message: "m80".into(), generation: 0 };
     let ends =
         ["main", "side", "twig", "mark", "other root"].map(|name| ChainEnd::Branch(name.into()));
     for end in ends.into_iter().chain([ChainEnd::Message("t1".into())]) {
         let whole = history.chain(&chat, &end, &Window::Whole).await;
-        let edition = whole.as_ref().map_or(0, context_core::Chain::edition);
+        let generation = whole.as_ref().map_or(0, context_core::Chain::generation);
         let after = match &after {
-            Window::After { message, .. } => Window::After { message: message.clone(), edition },
+            Window::After { message, .. } => Window::After { message: message.clone(), generation },
             other => other.clone(),
         };
         read!(

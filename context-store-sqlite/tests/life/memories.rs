@@ -1,11 +1,9 @@
 //! Memories in the file: traces of forgotten records, findings of the check, and search among many
 //! records.
 
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector};
-use context_core::store::Bm25;
+use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{
-    MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryWrite,
+    Bm25, MemoryExpected, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryWrite,
 };
 use context_core::{CancelSignal, Store};
 use context_store_kit::MemoryWords;

@@ -1,8 +1,9 @@
 //! Random operations on memories, compared with the reference store after every step.
 
 use context_core::base::MemoryId;
-use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
-use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
+use context_core::memory::{
+    MemoryForget, MemoryRecord, MemoryScope, MemorySource, MemoryVector, StoredMemory,
+};
 use context_core::store::{
     MemoryExpected, MemoryFind, MemoryList, MemoryRecordStore, MemoryWrite, Page,
 };

@@ -1,10 +1,8 @@
 //! Deleted branches: what remains in the file, and other handles that do not know of the deletion.
 
-use context_core::Encoded;
 use context_core::message::NodeKind;
-use context_core::store::BranchDeletion;
-use context_core::store::CommitOutcome;
-use context_core::{ChatRef, ErrorKind, Node, Store};
+use context_core::store::{BranchDeletion, CommitOutcome};
+use context_core::{ChatRef, Encoded, ErrorKind, Node, Store};
 
 use crate::lab::{Lab, T, extend, is_found, many, says, some, stay};
 

@@ -1,9 +1,9 @@
 //! Trajectories in the file: plain SQL queries, cascading deletion, and findings of the check.
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge,
+    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId,
+    Round, edge,
 };
 use context_core::{CancelSignal, ChatRef, ErrorKind, Store};
 use serde_json::json;

@@ -2,9 +2,8 @@
 //! rejects.
 
 use context_core::store::{RecordOutcome, RoundCommit};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Change, Measures, NewNode, NewQuery, Node, NodeBody, NodeKind, Round, edge,
+    AgentRef, Change, Measures, NewNode, NewQuery, Node, NodeBody, NodeKind, Round, edge,
 };
 use context_core::{ErrorKind, Store};
 use serde_json::json;

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
-use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
-    Change, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
-    QueueItem, Removal, Round, RoundState,
+    AgentRef, Change, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody,
+    NodeId, QueueItem, Removal, Round, RoundRef, RoundState,
 };
 use context_core::{Store, Timestamp};
 use context_store_inmem::InMemoryStore;

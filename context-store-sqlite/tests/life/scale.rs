@@ -12,8 +12,9 @@ use context_core::store::{
     ChainEnd, ChatQuery, Commit, NewChat, RecordOutcome, RoundCommit, RoundPrune, RoundQuery,
     Target, Window,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Changes, MessageLink, NewNode, NewQuery, NodeBody, Round};
+use context_core::trajectory::{
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, Round,
+};
 use context_core::{BranchName, CancelSignal, ChatRef, Store, Timestamp};
 
 use crate::lab::{Lab, apply, many, says};

@@ -2,8 +2,7 @@
 
 use context_core::base::CancelSource;
 use context_core::store::{ChatPatch, StoredFragment};
-use context_core::{CancelSignal, ErrorKind, Metadata, Store};
-use context_core::{ChatRef, Encoded};
+use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Store};
 
 use crate::lab::{Lab, T, apply, many, says, stay};
 

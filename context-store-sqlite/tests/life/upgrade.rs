@@ -8,16 +8,14 @@
 use std::path::{Path, PathBuf};
 
 use context_core::base::BlobId;
-use context_core::memory::MemoryRecord;
-use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryRecord, MemoryScope};
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{
     ChainEnd, ChatPatch, ChatQuery, Commit, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten,
     NewBlob, NewChat, RecordOutcome, RoundCommit, StoredFragment, StreamAppend, StreamClaim,
     StreamOutcome, Window,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{NewQuery, Round};
+use context_core::trajectory::{AgentRef, NewQuery, Round};
 use context_core::{BranchName, CancelSignal, ChatRef, Encoded, Metadata, Node, Store, Timestamp};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
@@ -285,15 +283,16 @@ async fn life_goes_on_in_an_old_file() {
         assert!(found.iter().any(|hit| hit.stored.record == record), "{name}");
         // A chat that is created again under the same name has another generation.
         let gone = ChatRef::new("bob", "gone");
-        let mut editions = Vec::new();
+        let mut generations = Vec::new();
         for _ in 0..2 {
             let _ = history.create_chat(NewChat::new(gone.clone(), at(500))).await.unwrap();
             apply(history, extend(&gone, "main", "", many("z", 3))).await;
             let end = ChainEnd::Branch(BranchName::main());
-            editions.push(history.chain(&gone, &end, &Window::Whole).await.unwrap().edition());
+            generations
+                .push(history.chain(&gone, &end, &Window::Whole).await.unwrap().generation());
             assert!(history.delete_chat(&gone, None).await.unwrap());
         }
-        assert_ne!(editions[0], editions[1], "{name}");
+        assert_ne!(generations[0], generations[1], "{name}");
         let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.findings, [], "{name}");
     }

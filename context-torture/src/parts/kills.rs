@@ -1,10 +1,9 @@
 //! Writers that are killed at any moment: the store is sound, acknowledged writes are there, and
 //! the next writer can write.
 
-use std::fs;
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::{Result, ensure};
 use serde_json::Value;

@@ -1,11 +1,10 @@
 //! Imports of damaged transcripts: the store stays sound, whatever is imported. Endless input is
 //! refused.
 
-use std::fs;
 use std::io::Write;
 use std::ops::Range;
 use std::process::Stdio;
-use std::thread;
+use std::{fs, thread};
 
 use anyhow::Result;
 

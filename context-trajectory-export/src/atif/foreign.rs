@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Measures, NewNode, NewQuery, NodeBody, NodeId, NodeKind, NodeTitle, ParentNode, Round,
-    RoundState, edge,
+    AgentRef, Measures, NewNode, NewQuery, NodeBody, NodeId, NodeKind, NodeTitle, ParentNode,
+    Round, RoundState, edge,
 };
 use context_core::{Json, Timestamp};
 use serde::Deserialize;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use context_core::base::JsonMap;
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Edge, Node, NodeKind, ParentNode, Queues, RoundHead, RoundState};
+use context_core::trajectory::{
+    Edge, Node, NodeKind, ParentNode, Queues, RoundHead, RoundRef, RoundState,
+};
 use context_core::{Json, Timestamp};
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Node, NodeKind, Round, RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, Node, NodeKind, Round, RoundHead, RoundRecord};
 use context_core::{Json, SessionId, UserId};
 use serde::Deserialize;
 

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use context_core::store::{RecordOutcome, RoundCommit, TrajectoryStore};
-use context_core::trajectory::{AgentRef, RoundRef};
-use context_core::trajectory::{NodeKind, RoundRecord};
+use context_core::trajectory::{AgentRef, NodeKind, RoundRecord, RoundRef};
 use context_core::{Error, Result, SessionId, Timestamp, UserId};
 
 use super::export::{Export, Generation, LeftOut, export_round};

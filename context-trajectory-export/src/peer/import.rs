@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use context_core::base::{JsonMap, limits};
 use context_core::store::RoundCommit;
-use context_core::trajectory::RoundRef;
 use context_core::trajectory::{
-    Change, Edge, Node, NodeId, NodeKind, RoundHead, RoundRecord, RoundState, edge,
+    Change, Edge, Node, NodeId, NodeKind, RoundHead, RoundRecord, RoundRef, RoundState, edge,
 };
 use context_core::{Json, Timestamp};
 

@@ -2,12 +2,11 @@
 
 use context_core::Timestamp;
 use context_core::store::TrajectoryStore;
-use context_core::trajectory::{AgentRef, RoundRef};
 use context_core::trajectory::{
-    Changes, Edge, NewNode, NewQuery, NodeBody, NodeKind, Round, RoundRecord, RoundState,
+    AgentRef, Changes, Edge, NewNode, NewQuery, NodeBody, NodeKind, Round, RoundRecord, RoundRef,
+    RoundState,
 };
-use context_trajectory::FileChannel;
-use context_trajectory::{BridgeFrom, Trajectory};
+use context_trajectory::{BridgeFrom, FileChannel, Trajectory};
 use context_trajectory_export::peer::{
     Generation, LeftOut, Problem, export_folder, export_round, import_folder, import_round,
 };

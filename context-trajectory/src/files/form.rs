@@ -4,8 +4,7 @@ use std::path::Path;
 
 use context_core::base::CommitKey;
 use context_core::store::RoundCommit;
-use context_core::trajectory::RoundRef;
-use context_core::trajectory::{Change, RoundHead, RoundRecord, TrajectoryError};
+use context_core::trajectory::{Change, RoundHead, RoundRecord, RoundRef, TrajectoryError};
 use context_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 

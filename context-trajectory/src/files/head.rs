@@ -7,8 +7,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use context_core::trajectory::RoundHead;
-use context_core::trajectory::RoundRef;
+use context_core::trajectory::{RoundHead, RoundRef};
 use context_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 

@@ -19,8 +19,7 @@
 //! A record comes back as the same JSON value, with numbers as they were written; key order and
 //! white space may change. A message comes back equal.
 
-use context_codec_kit::JsonPatch;
-use context_codec_kit::wire;
+use context_codec_kit::{JsonPatch, wire};
 use context_core::base::JsonMap;
 use context_core::message::{Data, ToolInput};
 use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};

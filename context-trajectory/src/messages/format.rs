@@ -1,7 +1,6 @@
 //! A compact text rendering of a conversation, for a model that continues or summarizes it.
 
-use context_core::message::ToolInput;
-use context_core::message::is_blank;
+use context_core::message::{ToolInput, is_blank};
 
 use super::calls::{CallRecord, ERROR};
 use super::python;

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use context_codec_kit::wire;
-use context_core::Message;
 use context_core::base::JsonMap;
-use context_core::{Json, Timestamp};
+use context_core::{Json, Message, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::calls::CallRecord;

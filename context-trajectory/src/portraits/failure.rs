@@ -4,8 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use context_core::ModelError;
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::NodeId;
+use context_core::trajectory::{AgentRef, NodeId};
 use thiserror::Error as ThisError;
 
 use crate::RecordError;

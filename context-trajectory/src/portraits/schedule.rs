@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use context_core::base::CancelSource;
 use context_core::model::LanguageModel;
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Node, NodeId, Round};
+use context_core::trajectory::{AgentRef, Node, NodeId, Round};
 use tokio::sync::{Semaphore, watch};
 
 use super::failure::{PortraitError, PortraitFailure, PortraitReport};

@@ -1,7 +1,6 @@
 //! Building rounds from steps, at once or step by step through a recorder.
 
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Round, RoundState};
+use context_core::trajectory::{AgentRef, Round, RoundState};
 
 use super::{Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
 use crate::turn::{self, find_call};

@@ -10,8 +10,9 @@ use context_core::store::{
     MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
     TrajectoryStore,
 };
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, RoundHead, RoundRecord};
+use context_core::trajectory::{
+    AgentRef, NewNode, NewQuery, NodeBody, NodeId, RoundHead, RoundRecord,
+};
 use context_core::{ChatId, Error, ErrorKind, MessageId, Result, Store, UserId};
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, OpenRound, Trajectories, TrajectoriesBuilder};

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use context_core::store::{RoundPrune, RoundQuery};
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{EdgeNames, NewQuery, NodeId, ParentNode, Round, RoundState};
+use context_core::trajectory::{
+    AgentRef, EdgeNames, NewQuery, NodeId, ParentNode, Round, RoundState,
+};
 use context_core::{SessionId, UserId};
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, RecordError, Trajectories};

@@ -10,9 +10,8 @@ use context_core::Timestamp;
 use context_core::store::{
     Durability, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
 };
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Change, Changes, NewNode, NewQuery, NodeBody, NodeId, Round, RoundRecord, RoundState,
+    AgentRef, Change, Changes, NewNode, NewQuery, NodeBody, NodeId, Round, RoundRecord, RoundState,
 };
 use context_trajectory::FileChannel;
 

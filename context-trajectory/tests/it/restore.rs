@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::store::TrajectoryStore;
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{Changes, NewQuery, Removal, RoundState};
+use context_core::trajectory::{AgentRef, Changes, NewQuery, Removal, RoundState};
 use context_trajectory::{FileChannel, OpenOptions, RecordError, Trajectories};
 
 use crate::desk::{Desk, action, ada, desk, file, open, process, small_round};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use context_core::trajectory::{Edge, NewNode, NodeBody, NodeId, Round};
+use context_core::trajectory::{
+    AgentRef, Edge, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryError,
+};
 use context_trajectory::{BridgeFrom, Trajectory};
 
 use context_core::Timestamp;
-use context_core::trajectory::{AgentRef, NewQuery, TrajectoryError};
 
 /// An arbitrary time.
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);

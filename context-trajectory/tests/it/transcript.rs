@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use context_core::message::ToolInput;
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{NodeId, Round};
+use context_core::trajectory::{AgentRef, NodeId, Round};
 use context_core::{
     ChatId, Json, Message, MessageId, Node, Part, Role, Store, Timestamp, ToolCall, ToolResult,
     UserId,

@@ -28,10 +28,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
-use context_core::memory::MemoryRecord;
 use context_core::memory::{
-    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, MemorySource,
-    RecallQuery, Recalled, RecalledMemory,
+    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope,
+    MemorySource, RecallQuery, Recalled, RecalledMemory,
 };
 use context_core::store::{MemoryFind, MemoryOutcome, MemoryRecordStore, MemoryWrite};
 use context_core::{

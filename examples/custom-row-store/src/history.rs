@@ -251,7 +251,7 @@ impl HistoryStore for RowStore {
                 None => Vec::new(),
             };
             let generation = (row.no << 32) + row.changes;
-            let chain = Chain::from_nodes(0, nodes).with_edition(generation.cast_unsigned());
+            let chain = Chain::from_nodes(0, nodes).with_generation(generation.cast_unsigned());
             Ok(window.of(&chain))
         })
         .await

@@ -1,9 +1,8 @@
 //! The servers of one run of a task.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
-use std::thread;
 use std::time::Instant;
+use std::{env, thread};
 
 use anyhow::{Context, Result, anyhow, bail};
 use context_servers::{Postgres, PostgresOptions, Redis, RedisCluster, RedisOptions, ServerError};

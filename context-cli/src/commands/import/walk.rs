@@ -1,8 +1,7 @@
 //! The files to import: those named on the command line, and those in named folders.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The file extensions of transcripts.
 const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];

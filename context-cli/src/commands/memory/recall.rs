@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::memory::recalled_memories;
-use context_runtime::memory::{Blocks, Chain, Facts};
+use context_runtime::memory::{Blocks, Chain, Facts, recalled_memories};
 use context_runtime::{
     Clock, Diagnostic, DiagnosticCode, Error, ErrorKind, RenderOptions, Retry, Timestamp,
     memory::{MemoryProvider, MemoryScope, RecallQuery},

@@ -1,7 +1,8 @@
 //! A session as lines or records, shared by `show` and `graph`.
 
-use context_runtime::trajectory::{AgentGraph, AgentNode, RoundGraph, SessionGraph};
-use context_runtime::trajectory::{Node, NodeKind, Relation, Round};
+use context_runtime::trajectory::{
+    AgentGraph, AgentNode, Node, NodeKind, Relation, Round, RoundGraph, SessionGraph,
+};
 use serde::Serialize;
 
 use crate::app::App;

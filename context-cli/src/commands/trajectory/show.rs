@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use context_runtime::Error;
-use context_runtime::trajectory::{AgentGraph, SessionGraph};
-use context_runtime::trajectory::{FieldValue, Node, Relation, Trajectory};
+use context_runtime::trajectory::{
+    AgentGraph, FieldValue, Node, Relation, SessionGraph, Trajectory,
+};
 
 use super::outline::{self, named};
 use super::session;

@@ -1,20 +1,18 @@
 //! `trajectory graph` and `trajectory export`: write a session as a drawing or in the format of
 //! another tool.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::ValueEnum;
 use context_runtime::ErrorKind;
-use context_runtime::trajectory::TrajectoryError;
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::export::{
     AtifOptions, DiagramOptions, write_atif, write_chrome_trace, write_dot, write_html,
     write_mermaid, write_prov_json,
 };
 use context_runtime::trajectory::peer::{Generation, export_folder};
-use context_runtime::trajectory::{AgentNode, Selection, SessionGraph};
+use context_runtime::trajectory::{AgentNode, Selection, SessionGraph, TrajectoryError};
 use serde::Serialize;
 
 use super::{outline, session};

@@ -4,8 +4,7 @@ use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{kept, raw_kind, read_list, read_text, wrong_type_of};
 use context_core::base::JsonMap;
 use context_core::message::Text;
-use context_core::model::WireError;
-use context_core::model::{CacheMarks, LiftedRequest, OutputSchema, ToolChoice};
+use context_core::model::{CacheMarks, LiftedRequest, OutputSchema, ToolChoice, WireError};
 use context_core::{Json, Metadata, ModelRequest, Role};
 use serde_json::value::RawValue;
 

@@ -3,8 +3,7 @@
 use context_codec_kit::wire::{kept, kind, raw_text};
 use context_core::Json;
 use context_core::base::JsonMap;
-use context_core::model::AnswerDelta;
-use context_core::model::WireError;
+use context_core::model::{AnswerDelta, WireError};
 use serde_json::value::RawValue;
 
 use super::super::json;

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{FragmentCodec, unsuitable};
-use crate::Encoded;
 use crate::base::{CodecError, MisfitError};
-use crate::{Fragment, FragmentData};
+use crate::{Encoded, Fragment, FragmentData};
 
 /// The codec of free fragments, which name no codec or are untrusted: kind `fragment`, version 2,
 /// `{"name": …, "data": …, "untrusted": true, "codec": …}`. The version was raised from 1 because

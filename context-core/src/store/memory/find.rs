@@ -4,8 +4,7 @@ use std::fmt;
 
 use super::write::check_word;
 use crate::base::limits;
-use crate::memory::MemoryScope;
-use crate::memory::{MemoryVector, StoredMemory};
+use crate::memory::{MemoryScope, MemoryVector, StoredMemory};
 use crate::store::Bm25;
 use crate::{Error, Result};
 

@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::find::check_scopes;
 use crate::Result;
 use crate::base::limits;
-use crate::memory::MemoryScope;
-use crate::memory::{MemoryRecord, MemorySource};
+use crate::memory::{MemoryRecord, MemoryScope, MemorySource};
 use crate::store::Cursor;
 
 /// A query for a listing of memory records.

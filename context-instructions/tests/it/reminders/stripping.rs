@@ -1,8 +1,7 @@
 //! Folded reminders can be removed again, and nothing else is removed.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use context_core::message::Data;
 use context_core::{Json, Message, Metadata, Part, Role, ToolResult};

@@ -1,7 +1,8 @@
 //! Media by reference.
 
-use context_core::message::is_blank;
 use std::sync::Arc;
+
+use context_core::message::is_blank;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -4,6 +4,8 @@
 //! request, which the recorded function drops, and takes the room for it from other messages. The
 //! gap note is ours. So a plain case is equal except for gaps and the first request.
 
+use std::sync::Arc;
+
 use context_core::model::TokenCounter;
 use context_runtime::snip::Snip;
 use context_runtime::{
@@ -11,7 +13,6 @@ use context_runtime::{
     compaction::{Budget, CompactionPolicy, Goal, HistoryView, Structure},
     model::{HistoryRules, Unanswered, normalize},
 };
-use std::sync::Arc;
 
 use super::Case;
 use super::counting::O200k;

@@ -1,8 +1,7 @@
 //! Writing and reading ATIF.
 
 use context_core::trajectory::{NodeKind, Round, RoundRecord};
-use context_trajectory::{BridgeFrom, Trajectory};
-use context_trajectory::{Selection, SessionGraph};
+use context_trajectory::{BridgeFrom, Selection, SessionGraph, Trajectory};
 use context_trajectory_export::{AtifError, AtifOptions, read_atif, write_atif};
 use proptest::prelude::*;
 use serde_json::{Value, json};

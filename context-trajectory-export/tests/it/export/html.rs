@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, Round};
+use context_core::trajectory::{AgentRef, NewNode, NewQuery, NodeBody, Round};
 use context_trajectory::{Selection, SessionGraph};
 use context_trajectory_export::write_html;
 use proptest::prelude::*;

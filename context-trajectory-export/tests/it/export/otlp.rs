@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use context_core::Timestamp;
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round,
+    AgentRef, NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round,
 };
 use context_trajectory::SessionGraph;
 use context_trajectory_export::otlp::{OtlpOptions, names, write_otlp_json};

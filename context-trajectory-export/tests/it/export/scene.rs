@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use context_core::Timestamp;
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, Measures, NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round, RoundState, edge,
+    AgentRef, Changes, Measures, NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round,
+    RoundState, edge,
 };
-use context_trajectory::SessionGraph;
-use context_trajectory::{BridgeFrom, Trajectory};
+use context_trajectory::{BridgeFrom, SessionGraph, Trajectory};
 use proptest::prelude::*;
 
 /// Characters with a special meaning in some format.

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use context_core::ErrorKind;
 use context_core::store::{RoundQuery, TrajectoryStore};
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{RoundRecord, RoundState};
+use context_core::trajectory::{AgentRef, RoundRecord, RoundState};
 use context_trajectory::FileChannel;
 
 use super::{Diary, at, graph_of, load, record};

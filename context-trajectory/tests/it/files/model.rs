@@ -2,9 +2,8 @@
 
 use context_core::Store;
 use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
-use context_core::trajectory::AgentRef;
 use context_core::trajectory::{
-    Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round, RoundState,
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round, RoundState,
 };
 use context_store_inmem::InMemoryStore;
 use context_trajectory::FileChannel;

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use context_core::store::{RecordOutcome, RoundCommit, TrajectoryStore};
-use context_core::trajectory::AgentRef;
-use context_core::trajectory::{NewNode, NodeBody, Round};
+use context_core::trajectory::{AgentRef, NewNode, NodeBody, Round};
 use context_trajectory::FileChannel;
 
 use super::{Diary, at, load, record};

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};

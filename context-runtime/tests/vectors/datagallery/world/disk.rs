@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use context_runtime::trajectory::AgentRef;
-use context_runtime::trajectory::{EdgeNames, FileChannel, OpenOptions};
+use context_runtime::trajectory::{AgentRef, EdgeNames, FileChannel, OpenOptions};
 use serde_json::Value;
 
 use super::{Answer, World, refusal, start};

@@ -8,8 +8,7 @@
 use std::sync::Arc;
 
 use context_runtime::model::{ModelCodec, ModelRequest};
-use context_runtime::{Media, MediaSource};
-use context_runtime::{Message, Part};
+use context_runtime::{Media, MediaSource, Message, Part};
 use serde_json::Value;
 
 /// An image of one pixel, PNG.
