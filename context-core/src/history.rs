@@ -11,8 +11,8 @@ pub use boundary::{
     BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, Shown, StoredBoundary, shown,
 };
 pub use compaction::{
-    BoundaryKind, CacheState, Compacted, Edit, Goal, HistoryView, Plan, PlanError, Price, Proposal,
-    Structure, SummaryError, SummaryTask, ToolNames, clean_cuts, pairs,
+    Boundary, BoundaryKind, CacheState, Edit, Goal, HistoryRewrite, HistoryView, Plan, PlanError,
+    Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, clean_cuts, pairs,
 };
 pub use recovery::{Attempt, Failure, RecoveryDecision, RecoveryPolicy};
 pub use report::PlanReport;

@@ -12,10 +12,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-pub use context::{Boundary, Breakdown, ModelContext, Prefix, ToolResultOutput};
-pub use input::{CaptureTurnInput, PrepareInput, RecoveryInput, ToolResultInput};
+pub use context::{Breakdown, ModelContext, Prefix, ToolResultOutput};
+pub use input::{
+    CaptureTurnInput, CutOwner, Environment, PrepareInput, RecoveryInput, RequestLimits,
+    ToolResultInput, TurnRef,
+};
 
-use crate::history::{Compacted, RecoveryDecision, SummaryError, SummaryTask};
+use crate::history::{HistoryRewrite, RecoveryDecision, SummaryError, SummaryTask};
 use crate::model::Usage;
 use crate::{Answer, ChatRef, Message, Result};
 
@@ -44,16 +47,17 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Validates the model's answer to [`ModelContext::summary`] and returns the history with the
-    /// summary in it. `messages` are those that the context was prepared from, optionally followed
-    /// by newer ones. A refused answer changes nothing.
+    /// Validates the model's answer to [`ModelContext::summary`] and returns the cuts of the
+    /// conversation with the summary in it. `messages` are those of the
+    /// [input](PrepareInput::request) that the context was prepared from, optionally followed by
+    /// newer ones. A refused answer changes nothing.
     fn accept_summary(
         &self,
         chat: &ChatRef,
         messages: &[Arc<Message>],
         task: &SummaryTask,
         answer: &Answer,
-    ) -> Result<Compacted, SummaryError> {
+    ) -> Result<HistoryRewrite, SummaryError> {
         let _ = (chat, messages, task, answer);
         Err(SummaryError::NotAsked)
     }

@@ -10,10 +10,8 @@
 //! [`CallOptions::max_calls`].
 
 mod accept;
-mod conversation;
 mod cut;
 mod error;
-mod history;
 mod options;
 mod prepare;
 mod recover;
@@ -22,16 +20,12 @@ mod reply;
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::history::{Attempt, Compacted, PlanReport};
+use context_core::history::{Attempt, HistoryRewrite, PlanReport};
 use context_core::model::{LanguageModel, ModelCodec, TokenCounter};
 use context_core::runtime::{ModelContext, PrepareInput};
-use context_core::{
-    Answer, ChatRef, ContextRuntime, Diagnostic, Error, Json, Message, ModelError, ModelRequest,
-};
+use context_core::{Answer, ChatRef, ContextRuntime, Diagnostic, Json, Message, ModelError};
 use context_tokens::{CachedCounter, ModelTable};
-pub use conversation::Conversation;
 pub use error::{CallError, Refusal};
-use history::Working;
 pub use options::CallOptions;
 use reply::State;
 
@@ -56,7 +50,7 @@ use crate::{Contract, RecoveryChain};
 /// let turn = chat.resolve().await?;
 ///
 /// let mut call = ModelCall::new(&runtime, provider("anthropic")?, turn.prepare());
-/// while let Some(request) = call.next(&turn).await? {
+/// while let Some(request) = call.next().await? {
 ///     let (status, body) = send(request.body().as_str()).await; // the program's own HTTP client
 ///     call.received(status, &body); // an overflow, a refused image, a busy provider: decided here
 /// }
@@ -69,7 +63,7 @@ use crate::{Contract, RecoveryChain};
 pub struct ModelCall<'r> {
     runtime: &'r dyn ContextRuntime,
     codec: Arc<dyn ModelCodec>,
-    /// The input of every request. Its messages are those of `history`.
+    /// The input of every request, with the cuts that were made for this call.
     input: PrepareInput,
     options: CallOptions,
     counter: Arc<dyn TokenCounter>,
@@ -77,7 +71,6 @@ pub struct ModelCall<'r> {
     summaries: Option<Arc<dyn LanguageModel>>,
     /// The most tokens the model writes, if the table knows.
     max_output: Option<u64>,
-    history: Working,
     state: State,
     record: Record,
 }
@@ -118,10 +111,8 @@ struct Sent {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallRequest {
-    /// The prepared context, with its diagnostics.
+    /// The prepared context, with the request in canonical form and its diagnostics.
     pub context: ModelContext,
-    /// The request in canonical form.
-    pub request: ModelRequest,
     /// The number of this call, counted from 1. Summaries count.
     pub number: u32,
     body: Json,
@@ -137,23 +128,22 @@ impl CallRequest {
 }
 
 impl<'r> ModelCall<'r> {
-    /// Creates a call that this runtime prepares and this codec lowers. `input` describes the call,
-    /// usually [`Resolved::prepare`](crate::Resolved::prepare). Its messages are ignored; the
-    /// history is passed to [`next`](Self::next). An input without a provider gets the codec's, and
-    /// one without a model gets the runtime's.
+    /// Creates a call that this runtime prepares and this codec lowers. `input` describes the call
+    /// and has the conversation, usually [`Resolved::prepare`](crate::Resolved::prepare). An input
+    /// without a provider gets the codec's, and one without a model gets the runtime's.
     pub fn new(
         runtime: &'r dyn ContextRuntime,
         codec: Arc<dyn ModelCodec>,
         mut input: PrepareInput,
     ) -> Self {
-        input.messages.clear();
         if input.provider.is_empty() {
             input.provider = codec.name().to_owned();
         }
-        if let (true, Some(model)) = (input.model.is_empty(), runtime.default_model()) {
-            input.model = model.to_owned();
+        if let (None, Some(model)) = (&input.request.model, runtime.default_model()) {
+            input.request.model = Some(model.to_owned());
         }
-        let model = ModelTable::builtin().model(&input.model);
+        let model = input.request.model.as_deref().unwrap_or_default();
+        let model = ModelTable::builtin().model(model);
         let counter = CachedCounter::new(Arc::new(model.counter()));
         let max_output = model.max_output();
         Self {
@@ -165,7 +155,6 @@ impl<'r> ModelCall<'r> {
             chain: RecoveryChain::new(Contract::Extended),
             summaries: None,
             max_output,
-            history: Working::default(),
             state: State::Ready,
             record: Record::default(),
         }
@@ -200,49 +189,31 @@ impl<'r> ModelCall<'r> {
         self
     }
 
-    /// Returns the next request to send, or `None` once the call is answered. `history` is the
-    /// conversation as it is now, such as what a chat [resolved](crate::Resolved). Messages that
-    /// were added since the last time are part of the request, and earlier cuts stay applied. Waits
-    /// if the provider asked for a pause.
+    /// Returns the next request to send, or `None` once the call is answered. Cuts that were made
+    /// for earlier requests of this call stay applied. Waits if the provider asked for a pause.
     ///
     /// A request that was handed out and not [answered](Self::answered) is considered lost and
-    /// prepared again. A history of [another chat](Conversation::chat) is refused as
-    /// [`Invalid`](context_core::ErrorKind::Invalid), and nothing is prepared.
-    pub async fn next(
-        &mut self,
-        history: &(impl Conversation + ?Sized),
-    ) -> Result<Option<CallRequest>, CallError> {
-        self.check_chat(history)?;
-        match self.prepared(&history.messages()).await? {
-            Some((context, request)) => {
-                let lowered = self.codec.lower(&request).map_err(|error| {
-                    self.state = State::Over;
-                    CallError::Request(error)
-                })?;
-                Ok(Some(CallRequest {
-                    context,
-                    request,
-                    number: self.record.calls,
-                    body: lowered.body,
-                    diagnostics: lowered.diagnostics,
-                }))
-            }
-            None => Ok(None),
-        }
+    /// prepared again.
+    pub async fn next(&mut self) -> Result<Option<CallRequest>, CallError> {
+        let Some(context) = self.prepared().await? else { return Ok(None) };
+        let lowered = self.codec.lower(&context.request).map_err(|error| {
+            self.state = State::Over;
+            CallError::Request(error)
+        })?;
+        Ok(Some(CallRequest {
+            context,
+            number: self.record.calls,
+            body: lowered.body,
+            diagnostics: lowered.diagnostics,
+        }))
     }
 
     /// Asks a model until it answers or nothing more can be tried: [`next`](Self::next) and
     /// [`answered`](Self::answered) in a loop.
-    pub async fn run(
-        &mut self,
-        model: &dyn LanguageModel,
-        history: &(impl Conversation + ?Sized),
-    ) -> Result<Answer, CallError> {
-        self.check_chat(history)?;
+    pub async fn run(&mut self, model: &dyn LanguageModel) -> Result<Answer, CallError> {
         let cancel = self.input.cancel.clone();
-        let history = history.messages();
-        while let Some((_, request)) = self.prepared(&history).await? {
-            let asking = model.complete(&request, &cancel);
+        while let Some(context) = self.prepared().await? {
+            let asking = model.complete(&context.request, &cancel);
             let reply = unless_cancelled(&cancel, OPERATION, asking).await;
             // The model may notice the cancellation first. Its error is replaced by that of the
             // signal.
@@ -259,17 +230,11 @@ impl<'r> ModelCall<'r> {
 
     /// The chat of this call.
     pub fn chat(&self) -> &ChatRef {
-        &self.input.chat
+        &self.input.turn.chat
     }
 
-    /// Refuses the history of another chat. The error does not name the other chat, because its
-    /// user may be another one.
-    fn check_chat(&self, history: &(impl Conversation + ?Sized)) -> Result<(), CallError> {
-        if history.chat().is_none_or(|chat| *chat == self.input.chat) {
-            return Ok(());
-        }
-        let error = Error::invalid(OPERATION, "the history is of another chat than the call");
-        Err(error.with("chat", &self.input.chat.chat).into())
+    fn model(&self) -> &str {
+        self.input.request.model.as_deref().unwrap_or_default()
     }
 
     /// The answer, once there is one.
@@ -297,11 +262,11 @@ impl<'r> ModelCall<'r> {
         &self.record.attempts
     }
 
-    /// The history after all cuts of this call, or `None` if nothing was cut. The origins are
-    /// positions in the history as it was last passed. Store it with the chat, so that the next
-    /// call does not meet the same refusal.
-    pub fn compacted(&self) -> Option<&Compacted> {
-        self.history.compacted()
+    /// The cuts of this call, or `None` if nothing was cut. The origins are positions in the
+    /// conversation of the input. Store them with the chat, so that the next call does not meet the
+    /// same refusal.
+    pub fn rewrite(&self) -> Option<&HistoryRewrite> {
+        self.input.rewrite.as_ref()
     }
 
     /// The plans that were applied to the history for this call, oldest first.

@@ -21,12 +21,12 @@
 
 pub use context_core::CompactionPolicy;
 pub use context_core::history::{
-    Attempt, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, Compacted, DraftError, Edit,
-    Failure, FrontEntry, Goal, HistoryView, Plan, PlanError, Price, Proposal, RecoveryPolicy,
-    Replacement, Shown, Structure, ToolNames, shorten, shown,
+    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, DraftError, Edit,
+    Failure, FrontEntry, Goal, HistoryRewrite, HistoryView, Plan, PlanError, Price, Proposal,
+    RecoveryPolicy, Replacement, Shown, Structure, ToolNames, shorten, shown,
 };
 pub use context_core::model::{Budget, Pressure};
-pub use context_core::runtime::Boundary;
+pub use context_core::runtime::CutOwner;
 
 #[cfg(feature = "microcompact")]
 pub use crate::policies::microcompact;
@@ -39,4 +39,6 @@ pub use crate::policies::summarize;
 #[cfg(feature = "truncate-head")]
 pub use crate::policies::truncate_head;
 pub use crate::policies::{POLICIES, policy};
-pub use crate::runtime::{Pipeline, Planned, PlannedStep, Stage, StageFault, StageFaults};
+pub use crate::runtime::{
+    Pipeline, Planned, PlannedStep, PlannedSummary, Stage, StageFault, StageFaults,
+};

@@ -70,7 +70,7 @@
 //!     loop {
 //!         let turn = chat.resolve().await?;
 //!         let mut call = ModelCall::new(runtime, provider("anthropic")?, turn.prepare().tools([weather.clone()]));
-//!         while let Some(request) = call.next(&turn).await? { // valid, inside the window, cache-friendly
+//!         while let Some(request) = call.next().await? { // valid, inside the window, cache-friendly
 //!             let (status, body) = send(request.body().as_str()).await;
 //!             call.received(status, &body); // an overflow, a refused image, a busy provider: decided here
 //!         }
@@ -246,7 +246,7 @@ pub mod transfer;
 mod waiting;
 
 #[cfg(feature = "tokens")]
-pub use call::{CallError, CallOptions, CallRequest, Conversation, ModelCall, Refusal};
+pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use codecs::{PROVIDERS, message_codec, provider};
 #[cfg(feature = "anthropic")]
 pub use context_codec_anthropic as anthropic;
@@ -270,8 +270,8 @@ pub use context_core::message::{
 };
 pub use context_core::model::{FunctionTool, Tool};
 pub use context_core::runtime::{
-    Breakdown, CaptureTurnInput, ModelContext, Prefix, PrepareInput, RecoveryInput,
-    ToolResultInput, ToolResultOutput,
+    Breakdown, CaptureTurnInput, Environment, ModelContext, Prefix, PrepareInput, RecoveryInput,
+    RequestLimits, ToolResultInput, ToolResultOutput, TurnRef,
 };
 pub use context_core::{
     BranchName, CancelSignal, ChatId, ChatRef, Clock, ContextRuntime, Diagnostic, Error, ErrorKind,

@@ -17,19 +17,21 @@
 mod append;
 #[cfg(feature = "tokens")]
 mod assemble;
-mod boundary;
 #[cfg(feature = "tokens")]
 mod builder;
 #[cfg(feature = "tokens")]
 mod capture;
-#[cfg(feature = "tokens")]
-mod chain;
 #[cfg(feature = "tokens")]
 mod count;
 #[cfg(feature = "tokens")]
 mod cuts;
 #[cfg(feature = "tokens")]
 mod default;
+#[cfg(feature = "tokens")]
+mod fingerprint;
+mod history;
+#[cfg(feature = "tokens")]
+mod index;
 mod limit;
 #[cfg(feature = "tokens")]
 mod media;
@@ -55,8 +57,6 @@ mod spill;
 mod stage;
 #[cfg(feature = "tokens")]
 mod tool_results;
-#[cfg(feature = "tokens")]
-mod track;
 
 #[cfg(feature = "tokens")]
 pub use builder::DefaultContextRuntimeBuilder;
@@ -69,7 +69,7 @@ pub use media::{LiveMedia, materialize};
 pub use null::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use parts::{RuntimeFault, RuntimeFaults};
-pub use pipeline::{Pipeline, Planned, PlannedStep};
+pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary};
 #[cfg(feature = "tokens")]
 pub use spill::{READ_SPILLED, Spill, Spilled, SpilledRange, spilled_output_tool};
 pub use stage::{Stage, StageFault, StageFaults};

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -84,6 +85,22 @@ impl Cargo {
     pub(crate) fn run(mut self) -> Result<Verdict> {
         let status = self.0.status().with_context(|| format!("could not run {:?}", self.0))?;
         Ok(Verdict::of(status.success()))
+    }
+
+    /// Runs the call, passes its standard output on, and hands each line to `read`.
+    pub(crate) fn run_reading(mut self, mut read: impl FnMut(&str)) -> Result<Verdict> {
+        self.0.stdout(Stdio::piped());
+        let mut child = self.0.spawn().with_context(|| format!("could not run {:?}", self.0))?;
+        if let Some(output) = child.stdout.take() {
+            let mut lines = BufReader::new(output);
+            let (mut line, mut out) = (Vec::new(), std::io::stdout());
+            while lines.read_until(b'\n', &mut line)? > 0 {
+                out.write_all(&line)?;
+                read(String::from_utf8_lossy(&line).trim_end());
+                line.clear();
+            }
+        }
+        Ok(Verdict::of(child.wait()?.success()))
     }
 
     /// Builds the test program of this name, for a call of `cargo test` that names one package.

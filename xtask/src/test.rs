@@ -37,7 +37,11 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
         println!("{missing}");
     }
     let environment = environment(workspace, &services);
-    let run = |cargo: Cargo| cargo.args(cargo_args(&args.cargo_args)).envs(&environment).run();
+    let mut failed = Vec::new();
+    let mut run = |cargo: Cargo| {
+        let cargo = cargo.args(cargo_args(&args.cargo_args)).envs(&environment);
+        cargo.run_reading(|line| failed.extend(failed_test(line).map(String::from)))
+    };
     let mut verdict = run(Cargo::new(workspace.root(), "test"))?;
     for outside in &outside {
         let cargo = Cargo::building_into(workspace.target_folder(), outside.root(), "test");
@@ -46,7 +50,17 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
     if let Some(missing) = services.missing() {
         println!("{missing}");
     }
+    // The output of the tests that failed is far above.
+    for test in failed {
+        println!("failed: {test}");
+    }
     Ok(verdict)
+}
+
+/// Returns the name of the test if a line of output reports that it failed.
+fn failed_test(line: &str) -> Option<&str> {
+    let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    outcome.starts_with("FAILED").then(|| name.trim_end())
 }
 
 /// Returns the environment variables for tests.
@@ -108,7 +122,7 @@ fn packages(given: &[String]) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cargo_args, is, packages};
+    use super::{cargo_args, failed_test, is, packages};
 
     fn words(given: &str) -> Vec<String> {
         given.split_whitespace().map(String::from).collect()
@@ -117,6 +131,14 @@ mod tests {
     #[track_caller]
     fn check(given: &str, expect: &str) {
         assert_eq!(cargo_args(&words(given)).join(" "), expect);
+    }
+
+    #[test]
+    fn a_failed_test_is_found_in_the_output() {
+        let name = "cases::one (line 17)";
+        assert_eq!(failed_test("test cases::one (line 17)   ... FAILED"), Some(name));
+        assert_eq!(failed_test("test cases::one ... ok"), None);
+        assert_eq!(failed_test("a line of a test ... FAILED"), None);
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         return Err(failure);
     }
     let reports: Vec<_> = planned.planned.steps.iter().map(|step| step.report()).collect();
-    let boundary = match planned.planned.compacted.as_ref().filter(|_| !args.dry_run) {
+    let boundary = match planned.planned.rewrite.as_ref().filter(|_| !args.dry_run) {
         Some(compacted) => engine.compact(&turn, compacted, &reports).await?,
         None => None,
     };
@@ -118,7 +118,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.outlive_reader();
         let _saved = engine.save().await?;
     }
-    let status = match (&planned.planned.compacted, args.dry_run) {
+    let status = match (&planned.planned.rewrite, args.dry_run) {
         (None, _) => "unchanged",
         (Some(_), true) => "would_compact",
         (Some(_), false) => "compacted",

@@ -80,7 +80,7 @@ impl Cut {
             None => Planned::default(),
             Some(budget) => plan(request, pipeline, estimate, budget, model),
         };
-        if let Some(compacted) = &planned.compacted {
+        if let Some(compacted) = &planned.rewrite {
             request.messages.clone_from(&compacted.messages);
         }
         Self { planned, before }
@@ -93,7 +93,7 @@ impl Cut {
 
     /// Returns the ids of the messages to send. A message that a plan created has no id of its own.
     pub(super) fn ids(&self, ids: Vec<MessageId>) -> Vec<MessageId> {
-        let Some(compacted) = &self.planned.compacted else { return ids };
+        let Some(compacted) = &self.planned.rewrite else { return ids };
         let id = |(at, origin): (usize, &Option<usize>)| match origin
             .and_then(|origin| ids.get(origin))
         {
@@ -123,7 +123,7 @@ impl Cut {
         };
         let untouched =
             (0..self.before.len()).map(|at| (Some(at), &self.before[at])).collect::<Vec<_>>();
-        let after: Vec<(Option<usize>, &Arc<Message>)> = match &self.planned.compacted {
+        let after: Vec<(Option<usize>, &Arc<Message>)> = match &self.planned.rewrite {
             None => untouched,
             Some(compacted) => compacted.origins.iter().copied().zip(&compacted.messages).collect(),
         };

@@ -14,13 +14,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::base::{CodecError, MisfitError};
-use crate::{Encoded, Fragment, Json};
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::base::{CodecError, MisfitError};
 use crate::fragment::{FragmentContent, FragmentKind};
+use crate::{Encoded, Fragment, Json};
 
 /// Encodes and decodes one kind of fragment.
 ///

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use crate::base::{MemoryId, limits};
-
 use serde::{Deserialize, Serialize};
 
 use crate::base::shown::shown;
+use crate::base::{MemoryId, limits};
 use crate::{Result, SessionId, UserId};
 
 /// The scope of a memory or a query: a user and, optionally, a project, an agent and a session of

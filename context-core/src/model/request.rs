@@ -125,6 +125,13 @@ impl ModelRequest {
     pub fn system_texts(&self) -> impl DoubleEndedIterator<Item = &Text> {
         self.system.iter().filter(|text| !is_blank(&text.text))
     }
+
+    /// Returns the system prompt as one text: its parts, separated by blank lines. `None` if there
+    /// is no system prompt.
+    pub fn system_prompt(&self) -> Option<String> {
+        let texts: Vec<&str> = self.system.iter().map(|text| text.text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    }
 }
 
 /// A tool that a model may call.
@@ -150,7 +157,7 @@ pub struct FunctionTool {
     pub input_schema: Json,
     /// Whether the model must follow the schema exactly. `None`: the provider's default.
     pub strict: Option<bool>,
-    /// Additional facts about the recall.
+    /// Additional facts, such as a codec's cache mark.
     pub metadata: Metadata,
 }
 
@@ -224,6 +231,16 @@ pub enum CacheMarks {
     At(Vec<usize>),
     /// Only on parts of the request that carry cache marks of their own, as they were lifted.
     Kept,
+}
+
+impl CacheMarks {
+    /// Returns the indexes of [`At`](Self::At). Empty for the other variants.
+    pub fn positions(&self) -> &[usize] {
+        match self {
+            Self::At(positions) => positions,
+            Self::Auto | Self::Kept => &[],
+        }
+    }
 }
 
 /// The treatment of calls without results.

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::history::Attempt;
+use crate::history::{Attempt, HistoryRewrite};
 use crate::message::Text;
-use crate::model::{OutputSchema, Tool, ToolChoice};
-use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError};
+use crate::model::Tool;
+use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError, ModelRequest};
 
 /// The input of [`ContextRuntime::prepare_for_model`](crate::ContextRuntime::prepare_for_model): a
 /// turn of a chat that a model call is prepared from.
@@ -22,97 +22,135 @@ use crate::{CancelSignal, ChatRef, Message, MessageId, ModelError};
 ///     .tools([search])
 ///     .messages([Message::from("Two tickets to Lisbon.")])
 ///     .max_output_tokens(1_000);
-/// assert_eq!((input.messages.len(), input.window), (1, None)); // the window comes with the model
+/// assert_eq!(input.request.messages.len(), 1);
+/// assert_eq!(input.limits.window, None); // the window comes with the model
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PrepareInput {
+    /// The turn. Memories are recalled once per turn.
+    pub turn: TurnRef,
+    /// The name of the codec, such as `anthropic`.
+    pub provider: String,
+    /// The request before preparation: the whole conversation, oldest first, the system prompt, the
+    /// tools, and the maximum number of output tokens, which is reserved too. The runtime chooses
+    /// the cache breakpoints.
+    pub request: ModelRequest,
+    /// The cuts that the caller has made of the conversation so far. `None` if there are none, or
+    /// if the runtime remembers them.
+    pub rewrite: Option<HistoryRewrite>,
+    /// Where cuts are remembered between two calls of the chat.
+    pub cuts: CutOwner,
+    /// The limits of the request.
+    pub limits: RequestLimits,
+    /// The environment of the agent, described in the system prompt.
+    pub environment: Environment,
+    /// Instructions after the system prompt, such as instruction files.
+    pub instructions: Vec<Text>,
+    /// Replaces the system prompt and the environment part, unless it is blank.
+    pub custom_system_prompt: Option<String>,
+    /// Appended after all other parts, unless it is blank.
+    pub append_system_prompt: Option<String>,
+    /// Cancels the preparation.
+    pub cancel: CancelSignal,
+}
+
+/// A turn of a chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TurnRef {
     /// The chat, with its user. Everything that is remembered between two calls, recalled, captured
     /// or spilled belongs to this user's chat alone. No chat of another user shares it, even with
     /// an equal chat id.
     pub chat: ChatRef,
-    /// The id of the user's turn. Memories are recalled once per turn.
-    pub turn_id: String,
-    /// The working directory, if there is one.
-    pub cwd: Option<PathBuf>,
-    /// Cancels the preparation.
-    pub cancel: CancelSignal,
-    /// The name of the codec, such as `anthropic`.
-    pub provider: String,
-    /// The name of the model.
-    pub model: String,
-    /// The permissions of the agent in the application's words, for the environment part.
-    pub permission_mode: Option<String>,
-    /// Additional working directories, for the environment part.
-    pub additional_working_directories: Vec<PathBuf>,
-    /// The conversation, oldest first.
-    pub messages: Vec<Arc<Message>>,
-    /// The tools that the model may call.
-    pub tools: Vec<Tool>,
-    /// Whether the model may, must or must not call a tool.
-    pub tool_choice: Option<ToolChoice>,
-    /// The schema that the answer must have.
-    pub output: Option<OutputSchema>,
-    /// The system prompt in parts, such as rendered fragments.
-    pub system: Vec<Text>,
-    /// Instructions after the system prompt, such as instruction files.
-    pub instructions: Vec<Text>,
-    /// Replaces `system` and the environment part, unless it is blank.
-    pub custom_system_prompt: Option<String>,
-    /// Appended after all other parts, unless it is blank.
-    pub append_system_prompt: Option<String>,
+    /// The id of the user's turn.
+    pub id: String,
+}
+
+impl TurnRef {
+    /// Creates a reference to a turn of a chat.
+    pub fn new(chat: impl Into<ChatRef>, id: impl Into<String>) -> Self {
+        Self { chat: chat.into(), id: id.into() }
+    }
+}
+
+/// The owner of the cuts of a history: the one place that remembers them between two calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CutOwner {
+    /// The runtime. It applies earlier cuts to every conversation that begins with the messages
+    /// they were made of, and takes over those in [`PrepareInput::rewrite`].
+    #[default]
+    Runtime,
+    /// The caller, such as an engine that stores cuts as boundaries. The runtime remembers none,
+    /// and the caller keeps [`ModelContext::rewrite`](super::ModelContext::rewrite).
+    Caller,
+}
+
+/// Limits of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestLimits {
+    /// The window in tokens. `None`: what the runtime knows about the model.
+    pub window: Option<u64>,
     /// The maximum number of messages to send. Requests and tool call pairs are kept whole, so a
     /// few more may be left.
     pub max_messages: Option<usize>,
-    /// The maximum number of output tokens to request, and so to reserve. `None`: what the runtime
-    /// knows about the model.
-    pub max_output_tokens: Option<u64>,
-    /// The window in tokens. `None`: what the runtime knows about the model.
-    pub window: Option<u64>,
+}
+
+/// The environment of an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Environment {
+    /// The working directory, if there is one. Memories are recalled of this project.
+    pub cwd: Option<PathBuf>,
+    /// Additional working directories.
+    pub additional_working_directories: Vec<PathBuf>,
+    /// The permissions of the agent in the application's words.
+    pub permission_mode: Option<String>,
 }
 
 impl PrepareInput {
-    /// Creates the input for a turn of a chat and a provider's model.
+    /// Creates the input for a turn of a chat and a provider's model. An empty model means the
+    /// runtime's default.
     pub fn new(
         chat: impl Into<ChatRef>,
         turn_id: impl Into<String>,
         provider: impl Into<String>,
         model: impl Into<String>,
     ) -> Self {
+        let model = Some(model.into()).filter(|model| !model.is_empty());
         Self {
-            chat: chat.into(),
-            turn_id: turn_id.into(),
+            turn: TurnRef::new(chat, turn_id),
             provider: provider.into(),
-            model: model.into(),
-            cwd: None,
-            cancel: CancelSignal::never(),
-            permission_mode: None,
-            additional_working_directories: Vec::new(),
-            messages: Vec::new(),
-            tools: Vec::new(),
-            tool_choice: None,
-            output: None,
-            system: Vec::new(),
+            request: ModelRequest { model, ..ModelRequest::default() },
+            rewrite: None,
+            cuts: CutOwner::default(),
+            limits: RequestLimits::default(),
+            environment: Environment::default(),
             instructions: Vec::new(),
             custom_system_prompt: None,
             append_system_prompt: None,
-            max_messages: None,
-            max_output_tokens: None,
-            window: None,
+            cancel: CancelSignal::never(),
         }
+    }
+
+    /// Returns the conversation as the caller's cuts leave it.
+    pub fn history(&self) -> &[Arc<Message>] {
+        self.rewrite.as_ref().map_or(&self.request.messages, |rewrite| &rewrite.messages)
     }
 
     /// Adds messages.
     #[must_use]
     pub fn messages(mut self, messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
-        self.messages.extend(messages.into_iter().map(Into::into));
+        self.request.messages.extend(messages.into_iter().map(Into::into));
         self
     }
 
     /// Adds tools.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<Tool>>) -> Self {
-        self.tools.extend(tools.into_iter().map(Into::into));
+        self.request = self.request.tools(tools);
         self
     }
 
@@ -121,7 +159,7 @@ impl PrepareInput {
     pub fn system(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
         if !crate::message::is_blank(&text) {
-            self.system.push(Text { text, ..Text::default() });
+            self.request = self.request.system(text);
         }
         self
     }
@@ -136,14 +174,14 @@ impl PrepareInput {
     /// Sets the window in tokens.
     #[must_use]
     pub fn window(mut self, tokens: u64) -> Self {
-        self.window = Some(tokens);
+        self.limits.window = Some(tokens);
         self
     }
 
     /// Sets the maximum number of output tokens.
     #[must_use]
     pub fn max_output_tokens(mut self, tokens: u64) -> Self {
-        self.max_output_tokens = Some(tokens);
+        self.request.max_output_tokens = Some(tokens);
         self
     }
 }
@@ -153,10 +191,8 @@ impl PrepareInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ToolResultInput {
-    /// The chat, with its user.
-    pub chat: ChatRef,
-    /// The id of the user's turn.
-    pub turn_id: String,
+    /// The turn.
+    pub turn: TurnRef,
     /// The results, as a message with the role `tool`.
     pub tool_result_message: Message,
     /// User messages that belong to the results, such as images that a tool made.
@@ -176,8 +212,7 @@ impl ToolResultInput {
         tool_result_message: Message,
     ) -> Self {
         Self {
-            chat: chat.into(),
-            turn_id: turn_id.into(),
+            turn: TurnRef::new(chat, turn_id),
             tool_result_message,
             supplements: Vec::new(),
             messages,
@@ -192,10 +227,8 @@ impl ToolResultInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecoveryInput {
-    /// The chat, with its user.
-    pub chat: ChatRef,
-    /// The id of the user's turn.
-    pub turn_id: String,
+    /// The turn.
+    pub turn: TurnRef,
     /// The error that the provider reported.
     pub error: ModelError,
     /// The conversation that was sent.
@@ -219,8 +252,7 @@ impl RecoveryInput {
         messages: Vec<Arc<Message>>,
     ) -> Self {
         Self {
-            chat: chat.into(),
-            turn_id: turn_id.into(),
+            turn: TurnRef::new(chat, turn_id),
             error,
             messages,
             has_attempted_compact: false,
@@ -235,10 +267,8 @@ impl RecoveryInput {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CaptureTurnInput {
-    /// The chat, with its user.
-    pub chat: ChatRef,
-    /// The id of the user's turn.
-    pub turn_id: String,
+    /// The turn.
+    pub turn: TurnRef,
     /// The conversation.
     pub messages: Vec<Arc<Message>>,
     /// The ids of the messages, one for each, such as the ids of their nodes. Another number of ids
@@ -261,8 +291,7 @@ impl CaptureTurnInput {
         messages: Vec<Arc<Message>>,
     ) -> Self {
         Self {
-            chat: chat.into(),
-            turn_id: turn_id.into(),
+            turn: TurnRef::new(chat, turn_id),
             messages,
             ids: Vec::new(),
             cwd: None,

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::base::{CheckpointName, CommitKey, FragmentId, limits, sealed};
-use crate::{BranchName, ChatRef, Encoded, Error, MessageId, Metadata, Node, Timestamp};
-
 use serde::Serialize;
 
+use crate::base::{CheckpointName, CommitKey, FragmentId, limits, sealed};
 use crate::store::ChatPatch;
+use crate::{BranchName, ChatRef, Encoded, Error, MessageId, Metadata, Node, Timestamp};
 
 /// A set of changes to a chat that is written in one transaction.
 ///

@@ -2,15 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use crate::trajectory::{
-    AgentRef, Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, RoundRef, TrajectoryError,
-};
-
 use async_trait::async_trait;
 use serde::Serialize;
 
 use crate::base::{CommitKey, limits, sealed};
 use crate::store::{Cursor, Page};
+use crate::trajectory::{
+    AgentRef, Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, RoundRef, TrajectoryError,
+};
 use crate::{ChatId, Error, MessageId, Result, SessionId, Timestamp, UserId};
 
 impl RoundRef {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::history::{BoundaryDraft, Compacted, DraftError, StoredBoundary, shown};
+use context_core::history::{BoundaryDraft, DraftError, HistoryRewrite, StoredBoundary, shown};
 use context_core::message::NodeKind;
 use context_core::{Chain, Encoded, Message, MessageId, Node, Timestamp};
 
@@ -60,7 +60,7 @@ fn what_stays_is_named_and_only_what_is_made_is_copied() {
     let entries = shown(&chain);
     let messages: Vec<_> =
         entries.iter().map(|shown| Arc::clone(shown.node.message().unwrap())).collect();
-    let mut compacted = Compacted::untouched(&messages);
+    let mut compacted = HistoryRewrite::identity(&messages);
     compacted.messages.splice(1..2, [Arc::new(Message::from("gap"))]);
     compacted.origins[1] = None;
     compacted.messages[3] = Arc::new(Message::from("short"));
@@ -80,7 +80,7 @@ fn what_stays_is_named_and_only_what_is_made_is_copied() {
 fn what_a_boundary_holds_of_a_message_can_be_taken_out() {
     let mut chain = chain(&["a", "b"]);
     let entries = shown(&chain);
-    let mut compacted = Compacted::untouched(&[]);
+    let mut compacted = HistoryRewrite::identity(&[]);
     let checkpoint = Message::from("secret").marked(Message::SYNTHETIC).marked("checkpoint");
     compacted.messages = vec![Arc::new(checkpoint), Arc::new(Message::from("brief"))];
     compacted.origins = vec![None, Some(1)];

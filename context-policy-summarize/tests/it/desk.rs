@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use context_conformance::policy::QuarterCounter;
-use context_core::history::{Compacted, Goal, HistoryView, Proposal, SummaryError, SummaryTask};
+use context_core::history::{
+    Goal, HistoryRewrite, HistoryView, Proposal, SummaryError, SummaryTask,
+};
 use context_core::model::Budget;
 use context_core::{Answer, CompactionPolicy, Message, Part, Role};
 use context_policy_summarize::Summarize;
@@ -64,7 +66,7 @@ pub(crate) fn accept(
     messages: &History,
     task: &SummaryTask,
     answer: &Answer,
-) -> Result<Compacted, SummaryError> {
+) -> Result<HistoryRewrite, SummaryError> {
     let plan = policy.accept(&HistoryView::new(messages, &QuarterCounter), task, answer)?;
     Ok(plan.apply(messages)?)
 }

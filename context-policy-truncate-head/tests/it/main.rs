@@ -7,7 +7,7 @@ mod what_stays;
 
 use std::sync::Arc;
 
-use context_core::history::{Compacted, HistoryView, Proposal};
+use context_core::history::{HistoryRewrite, HistoryView, Proposal};
 use context_core::model::{TokenCount, TokenCounter};
 use context_core::{Message, Part, Role};
 
@@ -51,7 +51,7 @@ pub(crate) fn result(id: &str, text: &str) -> Message {
 pub(crate) fn left(
     messages: &History,
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
-) -> Option<Compacted> {
+) -> Option<HistoryRewrite> {
     let plan = propose(&HistoryView::new(messages, &Bytes)).into_plan()?;
     Some(plan.apply(messages).expect("a plan fits the history it was made for"))
 }

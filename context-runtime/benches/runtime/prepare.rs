@@ -110,17 +110,17 @@ fn runtime() -> DefaultContextRuntime {
 /// Returns the hash of prompt and tools, and the prompt as one text.
 fn begin(input: &PrepareInput) -> (blake3::Hash, String) {
     let mut hasher = blake3::Hasher::new();
-    for text in &input.system {
+    for text in &input.request.system {
         hasher.update(text.text.as_bytes());
     }
-    for tool in &input.tools {
+    for tool in &input.request.tools {
         if let Tool::Function(tool) = tool {
             hasher.update(tool.name.as_bytes());
             hasher.update(tool.description.as_deref().unwrap_or_default().as_bytes());
             hasher.update(tool.input_schema.as_str().as_bytes());
         }
     }
-    let texts: Vec<&str> = input.system.iter().map(|text| text.text.as_str()).collect();
+    let texts: Vec<&str> = input.request.system.iter().map(|text| text.text.as_str()).collect();
     (hasher.finalize(), texts.join("\n\n"))
 }
 

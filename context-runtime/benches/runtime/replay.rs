@@ -162,7 +162,7 @@ impl Drive {
 
     async fn call(&mut self) {
         let context = self.prepare().await;
-        let body = self.codec.lower(&context.request()).unwrap().body;
+        let body = self.codec.lower(&context.request).unwrap().body;
         match self.model.send(body.as_str()).read(&*self.codec) {
             Ok(Answer { usage: Some(usage), .. }) => {
                 self.runtime.observe_usage(&("ada", SESSION).into(), &usage)

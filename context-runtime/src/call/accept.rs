@@ -27,8 +27,8 @@ impl ContextEngine {
             )
         };
         let answer = call.answer().ok_or_else(unanswered)?;
-        if let Some(compacted) = call.compacted() {
-            self.compact(turn, compacted, call.plans()).await?;
+        if let Some(rewrite) = call.rewrite() {
+            self.compact(turn, rewrite, call.plans()).await?;
         }
         self.set([answer.message.clone()]);
         Ok(answer)

@@ -38,13 +38,13 @@ impl ModelCall<'_> {
     /// refuse.
     fn leave_room(&mut self) {
         let Some(sent) = self.record.sent else { return };
-        let window = self.input.window.into_iter().chain(sent.window).min();
-        let asked = self.input.max_output_tokens.or(sent.max_output);
+        let window = self.input.limits.window.into_iter().chain(sent.window).min();
+        let asked = self.input.request.max_output_tokens.or(sent.max_output);
         if let (Some(window), Some(asked)) = (window, asked)
             && asked >= window
         {
-            self.input.max_output_tokens =
-                Some(ModelTable::builtin().model(&self.input.model).reserve(window));
+            self.input.request.max_output_tokens =
+                Some(ModelTable::builtin().model(self.model()).reserve(window));
         }
     }
 
@@ -54,7 +54,7 @@ impl ModelCall<'_> {
             self.record.lasting_output = Some(tokens);
         }
         let asked = self.record.sent.and_then(|sent| sent.max_output);
-        self.input.max_output_tokens = Some(tokens);
+        self.input.request.max_output_tokens = Some(tokens);
         asked != Some(tokens)
     }
 
@@ -63,12 +63,12 @@ impl ModelCall<'_> {
         let Some(sent) = self.record.sent else { return false };
         let tokens = sent.tokens;
         if max_output.is_some() {
-            self.input.max_output_tokens = max_output;
+            self.input.request.max_output_tokens = max_output;
         }
-        let reserve = self.input.max_output_tokens.or(sent.max_output).unwrap_or(0);
+        let reserve = self.input.request.max_output_tokens.or(sent.max_output).unwrap_or(0);
         let window = window.unwrap_or_else(|| (tokens / 2).saturating_add(reserve));
-        let window = self.input.window.map_or(window, |known| known.min(window));
-        self.input.window = Some(window.max(LEAST_WINDOW));
+        let window = self.input.limits.window.map_or(window, |known| known.min(window));
+        self.input.limits.window = Some(window.max(LEAST_WINDOW));
         self.record.uncompacted = Some(self.history_tokens());
         true
     }
@@ -76,7 +76,7 @@ impl ModelCall<'_> {
     /// Returns the tokens of the remaining history. The whole call uses one counter, because the
     /// runtime's counter changes with what it learns from refusals.
     pub(super) fn history_tokens(&self) -> u64 {
-        self.counter.count_messages(self.history.messages()).tokens()
+        self.counter.count_messages(self.input.history()).tokens()
     }
 
     /// Cuts the history to half, or less if the provider reported what fits. Used when a compaction
@@ -91,7 +91,7 @@ impl ModelCall<'_> {
     /// Returns the share of the history that fits, by the numbers in a refusal.
     fn fitting(&self, error: &ModelError) -> Option<f64> {
         let (sent, window, input) = (self.record.sent?, error.window?, error.input_tokens?);
-        let reserve = self.input.max_output_tokens.or(sent.max_output).unwrap_or(0);
+        let reserve = self.input.request.max_output_tokens.or(sent.max_output).unwrap_or(0);
         let room = window.saturating_sub(reserve).saturating_sub(sent.outside);
         let history = input.saturating_sub(sent.outside);
         (history > 0).then(|| room as f64 / history as f64 * SAFE)
@@ -99,7 +99,7 @@ impl ModelCall<'_> {
 
     /// Cuts the history as decided. Returns whether there was something to cut.
     fn cut(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
-        let view = HistoryView::new(self.history.messages(), &*self.counter);
+        let view = HistoryView::new(self.input.history(), &*self.counter);
         let Ok(carried) = self.chain.carry_out(decision, &Failure::new(error, &view)) else {
             return false;
         };
@@ -107,7 +107,10 @@ impl ModelCall<'_> {
         let report =
             PlanReport::forced(POLICY, carried.kind, tokens, carried.what, decision.reason());
         self.record.plans.push(report);
-        self.history.adopt(carried.compacted);
+        self.input.rewrite = Some(match self.input.rewrite.take() {
+            Some(rewrite) => rewrite.then(carried.rewrite),
+            None => carried.rewrite,
+        });
         true
     }
 }

@@ -1,12 +1,10 @@
 //! Preparing a request: open decisions are carried out, the runtime prepares, and a summary is made
 //! if it helps.
 
-use std::sync::Arc;
-
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::{Attempt, BoundaryKind, PlanReport, SummaryError, SummaryTask};
-use context_core::runtime::{ModelContext, PrepareInput};
-use context_core::{Answer, Diagnostic, Message, ModelRequest};
+use context_core::runtime::ModelContext;
+use context_core::{Answer, Diagnostic};
 
 use super::reply::State;
 use super::{CallError, ModelCall, OPERATION, Sent};
@@ -14,23 +12,16 @@ use crate::waiting::unless_cancelled;
 
 impl ModelCall<'_> {
     /// Returns the next request before it is lowered, or `None` once the call is answered.
-    pub(super) async fn prepared(
-        &mut self,
-        history: &[Arc<Message>],
-    ) -> Result<Option<(ModelContext, ModelRequest)>, CallError> {
-        let prepared = self.try_prepared(history).await;
+    pub(super) async fn prepared(&mut self) -> Result<Option<ModelContext>, CallError> {
+        let prepared = self.try_prepared().await;
         if prepared.is_err() {
             self.state = State::Over;
         }
         prepared
     }
 
-    async fn try_prepared(
-        &mut self,
-        history: &[Arc<Message>],
-    ) -> Result<Option<(ModelContext, ModelRequest)>, CallError> {
+    async fn try_prepared(&mut self) -> Result<Option<ModelContext>, CallError> {
         self.input.cancel.check(OPERATION)?;
-        self.history.update(history);
         match std::mem::replace(&mut self.state, State::Ready) {
             State::Ready => {}
             State::Failed(error) => self.recover(*error).await?,
@@ -48,14 +39,13 @@ impl ModelCall<'_> {
         self.check_calls()?;
         let context = self.context().await?;
         self.record.calls += 1;
-        let request = context.request();
         self.record.sent = Some(Sent {
             tokens: context.breakdown.total().tokens(),
             outside: context.breakdown.outside().tokens(),
-            max_output: context.max_output_tokens,
+            max_output: context.request.max_output_tokens,
             window: context.budget.map(|budget| budget.window),
         });
-        Ok(Some((context, request)))
+        Ok(Some(context))
     }
 
     pub(super) fn check_calls(&mut self) -> Result<(), CallError> {
@@ -73,15 +63,17 @@ impl ModelCall<'_> {
         if let Some(task) = context.summary.take()
             && let Some(answer) = self.summary(&task).await?
         {
-            // The summary is of the history as it was passed to the runtime. Cuts of other stages
-            // are part of what comes back.
-            let (chat, messages) = (&self.input.chat, self.history.messages());
+            // The summary is of the conversation as it was passed to the runtime. Cuts of other
+            // stages are part of what comes back.
+            let (chat, messages) = (&self.input.turn.chat, &self.input.request.messages);
             match self.runtime.accept_summary(chat, messages, &task, &answer) {
-                Ok(compacted) => {
-                    let summarised =
-                        context.compacted.as_ref().map_or(messages, |other| &other.messages);
+                Ok(rewrite) => {
+                    let summarised = context
+                        .rewrite
+                        .as_ref()
+                        .map_or(self.input.history(), |other| &other.messages);
                     let before = self.counter.count_messages(summarised).tokens();
-                    self.history.adopt(compacted);
+                    self.input.rewrite = Some(rewrite);
                     let report = self.summarised(&task, before);
                     self.record.plans.push(report);
                     context = self.asked().await?;
@@ -103,7 +95,7 @@ impl ModelCall<'_> {
     }
 
     async fn asked(&mut self) -> Result<ModelContext, CallError> {
-        let input = self.prepare_input();
+        let input = self.input.clone();
         let cancel = input.cancel.clone();
         let context =
             unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;
@@ -113,15 +105,9 @@ impl ModelCall<'_> {
     }
 
     fn adopt(&mut self, context: &ModelContext) {
-        if let Some(compacted) = &context.compacted {
-            self.history.adopt(compacted.clone());
+        if let Some(rewrite) = &context.rewrite {
+            self.input.rewrite = Some(rewrite.clone());
         }
-    }
-
-    fn prepare_input(&self) -> PrepareInput {
-        let mut input = self.input.clone();
-        input.messages = self.history.messages().to_vec();
-        input
     }
 
     /// Returns the answer to a summary task. Requires a summary model, a call to spare besides the
@@ -142,7 +128,7 @@ impl ModelCall<'_> {
             Ok(Answer { error: Some(error), .. }) | Err(error) => error,
             Ok(answer) => return Ok(Some(answer)),
         };
-        self.runtime.summary_failed(&self.input.chat);
+        self.runtime.summary_failed(&self.input.turn.chat);
         self.summary_failed(&SummaryError::Failed(failed.to_string()));
         Ok(None)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::{Attempt, RecoveryDecision};
 use context_core::model::Usage;
-use context_core::runtime::RecoveryInput;
+use context_core::runtime::{RecoveryInput, TurnRef};
 use context_core::{Answer, Diagnostic, ModelError};
 
 use super::{CallError, ModelCall, OPERATION};
@@ -56,8 +56,8 @@ impl ModelCall<'_> {
     }
 
     fn recovery_input(&self, error: &ModelError) -> RecoveryInput {
-        let (chat, turn) = (&self.input.chat, &*self.input.turn_id);
-        let messages = self.history.messages().to_vec();
+        let TurnRef { chat, id: turn, .. } = &self.input.turn;
+        let messages = self.input.history().to_vec();
         let mut input = RecoveryInput::new(chat, turn, error.clone(), messages);
         input.has_attempted_compact =
             self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
@@ -82,7 +82,7 @@ impl ModelCall<'_> {
         match self.grown_output() {
             Some(cap) if self.record.calls < self.options.max_calls => {
                 self.record.output_grown = true;
-                self.input.max_output_tokens = Some(cap);
+                self.input.request.max_output_tokens = Some(cap);
                 Ok(())
             }
             _ => Err(CallError::NoAnswer { calls: self.record.calls, answer }),
@@ -94,7 +94,7 @@ impl ModelCall<'_> {
         let may = self.options.grow_output
             && !self.record.output_grown
             && self.record.calls < self.options.max_calls;
-        let cap = self.input.max_output_tokens.filter(|_| may)?;
+        let cap = self.input.request.max_output_tokens.filter(|_| may)?;
         let most = self.record.lasting_output.or(self.max_output);
         // At most the room left by what was sent: the history is not cut for it.
         let room = self.record.sent.and_then(|sent| Some(sent.window?.saturating_sub(sent.tokens)));
@@ -124,7 +124,7 @@ impl ModelCall<'_> {
         if let (Some(input), Some(_)) = (error.input_tokens, self.record.sent) {
             let mut usage = Usage::default();
             usage.input = input;
-            self.runtime.observe_usage(&self.input.chat, &usage);
+            self.runtime.observe_usage(&self.input.turn.chat, &usage);
         }
     }
 

@@ -89,7 +89,7 @@ impl ModelCall<'_> {
             return State::Failed(Box::new(error));
         }
         if let (Some(usage), Some(_)) = (&answer.usage, self.record.sent) {
-            self.runtime.observe_usage(&self.input.chat, usage);
+            self.runtime.observe_usage(&self.input.turn.chat, usage);
         }
         let says = answer.message.parts.iter().any(says_something);
         let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));

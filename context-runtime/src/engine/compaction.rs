@@ -8,9 +8,8 @@ mod track;
 use std::sync::Arc;
 
 use context_core::history::{
-    BoundaryDraft, Compacted, DraftError, PlanReport, Shown, StoredBoundary, shown,
+    Boundary, BoundaryDraft, DraftError, HistoryRewrite, PlanReport, Shown, StoredBoundary, shown,
 };
-use context_core::runtime::Boundary;
 use context_core::store::Target;
 use context_core::{Chain, Error, ErrorKind, MessageId, Metadata, Node, Result, Timestamp};
 
@@ -54,7 +53,7 @@ impl ContextEngine {
     /// and all branches stay. Messages that the plan made are part of the boundary and are never
     /// saved as messages.
     ///
-    /// `turn` is the history that was compacted. The positions in `compacted` count the readable
+    /// `turn` is the history that was compacted. The positions in `rewrite` count the readable
     /// messages of `turn`. Messages added since then, set here or saved by another writer, follow
     /// what the compaction keeps, also if they arrive before the save. A second compaction before
     /// the save is merged with the first into one boundary. Moving to another branch drops the
@@ -67,7 +66,7 @@ impl ContextEngine {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> context_runtime::Result<()> {
-    /// use context_runtime::{ContextEngine, assistant, user, compaction::{BoundaryKind, Compacted, Edit, HistoryView, Plan}};
+    /// use context_runtime::{ContextEngine, assistant, user, compaction::{BoundaryKind, Edit, HistoryView, Plan}};
     /// use context_runtime::tokens::ModelTable;
     ///
     /// let store = context_runtime::open("mem:").await?;
@@ -79,9 +78,8 @@ impl ContextEngine {
     /// let counter = ModelTable::builtin().model("gpt-4o").counter();
     /// let view = HistoryView::new(&messages, &counter);
     /// let plan = Plan::new("by hand", BoundaryKind::Snip, &view, vec![Edit::remove(1..2)], "1 message").unwrap();
-    /// let compacted = Compacted::untouched(&messages).apply(&plan).unwrap();
     ///
-    /// chat.compact(&turn, &compacted, &[]).await?;
+    /// chat.compact(&turn, &plan.apply(&messages).unwrap(), &[]).await?;
     /// let _saved = chat.save().await?;
     /// assert_eq!(chat.resolve().await?.messages.len(), 2);
     /// chat.undo_compaction().await?;
@@ -92,7 +90,7 @@ impl ContextEngine {
     pub async fn compact(
         &mut self,
         turn: &Resolved,
-        compacted: &Compacted,
+        rewrite: &HistoryRewrite,
         reports: &[PlanReport],
     ) -> Result<Option<MessageId>> {
         self.check_own("compact", &turn.chat)?;
@@ -101,7 +99,7 @@ impl ContextEngine {
         self.compaction = earlier.clone();
         let entries = self.entries().await?;
         let draft =
-            BoundaryDraft::compact(&chain, &entries, turn.messages.iter(), compacted, reports);
+            BoundaryDraft::compact(&chain, &entries, turn.messages.iter(), rewrite, reports);
         let Some(draft) = draft.map_err(|error| refused("compact", error))? else {
             return Ok(None);
         };

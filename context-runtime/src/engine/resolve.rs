@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use context_core::fragment::FragmentError;
+use context_core::history::Boundary;
 use context_core::model::LoweredRequest;
-use context_core::runtime::Boundary;
 use context_core::{
     CancelSignal, Chain, ChatRef, Diagnostic, Error, MessageCodec, MessageId, ModelRequest,
     Renderer, Result,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_core::runtime::{CaptureTurnInput, PrepareInput, ToolResultInput, ToolResultOutput};
+use context_core::runtime::{
+    CaptureTurnInput, CutOwner, PrepareInput, ToolResultInput, ToolResultOutput,
+};
 use context_core::{
     Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, Result, ToolResult,
 };
@@ -13,10 +15,15 @@ impl Resolved {
     /// Returns the input from which a runtime prepares a call: the chat with its user, prompt and
     /// messages, and the newest user request as the turn. Model, provider, tools and limits can be
     /// added. The runtime, or the codec of the [call](crate::ModelCall), supplies what is not set.
+    /// The engine [owns the cuts](CutOwner::Caller): they are kept by [`accept`] or [`compact`].
+    ///
+    /// [`accept`]: ContextEngine::accept
+    /// [`compact`]: ContextEngine::compact
     pub fn prepare(&self) -> PrepareInput {
-        PrepareInput::new(&self.chat, turn_of(&self.messages), "", "")
-            .system(String::from(self.system_prompt.clone()))
-            .messages(readable(&self.messages))
+        let mut input = PrepareInput::new(&self.chat, turn_of(&self.messages), "", "");
+        input.request = self.request();
+        input.cuts = CutOwner::Caller;
+        input
     }
 
     /// Returns the input for the memory of a runtime at the end of a turn. See

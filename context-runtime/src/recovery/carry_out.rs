@@ -1,7 +1,7 @@
 //! Carrying out decisions that concern the history alone.
 
 use context_core::history::{
-    Attempt, BoundaryKind, Compacted, Failure, HistoryView, Plan, PlanError, Proposal,
+    Attempt, BoundaryKind, Failure, HistoryRewrite, HistoryView, Plan, PlanError, Proposal,
     RecoveryDecision as Decision,
 };
 
@@ -11,8 +11,8 @@ use super::{RecoveryChain, repair};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Carried {
-    /// The history, and the origin of each message.
-    pub compacted: Compacted,
+    /// The cut of the history that was sent.
+    pub rewrite: HistoryRewrite,
     /// The kind of cut.
     pub kind: BoundaryKind,
     /// Tokens of the history before the compaction.
@@ -70,9 +70,9 @@ pub struct Recovered {
 
 impl Carried {
     fn of(plan: &Plan, view: &HistoryView<'_>) -> Result<Self, PlanError> {
-        let compacted = plan.apply(view.messages())?;
+        let rewrite = plan.apply(view.messages())?;
         let (kind, before, after, what) = (plan.kind, plan.before, plan.after, plan.what.clone());
-        Ok(Self { compacted, kind, before, after, what })
+        Ok(Self { rewrite, kind, before, after, what })
     }
 
     /// Returns the attempt of this decision.
@@ -99,10 +99,10 @@ pub(super) fn carry_out(
         }
         Decision::RepairAndRetry { .. } => {
             let repaired = repair::paired(view.messages(), &failure.error.message);
-            let compacted = repaired.ok_or_else(|| nothing("calls and results are in order"))?;
-            let after = HistoryView::new(&compacted.messages, view.counter()).total();
+            let rewrite = repaired.ok_or_else(|| nothing("calls and results are in order"))?;
+            let after = HistoryView::new(&rewrite.messages, view.counter()).total();
             let what = "calls and results repaired".to_owned();
-            Ok(Carried { compacted, kind: BoundaryKind::Strip, before: view.total(), after, what })
+            Ok(Carried { rewrite, kind: BoundaryKind::Strip, before: view.total(), after, what })
         }
         other => Err(CarryOutError::NotHere { decision: other.name() }),
     }

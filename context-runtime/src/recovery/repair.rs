@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use context_codec_kit::normalize::{HistoryRules, normalize};
 
-use context_core::history::{BoundaryKind, Compacted, Edit, HistoryView, Plan, PlanError};
+use context_core::history::{
+    Boundary, BoundaryKind, Edit, HistoryRewrite, HistoryView, Plan, PlanError,
+};
 use context_core::message::Text;
 use context_core::model::Unanswered;
 use context_core::{Message, Metadata, Part, Role, ToolCall};
@@ -72,7 +74,7 @@ fn is_signature(key: &str) -> bool {
 /// Returns the history with its call/result pairs repaired: without the calls and results that the
 /// provider's message names, without calls that have no results, and if that changes nothing,
 /// without opaque blocks that only their provider understands. `None` if nothing changes.
-pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<Compacted> {
+pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<HistoryRewrite> {
     let named = named_ids(messages, words);
     let is_named = |part: &Part| match part {
         Part::ToolCall(call) => named.contains(call.id.as_str()),
@@ -83,9 +85,9 @@ pub(super) fn paired(messages: &[Arc<Message>], words: &str) -> Option<Compacted
         .or_else(|| repaired(messages, |part| matches!(part, Part::Opaque(_))))
 }
 
-fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<Compacted> {
+fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<HistoryRewrite> {
     let mut changed = false;
-    let mut out = Compacted::default();
+    let mut out = HistoryRewrite::default();
     for (at, message) in messages.iter().enumerate() {
         let message = match message.parts.iter().any(&goes) {
             true => {
@@ -110,10 +112,10 @@ fn repaired(messages: &[Arc<Message>], goes: impl Fn(&Part) -> bool) -> Option<C
     let origins =
         (0..normal.messages.len()).map(|at| out.origins.get(normal.origin(at)).copied().flatten());
     let origins: Vec<Option<usize>> = origins.collect();
-    let messages = normal.messages.into_owned();
-    let mut repaired = Compacted::default();
-    (repaired.messages, repaired.origins) = (messages, once(origins));
-    Some(repaired)
+    let left = once(origins).into_iter().zip(normal.messages.into_owned());
+    let rewrite = HistoryRewrite::new(messages.len(), left);
+    let boundary = Boundary::new(BoundaryKind::Strip, rewrite.messages.len());
+    Some(rewrite.boundary(boundary))
 }
 
 /// Keeps each origin only for the first message made from it.

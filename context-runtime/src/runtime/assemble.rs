@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::MessageHash;
-use context_core::model::{Budget, TokenCount};
+use context_core::model::{Budget, CacheMarks, TokenCount};
 use context_core::runtime::{Breakdown, ModelContext, Prefix, PrepareInput};
-use context_core::{Diagnostic, Message, Role, Timestamp};
+use context_core::{Diagnostic, Message, ModelRequest, Role, Timestamp};
 
-use super::chain::ChainHash;
 use super::count::Counting;
+use super::fingerprint::ChainHash;
+use super::index::less;
 use super::parts::Parts;
-use super::prefix::{self, Start};
+use super::prefix::{self, PromptHash};
 use super::prompt::Prompt;
 use super::repair::Repaired;
-use super::session::{Fixed, Sent, Session};
-use super::track::less;
+use super::session::{Sent, Session, StaticTokens};
 
 /// A call in preparation.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Call<'a> {
     pub(super) counting: &'a Counting,
     pub(super) input: PrepareInput,
     pub(super) prompt: Prompt,
-    pub(super) start: Start,
+    pub(super) prompt_hash: PromptHash,
     pub(super) now: Timestamp,
 }
 
@@ -45,7 +45,7 @@ impl Call<'_> {
         request: Option<MessageHash>,
     ) -> Option<Recall> {
         let known = session.recall.as_ref()?;
-        let is_of = known.is_of(&self.input.turn_id, &request?);
+        let is_of = known.is_of(&self.input.turn.id, &request?);
         let message = known.message.as_ref().filter(|_| is_of)?;
         let tokens = self.counting.counter.count_shared(message);
         Some(Recall { message: Arc::clone(message), tokens })
@@ -53,11 +53,11 @@ impl Call<'_> {
 
     /// Returns the tokens of the parts before the history. Counts again only if these parts
     /// changed.
-    pub(super) fn fixed(&self, session: &mut Session) -> Fixed {
+    pub(super) fn static_tokens(&self, session: &mut Session) -> StaticTokens {
         let layout = (self.prompt.before_instructions, self.prompt.instructions);
-        let known = session.fixed.as_ref();
+        let known = session.static_tokens.as_ref();
         if let Some(known) = known.filter(|known| {
-            known.start == self.start
+            known.prompt_hash == self.prompt_hash
                 && known.layout == layout
                 && known.model == self.counting.model
         }) {
@@ -67,20 +67,20 @@ impl Call<'_> {
         let count =
             |texts: &[String]| texts.iter().map(|text| counter.count(text)).sum::<TokenCount>();
         let (instructions, all) = (count(self.prompt.instructions()), count(&self.prompt.parts));
-        let mut request = context_core::ModelRequest::new(std::iter::empty::<Arc<Message>>());
-        request.tools.clone_from(&self.input.tools);
-        request.output.clone_from(&self.input.output);
+        let mut request = ModelRequest::default();
+        request.tools.clone_from(&self.input.request.tools);
+        request.output.clone_from(&self.input.request.output);
         let counted = counter.count_request(&request);
-        let fixed = Fixed {
-            start: self.start,
+        let static_tokens = StaticTokens {
+            prompt_hash: self.prompt_hash,
             model: self.counting.model.clone(),
             layout,
             system: less(all, instructions),
             instructions,
             tools: counted.tools + counted.output,
         };
-        session.fixed = Some(fixed.clone());
-        fixed
+        session.static_tokens = Some(static_tokens.clone());
+        static_tokens
     }
 
     /// Returns the last request if the provider may still have it in its cache.
@@ -89,7 +89,7 @@ impl Call<'_> {
         session.sent.as_ref().filter(|sent| {
             let age = self.now.as_micros().saturating_sub(sent.at.as_micros());
             age < lifetime
-                && sent.start == self.start
+                && sent.prompt_hash == self.prompt_hash
                 && sent.model == self.counting.model
                 && sent.provider == self.input.provider
         })
@@ -99,8 +99,8 @@ impl Call<'_> {
     /// a recall are cached only together with that same recall.
     pub(super) fn warm(&self, session: &Session, recall: Option<&Recall>) -> usize {
         let Some(sent) = self.cached(session) else { return 0 };
-        let kept = session.track.kept().min(sent.messages);
-        let behind = session.track.newest_request().map_or(0, |at| at + 1);
+        let kept = session.index.kept().min(sent.messages);
+        let behind = session.index.newest_request().map_or(0, |at| at + 1);
         let now = recall.map(|recall| (behind, recall.message.hash()));
         match &sent.recall {
             then if *then == now => kept,
@@ -111,20 +111,24 @@ impl Call<'_> {
 }
 
 /// Returns the token counts of the request without the history.
-pub(super) fn breakdown(call: &Call<'_>, fixed: &Fixed, recall: Option<&Recall>) -> Breakdown {
+pub(super) fn breakdown(
+    call: &Call<'_>,
+    static_tokens: &StaticTokens,
+    recall: Option<&Recall>,
+) -> Breakdown {
     let counting = call.counting;
     let apply = |count| counting.calibration.apply(count);
     let mut breakdown = Breakdown::default();
-    breakdown.system = apply(fixed.system);
-    breakdown.instructions = apply(fixed.instructions);
-    breakdown.tools = apply(fixed.tools);
+    breakdown.system = apply(static_tokens.system);
+    breakdown.instructions = apply(static_tokens.instructions);
+    breakdown.tools = apply(static_tokens.tools);
     breakdown.recall = apply(recall.map(|recall| recall.tokens).unwrap_or_default());
     breakdown.framing = apply(counting.counter.framing().request);
     breakdown
 }
 
 /// Hashes and token counts of the history that is sent.
-struct Stable {
+struct PrefixStats {
     messages: usize,
     chain: ChainHash,
     /// The hash of the first messages of it, as many as the last request had.
@@ -133,20 +137,20 @@ struct Stable {
     checkpoint: TokenCount,
 }
 
-impl Stable {
+impl PrefixStats {
     fn of(session: &Session, call: &Call<'_>, repaired: &Repaired) -> Self {
         let messages = repaired.messages.len();
         let before = session.sent.as_ref().map_or(0, |sent| sent.messages.min(messages));
         let checkpoints = checkpoints(&repaired.messages);
         let counter = &*call.counting.counter;
         if repaired.is_same() {
-            let track = &session.track;
+            let index = &session.index;
             return Self {
                 messages,
-                chain: track.chain(messages),
-                shared: track.chain(before),
-                tokens: track.tokens(messages),
-                checkpoint: less(track.tokens(checkpoints.end), track.tokens(checkpoints.start)),
+                chain: index.chain(messages),
+                shared: index.chain(before),
+                tokens: index.tokens(messages),
+                checkpoint: less(index.tokens(checkpoints.end), index.tokens(checkpoints.start)),
             };
         }
         let mut chain = ChainHash::default();
@@ -171,12 +175,12 @@ fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
     system..system + checkpoints
 }
 
-/// The intermediate results of an input, before its messages are assembled.
+/// The parts that a request is assembled from.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct RequestParts {
     pub(super) repaired: Repaired,
     pub(super) recall: Option<Recall>,
-    pub(super) fixed: Fixed,
+    pub(super) static_tokens: StaticTokens,
     /// Does not include the history.
     pub(super) breakdown: Breakdown,
     pub(super) budget: Budget,
@@ -188,28 +192,29 @@ pub(super) struct Made {
 pub(super) fn messages(
     call: Call<'_>,
     session: &mut Session,
-    made: Made,
+    request_parts: RequestParts,
     context: &mut ModelContext,
 ) {
-    let Made { repaired, recall, fixed, mut breakdown, budget, cut } = made;
-    let stable = Stable::of(session, &call, &repaired);
+    let RequestParts { repaired, recall, static_tokens, mut breakdown, budget, cut } =
+        request_parts;
+    let stats = PrefixStats::of(session, &call, &repaired);
     let apply = |count| call.counting.calibration.apply(count);
-    breakdown.checkpoint = apply(stable.checkpoint);
-    breakdown.history = apply(less(stable.tokens, stable.checkpoint));
+    breakdown.checkpoint = apply(stats.checkpoint);
+    breakdown.history = apply(less(stats.tokens, stats.checkpoint));
     let warm = call.warm(session, recall.as_ref());
     let is_cached = call.cached(session).is_some();
-    let front = fixed.system + fixed.instructions + fixed.tools;
-    let reused = if is_cached { apply(front + session.track.tokens(warm)).tokens() } else { 0 };
+    let front = static_tokens.system + static_tokens.instructions + static_tokens.tools;
+    let reused = if is_cached { apply(front + session.index.tokens(warm)).tokens() } else { 0 };
 
     let before = session.sent.take();
     let intact = before.as_ref().is_none_or(|before| {
-        before.start == call.start
-            && before.messages <= stable.messages
-            && before.chain == stable.shared
+        before.prompt_hash == call.prompt_hash
+            && before.messages <= stats.messages
+            && before.chain == stats.shared
     });
     context.prefix = Prefix::default();
-    context.prefix.hash = call.start.with(stable.chain);
-    context.prefix.shared = before.as_ref().map(|_| call.start.with(stable.shared));
+    context.prefix.hash = call.prompt_hash.with(stats.chain);
+    context.prefix.shared = before.as_ref().map(|_| call.prompt_hash.with(stats.shared));
     context.prefix.intact = intact;
     context.prefix.reused = reused;
     context.metadata.insert("prefix_hash", serde_json::Value::from(context.prefix.hash.as_str()));
@@ -231,22 +236,26 @@ pub(super) fn messages(
         ));
     }
 
-    let request = session.track.newest_request().and_then(|at| repaired.position(at));
-    context.messages = repaired.messages;
+    let request = session.index.newest_request().and_then(|at| repaired.position(at));
+    let mut messages = repaired.messages;
     let mut place = None;
     if let (Some(recall), Some(request)) = (&recall, request) {
         // The recall stands after the request. The messages up to and including the request are
         // then the same with and without it, as is the prefix of the next turn, and all calls of
         // this turn have the recall at the same position.
-        context.messages.insert(request + 1, Arc::clone(&recall.message));
+        messages.insert(request + 1, Arc::clone(&recall.message));
         place = Some(request + 1);
     }
+    let mut cache = CacheMarks::Auto;
     if prefix::wants_marks(&call.input.provider) {
         let end =
             before.as_ref().filter(|_| intact).and_then(|before| before.messages.checked_sub(1));
         let end =
             end.map(|end| if place.is_some_and(|place| end >= place) { end + 1 } else { end });
-        context.cache_breakpoints = prefix::marks(context.messages.len(), request, place, end);
+        let marks = prefix::marks(messages.len(), request, place, end);
+        if !marks.is_empty() {
+            cache = CacheMarks::At(marks);
+        }
     }
 
     let framing = call.counting.counter.framing().request;
@@ -256,22 +265,22 @@ pub(super) fn messages(
         at: call.now,
         provider: call.input.provider.clone(),
         model: call.counting.model.clone(),
-        start: call.start,
-        messages: stable.messages,
-        chain: stable.chain,
+        prompt_hash: call.prompt_hash,
+        messages: stats.messages,
+        chain: stats.chain,
         recall: place.zip(hash),
-        added: apply(less(stable.tokens, session.track.tokens(session.track.len()))).tokens(),
-        estimate: front + stable.tokens + recalled + framing,
+        added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
+        estimate: front + stats.tokens + recalled + framing,
         budget,
     });
-    session.track.sent();
-    context.model = call.counting.model.clone();
-    context.system_prompt = call.prompt.joined();
-    context.system_prompt_parts = call.prompt.parts;
-    context.tools = call.input.tools;
-    context.tool_choice = call.input.tool_choice;
-    context.output = call.input.output;
-    context.max_output_tokens = Some(budget.reserve);
+    session.index.sent();
+    let mut request = call.input.request;
+    request.model = Some(call.counting.model.clone()).filter(|model| !model.is_empty());
+    request.system = call.prompt.into_texts();
+    request.messages = messages;
+    request.max_output_tokens = Some(budget.reserve);
+    request.cache = cache;
+    context.request = request;
     context.budget = Some(budget);
     context.breakdown = breakdown;
 }

@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Refuses a turn of a user that is not served, and one with ids for only some of its messages.
 pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     const OPERATION: &str = "capture_turn";
-    parts.check_chat(OPERATION, &input.chat)?;
+    parts.check_chat(OPERATION, &input.turn.chat)?;
     let (ids, messages) = (input.ids.len(), input.messages.len());
     if ids == 0 || ids == messages {
         return Ok(());
@@ -64,7 +64,7 @@ pub(super) async fn capture(
         .map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now))
         .collect();
     if !news.is_empty() {
-        let mut turn = CapturedTurn::new(scope, input.turn_id, now, news);
+        let mut turn = CapturedTurn::new(scope, input.turn.id, now, news);
         turn.errored = input.errored;
         let kept = pin!(tokio::time::timeout(TIMEOUT, memory.capture(&turn, &input.cancel)));
         let failure = match select(kept, pin!(input.cancel.cancelled())).await {
@@ -80,7 +80,7 @@ pub(super) async fn capture(
         }
     }
     let mut session = lock(session);
-    session.captured = Some(session.beginning(&input.messages));
+    session.captured = Some(session.fingerprint(&input.messages));
     Vec::new()
 }
 

@@ -61,9 +61,8 @@ impl Counters {
     }
 
     /// Returns the counter and related data of a model, or of the builder's model if none is named.
-    pub(super) fn of(&self, parts: &Parts, model: &str) -> Counting {
-        let named = (!model.is_empty()).then_some(model);
-        let model = named.or(parts.model.as_deref()).unwrap_or_default();
+    pub(super) fn of(&self, parts: &Parts, model: Option<&str>) -> Counting {
+        let model = model.or(parts.model.as_deref()).unwrap_or_default();
         let calibration = lock(&self.calibrations).get(model);
         let output_cap = lock(&self.output).get(model).copied();
         let mut known = lock(&self.known);
@@ -122,10 +121,10 @@ pub(super) fn budget(
 ) -> Result<(Budget, Option<Diagnostic>)> {
     let name = &counting.model;
     let model = parts.models.model(name);
-    let given = input.window.or(parts.window);
+    let given = input.limits.window.or(parts.window);
     let window = given.or(model.window()).unwrap_or(ASSUMED_WINDOW);
     let reserve =
-        input.max_output_tokens.or(parts.reserve).unwrap_or_else(|| model.reserve(window));
+        input.request.max_output_tokens.or(parts.reserve).unwrap_or_else(|| model.reserve(window));
     let reserve = counting.output_cap.map_or(reserve, |cap| reserve.min(cap));
     let budget = model.budget(Some(window), Some(reserve)).map_err(|error| {
         Error::invalid(OPERATION, error.to_string())

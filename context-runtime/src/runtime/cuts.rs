@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use context_core::history::{Compacted, HistoryView, SummaryError, SummaryTask};
+use context_core::history::{HistoryRewrite, HistoryView, SummaryError, SummaryTask};
 use context_core::message::MessageHash;
 use context_core::model::TokenCounter;
-use context_core::runtime::Boundary;
+use context_core::runtime::{CutOwner, PrepareInput};
 use context_core::{Answer, CompactionPolicy, Message, Timestamp};
 
-use super::boundary::boundary;
-use super::chain::Beginning;
+use super::fingerprint::PrefixFingerprint;
+use super::history::CallHistory;
+use super::pipeline::PlannedSummary;
 
 /// The number of consecutive futile compactions that stops further ones.
 const FUTILE: u32 = 3;
@@ -17,8 +18,10 @@ const FUTILE: u32 = 3;
 /// The cuts of a session.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
-    applied: Option<Applied>,
-    asked: Option<Asked>,
+    /// The cuts that are applied to every conversation with the same beginning. `None` if the
+    /// caller owns them.
+    kept: Option<KeptCut>,
+    asked: Option<PendingSummary>,
     /// The number of futile compactions in a row, and the user request they were for.
     futile: u32,
     request: Option<(String, MessageHash)>,
@@ -35,162 +38,85 @@ pub(super) struct Cuts {
     pub(super) weak: Option<String>,
 }
 
-/// A compaction that replaces the beginning of the given history.
+/// A rewrite that replaces the beginning of given conversations.
 #[derive(Debug)]
-struct Applied {
-    covered: Beginning,
-    history: Compacted,
-    boundaries: Vec<Boundary>,
+struct KeptCut {
+    covered: PrefixFingerprint,
+    rewrite: HistoryRewrite,
 }
 
-impl Applied {
-    /// Whether a history begins with the compacted messages.
-    fn begins(&self, given: &[Arc<Message>]) -> bool {
-        let left = &self.history.messages;
-        let same = |(a, b): (&Arc<Message>, &Arc<Message>)| Arc::ptr_eq(a, b) || a == b;
-        given.len() >= left.len() && left.iter().zip(given).all(same)
-    }
-}
-
-/// A requested summary and its history.
+/// A requested summary and the history that it covers.
 #[derive(Debug)]
-struct Asked {
-    covered: Beginning,
-    history: Compacted,
-    boundaries: Vec<Boundary>,
+struct PendingSummary {
+    covered: PrefixFingerprint,
+    rewrite: HistoryRewrite,
     policy: &'static str,
     /// The target size of the history in tokens.
     target: u64,
-}
-
-/// A history to be sent, and how it was derived from the given one.
-#[derive(Debug)]
-pub(super) struct History {
-    pub(super) messages: Vec<Arc<Message>>,
-    /// For each message its position in the given history. `None` if all positions are unchanged.
-    pub(super) origins: Option<Vec<Option<usize>>>,
-    /// The given history, if it differs.
-    pub(super) given: Option<Vec<Arc<Message>>>,
-    /// The boundaries of the cuts between both.
-    pub(super) boundaries: Vec<Boundary>,
-    /// Whether a plan is among them.
-    pub(super) compacted: bool,
-    /// Whether it was just cut to a maximum number of messages.
-    pub(super) limited: bool,
-}
-
-impl History {
-    fn untouched(messages: Vec<Arc<Message>>) -> Self {
-        Self {
-            messages,
-            origins: None,
-            given: None,
-            boundaries: Vec::new(),
-            compacted: false,
-            limited: false,
-        }
-    }
-
-    /// Returns the given history.
-    pub(super) fn given(&self) -> &[Arc<Message>] {
-        self.given.as_deref().unwrap_or(&self.messages)
-    }
-
-    /// Replaces the history by one that was made from it.
-    pub(super) fn replace(
-        &mut self,
-        made: Compacted,
-        boundaries: impl IntoIterator<Item = Boundary>,
-    ) {
-        let origins = match &self.origins {
-            Some(first) => made
-                .origins
-                .into_iter()
-                .map(|at| at.and_then(|at| first.get(at).copied().flatten()))
-                .collect(),
-            None => made.origins,
-        };
-        self.origins = Some(origins);
-        let former = std::mem::replace(&mut self.messages, made.messages);
-        self.given.get_or_insert(former);
-        self.boundaries.extend(boundaries);
-    }
-
-    /// Returns the history in the form that callers keep.
-    pub(super) fn as_compacted(&self) -> Compacted {
-        let mut compacted = Compacted::untouched(&self.messages);
-        if let Some(origins) = &self.origins {
-            compacted.origins.clone_from(origins);
-        }
-        compacted
-    }
+    owner: CutOwner,
 }
 
 impl Cuts {
-    /// Returns the history that replaces the given one. Earlier cuts stay applied, whether or not
-    /// the caller keeps the compacted history.
-    pub(super) fn history(&mut self, given: Vec<Arc<Message>>) -> History {
-        let Some(applied) = &self.applied else { return History::untouched(given) };
-        if !applied.covered.begins(&given) {
-            // A caller that continues with the compacted history may still return to the one
-            // before.
-            if !applied.begins(&given) {
-                self.applied = None;
-            }
-            return History::untouched(given);
-        }
-        let covered = applied.covered.len();
-        let mut messages = applied.history.messages.clone();
-        messages.extend(given[covered..].iter().map(Arc::clone));
-        let mut origins = applied.history.origins.clone();
-        origins.extend((covered..given.len()).map(Some));
-        let boundaries = applied.boundaries.clone();
-        History {
-            messages,
-            origins: Some(origins),
-            given: Some(given),
-            boundaries,
-            compacted: true,
-            limited: false,
-        }
+    /// Returns the history of a call with the cuts that are in force: those that the caller passed,
+    /// or else those that the session keeps.
+    pub(super) fn history(&mut self, input: &mut PrepareInput) -> CallHistory {
+        let given = std::mem::take(&mut input.request.messages);
+        let rewrite = match (input.rewrite.take(), input.cuts) {
+            (None, CutOwner::Runtime) => self.kept_for(&given),
+            (rewrite, _) => rewrite,
+        };
+        CallHistory::new(given, rewrite)
     }
 
-    /// Returns the beginning of the given history that the cuts replace.
-    pub(super) fn covered(&self) -> Option<&Beginning> {
-        self.applied.as_ref().map(|applied| &applied.covered)
+    /// Returns the kept cuts if they were made of the beginning of this conversation. A longer
+    /// conversation with another beginning ends them. A shorter one does not: a caller that
+    /// continues with what was left may return to the conversation before.
+    fn kept_for(&mut self, given: &[Arc<Message>]) -> Option<HistoryRewrite> {
+        let kept = self.kept.as_ref()?;
+        if kept.covered.begins(given) {
+            return Some(kept.rewrite.clone());
+        }
+        if given.len() >= kept.covered.len() {
+            self.kept = None;
+        }
+        None
     }
 
-    /// Records a history that plans were applied to, and the given beginning it replaces.
-    pub(super) fn keep(&mut self, history: &History, covered: Beginning) {
+    /// Returns the beginning of the given conversation that the kept cuts replace.
+    pub(super) fn covered(&self) -> Option<&PrefixFingerprint> {
+        self.kept.as_ref().map(|kept| &kept.covered)
+    }
+
+    /// Keeps the cuts of a history, unless the caller does. `covered` is the given conversation.
+    pub(super) fn keep(
+        &mut self,
+        rewrite: &HistoryRewrite,
+        covered: PrefixFingerprint,
+        owner: CutOwner,
+    ) {
         self.fresh = true;
-        self.applied = Some(Applied {
-            covered,
-            history: history.as_compacted(),
-            boundaries: history.boundaries.clone(),
-        });
+        match owner {
+            CutOwner::Caller => self.kept = None,
+            _ => self.take_over(rewrite, covered),
+        }
     }
 
-    /// Records that a summary was requested: of which history, and of which beginning of the given
-    /// messages.
+    /// Keeps cuts that the caller made.
+    pub(super) fn take_over(&mut self, rewrite: &HistoryRewrite, covered: PrefixFingerprint) {
+        self.kept = Some(KeptCut { covered, rewrite: rewrite.clone() });
+    }
+
+    /// Records that a summary was requested of a history. `covered` is the given conversation.
     pub(super) fn ask(
         &mut self,
-        (history, covered): (&History, Beginning),
-        of: Compacted,
-        before: Vec<Boundary>,
-        (task, target): (&SummaryTask, u64),
+        history: &CallHistory,
+        covered: PrefixFingerprint,
+        summary: &PlannedSummary,
+        owner: CutOwner,
     ) {
-        let mut asked = History {
-            messages: history.messages.clone(),
-            origins: history.origins.clone(),
-            given: None,
-            boundaries: history.boundaries.clone(),
-            compacted: true,
-            limited: false,
-        };
-        asked.replace(of, before);
-        let (boundaries, compacted) = (asked.boundaries.clone(), asked.as_compacted());
-        self.asked =
-            Some(Asked { covered, history: compacted, boundaries, policy: task.policy, target });
+        let rewrite = history.then(summary.of.clone());
+        let (policy, target) = (summary.task.policy, summary.target);
+        self.asked = Some(PendingSummary { covered, rewrite, policy, target, owner });
     }
 
     /// Applies the answer to a requested summary. Messages that were added since follow the
@@ -201,24 +127,23 @@ impl Cuts {
         (task, answer): (&SummaryTask, &Answer),
         policy: &dyn CompactionPolicy,
         counter: &dyn TokenCounter,
-    ) -> Result<Compacted, SummaryError> {
+    ) -> Result<HistoryRewrite, SummaryError> {
         let asked = self.asked.as_ref().filter(|asked| asked.policy == task.policy);
         let asked = asked.ok_or(SummaryError::NotAsked)?;
         if !asked.covered.begins(messages) {
             return Err(SummaryError::Stale);
         }
-        let view = HistoryView::new(&asked.history.messages, counter);
+        let view = HistoryView::new(&asked.rewrite.messages, counter);
         let plan = policy.accept(&view, task, answer)?;
-        let history = asked.history.apply(&plan)?;
+        let mut rewrite = asked.rewrite.apply(&plan)?;
         self.count(plan.before, plan.after);
         let Some(asked) = self.asked.take() else { return Err(SummaryError::NotAsked) };
         self.missed = (plan.after > asked.target).then_some((plan.after, asked.target));
-        self.weak = missing_of(&history.messages);
-        let mut boundaries = asked.boundaries;
-        boundaries.push(boundary(&plan, history.messages.len()));
-        self.applied = Some(Applied { covered: asked.covered, history, boundaries });
-        (self.fresh, self.pause, self.failed) = (true, None, false);
-        Ok(self.history(messages.to_vec()).as_compacted())
+        self.weak = missing_of(&rewrite.messages);
+        self.keep(&rewrite, asked.covered, asked.owner);
+        (self.pause, self.failed) = (None, false);
+        rewrite.resume(messages);
+        Ok(rewrite)
     }
 
     /// Records a failed summary. No other is requested until the given time.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::history::{Compacted, RecoveryDecision, SummaryError, SummaryTask};
+use context_core::history::{HistoryRewrite, RecoveryDecision, SummaryError, SummaryTask};
 use context_core::model::Usage;
 use context_core::runtime::{
     CaptureTurnInput, ModelContext, PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
@@ -28,7 +28,7 @@ use crate::{Contract, RecoveryChain};
 /// that user only.
 ///
 /// The session of a chat makes calls cheap and preserves decisions: a compacted history stays
-/// compacted, whether the caller continues with [`ModelContext::compacted`] or with its own
+/// compacted, whether the caller continues with [`ModelContext::rewrite`] or with its own
 /// history. For each model the runtime remembers the maximum output that a refusal reported, and
 /// reserves and requests no more in any chat. None of this has to be stored. A new process counts
 /// once more and decides anew.
@@ -44,7 +44,7 @@ use crate::{Contract, RecoveryChain};
 ///     .messages([Message::from("Two tickets to Lisbon, please.")]);
 /// let context = runtime.prepare_for_model(input).await?;
 /// assert_eq!(context.fits(), Some(true));
-/// assert_eq!(context.request().max_output_tokens, context.budget.map(|budget| budget.reserve));
+/// assert_eq!(context.request.max_output_tokens, context.budget.map(|budget| budget.reserve));
 /// # Ok(())
 /// # }
 /// ```
@@ -98,10 +98,11 @@ impl DefaultContextRuntime {
         self.counters.calibrations()
     }
 
-    /// Applies the answer to a [`ModelContext::summary`] and returns the history with the summary
-    /// in it. Messages that follow those the context was prepared from stay after the summary. The
-    /// next call of the chat uses this history, whether the caller passes it or the one before.
-    /// `messages` are those that were passed to prepare, perhaps with more appended.
+    /// Applies the answer to a [`ModelContext::summary`] and returns the cuts of the conversation
+    /// with the summary in it. Messages that follow those the context was prepared from stay after
+    /// the summary. The next call of the chat uses these cuts, unless the caller
+    /// [owns](context_core::runtime::CutOwner) them. `messages` are those that were passed to
+    /// prepare, perhaps with more appended.
     ///
     /// If the answer is refused, nothing changes, except that no summary is requested [for a
     /// while](DefaultContextRuntimeBuilder::summary_cooldown).
@@ -111,13 +112,13 @@ impl DefaultContextRuntime {
         messages: &[Arc<Message>],
         task: &SummaryTask,
         answer: &Answer,
-    ) -> Result<Compacted, SummaryError> {
+    ) -> Result<HistoryRewrite, SummaryError> {
         let policy = self.parts.pipeline.policy(task.policy).filter(|_| self.parts.serves(chat));
         let policy = policy.ok_or(SummaryError::NotAsked)?;
         let session = self.sessions.get(chat);
         let mut session = lock(&session);
-        let model = session.sent.as_ref().map(|sent| sent.model.clone()).unwrap_or_default();
-        let counter = self.counters.of(&self.parts, &model).calibrated();
+        let model = session.sent.as_ref().map(|sent| sent.model.clone());
+        let counter = self.counters.of(&self.parts, model.as_deref()).calibrated();
         let accepted = session.cuts.accept(messages, (task, answer), &**policy, &counter);
         if let Err(error) = &accepted
             && !matches!(error, SummaryError::NotAsked | SummaryError::Stale)
@@ -173,24 +174,23 @@ impl ContextRuntime for DefaultContextRuntime {
     }
 
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
-        self.parts.check_chat("prepare_for_model", &input.chat)?;
-        let (chat, cancel) = (input.chat.clone(), input.cancel.clone());
+        self.parts.check_chat("prepare_for_model", &input.turn.chat)?;
+        let (chat, cancel) = (input.turn.chat.clone(), input.cancel.clone());
         let context = prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
         media::shown(&self.parts, context, &chat, &cancel).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
-        self.parts.check_chat("apply_tool_results", &input.chat)?;
+        self.parts.check_chat("apply_tool_results", &input.turn.chat)?;
         tool_results::apply(&self.parts, input).await
     }
 
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision> {
-        self.parts.check_chat("recover_from_model_error", &input.chat)?;
-        let session = self.sessions.get(&input.chat);
+        self.parts.check_chat("recover_from_model_error", &input.turn.chat)?;
+        let session = self.sessions.get(&input.turn.chat);
         let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
-        let (model, budget) =
-            sent.map_or((String::new(), None), |(model, budget)| (model, Some(budget)));
-        let counting = self.counters.of(&self.parts, &model);
+        let (model, budget) = sent.unzip();
+        let counting = self.counters.of(&self.parts, model.as_deref());
         let counter = counting.calibrated();
         let contract = if input.follows_all { Contract::Extended } else { Contract::Seed };
         let ours = || Cow::Owned(RecoveryChain::new(contract));
@@ -210,7 +210,7 @@ impl ContextRuntime for DefaultContextRuntime {
         messages: &[Arc<Message>],
         task: &SummaryTask,
         answer: &Answer,
-    ) -> Result<Compacted, SummaryError> {
+    ) -> Result<HistoryRewrite, SummaryError> {
         Self::accept_summary(self, chat, messages, task, answer)
     }
 
@@ -229,8 +229,8 @@ impl ContextRuntime for DefaultContextRuntime {
     async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<Diagnostic>> {
         capture::check(&self.parts, &input)?;
         let Some(memory) = &self.parts.memory else { return Ok(Vec::new()) };
-        let session = self.sessions.get(&input.chat);
-        let scope = self.parts.memory_scope(&input.chat, input.cwd.as_deref());
+        let session = self.sessions.get(&input.turn.chat);
+        let scope = self.parts.memory_scope(&input.turn.chat, input.cwd.as_deref());
         Ok(capture::capture(&**memory, scope, self.parts.clock.now(), &session, input).await)
     }
 }

@@ -5,19 +5,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::history::Compacted;
+use context_core::history::{Boundary, BoundaryKind, HistoryRewrite};
 use context_core::{Diagnostic, Message, Part, Role};
 
 /// The retained part of a history: the head, the request that the tail belongs to, and the newest
 /// messages as the tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct RetainedPart {
     head: usize,
     request: Option<usize>,
     tail: Range<usize>,
 }
 
-impl Kept {
+impl RetainedPart {
     /// The number of retained messages.
     pub(super) fn len(&self) -> usize {
         self.head + usize::from(self.request.is_some()) + self.tail.len()
@@ -28,11 +28,9 @@ impl Kept {
     }
 
     /// Returns the history cut to the retained part.
-    pub(super) fn of(&self, messages: &[Arc<Message>]) -> Compacted {
-        let mut kept = Compacted::default();
-        kept.messages = self.positions().map(|at| Arc::clone(&messages[at])).collect();
-        kept.origins = self.positions().map(Some).collect();
-        kept
+    pub(super) fn of(&self, messages: &[Arc<Message>]) -> HistoryRewrite {
+        HistoryRewrite::retain(messages, self.positions())
+            .boundary(Boundary::new(BoundaryKind::Compact, self.len()))
     }
 
     /// Returns the diagnostic that reports the cut.
@@ -47,7 +45,7 @@ impl Kept {
 /// Checkpoints and system messages at the front stay and do not count. A few more messages stay so
 /// that no call is separated from its result, and so that the request of the oldest retained
 /// message is present: the model should not continue work whose purpose it cannot see.
-pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<Kept> {
+pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<RetainedPart> {
     let stays = |message: &&Arc<Message>| message.role == Role::System || message.is_checkpoint();
     let head = messages.iter().take_while(stays).count();
     let cut = messages.len().saturating_sub(max.max(1)).max(head);
@@ -66,7 +64,7 @@ pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<Kept> {
             request = None;
         }
     }
-    let kept = Kept { head, request, tail: start..messages.len() };
+    let kept = RetainedPart { head, request, tail: start..messages.len() };
     (kept.len() < messages.len()).then_some(kept)
 }
 

@@ -122,11 +122,11 @@ pub(super) async fn shown(
     chat: &ChatRef,
     cancel: &CancelSignal,
 ) -> Result<ModelContext> {
-    let names_some = context.messages.iter().any(|message| references(message) > 0);
+    let names_some = context.request.messages.iter().any(|message| references(message) > 0);
     let Some(spill) = parts.spill().filter(|_| names_some) else { return Ok(context) };
     let (messages, diagnostics) =
-        materialize(&context.messages, &spill, chat, parts.live_media, cancel).await?;
-    context.messages = messages;
+        materialize(&context.request.messages, &spill, chat, parts.live_media, cancel).await?;
+    context.request.messages = messages;
     context.diagnostics.extend(diagnostics);
     Ok(context)
 }

@@ -3,14 +3,15 @@
 use async_trait::async_trait;
 use context_codec_kit::normalize::{HistoryRules, normalize};
 use context_core::base::{DiagnosticCode, Severity, limits};
-use context_core::history::{BoundaryKind, RecoveryDecision};
+use context_core::history::RecoveryDecision;
 use context_core::model::Unanswered;
 use context_core::runtime::{
-    Boundary, ModelContext, PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
+    ModelContext, PrepareInput, RecoveryInput, ToolResultInput, ToolResultOutput,
 };
 use context_core::{ContextRuntime, Diagnostic, Result};
 
 use super::append::append;
+use super::history::CallHistory;
 use super::limit;
 use super::prompt::Prompt;
 
@@ -33,7 +34,7 @@ use super::prompt::Prompt;
 ///     Message::text(Role::Assistant, "Where to?"),
 /// ];
 /// let context = runtime.prepare_for_model(PrepareInput::new(("ada", "c"), "t", "openai", "gpt-4o").messages(history)).await?;
-/// assert_eq!(context.messages.len(), 2);
+/// assert_eq!(context.request.messages.len(), 2);
 /// assert_eq!(context.boundaries[0].retained_messages, 2);
 /// # Ok(())
 /// # }
@@ -55,13 +56,14 @@ impl NullContextRuntime {
 #[async_trait]
 impl ContextRuntime for NullContextRuntime {
     async fn prepare_for_model(&self, mut input: PrepareInput) -> Result<ModelContext> {
-        limits::check_chat("prepare_for_model", &input.chat)?;
+        limits::check_chat("prepare_for_model", &input.turn.chat)?;
         input.cancel.check("prepare_for_model")?;
         let prompt = Prompt::of(&input, None);
         let mut context = ModelContext::default();
-        let messages = std::mem::take(&mut input.messages);
-        let max = input.max_messages.or(self.max_messages);
-        let kept = max.and_then(|max| limit::limit(&messages, max));
+        let given = std::mem::take(&mut input.request.messages);
+        let mut history = CallHistory::new(given, input.rewrite.take());
+        let is_rewritten = history.rewrite().is_some();
+        let max = input.limits.max_messages.or(self.max_messages);
         if max.is_none() {
             context.diagnostics.push(Diagnostic::new(
                 DiagnosticCode::BudgetNotEnforced,
@@ -70,35 +72,30 @@ impl ContextRuntime for NullContextRuntime {
                 "nothing keeps the history within the window: no limit was given",
             ));
         }
-        let messages = match kept {
-            Some(kept) => {
-                context.diagnostics.push(kept.diagnostic(messages.len()));
-                context.boundaries.push(Boundary::new(BoundaryKind::Compact, kept.len()));
-                kept.of(&messages).messages
-            }
-            None => messages,
-        };
+        if let Some(retained) = max.and_then(|max| limit::limit(history.messages(), max)) {
+            context.diagnostics.push(retained.diagnostic(history.messages().len()));
+            history.cut(retained.of(history.messages()));
+        }
+        let (messages, rewrite) = history.into_parts();
+        context.boundaries =
+            rewrite.as_ref().map(|rewrite| rewrite.boundaries.clone()).unwrap_or_default();
+        context.rewrite = rewrite.filter(|_| is_rewritten);
         let repaired = normalize(&messages, &HistoryRules::new(), Unanswered::Answer, false);
         context.diagnostics.extend(repaired.diagnostics);
-        context.messages = repaired.messages.into_owned();
-        context.model = input.model;
-        context.system_prompt = prompt.joined();
-        context.system_prompt_parts = prompt.parts;
-        context.tools = input.tools;
-        context.tool_choice = input.tool_choice;
-        context.output = input.output;
-        context.max_output_tokens = input.max_output_tokens;
+        context.request = input.request;
+        context.request.system = prompt.into_texts();
+        context.request.messages = repaired.messages.into_owned();
         Ok(context)
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
-        limits::check_chat("apply_tool_results", &input.chat)?;
+        limits::check_chat("apply_tool_results", &input.turn.chat)?;
         input.cancel.check("apply_tool_results")?;
         Ok(append(input))
     }
 
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision> {
-        limits::check_chat("recover_from_model_error", &input.chat)?;
+        limits::check_chat("recover_from_model_error", &input.turn.chat)?;
         Ok(RecoveryDecision::give_up(input.error.code.as_str()))
     }
 }

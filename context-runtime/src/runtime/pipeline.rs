@@ -5,14 +5,12 @@
 
 use std::sync::Arc;
 
-use context_core::Diagnostic;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::{
-    Compacted, Goal, HistoryView, Plan, PlanError, PlanReport, Price, Proposal, SummaryTask,
+    Goal, HistoryRewrite, HistoryView, Plan, PlanError, PlanReport, Price, Proposal, SummaryTask,
 };
-use context_core::runtime::Boundary;
+use context_core::{Diagnostic, Message};
 
-use super::boundary::boundary;
 use super::stage::{self, Resolved};
 use super::{Stage, StageFaults};
 
@@ -60,19 +58,25 @@ pub struct Planned {
     /// The plans in the order in which they were made, including those that were not carried out.
     pub steps: Vec<PlannedStep>,
     /// The history after the plans that are to be carried out. `None` if there are none.
-    pub compacted: Option<Compacted>,
-    /// A summary that would help, of the history in [`summary_of`](Self::summary_of).
-    pub summary: Option<Box<SummaryTask>>,
-    /// The history to summarize: as the stages before the summary left it.
-    pub summary_of: Option<Compacted>,
-    /// The number of steps before the summary.
-    pub summary_after: usize,
-    /// The number of tokens of history that the summary should leave.
-    pub summary_target: u64,
+    pub rewrite: Option<HistoryRewrite>,
+    /// A summary that would help.
+    pub summary: Option<PlannedSummary>,
     /// The number of tokens of the history after all steps.
     pub after: u64,
     /// Diagnostics of the run.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A summary to request.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedSummary {
+    /// The task for a model.
+    pub task: Box<SummaryTask>,
+    /// The history to summarize: as the stages before the summary left it.
+    pub of: HistoryRewrite,
+    /// The number of tokens of history that the summary should leave.
+    pub target: u64,
 }
 
 /// A plan and its outcome.
@@ -87,8 +91,6 @@ pub struct PlannedStep {
     pub applied: bool,
     /// A human-readable reason for applying the plan or not.
     pub reason: String,
-    /// The number of messages if the plan is carried out.
-    pub retained: usize,
 }
 
 impl PlannedStep {
@@ -96,16 +98,11 @@ impl PlannedStep {
     pub fn report(&self) -> PlanReport {
         PlanReport::new(&self.plan, self.price, self.applied, self.reason.clone())
     }
-
-    /// Returns the boundary of the plan, if it is carried out.
-    pub fn boundary(&self) -> Option<Boundary> {
-        self.applied.then(|| boundary(&self.plan, self.retained))
-    }
 }
 
-/// The history at the current stage, with the tokens of each message.
-struct Current {
-    history: Compacted,
+/// The history at a stage, with the tokens of each message.
+struct CountedRewrite {
+    rewrite: HistoryRewrite,
     counts: Vec<u64>,
 }
 
@@ -151,14 +148,14 @@ impl Pipeline {
     pub(super) fn run_with(&self, view: &HistoryView<'_>, goal: &Goal, summaries: bool) -> Planned {
         let mut planned = Planned { after: view.total(), ..Planned::default() };
         let mut goal = goal.clone();
-        let mut current: Option<Current> = None;
+        let mut current: Option<CountedRewrite> = None;
         let mut missed = None;
         for stage in &self.stages {
-            let made = current.as_ref().map(|current| {
+            let cut = current.as_ref().map(|current| {
                 let counts = current.counts.iter().copied();
-                HistoryView::counted(&current.history.messages, counts, view.counter())
+                HistoryView::counted(&current.rewrite.messages, counts, view.counter())
             });
-            let view = made.as_ref().unwrap_or(view);
+            let view = cut.as_ref().unwrap_or(view);
             let total = goal.outside.saturating_add(view.total());
             let ratio = goal.budget.ratio(total);
             let stage_goal = within(&goal, stage);
@@ -167,28 +164,31 @@ impl Pipeline {
             }
             match stage.policy.plan(view, &stage_goal) {
                 Proposal::Plan(plan) => {
-                    let step = judge(plan, view, &stage_goal, ratio, &mut planned.diagnostics);
-                    let Some((step, applied)) = step else { continue };
-                    if let Some(applied) = applied {
+                    let (step, rewrite) =
+                        judge(plan, view, &stage_goal, ratio, &mut planned.diagnostics);
+                    if let Some(rewrite) = rewrite {
                         goal.cache.messages =
                             goal.cache.messages.min(step.plan.first_change().unwrap_or(usize::MAX));
                         planned.after = step.plan.after;
                         missed =
                             (planned.after > stage_goal.history()).then_some(stage_goal.history());
-                        let next =
-                            applied.onto(current.as_ref().map(|current| &current.history), view);
-                        drop(made);
-                        current = Some(next);
+                        let counts = counts(&rewrite, view);
+                        drop(cut);
+                        let rewrite = match current {
+                            Some(current) => current.rewrite.then(rewrite),
+                            None => rewrite,
+                        };
+                        current = Some(CountedRewrite { rewrite, counts });
                     }
                     planned.steps.push(step);
                 }
                 Proposal::Summary(task) if summaries && planned.summary.is_none() => {
-                    let history = current.as_ref().map(|current| current.history.clone());
-                    planned.summary_of =
-                        Some(history.unwrap_or_else(|| Compacted::untouched(view.messages())));
-                    planned.summary_after = planned.steps.len();
-                    planned.summary_target = stage_goal.history();
-                    planned.summary = Some(task);
+                    let of = match &current {
+                        Some(current) => current.rewrite.clone(),
+                        None => HistoryRewrite::identity(view.messages()),
+                    };
+                    let target = stage_goal.history();
+                    planned.summary = Some(PlannedSummary { task, of, target });
                 }
                 _ => {}
             }
@@ -196,7 +196,7 @@ impl Pipeline {
         if let Some(wanted) = missed {
             planned.diagnostics.push(target_not_reached(planned.after, wanted));
         }
-        planned.compacted = current.map(|current| current.history);
+        planned.rewrite = current.map(|current| current.rewrite);
         planned
     }
 }
@@ -219,15 +219,14 @@ fn within(goal: &Goal, stage: &Resolved) -> Goal {
     within
 }
 
-/// Decides whether a plan is carried out, and returns what it leaves. `None` if no plan is worth
-/// reporting.
+/// Decides whether a plan is carried out, and returns the history after it.
 fn judge(
     plan: Plan,
     view: &HistoryView<'_>,
     goal: &Goal,
     ratio: f64,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<(PlannedStep, Option<Applied>)> {
+) -> (PlannedStep, Option<HistoryRewrite>) {
     let price = plan.price(view, &goal.cache);
     let fits = |history: u64| history <= goal.limit();
     let little = plan.saved().saturating_mul(100) < plan.before;
@@ -242,23 +241,19 @@ fn judge(
     } else {
         (false, pays_off(&price))
     };
-    let messages = view.messages();
-    let mut step = PlannedStep { plan, price, applied: wanted, reason, retained: messages.len() };
+    let mut step = PlannedStep { plan, price, applied: wanted, reason };
     if !wanted {
         let said = format!("{}: {}: {}", step.plan.policy, step.plan.what, step.reason);
         let code = DiagnosticCode::CompactionNotWorth;
         diagnostics.push(Diagnostic::new(code, Severity::Info, "messages", said));
-        return Some((step, None));
+        return (step, None);
     }
-    match step.plan.apply(messages) {
-        Ok(compacted) => {
-            step.retained = compacted.messages.len();
-            Some((step, Some(Applied(compacted))))
-        }
+    match step.plan.apply(view.messages()) {
+        Ok(rewrite) => (step, Some(rewrite)),
         Err(error) => {
             diagnostics.push(refused(step.plan.policy, &error));
             (step.applied, step.reason) = (false, error.to_string());
-            Some((step, None))
+            (step, None)
         }
     }
 }
@@ -277,26 +272,17 @@ fn refused(policy: &str, error: &PlanError) -> Diagnostic {
     Diagnostic::new(code, Severity::Warning, "messages", format!("{policy}: {error}"))
 }
 
-/// The history after a plan. Its origins are positions in the view that the plan was made for.
-struct Applied(Compacted);
-
-impl Applied {
-    /// Translates the origins to positions in the first history, and adds the counts. Only new
-    /// messages are counted.
-    fn onto(self, first: Option<&Compacted>, view: &HistoryView<'_>) -> Current {
-        let Self(mut history) = self;
-        let mut counts = Vec::with_capacity(history.messages.len());
-        for (message, origin) in history.messages.iter().zip(&mut history.origins) {
-            let same = origin
-                .filter(|at| view.messages().get(*at).is_some_and(|m| Arc::ptr_eq(m, message)));
-            counts.push(match same {
-                Some(at) => view.tokens(at),
-                None => view.counter().count_shared(message).tokens(),
-            });
-            if let Some(first) = first {
-                *origin = origin.and_then(|at| first.origins.get(at).copied().flatten());
-            }
-        }
-        Current { history, counts }
-    }
+/// Returns the tokens of each message that a rewrite of a view leaves. Only new messages are
+/// counted.
+fn counts(rewrite: &HistoryRewrite, view: &HistoryView<'_>) -> Vec<u64> {
+    let is = |at: &usize, message: &Arc<Message>| {
+        view.messages().get(*at).is_some_and(|known| Arc::ptr_eq(known, message))
+    };
+    let count = |(message, origin): (&Arc<Message>, &Option<usize>)| match origin
+        .filter(|at| is(at, message))
+    {
+        Some(at) => view.tokens(at),
+        None => view.counter().count_shared(message).tokens(),
+    };
+    rewrite.messages.iter().zip(&rewrite.origins).map(count).collect()
 }

@@ -1,16 +1,17 @@
 //! The prefix of a request: its hash and its cache breakpoints.
 
-use context_core::model::{OutputSchema, Tool};
+use context_core::ModelRequest;
+use context_core::model::Tool;
 
-use super::chain::ChainHash;
+use super::fingerprint::ChainHash;
 
 /// The hash of what precedes the history: system prompt, tools, output schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Start([u8; 32]);
+pub(super) struct PromptHash([u8; 32]);
 
-impl Start {
+impl PromptHash {
     /// Computes the hash.
-    pub(super) fn of(system: &[String], tools: &[Tool], output: Option<&OutputSchema>) -> Self {
+    pub(super) fn of(system: &[String], request: &ModelRequest) -> Self {
         // The context string separates these hashes from all others. Change it when the hashed data
         // changes.
         let mut hasher = blake3::Hasher::new_derive_key("context-runtime request, form 1");
@@ -20,7 +21,7 @@ impl Start {
         };
         feed(&system.len().to_string());
         system.iter().for_each(|text| feed(text));
-        for tool in tools {
+        for tool in &request.tools {
             match tool {
                 Tool::Function(tool) => {
                     feed("function");
@@ -41,7 +42,7 @@ impl Start {
                 _ => feed("another"),
             }
         }
-        if let Some(output) = output {
+        if let Some(output) = &request.output {
             feed("output");
             feed(&output.name);
             feed(output.description.as_deref().unwrap_or_default());

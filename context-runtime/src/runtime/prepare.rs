@@ -6,18 +6,18 @@
 use std::sync::{Arc, Mutex};
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::history::{BoundaryKind, Goal, HistoryView};
+use context_core::history::{Goal, HistoryView};
 use context_core::memory::RecallQuery;
 use context_core::message::MessageHash;
 use context_core::model::Budget;
-use context_core::runtime::{Boundary, ModelContext, PrepareInput};
+use context_core::runtime::{CutOwner, ModelContext, PrepareInput};
 use context_core::{Diagnostic, Message, Result};
 
-use super::assemble::{self, Call, Made};
+use super::assemble::{self, Call, RequestParts};
 use super::count::{self, Counters, Counting};
-use super::cuts::History;
+use super::history::CallHistory;
 use super::parts::Parts;
-use super::prefix::Start;
+use super::prefix::PromptHash;
 use super::prompt::Prompt;
 use super::recall::{self, TurnRecall};
 use super::session::{Session, Sessions, lock};
@@ -33,17 +33,16 @@ pub(super) async fn prepare(
     mut input: PrepareInput,
 ) -> Result<ModelContext> {
     input.cancel.check(OPERATION)?;
-    let counting = counters.of(parts, &input.model);
+    let counting = counters.of(parts, input.request.model.as_deref());
     // Checked before the session is changed and before memories are asked for.
     let (budget, assumed) = count::budget(parts, &input, &counting)?;
-    let session = sessions.get(&input.chat);
+    let session = sessions.get(&input.turn.chat);
     let mut diagnostics = Vec::from_iter(assumed);
     let (history, query) = {
         let mut session = lock(&session);
-        let given = std::mem::take(&mut input.messages);
-        let history = history(parts, &mut session, &input, given, &mut diagnostics);
-        session.track.update(&history.messages, &counting.model, &*counting.counter);
-        let query = wanted(parts, &session, &input, &history.messages);
+        let history = history(parts, &mut session, &mut input, &mut diagnostics);
+        session.index.update(history.messages(), &counting.model, &*counting.counter);
+        let query = wanted(parts, &session, &input, history.messages());
         (history, query)
     };
     if let Some((query, recalled_for)) = query {
@@ -51,26 +50,29 @@ pub(super) async fn prepare(
     }
     let now = parts.clock.now();
     let prompt = Prompt::of(&input, parts.environment.then_some(now));
-    let start = Start::of(&prompt.parts, &input.tools, input.output.as_ref());
-    let call = Call { parts, counting: &counting, input, prompt, start, now };
+    let prompt_hash = PromptHash::of(&prompt.parts, &input.request);
+    let call = Call { parts, counting: &counting, input, prompt, prompt_hash, now };
     Ok(finish(call, budget, &mut lock(&session), history, diagnostics))
 }
 
-/// Returns the history that replaces the given one, cut to the maximum number of messages.
+/// Returns the history with earlier cuts, limited to the maximum number of messages.
 fn history(
     parts: &Parts,
     session: &mut Session,
-    input: &PrepareInput,
-    given: Vec<Arc<Message>>,
+    input: &mut PrepareInput,
     diagnostics: &mut Vec<Diagnostic>,
-) -> History {
-    let mut history = session.cuts.history(given);
-    let max = input.max_messages.or(parts.max_messages);
-    if let Some(kept) = max.and_then(|max| limit::limit(&history.messages, max)) {
-        diagnostics.push(kept.diagnostic(history.messages.len()));
-        let boundary = Boundary::new(BoundaryKind::Compact, kept.len());
-        history.replace(kept.of(&history.messages), [boundary]);
-        history.limited = true;
+) -> CallHistory {
+    let takes_over = input.rewrite.is_some() && input.cuts == CutOwner::Runtime;
+    let mut history = session.cuts.history(input);
+    if let Some(rewrite) = history.rewrite().filter(|_| takes_over) {
+        let covered = session.fingerprint(history.given());
+        session.cuts.take_over(rewrite, covered);
+    }
+    let max = input.limits.max_messages.or(parts.max_messages);
+    if let Some(retained) = max.and_then(|max| limit::limit(history.messages(), max)) {
+        diagnostics.push(retained.diagnostic(history.messages().len()));
+        history.cut(retained.of(history.messages()));
+        history.is_limited = true;
     }
     history
 }
@@ -83,12 +85,12 @@ fn wanted(
     messages: &[Arc<Message>],
 ) -> Option<(RecallQuery, MessageHash)> {
     parts.memory.as_ref()?;
-    let request = messages[session.track.newest_request()?].hash();
-    if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn_id, &request)) {
+    let request = messages[session.index.newest_request()?].hash();
+    if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn.id, &request)) {
         return None;
     }
-    let scope = parts.memory_scope(&input.chat, input.cwd.as_deref());
-    let mut query = recall::query(scope, messages, session.track.requests(), parts.recall_tokens)?;
+    let scope = parts.memory_scope(&input.turn.chat, input.environment.cwd.as_deref());
+    let mut query = recall::query(scope, messages, session.index.requests(), parts.recall_tokens)?;
     query.at = Some(parts.clock.now());
     Some((query, request))
 }
@@ -104,7 +106,7 @@ async fn recall(
 ) -> Result<()> {
     let (message, said) = recall::recall(parts, &query, &input.cancel, &*counting.counter).await?;
     diagnostics.extend(said);
-    lock(session).recall = Some(TurnRecall { turn: input.turn_id.clone(), request, message });
+    lock(session).recall = Some(TurnRecall { turn: input.turn.id.clone(), request, message });
     Ok(())
 }
 
@@ -113,26 +115,26 @@ fn finish(
     call: Call<'_>,
     budget: Budget,
     session: &mut Session,
-    mut history: History,
+    mut history: CallHistory,
     mut diagnostics: Vec<Diagnostic>,
 ) -> ModelContext {
     let Call { parts, counting, ref input, .. } = call;
     let counter = &*counting.counter;
-    // Another call of the session may have changed the track in between.
-    session.track.update(&history.messages, &counting.model, counter);
-    let request = session.track.newest_request().map(|at| history.messages[at].hash());
+    // Another call of the session may have changed the index in between.
+    session.index.update(history.messages(), &counting.model, counter);
+    let request = session.index.newest_request().map(|at| history.messages()[at].hash());
     let recalled = call.recalled(session, request);
-    let fixed = call.fixed(session);
-    let breakdown = assemble::breakdown(&call, &fixed, recalled.as_ref());
+    let static_tokens = call.static_tokens(session);
+    let breakdown = assemble::breakdown(&call, &static_tokens, recalled.as_ref());
     // This repair will probably add what the last one added. It runs after the cuts, and its
     // additions must fit as well.
     let added = session.sent.as_ref().map_or(0, |sent| sent.added);
     let outside = breakdown.outside().tokens().saturating_add(added);
     let warm = call.warm(session, recalled.as_ref());
 
-    session.cuts.requested(&input.turn_id, request);
+    session.cuts.requested(&input.turn.id, request);
     let mut context = ModelContext::default();
-    let total = counting.calibration.apply(session.track.tokens(session.track.len())).tokens();
+    let total = counting.calibration.apply(session.index.tokens(session.index.len())).tokens();
     if parts.pipeline.is_due(budget.ratio(outside.saturating_add(total))) {
         if session.cuts.is_stopped() {
             diagnostics.push(Diagnostic::new(
@@ -168,14 +170,18 @@ fn finish(
         diagnostics.push(pipeline::target_not_reached(left, wanted));
     }
 
-    context.boundaries = std::mem::take(&mut history.boundaries);
-    context.compacted = history.compacted.then(|| history.as_compacted());
-    let cut = history.limited || std::mem::take(&mut session.cuts.fresh);
-    let repaired = repair::repair(&mut session.track, history.messages);
+    let cut = history.is_limited || std::mem::take(&mut session.cuts.fresh);
+    let is_compacted = history.is_compacted;
+    let (messages, rewrite) = history.into_parts();
+    context.boundaries =
+        rewrite.as_ref().map(|rewrite| rewrite.boundaries.clone()).unwrap_or_default();
+    context.rewrite = rewrite.filter(|_| is_compacted);
+    let repaired = repair::repair(&mut session.index, messages);
     diagnostics.extend(repaired.diagnostics.iter().cloned());
     context.diagnostics = diagnostics;
-    let made = Made { repaired, recall: recalled, fixed, breakdown, budget, cut };
-    assemble::messages(call, session, made, &mut context);
+    let request_parts =
+        RequestParts { repaired, recall: recalled, static_tokens, breakdown, budget, cut };
+    assemble::messages(call, session, request_parts, &mut context);
     context
 }
 
@@ -183,32 +189,25 @@ fn finish(
 fn compact(
     call: &Call<'_>,
     session: &mut Session,
-    history: &mut History,
+    history: &mut CallHistory,
     goal: &Goal,
     context: &mut ModelContext,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let Call { parts, counting, .. } = *call;
+    let Call { parts, counting, ref input, .. } = *call;
     let counter = counting.calibrated();
-    let counts = session.track.counts().map(|count| counting.calibration.scale(count).tokens());
-    let view = HistoryView::counted(&history.messages, counts, &counter);
+    let counts = session.index.counts().map(|count| counting.calibration.scale(count).tokens());
+    let view = HistoryView::counted(history.messages(), counts, &counter);
     let before = view.total();
     let planned = parts.pipeline.run_with(&view, goal, session.cuts.may_ask(call.now));
     context.plans = planned.steps.iter().map(|step| step.report()).collect();
     diagnostics.extend(planned.diagnostics);
-    if let (Some(task), Some(of)) = (planned.summary, planned.summary_of) {
-        let steps = planned.steps.iter().take(planned.summary_after);
-        let covered = session.beginning(history.given());
-        session.cuts.ask(
-            (history, covered),
-            of,
-            steps.filter_map(|step| step.boundary()).collect(),
-            (&task, planned.summary_target),
-        );
-        context.summary = Some(task);
+    if let Some(summary) = planned.summary {
+        let covered = session.fingerprint(history.given());
+        session.cuts.ask(history, covered, &summary, input.cuts);
+        context.summary = Some(summary.task);
     }
-    let Some(compacted) = planned.compacted else { return };
-    let boundaries: Vec<_> = planned.steps.iter().filter_map(|step| step.boundary()).collect();
+    let Some(rewrite) = planned.rewrite else { return };
     let said: Vec<_> = planned
         .steps
         .iter()
@@ -221,10 +220,12 @@ fn compact(
         "messages",
         format!("{before} tokens became {}: {}", planned.after, said.join("; ")),
     ));
-    history.replace(compacted, boundaries);
-    history.compacted = true;
-    let covered = session.beginning(history.given());
-    session.cuts.keep(history, covered);
+    history.cut(rewrite);
+    history.is_compacted = true;
+    if let Some(rewrite) = history.rewrite() {
+        let covered = session.fingerprint(history.given());
+        session.cuts.keep(rewrite, covered, input.cuts);
+    }
     session.cuts.count(before, planned.after);
-    session.track.update(&history.messages, &counting.model, &*counting.counter);
+    session.index.update(history.messages(), &counting.model, &*counting.counter);
 }

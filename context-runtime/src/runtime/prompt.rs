@@ -3,9 +3,8 @@
 
 use std::fmt::Write as _;
 
-use context_core::message::is_blank;
-
 use context_core::Timestamp;
+use context_core::message::{Text, is_blank};
 use context_core::runtime::PrepareInput;
 
 /// The parts of a system prompt, in order.
@@ -28,7 +27,7 @@ impl Prompt {
         match input.custom_system_prompt.as_deref().filter(says) {
             Some(custom) => parts.push(custom.to_owned()),
             None => {
-                let given = input.system.iter().map(|text| text.text.as_str());
+                let given = input.request.system.iter().map(|text| text.text.as_str());
                 parts.extend(given.filter(says).map(str::to_owned));
                 parts.extend(now.map(|now| environment(input, now)));
             }
@@ -48,9 +47,9 @@ impl Prompt {
         &self.parts[self.before_instructions..self.before_instructions + self.instructions]
     }
 
-    /// Returns all parts as one text.
-    pub(super) fn joined(&self) -> Option<String> {
-        (!self.parts.is_empty()).then(|| self.parts.join("\n\n"))
+    /// Returns all parts as the system prompt of a request.
+    pub(super) fn into_texts(self) -> Vec<Text> {
+        self.parts.into_iter().map(|text| Text { text, ..Text::default() }).collect()
     }
 }
 
@@ -63,13 +62,14 @@ fn environment(input: &PrepareInput, now: Timestamp) -> String {
     };
     line("date", &now.to_day());
     line("platform", std::env::consts::OS);
-    if let Some(cwd) = &input.cwd {
+    if let Some(cwd) = &input.environment.cwd {
         line("working folder", &cwd.display().to_string());
     }
-    for folder in &input.additional_working_directories {
+    for folder in &input.environment.additional_working_directories {
         line("further folder", &folder.display().to_string());
     }
-    if let Some(mode) = input.permission_mode.as_deref().filter(|mode| !is_blank(mode)) {
+    if let Some(mode) = input.environment.permission_mode.as_deref().filter(|mode| !is_blank(mode))
+    {
         line("permissions", mode);
     }
     text.push_str("\n</environment>");

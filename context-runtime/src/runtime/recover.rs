@@ -33,7 +33,7 @@ struct Call {
 
 impl Call {
     fn is_of(&self, input: &RecoveryInput) -> bool {
-        self.turn == input.turn_id && self.newest == newest(input)
+        self.turn == input.turn.id && self.newest == newest(input)
     }
 }
 
@@ -50,7 +50,7 @@ impl Tried {
     /// Returns the attempts at this call. The outcome of the newest attempt is only known now.
     fn attempts(&self, input: &RecoveryInput, tokens: u64) -> Vec<Attempt> {
         let calls = self.calls();
-        let known = calls.iter().find(|call| call.chat == input.chat && call.is_of(input));
+        let known = calls.iter().find(|call| call.chat == input.turn.chat && call.is_of(input));
         let mut attempts = known.map(|call| call.attempts.clone()).unwrap_or_default();
         if let Some(last) = attempts.last_mut() {
             last.after = tokens;
@@ -65,7 +65,7 @@ impl Tried {
 
     fn note(&self, input: &RecoveryInput, attempts: Vec<Attempt>) {
         let mut calls = self.calls();
-        calls.retain(|call| call.chat != input.chat);
+        calls.retain(|call| call.chat != input.turn.chat);
         if attempts.is_empty() {
             return;
         }
@@ -73,8 +73,8 @@ impl Tried {
             calls.pop_front();
         }
         calls.push_back(Call {
-            chat: input.chat.clone(),
-            turn: input.turn_id.clone(),
+            chat: input.turn.chat.clone(),
+            turn: input.turn.id.clone(),
             newest: newest(input),
             attempts,
         });

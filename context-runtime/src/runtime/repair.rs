@@ -7,7 +7,7 @@ use context_codec_kit::normalize::{HistoryRules, normalize};
 use context_core::model::Unanswered;
 use context_core::{Diagnostic, Message};
 
-use super::track::Track;
+use super::index::HistoryIndex;
 
 /// A history that every provider's codec accepts, and the diagnostics of the repair.
 #[derive(Debug)]
@@ -32,13 +32,13 @@ impl Repaired {
     }
 }
 
-/// Repairs a history that the track knows. Messages that needed no repair need none after others
+/// Repairs a history that the index covers. Messages that needed no repair need none after others
 /// are appended, unless these refer to them.
-pub(super) fn repair(track: &mut Track, messages: Vec<Arc<Message>>) -> Repaired {
+pub(super) fn repair(index: &mut HistoryIndex, messages: Vec<Arc<Message>>) -> Repaired {
     static OPENING: LazyLock<Arc<Message>> =
         LazyLock::new(|| Arc::new(Message::from(HistoryRules::OPENING)));
 
-    let valid = track.valid(&messages);
+    let valid = index.valid(&messages);
     if valid > 0 {
         // One user message stands in for the valid part, which is enough for the rules: a
         // conversation has begun.
@@ -46,13 +46,13 @@ pub(super) fn repair(track: &mut Track, messages: Vec<Arc<Message>>) -> Repaired
         let tail: Vec<_> = tail.collect();
         let normal = normalize(&tail, &HistoryRules::new(), Unanswered::Answer, false);
         if normal.diagnostics.is_empty() && normal.messages.len() == tail.len() {
-            track.set_valid(true);
+            index.set_valid(true);
             return Repaired { messages, diagnostics: Vec::new(), origins: None };
         }
     }
     let normal = normalize(&messages, &HistoryRules::new(), Unanswered::Answer, false);
     let is_same = normal.diagnostics.is_empty() && normal.messages.len() == messages.len();
-    track.set_valid(is_same);
+    index.set_valid(is_same);
     if is_same {
         return Repaired { messages, diagnostics: Vec::new(), origins: None };
     }

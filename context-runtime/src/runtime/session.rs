@@ -7,38 +7,38 @@ use context_core::message::MessageHash;
 use context_core::model::{Budget, TokenCount};
 use context_core::{ChatRef, Message, Timestamp};
 
-use super::chain::{Beginning, ChainHash};
 use super::cuts::Cuts;
-use super::prefix::Start;
+use super::fingerprint::{ChainHash, PrefixFingerprint};
+use super::index::HistoryIndex;
+use super::prefix::PromptHash;
 use super::recall::TurnRecall;
-use super::track::Track;
 
 /// The state of one chat.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    pub(super) track: Track,
+    pub(super) index: HistoryIndex,
     pub(super) sent: Option<Sent>,
     pub(super) recall: Option<TurnRecall>,
     pub(super) cuts: Cuts,
     /// The part of the history that was captured.
-    pub(super) captured: Option<Beginning>,
+    pub(super) captured: Option<PrefixFingerprint>,
     /// The tokens of what precedes the history, as long as it is unchanged.
-    pub(super) fixed: Option<Fixed>,
+    pub(super) static_tokens: Option<StaticTokens>,
 }
 
 impl Session {
     /// Returns the prefix fingerprint of a history. The part that the session has seen is not
     /// hashed again.
-    pub(super) fn beginning(&self, messages: &[Arc<Message>]) -> Beginning {
+    pub(super) fn fingerprint(&self, messages: &[Arc<Message>]) -> PrefixFingerprint {
         let cut = self.cuts.covered().and_then(|covered| covered.known_in(messages));
         let captured = self.captured.as_ref().and_then(|captured| captured.known_in(messages));
         let known = [cut, captured].into_iter().flatten();
         let most =
             known.fold(
-                self.track.known_in(messages),
+                self.index.known_in(messages),
                 |most, known| if known.0 > most.0 { known } else { most },
             );
-        Beginning::of(messages, most)
+        PrefixFingerprint::of(messages, most)
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Sent {
     pub(super) at: Timestamp,
     pub(super) provider: String,
     pub(super) model: String,
-    pub(super) start: Start,
+    pub(super) prompt_hash: PromptHash,
     /// The number of messages, without the recall, and their hash.
     pub(super) messages: usize,
     pub(super) chain: ChainHash,
@@ -63,8 +63,8 @@ pub(super) struct Sent {
 
 /// The tokens of what precedes the history.
 #[derive(Clone, Debug)]
-pub(super) struct Fixed {
-    pub(super) start: Start,
+pub(super) struct StaticTokens {
+    pub(super) prompt_hash: PromptHash,
     pub(super) model: String,
     /// The number of prompt parts before the instructions, and the number of instructions.
     pub(super) layout: (usize, usize),

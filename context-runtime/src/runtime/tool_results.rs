@@ -157,7 +157,7 @@ impl ToolResults<'_> {
         let mut output = ToolResultOutput::default();
         let mut results = input.tool_result_message;
         texts::fill_empty(&mut results);
-        let chat = &input.chat;
+        let chat = &input.turn.chat;
         if let Some(spill) = self.spill {
             let kept = Kept { spill, chat, cancel };
             self.spill_media(&kept, &mut results, &mut output.diagnostics).await?;

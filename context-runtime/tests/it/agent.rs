@@ -7,9 +7,8 @@ use context_runtime::compaction::{microcompact, snip, truncate_head};
 use context_runtime::model::ModelRequest;
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{
-    ContextEngine, ContextRuntime, Conversation, DefaultContextRuntime, ErrorKind, FunctionTool,
-    Message, ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role,
-    user,
+    ContextEngine, ContextRuntime, DefaultContextRuntime, ErrorKind, FunctionTool, Message,
+    ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
 };
 use context_simulator::{Behaviour, Say, Simulator};
 
@@ -41,15 +40,15 @@ async fn a_turn_says_whose_it_is_and_what_was_asked() {
     assert_eq!(&turn.chat, chat.chat_ref());
 
     let input = turn.prepare();
-    assert_eq!((&input.chat, &*input.turn_id), (chat.chat_ref(), "m2"));
-    assert_eq!(input.system[0].text, "<role>You book trips.</role>");
-    assert_eq!(input.messages, turn.messages().into_owned());
-    assert!(input.provider.is_empty() && input.model.is_empty());
+    assert_eq!((&input.turn.chat, &*input.turn.id), (chat.chat_ref(), "m2"));
+    assert_eq!(input.request.system[0].text, "<role>You book trips.</role>");
+    assert_eq!(input.request.messages, turn.request().messages);
+    assert!(input.provider.is_empty() && input.request.model.is_none());
 
     let capture = turn.capture();
-    assert_eq!((&capture.chat, &capture.turn_id), (&input.chat, &input.turn_id));
+    assert_eq!((&capture.turn.chat, &capture.turn.id), (&input.turn.chat, &input.turn.id));
     assert_eq!((capture.ids[0].as_str(), capture.ids[1].as_str()), ("m1", "m2"));
-    assert_eq!((capture.ids.len(), &capture.messages), (3, &input.messages));
+    assert_eq!((capture.ids.len(), &capture.messages), (3, &input.request.messages));
 }
 
 /// Settings that the runtime and the codec supply need not be repeated.
@@ -60,8 +59,8 @@ async fn provider_and_model_come_from_codec_and_runtime() {
     chat.set([user("Two tickets.")]);
     let turn = chat.resolve().await.unwrap();
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), turn.prepare());
-    let request = call.next(&turn).await.unwrap().unwrap();
-    assert_eq!(request.request.model.as_deref(), Some(MODEL));
+    let request = call.next().await.unwrap().unwrap();
+    assert_eq!(request.context.request.model.as_deref(), Some(MODEL));
 }
 
 #[tokio::test]
@@ -74,7 +73,7 @@ async fn a_call_is_taken_over_once_it_is_answered() {
     let refused = chat.accept(&turn, &call).await.unwrap_err();
     assert_eq!((refused.kind(), chat.pending().count()), (ErrorKind::Invalid, 1));
 
-    let _answer = call.run(&simulator(100_000, done), &turn).await.unwrap();
+    let _answer = call.run(&simulator(100_000, done)).await.unwrap();
     assert_eq!(chat.accept(&turn, &call).await.unwrap().message.plain_text(), "Done.");
     chat.save().await.unwrap();
     assert_eq!(texts(&chat.resolve().await.unwrap().messages), ["#1: Two tickets.", "#2: Done."]);
@@ -94,7 +93,7 @@ async fn decisions_are_those_that_the_caller_follows() {
     let turn = chat.resolve().await.unwrap();
     let input = turn.prepare().max_output_tokens(500);
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input);
-    let _answer = call.run(&simulator(6_000, done), &turn).await.unwrap();
+    let _answer = call.run(&simulator(6_000, done)).await.unwrap();
     let decided: Vec<_> = call.attempts().iter().map(|attempt| attempt.decision.name()).collect();
     assert_eq!(decided[0], "compact_and_retry");
 
@@ -108,7 +107,7 @@ async fn decisions_are_those_that_the_caller_follows() {
 
     let words = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 8000 tokens > 6000 maximum"}}"#;
     let error = context_codec_kit::classify("anthropic", Some(400), words);
-    let seed = RecoveryInput::new(("ada", "s"), "t", error, turn.messages().into_owned());
+    let seed = RecoveryInput::new(("ada", "s"), "t", error, turn.request().messages);
     let decision = runtime.recover_from_model_error(seed).await.unwrap();
     assert!(
         matches!(decision, RecoveryDecision::TruncateHeadAndRetry { .. }),
@@ -134,7 +133,7 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
         ["log", "date"].map(|name| FunctionTool::new(name, serde_json::json!({"type": "object"})));
     let mut call =
         ModelCall::new(&runtime, provider("anthropic").unwrap(), turn.prepare().tools(tools));
-    let _answer = call.run(&simulator(100_000, calls), &turn).await.unwrap();
+    let _answer = call.run(&simulator(100_000, calls)).await.unwrap();
     let answer = chat.accept(&turn, &call).await.unwrap();
 
     let run = |call: &ToolCall| match &*call.name {
@@ -159,7 +158,7 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
     let spill = runtime.spill().unwrap();
     assert!(spill.read(chat.chat_ref(), &spilled.blob.to_reference(), 0..6).await.is_ok());
     let stored = chat.resolve().await.unwrap();
-    assert_eq!(stored.messages().last(), Some(said));
+    assert_eq!(stored.request().messages.last(), Some(said));
 }
 
 #[test]
@@ -176,7 +175,7 @@ async fn a_call_without_an_answer_is_an_error_like_any_other() {
         let runtime = DefaultContextRuntime::builder().model(MODEL).build()?;
         let turn = chat.resolve().await?;
         let mut call = ModelCall::new(&runtime, provider("anthropic")?, turn.prepare());
-        while call.next(&turn).await?.is_some() {
+        while call.next().await?.is_some() {
             call.received(
                 401,
                 r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_runtime::{
     ConflictPolicy, ContextEngine, DiagnosticCode, Edits, ErrorKind, Message, PlanReport, Role,
     SaveOutcome, Timestamp,
-    compaction::{BoundaryKind, Compacted, Price},
+    compaction::{BoundaryKind, HistoryRewrite, Price},
     fragments::Encoded,
     last_assistant_message,
     store::{Chain, Node, NodeKind, Target},
@@ -19,9 +19,9 @@ use crate::kit::{builder, say, shown, store, stored, texts, with_messages};
 /// not listed are removed.
 pub(crate) type Recipe<'a> = &'a [(Option<usize>, Option<&'a str>)];
 
-pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> Compacted {
+pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> HistoryRewrite {
     let messages: Vec<_> = history.iter().filter_map(|node| node.message().ok().cloned()).collect();
-    let mut out = Compacted::untouched(&[]);
+    let mut out = HistoryRewrite::identity(&[]);
     for (origin, text) in recipe {
         out.messages.push(match (origin, text) {
             (Some(origin), None) => Arc::clone(&messages[*origin]),

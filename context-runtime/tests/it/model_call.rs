@@ -32,8 +32,9 @@ fn history(steps: usize) -> Vec<Arc<Message>> {
     messages
 }
 
-fn input(provider: &str) -> PrepareInput {
+fn input(provider: &str, history: &[Arc<Message>]) -> PrepareInput {
     PrepareInput::new(("ada", "s"), "t", provider, "gpt-4o")
+        .messages(history.iter().map(Arc::clone))
 }
 
 /// Whether a request still has the user's first and last requests.

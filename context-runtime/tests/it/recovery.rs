@@ -260,7 +260,7 @@ fn a_policy_that_repeats_itself_is_passed_over() {
 fn recovered(error: &ModelError, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let view = HistoryView::new(messages, &Bytes);
     let chain = RecoveryChain::new(Contract::Extended);
-    chain.recover(&Failure::new(error, &view)).carried.expect("something to do").compacted.messages
+    chain.recover(&Failure::new(error, &view)).carried.expect("something to do").rewrite.messages
 }
 
 #[test]
@@ -414,9 +414,9 @@ proptest! {
             let attempt = match recovered.carried {
                 Some(carried) => {
                     prop_assert!(carried.after < carried.before || is_done_once(&decision));
-                    prop_assert_ne!(&carried.compacted.messages, &messages);
+                    prop_assert_ne!(&carried.rewrite.messages, &messages);
                     let attempt = carried.attempt(decision);
-                    messages = carried.compacted.messages;
+                    messages = carried.rewrite.messages;
                     attempt
                 }
                 // A loop that cannot compact.

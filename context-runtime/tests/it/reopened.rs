@@ -67,7 +67,7 @@ async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() 
             let cut = prepare(&runtime(window), &history).await;
             assert_eq!(cut.fits(), Some(true), "{name} at {share}: {:?}", codes(&cut));
             let compacted =
-                cut.compacted.as_ref().unwrap_or_else(|| panic!("{name}: nothing was cut"));
+                cut.rewrite.as_ref().unwrap_or_else(|| panic!("{name}: nothing was cut"));
             let mut chat = opened(&store).await;
             chat.compact(&turn, compacted, &cut.plans).await.unwrap().unwrap();
             let _saved = chat.save().await.unwrap();
@@ -80,8 +80,8 @@ async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() 
                 "{name} at {share}: {:?}",
                 next.plans
             );
-            assert_eq!((next.compacted, next.boundaries.len()), (None, 0), "{name} at {share}");
-            assert_eq!(next.messages, cut.messages, "{name} at {share}");
+            assert_eq!((next.rewrite, next.boundaries.len()), (None, 0), "{name} at {share}");
+            assert_eq!(next.request.messages, cut.request.messages, "{name} at {share}");
             assert_eq!(next.breakdown, cut.breakdown, "{name} at {share}");
 
             let mut chat = opened(&store).await;

@@ -188,7 +188,7 @@ fn after(refusal: &str, image: &[u8]) -> Vec<String> {
         Part::Text(text) => text.text.clone(),
         other => panic!("{other:?}"),
     };
-    recovered.carried.unwrap().compacted.messages[0].parts.iter().map(shown).collect()
+    recovered.carried.unwrap().rewrite.messages[0].parts.iter().map(shown).collect()
 }
 
 const TOO_WIDE: &str = "At least one of the image dimensions exceed max allowed size: 200 pixels";

@@ -51,7 +51,7 @@ async fn the_same_words_read_again_are_the_same_beginning() {
     let read_again: Vec<_> = history.iter().map(|message| Arc::new((**message).clone())).collect();
     let second = prepare(&runtime, &read_again).await;
     assert_eq!(second.prefix.shared, Some(first.prefix.hash));
-    assert_eq!(second.messages, first.messages);
+    assert_eq!(second.request.messages, first.request.messages);
 }
 
 #[tokio::test]
@@ -61,21 +61,21 @@ async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
     let mut history = vec![ask("hello"), reply("hi"), ask("book")];
     let first = prepare(&runtime, &history).await;
     // After the request, not after the recall.
-    assert_eq!((first.messages.len(), &first.cache_breakpoints[..]), (4, &[2][..]));
+    assert_eq!((first.request.messages.len(), &first.request.cache.positions()[..]), (4, &[2][..]));
     history.extend([call("a"), result("a", "ok")]);
-    assert_eq!(prepare(&runtime, &history).await.cache_breakpoints, [2, 5]);
+    assert_eq!(prepare(&runtime, &history).await.request.cache.positions(), [2, 5]);
     history.extend([call("b"), result("b", "ok")]);
     let third = prepare(&runtime, &history).await;
-    assert_eq!(third.cache_breakpoints, [2, 5, 7]);
-    assert!(third.cache_breakpoints.len() < 4, "one is left for the system prompt");
+    assert_eq!(third.request.cache.positions(), [2, 5, 7]);
+    assert!(third.request.cache.positions().len() < 4, "one is left for the system prompt");
 
     let plain = builder().build().unwrap();
     let talk: Vec<_> = (0..6).flat_map(|i| [ask(&format!("q{i}")), reply("a")]).collect();
     let talk = [talk, vec![ask("last")]].concat();
-    assert_eq!(prepare(&plain, &talk).await.cache_breakpoints, [12]);
+    assert_eq!(prepare(&plain, &talk).await.request.cache.positions(), [12]);
     let elsewhere = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o").messages(talk);
     assert_eq!(
-        plain.prepare_for_model(elsewhere).await.unwrap().cache_breakpoints,
+        plain.prepare_for_model(elsewhere).await.unwrap().request.cache.positions(),
         Vec::<usize>::new()
     );
 }
@@ -89,7 +89,7 @@ async fn a_body_has_at_most_four_marks() {
     for step in 0..6 {
         let given = input(&history).system("You book trips.").tools([tool("search")]);
         let context = runtime.prepare_for_model(given).await.unwrap();
-        let body = codec.lower(&context.request()).unwrap().body;
+        let body = codec.lower(&context.request).unwrap().body;
         let marks = body.as_str().matches("cache_control").count();
         assert!((2..=4).contains(&marks), "{body:?}");
         history.extend([call(&format!("c{step}")), result(&format!("c{step}"), "ok")]);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use context_runtime::{
     DefaultContextRuntime, Message, Role,
-    compaction::{BoundaryKind, Budget, CacheState, Compacted, Goal, HistoryView, Pipeline, Stage},
+    compaction::{
+        BoundaryKind, Budget, CacheState, Goal, HistoryRewrite, HistoryView, Pipeline, Stage,
+    },
     model::{Answer, SummaryError, Usage},
     truncate_head::TruncateHead,
 };
@@ -59,7 +61,9 @@ async fn gentle_stages_come_first_and_harsh_ones_late() {
         (context.plans.len(), context.summary.is_some(), context.fits()),
         (0, true, Some(true))
     );
-    assert!(context.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given)));
+    assert!(
+        context.request.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given))
+    );
 }
 
 #[tokio::test]
@@ -70,18 +74,18 @@ async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
     assert_eq!(first.boundaries[0].kind, BoundaryKind::Microcompact);
     assert_eq!(first.boundaries[0].retained_messages, history.len());
     assert!(first.plans[0].applied && codes(&first).contains(&"context_compacted"));
-    let compacted = first.compacted.clone().unwrap();
+    let compacted = first.rewrite.clone().unwrap();
     assert_eq!(compacted.origins, (0..history.len()).map(Some).collect::<Vec<_>>());
     history.push(ask("go on"));
     let second = prepare(&runtime, &history).await;
     assert_eq!((second.plans.len(), second.boundaries.len()), (0, 1));
-    assert!(second.messages.starts_with(&first.messages));
+    assert!(second.request.messages.starts_with(&first.request.messages));
     assert!(second.prefix.intact && !codes(&second).contains(&"prefix_changed"));
     // The caller keeps the compacted history.
     let adopted: Vec<_> = [compacted.messages, vec![ask("go on"), reply("on")]].concat();
     let third = prepare(&runtime, &adopted).await;
-    assert_eq!((third.compacted, third.boundaries.len()), (None, 0));
-    assert!(third.messages.starts_with(&first.messages) && third.prefix.intact);
+    assert_eq!((third.rewrite, third.boundaries.len()), (None, 0));
+    assert!(third.request.messages.starts_with(&first.request.messages) && third.prefix.intact);
     assert_eq!(third.breakdown.total().tokens(), HistoryView::new(&adopted, &Bytes).total());
 }
 
@@ -138,7 +142,7 @@ async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stay
     assert_eq!(accepted.origins.last(), Some(&Some(history.len() - 1)));
     // The accepted history is used, once, and no diagnostic warns of the intended change.
     let next = prepare(&runtime, &history).await;
-    assert_eq!(next.messages, accepted.messages);
+    assert_eq!(next.request.messages, accepted.messages);
     assert_eq!((codes(&next), next.boundaries.len()), (vec![], 1));
     assert!(next.summary.is_none());
     assert_eq!(
@@ -196,7 +200,7 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once
     );
     let next = prepare(&runtime, &history).await;
     assert_eq!(
-        (next.messages.clone(), next.fits(), codes(&next)),
+        (next.request.messages.clone(), next.fits(), codes(&next)),
         (history.clone(), Some(true), vec!["compact_summary_failed"])
     );
     assert!(next.summary.is_none());
@@ -227,7 +231,7 @@ async fn the_head_is_cut_only_when_nothing_fits() {
     let over = prepare(&runtime, &long(30)).await;
     assert_eq!((over.plans.len(), over.fits()), (1, Some(true)));
     assert!(over.breakdown.total().tokens() <= 600);
-    let said = shown(&over.messages);
+    let said = shown(&over.request.messages);
     assert!(said.contains(&"user: task".to_owned()) && said.contains(&"user: next".to_owned()));
     let nothing = builder().build().unwrap();
     let nothing = prepare(&nothing, &long(30)).await;
@@ -247,7 +251,7 @@ async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_som
         let context = prepare(&runtime, &history).await;
         stopped.push(codes(&context).contains(&"compaction_stopped"));
         // Fills what was freed.
-        history = context.compacted.map_or(history.clone(), |compacted| compacted.messages);
+        history = context.rewrite.map_or(history.clone(), |compacted| compacted.messages);
         history.push(reply(&format!("{round:092}")));
     }
     assert_eq!(stopped, [false, false, false, true, true]);
@@ -275,7 +279,7 @@ async fn what_was_learned_of_a_model_survives_a_compaction() {
     assert!((1.2..1.3).contains(&factor), "{factor}");
     history.extend([call("c"), words("c"), call("d"), words("d"), reply("so far")]);
     let after = prepare(&runtime, &history).await;
-    let compacted = after.compacted.as_ref().unwrap();
+    let compacted = after.rewrite.as_ref().unwrap();
     assert!(after.plans[0].applied && compacted.messages.len() == history.len());
     assert_eq!(runtime.calibrations(), learned);
     let counter =
@@ -293,7 +297,7 @@ fn a_pipeline_shows_what_it_would_do() {
     let budget = Budget::new(1_000, 0);
     let goal = Goal::new(budget, 0, budget.input());
     let planned = pipeline.run(&view, &goal);
-    assert!(planned.steps.is_empty() && planned.compacted.is_none());
+    assert!(planned.steps.is_empty() && planned.rewrite.is_none());
     let mut cache = CacheState::default();
     cache.messages = history.len();
     let mut goal = Goal::new(budget, 0, 300).cache(cache);
@@ -303,7 +307,7 @@ fn a_pipeline_shows_what_it_would_do() {
     // The tokens that were cut count for the next stage.
     assert_eq!(planned.summary.is_some(), planned.after > 300);
     // A second run on the compacted history has nothing to do.
-    let compacted: Compacted = planned.compacted.unwrap();
+    let compacted: HistoryRewrite = planned.rewrite.unwrap();
     goal.target = budget.input();
     let again = pipeline.run(&HistoryView::new(&compacted.messages, &Bytes), &goal);
     assert!(again.steps.is_empty());

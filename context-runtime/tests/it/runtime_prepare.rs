@@ -19,9 +19,11 @@ use crate::runtime_kit::*;
 async fn a_valid_history_comes_back_as_it_is() {
     let history = [ask("q"), call("c1"), result("c1", "ok"), reply("done")];
     let context = prepare(&builder().build().unwrap(), &history).await;
-    assert!(context.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given)));
-    assert_eq!((context.messages.len(), codes(&context)), (4, vec![]));
-    assert_eq!(context.compacted, None);
+    assert!(
+        context.request.messages.iter().zip(&history).all(|(sent, given)| Arc::ptr_eq(sent, given))
+    );
+    assert_eq!((context.request.messages.len(), codes(&context)), (4, vec![]));
+    assert_eq!(context.rewrite, None);
 }
 
 #[tokio::test]
@@ -67,7 +69,7 @@ async fn calls_and_results_are_brought_together() {
     for (history, expected, code) in cases {
         runtime.forget_chat(&("ada", "s").into());
         let context = prepare(&runtime, &history).await;
-        assert_eq!(shown(&context.messages), expected);
+        assert_eq!(shown(&context.request.messages), expected);
         assert!(codes(&context).contains(&code), "{code} in {:?}", codes(&context));
     }
 }
@@ -96,7 +98,7 @@ async fn what_comes_later_is_repaired_as_if_all_were_new() {
         let fresh = builder().build().unwrap();
         let (ours, new) =
             (prepare(&growing, &history[..end]).await, prepare(&fresh, &history[..end]).await);
-        assert_eq!(ours.messages, new.messages, "{end} messages");
+        assert_eq!(ours.request.messages, new.request.messages, "{end} messages");
         let repairs: Vec<_> =
             codes(&ours).into_iter().filter(|code| *code != "prefix_changed").collect();
         assert_eq!(repairs, codes(&new), "{end} messages");
@@ -110,9 +112,12 @@ async fn a_limit_keeps_the_request_that_started_the_work() {
     let history = [ask("task"), call("a"), result("a", "1"), call("b"), result("b", "2")];
     for max in [1, 2] {
         let mut limited = input(&history);
-        limited.max_messages = Some(max);
+        limited.limits.max_messages = Some(max);
         let context = builder().build().unwrap().prepare_for_model(limited).await.unwrap();
-        assert_eq!(shown(&context.messages), ["user: task", "assistant: call b", "tool: result b"]);
+        assert_eq!(
+            shown(&context.request.messages),
+            ["user: task", "assistant: call b", "tool: result b"]
+        );
         assert_eq!(codes(&context), ["context_truncated"]);
         assert_eq!(context.boundaries[0].retained_messages, 3);
     }
@@ -124,19 +129,22 @@ async fn a_checkpoint_in_front_is_not_cut() {
     let history = [Arc::new(checkpoint), ask("a"), reply("b"), ask("q"), reply("x")];
     let runtime = builder().max_messages(2).build().unwrap();
     let context = prepare(&runtime, &history).await;
-    assert_eq!(shown(&context.messages), ["user: so far", "user: q", "assistant: x"]);
+    assert_eq!(shown(&context.request.messages), ["user: so far", "user: q", "assistant: x"]);
     let rest = prepare(&builder().max_messages(4).build().unwrap(), &history).await;
-    assert_eq!((rest.messages.len(), codes(&rest)), (5, vec![]));
+    assert_eq!((rest.request.messages.len(), codes(&rest)), (5, vec![]));
 }
 
 #[tokio::test]
 async fn the_null_runtime_says_what_it_kept() {
     let history = [ask("q"), call("a"), result("a", "ok")];
     let context = prepare(&NullContextRuntime::default().max_messages(1), &history).await;
-    assert_eq!(context.messages.len(), 3);
+    assert_eq!(context.request.messages.len(), 3);
     let longer = [ask("p"), reply("r"), ask("q"), call("a"), result("a", "ok")];
     let context = prepare(&NullContextRuntime::default().max_messages(1), &longer).await;
-    assert_eq!(shown(&context.messages), ["user: q", "assistant: call a", "tool: result a"]);
+    assert_eq!(
+        shown(&context.request.messages),
+        ["user: q", "assistant: call a", "tool: result a"]
+    );
     assert_eq!(context.boundaries[0].retained_messages, 3);
     assert_eq!(codes(&context), ["context_truncated"]);
     let context = prepare(&NullContextRuntime::default(), &history).await;
@@ -167,13 +175,13 @@ async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
     let mut given = input(&[ask("q")]).system("You book trips.");
     given.instructions.push(Text { text: "Prices in EUR.".into(), ..Text::default() });
     given.append_system_prompt = Some("  Be short. ".into());
-    given.cwd = Some(PathBuf::from("/srv/<ada>"));
+    given.environment.cwd = Some(PathBuf::from("/srv/<ada>"));
     let first = runtime.prepare_for_model(given.clone()).await.unwrap();
-    assert_eq!(first.system_prompt_parts.len(), 4);
-    assert!(first.system_prompt_parts[1].starts_with("<environment>\ndate: 1971-01-01\n"));
-    assert!(first.system_prompt_parts[1].contains("/srv/&lt;ada>"));
-    assert_eq!(first.system_prompt_parts[3], "Be short.");
-    assert_eq!(first.system_prompt.unwrap().matches("Prices in EUR.").count(), 1);
+    assert_eq!(first.request.system.len(), 4);
+    assert!(first.request.system[1].text.starts_with("<environment>\ndate: 1971-01-01\n"));
+    assert!(first.request.system[1].text.contains("/srv/&lt;ada>"));
+    assert_eq!(first.request.system[3].text, "Be short.");
+    assert_eq!(first.request.system_prompt().unwrap().matches("Prices in EUR.").count(), 1);
     assert_eq!(first.breakdown.instructions.tokens(), 14);
     // Later that day nothing has changed.
     clock.advance(3_600);
@@ -183,10 +191,13 @@ async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
 
     given.custom_system_prompt = Some(" \n".into());
     let blank = runtime.prepare_for_model(given.clone()).await.unwrap();
-    assert_eq!(blank.system_prompt_parts, second.system_prompt_parts);
+    assert_eq!(blank.request.system, second.request.system);
     given.custom_system_prompt = Some("You sing.".into());
     let custom = runtime.prepare_for_model(given).await.unwrap();
-    assert_eq!(custom.system_prompt_parts, ["You sing.", "Prices in EUR.", "Be short."]);
+    assert_eq!(
+        custom.request.system_texts().map(|part| &*part.text).collect::<Vec<_>>(),
+        ["You sing.", "Prices in EUR.", "Be short."]
+    );
     assert_eq!(codes(&custom), ["prefix_changed"]);
 }
 
@@ -194,12 +205,12 @@ async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
 async fn parts_of_the_prompt_stand_as_given_and_blank_ones_are_left_out() {
     let mut given = input(&[ask("q")]);
     let text = |text: &str| Text { text: text.into(), ..Text::default() };
-    given.system = ["You book trips.", " \n", "Ask before you pay.", ""].map(text).to_vec();
+    given.request.system = ["You book trips.", " \n", "Ask before you pay.", ""].map(text).to_vec();
     given.instructions = vec![text("  ")];
     given.append_system_prompt = Some("Be short.".into());
     let context = builder().build().unwrap().prepare_for_model(given).await.unwrap();
     assert_eq!(
-        context.system_prompt_parts,
+        context.request.system_texts().map(|part| &*part.text).collect::<Vec<_>>(),
         ["You book trips.", "Ask before you pay.", "Be short."]
     );
 }
@@ -225,7 +236,7 @@ async fn what_is_kept_free_is_what_is_asked_for() {
     let runtime = DefaultContextRuntime::builder().build().unwrap();
     let context = runtime.prepare_for_model(input(&[ask("q")])).await.unwrap();
     let budget = context.budget.unwrap();
-    assert_eq!(context.request().max_output_tokens, Some(budget.reserve));
+    assert_eq!(context.request.max_output_tokens, Some(budget.reserve));
     assert_eq!((budget.window, budget.reserve), (200_000, 50_000));
     let context =
         runtime.prepare_for_model(input(&[ask("q")]).max_output_tokens(64_000)).await.unwrap();
@@ -244,7 +255,7 @@ async fn what_an_answer_may_have_leaves_most_of_a_small_window_to_the_history() 
     let runtime = DefaultContextRuntime::builder().build().unwrap();
     let context = runtime.prepare_for_model(input(&[ask("q")]).window(32_000)).await.unwrap();
     assert_eq!(context.budget, Some(Budget::new(32_000, 8_000)));
-    assert_eq!(context.request().max_output_tokens, Some(8_000));
+    assert_eq!(context.request.max_output_tokens, Some(8_000));
 }
 
 #[tokio::test]
@@ -363,12 +374,9 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let asked = async |session: &str, model: &str, most: Option<u64>| {
         let mut input = PrepareInput::new(("ada", session), "t", "anthropic", model)
             .messages([Message::from("q")]);
-        input.max_output_tokens = most;
+        input.request.max_output_tokens = most;
         let context = runtime.prepare_for_model(input).await.unwrap();
-        assert_eq!(
-            context.request().max_output_tokens,
-            context.budget.map(|budget| budget.reserve)
-        );
+        assert_eq!(context.request.max_output_tokens, context.budget.map(|budget| budget.reserve));
         context.budget.unwrap().reserve
     };
     let refuse = async |session: &str, words: &str| {
@@ -412,15 +420,15 @@ proptest! {
         history in prop::collection::vec(message(), 1..24), max in 1_usize..12,
     ) {
         let mut limited = input(&history);
-        limited.max_messages = Some(max);
+        limited.limits.max_messages = Some(max);
         let runtime = builder().build().unwrap();
         let all = block(prepare(&runtime, &history));
         runtime.forget_chat(&("ada", "s").into());
         let context = block(runtime.prepare_for_model(limited.clone())).unwrap();
-        if let Some(first) = context.messages.first() {
+        if let Some(first) = context.request.messages.first() {
             prop_assert_eq!(first.role, Role::User);
         }
-        let (calls, results) = ids(&context.messages);
+        let (calls, results) = ids(&context.request.messages);
         prop_assert_eq!(calls.iter().collect::<HashSet<_>>().len(), calls.len());
         prop_assert_eq!(calls, results);
         // The cut adds no placeholder to those that the history needs anyway.
@@ -429,11 +437,11 @@ proptest! {
         prop_assert!(injected(&codes(&context)) <= injected(&codes(&all)));
         let newest = history.iter().rev().find(|message| message.is_request());
         if let Some(newest) = newest {
-            prop_assert!(context.messages.iter()
+            prop_assert!(context.request.messages.iter()
                 .any(|message| message.plain_text() == newest.plain_text()));
         }
         let again = block(runtime.prepare_for_model(limited)).unwrap();
-        prop_assert_eq!(again.messages, context.messages);
+        prop_assert_eq!(again.request.messages, context.request.messages);
     }
 
     #[test]
@@ -453,7 +461,7 @@ proptest! {
                     (prepare(&known, &history).await,
                         prepare(&builder().build().unwrap(), &history).await)
                 });
-                prop_assert_eq!(ours.messages, new.messages);
+                prop_assert_eq!(ours.request.messages, new.request.messages);
                 prop_assert_eq!(ours.prefix.hash, new.prefix.hash);
                 prop_assert_eq!(ours.breakdown, new.breakdown);
             }

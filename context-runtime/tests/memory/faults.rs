@@ -81,6 +81,7 @@ async fn prepare(
 
 fn texts(context: &ModelContext) -> String {
     context
+        .request
         .messages
         .iter()
         .map(|message| message.plain_text().into_owned())
@@ -197,7 +198,7 @@ async fn what_was_recalled_is_not_captured_again() {
     let context = prepare(&runtime, "friday", &history(&["What is my cat called?"])).await;
     assert!(texts(&context).contains("Tom"));
     // A loop that keeps what it sent.
-    let mut kept = context.messages.clone();
+    let mut kept = context.request.messages.clone();
     kept.push(Arc::new(Message::text(Role::Assistant, "It is called so.")));
     assert_eq!(capture(&runtime, "friday", &kept).await, Vec::<String>::new());
     memory.flush(&CancelSignal::never()).await.unwrap();
@@ -224,7 +225,7 @@ async fn folders_keep_their_memories_apart() {
     for (folder, found) in [("/clients/a", true), ("/clients/b", false)] {
         let mut input = PrepareInput::new(("ada", folder), "t", "openai", "any")
             .messages(history(&["Where is the key?"]));
-        input.cwd = Some(folder.into());
+        input.environment.cwd = Some(folder.into());
         let context = runtime.prepare_for_model(input).await.unwrap();
         assert_eq!(texts(&context).contains("under the mat"), found, "{folder}");
     }

@@ -44,7 +44,7 @@ impl Agent {
             let turn = chat.resolve().await?;
             let input = turn.prepare().tools(tools::offered()).max_output_tokens(1_000);
             let mut call = ModelCall::new(&self.runtime, self.codec.clone(), input);
-            while let Some(request) = call.next(&turn).await? {
+            while let Some(request) = call.next().await? {
                 let reply = self.client.send(request.body().as_str());
                 // decides what to do about an overflow or a busy provider
                 call.received(reply.status, &reply.to_text());

@@ -26,7 +26,7 @@ async fn a_runtime_remembers_with_it() -> Result<(), Box<dyn std::error::Error>>
     let input = PrepareInput::new(("ada", "friday"), "turn-1", "openai", "any").messages([asked]);
     let context = runtime.prepare_for_model(input).await?;
     let shown: String =
-        context.messages.iter().map(|message| message.plain_text().into_owned()).collect();
+        context.request.messages.iter().map(|message| message.plain_text().into_owned()).collect();
     assert!(shown.contains("My cat is called Tom."), "{shown}");
     Ok(())
 }

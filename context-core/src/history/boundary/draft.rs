@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{BoundaryStep, FrontEntry, Replacement, Shown, StoredBoundary, shown};
 use crate::base::shown::clean;
-use crate::history::{BoundaryKind, Compacted, PlanReport};
+use crate::history::{BoundaryKind, HistoryRewrite, PlanReport};
 use crate::message::{MessageHash, NodeKind};
 use crate::{Chain, Message, MessageId, Node, Timestamp};
 
@@ -100,7 +100,7 @@ impl BoundaryDraft {
     /// Creates a draft from a compaction. `chain` is the history including everything that is about
     /// to be saved. `entries` are the messages that may be shown of it ([`shown`], unless another
     /// draft applies). `history` are the shown messages at the time of the compaction. The origins
-    /// of `compacted` are positions in it, not counting unreadable messages. Messages that were
+    /// of `rewrite` are positions in it, not counting unreadable messages. Messages that were
     /// added since then are retained.
     ///
     /// Returns `None` if the compaction changes nothing.
@@ -108,10 +108,10 @@ impl BoundaryDraft {
         chain: &Chain,
         entries: &[Shown],
         history: impl IntoIterator<Item = &'a Arc<Node>>,
-        compacted: &Compacted,
+        rewrite: &HistoryRewrite,
         reports: &[PlanReport],
     ) -> Result<Option<Self>, DraftError> {
-        let messages = compacted.messages.len();
+        let messages = rewrite.messages.len();
         let places: HashMap<&MessageId, usize> =
             entries.iter().enumerate().map(|(place, shown)| (&shown.node.id, place)).collect();
         let mut known = Vec::new();
@@ -119,15 +119,15 @@ impl BoundaryDraft {
             let place = places.get(&node.id).copied();
             known.push(place.ok_or_else(|| DraftError::Stale { message: node.id.clone() })?);
         }
-        let origins = compacted.origins.iter().copied().flatten();
+        let origins = rewrite.origins.iter().copied().flatten();
         let ordered = origins.clone().is_sorted_by(|a, b| a < b);
         let within = origins.clone().all(|origin| origin < known.len());
-        if compacted.origins.len() != messages || !ordered || !within {
+        if rewrite.origins.len() != messages || !ordered || !within {
             return Err(DraftError::Misfit { messages });
         }
 
         let made = |message: &Arc<Message>| Entry::Made { id: None, message: Arc::clone(message) };
-        let placed = compacted.messages.iter().zip(&compacted.origins);
+        let placed = rewrite.messages.iter().zip(&rewrite.origins);
         let new: Vec<Entry> = placed
             .map(|(message, origin)| {
                 let Some(shown) = origin.map(|origin| &entries[known[origin]]) else {
@@ -150,7 +150,7 @@ impl BoundaryDraft {
         let going = known.iter().filter_map(|place| entries[*place].stored.as_ref());
         removed.extend(going.map(|stored| &stored.id).filter(|id| !kept.contains(id)).cloned());
         let unchanged = messages == known.len()
-            && compacted.messages.iter().zip(&known).all(|(message, place)| {
+            && rewrite.messages.iter().zip(&known).all(|(message, place)| {
                 entries[*place].node.message().is_ok_and(|shown| same(shown, message))
             });
         if unchanged {

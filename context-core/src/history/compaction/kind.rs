@@ -1,6 +1,10 @@
-//! Kinds of cuts.
+//! Cuts and their kinds.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Plan;
+use crate::Metadata;
 
 /// The kind of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,5 +33,36 @@ impl BoundaryKind {
             Self::Strip => "strip",
             Self::Undo => "undo",
         }
+    }
+}
+
+/// A cut between a history and the messages that are sent of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Boundary {
+    /// The kind of cut.
+    #[serde(rename = "type")]
+    pub kind: BoundaryKind,
+    /// The number of messages that are left.
+    pub retained_messages: usize,
+    /// The plan's `policy`, its tokens `before` and `after`, and its description `what`. A boundary
+    /// that is stored also has its `id`.
+    pub metadata: Metadata,
+}
+
+impl Boundary {
+    /// Creates a boundary that leaves this many messages.
+    pub fn new(kind: BoundaryKind, retained_messages: usize) -> Self {
+        Self { kind, retained_messages, metadata: Metadata::default() }
+    }
+
+    /// Creates the boundary of a plan that leaves this many messages.
+    pub(super) fn of(plan: &Plan, retained_messages: usize) -> Self {
+        let metadata = Metadata::default()
+            .with("policy", Value::from(plan.policy))
+            .with("before", Value::from(plan.before))
+            .with("after", Value::from(plan.after))
+            .with("what", Value::from(plan.what.as_str()));
+        Self { kind: plan.kind, retained_messages, metadata }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{BoundaryKind, CacheState, HistoryView, Price, Structure, pairs};
+use super::{
+    Boundary, BoundaryKind, CacheState, HistoryRewrite, HistoryView, Price, Structure, pairs,
+};
 use crate::{Message, Part, Role};
 
 /// A planned cut of a conversation, as data. A plan can be shown, priced and stored; only
@@ -140,34 +142,6 @@ pub enum PlanError {
 
 crate::readable_debug!(PlanError);
 
-/// A history after the application of plans.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Compacted {
-    /// The messages.
-    pub messages: Vec<Arc<Message>>,
-    /// For each message its position in the original history, also if it was shortened. `None` for
-    /// a message that a plan added.
-    pub origins: Vec<Option<usize>>,
-}
-
-impl Compacted {
-    /// Creates a history to which no plan was applied.
-    pub fn untouched(messages: &[Arc<Message>]) -> Self {
-        Self { messages: messages.to_vec(), origins: (0..messages.len()).map(Some).collect() }
-    }
-
-    /// Applies a plan that was made for these messages.
-    pub fn apply(&self, plan: &Plan) -> Result<Self, PlanError> {
-        let applied = plan.apply(&self.messages)?;
-        let origin = |at: &Option<usize>| at.and_then(|at| self.origins.get(at).copied().flatten());
-        Ok(Self {
-            origins: applied.origins.iter().map(origin).collect(),
-            messages: applied.messages,
-        })
-    }
-}
-
 impl Plan {
     /// Creates a plan for a view. Fails if the plan would not save a token or must not be applied.
     /// `what` describes the plan for people.
@@ -234,8 +208,8 @@ impl Plan {
 
     /// Applies the plan. Refuses a plan that would make the history invalid or lose required
     /// messages; see [`PlanError`].
-    pub fn apply(&self, messages: &[Arc<Message>]) -> Result<Compacted, PlanError> {
-        let mut out = Compacted::default();
+    pub fn apply(&self, messages: &[Arc<Message>]) -> Result<HistoryRewrite, PlanError> {
+        let mut out = HistoryRewrite::default();
         let mut at = 0;
         for (edit, Edit { range, with }) in self.edits.iter().enumerate() {
             if range.start < at || range.end < range.start || range.end > messages.len() {
@@ -248,11 +222,13 @@ impl Plan {
             at = range.end;
         }
         out.keep(messages, at..messages.len());
+        out.covered = messages.len();
         self.check(messages, &out)?;
+        out.boundaries.push(Boundary::of(self, out.messages.len()));
         Ok(out)
     }
 
-    fn check(&self, messages: &[Arc<Message>], out: &Compacted) -> Result<(), PlanError> {
+    fn check(&self, messages: &[Arc<Message>], out: &HistoryRewrite) -> Result<(), PlanError> {
         if out.messages.is_empty() && !messages.is_empty() {
             return Err(PlanError::LeavesNothing);
         }
@@ -281,13 +257,6 @@ impl Plan {
             return Err(PlanError::BreaksPairs { orphans });
         }
         Ok(())
-    }
-}
-
-impl Compacted {
-    fn keep(&mut self, messages: &[Arc<Message>], range: Range<usize>) {
-        self.messages.extend(messages[range.clone()].iter().map(Arc::clone));
-        self.origins.extend(range.map(Some));
     }
 }
 
@@ -367,7 +336,7 @@ mod tests {
         let plan = plan(vec![Edit::replace(2, short), Edit::remove(3..4)]).unwrap();
         assert_eq!(plan.saved(), 99 + 10);
         let messages = history();
-        let first = Compacted::untouched(&messages).apply(&plan).unwrap();
+        let first = HistoryRewrite::identity(&messages).apply(&plan).unwrap();
         assert_eq!(first.origins, [Some(0), Some(1), Some(2), Some(4)]);
         let again = Plan { edits: vec![Edit::remove(1..3)], ..plan };
         assert_eq!(first.apply(&again).unwrap().origins, [Some(0), Some(4)]);

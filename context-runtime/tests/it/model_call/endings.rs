@@ -20,29 +20,28 @@ async fn cancelling_ends_a_call_at_once_and_changes_nothing() {
     let mut call = ModelCall::new(
         &runtime,
         provider("openai").unwrap(),
-        input("openai").cancel(source.signal()),
+        input("openai", &history).cancel(source.signal()),
     );
-    let (ended, ()) = tokio::join!(call.run(&Silent, &history), async {
+    let (ended, ()) = tokio::join!(call.run(&Silent), async {
         tokio::task::yield_now().await;
         source.cancel();
     });
     assert!(ended.unwrap_err().is_cancelled());
-    assert!(call.compacted().is_none() && call.answer().is_none() && call.attempts().is_empty());
+    assert!(call.rewrite().is_none() && call.answer().is_none() && call.attempts().is_empty());
     assert_eq!(history, before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_ends_a_wait() {
-    let (runtime, source) = (runtime(), CancelSource::new());
+    let (runtime, history, source) = (runtime(), history(1), CancelSource::new());
     let model = Scripted::new([Err(super::models::error(ModelErrorCode::Overloaded))]);
     let mut call = ModelCall::new(
         &runtime,
         provider("openai").unwrap(),
-        input("openai").cancel(source.signal()),
+        input("openai", &history).cancel(source.signal()),
     );
     let began = tokio::time::Instant::now();
-    let history = history(1);
-    let (ended, ()) = tokio::join!(call.run(&*model, &history), async {
+    let (ended, ()) = tokio::join!(call.run(&*model), async {
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         source.cancel();
     });
@@ -124,11 +123,11 @@ proptest! {
             let model = Scripted::new(script);
             let mut options = CallOptions::default();
             options.max_calls = max_calls;
-            let mut input = input("openai");
-            input.max_output_tokens = max_output;
+            let mut input = input("openai", &history);
+            input.request.max_output_tokens = max_output;
             let mut call = ModelCall::new(&runtime, provider("openai").unwrap(),
                 input).options(options);
-            let ended = call.run(&*model, &history).await;
+            let ended = call.run(&*model).await;
             let asked = model.asked();
             assert!(asked.len() as u32 <= max_calls && call.calls() == asked.len() as u32);
             assert_eq!(ended.is_ok(), call.answer().is_some());
@@ -141,7 +140,7 @@ proptest! {
                 assert!(tokens <= before, "{tokens} tokens behind {before}");
                 before = tokens;
             }
-            if let Some(kept) = call.compacted() {
+            if let Some(kept) = call.rewrite() {
                 assert!(kept.origins.contains(&Some(0))
                     && kept.origins.contains(&Some(history.len() - 1)));
             }

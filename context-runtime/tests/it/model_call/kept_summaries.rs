@@ -49,9 +49,13 @@ fn nearly_full() -> Vec<Arc<Message>> {
     history
 }
 
-fn summarised_by<'r>(runtime: &'r DefaultContextRuntime, model: &Arc<Scripted>) -> ModelCall<'r> {
+fn summarised_by<'r>(
+    runtime: &'r DefaultContextRuntime,
+    model: &Arc<Scripted>,
+    history: &[Arc<Message>],
+) -> ModelCall<'r> {
     let model: Arc<dyn LanguageModel> = Arc::clone(model) as _;
-    ModelCall::new(runtime, provider("openai").unwrap(), input("openai")).summaries(model)
+    ModelCall::new(runtime, provider("openai").unwrap(), input("openai", history)).summaries(model)
 }
 
 /// Runs one turn of an agent on a chat: sends the history shown, and saves the cuts and the answer.
@@ -65,9 +69,9 @@ async fn turn(
     let (summaries, model) =
         (Scripted::new([Ok(says(summary))]), Scripted::new([Ok(says(answer))]));
     let shown = chat.resolve().await.unwrap();
-    let mut call = summarised_by(&runtime, &summaries);
-    let answer = call.run(&*model, &shown.request().messages).await.unwrap();
-    let compacted = call.compacted().unwrap();
+    let mut call = summarised_by(&runtime, &summaries, &shown.request().messages);
+    let answer = call.run(&*model).await.unwrap();
+    let compacted = call.rewrite().unwrap();
     chat.compact(&shown, compacted, call.plans()).await.unwrap().unwrap();
     chat.set([Fragment::from(answer.message)]);
     let _saved = chat.save().await.unwrap();
@@ -138,15 +142,15 @@ async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
     for answer in answers {
         let runtime = runtime();
         let (summaries, model) = (Scripted::new([answer]), Scripted::new([Ok(says("Rotation."))]));
-        let mut call = summarised_by(&runtime, &summaries);
-        let _answer = call.run(&*model, &history).await.unwrap();
+        let mut call = summarised_by(&runtime, &summaries, &history);
+        let _answer = call.run(&*model).await.unwrap();
         assert_eq!(model.asked()[0].messages, history);
-        assert!(call.compacted().is_none() && call.plans().is_empty());
+        assert!(call.rewrite().is_none() && call.plans().is_empty());
         let said: Vec<_> = call.diagnostics().iter().map(|said| said.code.as_str()).collect();
         assert_eq!(said, ["compact_summary_failed"]);
         // The next call does not ask again immediately either.
-        let mut call = summarised_by(&runtime, &summaries);
-        let _answer = call.run(&*model, &history).await.unwrap();
+        let mut call = summarised_by(&runtime, &summaries, &history);
+        let _answer = call.run(&*model).await.unwrap();
         assert_eq!((summaries.asked().len(), model.asked().len()), (1, 2));
     }
 }
@@ -157,21 +161,19 @@ async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
 async fn a_summary_that_is_cancelled_changes_nothing_and_counts_for_nothing() {
     let (runtime, history, source) = (runtime(), nearly_full(), CancelSource::new());
     let model = Scripted::new([Ok(says("Rotation."))]);
-    let given = input("openai").cancel(source.signal());
+    let given = input("openai", &history).cancel(source.signal());
     let mut call =
         ModelCall::new(&runtime, provider("openai").unwrap(), given).summaries(Arc::new(Silent));
-    let (ended, ()) = tokio::join!(call.run(&*model, &history), async {
+    let (ended, ()) = tokio::join!(call.run(&*model), async {
         tokio::task::yield_now().await;
         source.cancel();
     });
     assert!(ended.unwrap_err().is_cancelled());
-    assert!(
-        call.compacted().is_none() && call.diagnostics().is_empty() && model.asked().is_empty()
-    );
+    assert!(call.rewrite().is_none() && call.diagnostics().is_empty() && model.asked().is_empty());
 
     let summaries = Scripted::new([Ok(says(FIRST))]);
-    let mut call = summarised_by(&runtime, &summaries);
-    let _answer = call.run(&*model, &history).await.unwrap();
+    let mut call = summarised_by(&runtime, &summaries, &history);
+    let _answer = call.run(&*model).await.unwrap();
     assert_eq!(summaries.asked().len(), 1);
     assert!(
         model.asked()[0].messages[0].is_checkpoint()
@@ -187,17 +189,17 @@ fn is_no_failure(said: &context_runtime::Diagnostic) -> bool {
 async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_what_is_left() {
     const RULE: &str = "Say what you changed.";
     let (runtime, history) = (runtime(), nearly_full());
-    let given = |text: &str| {
-        let mut input: PrepareInput = input("openai").system("You mend programs.");
+    let given = |text: &str, history: &[Arc<Message>]| {
+        let mut input: PrepareInput = input("openai", history).system("You mend programs.");
         input.instructions.push(Text { text: text.into(), ..Text::default() });
         input
     };
     let summaries = Scripted::new([Ok(says(FIRST))]);
     let asked: Arc<dyn LanguageModel> = Arc::clone(&summaries) as _;
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given(RULE))
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given(RULE, &history))
         .summaries(Arc::clone(&asked));
-    let sent = call.next(&history).await.unwrap().unwrap();
-    assert!(sent.context.messages[0].is_checkpoint());
+    let sent = call.next().await.unwrap().unwrap();
+    assert!(sent.context.request.messages[0].is_checkpoint());
     assert_eq!(sent.body().as_str().matches(RULE).count(), 1);
     assert!(
         !provider("openai")
@@ -209,7 +211,7 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
             .contains(RULE)
     );
 
-    let (breakdown, messages) = (&sent.context.breakdown, &sent.context.messages);
+    let (breakdown, messages) = (&sent.context.breakdown, &sent.context.request.messages);
     let count = |messages: &[Arc<Message>]| HistoryView::new(messages, &Bytes).total();
     assert_eq!(breakdown.instructions.tokens(), RULE.len() as u64);
     assert_eq!(breakdown.checkpoint.tokens(), count(&messages[..1]));
@@ -218,10 +220,9 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     assert_eq!((sent.context.fits(), sent.context.summary), (Some(true), None));
     // The provider's usage report is compared with this request, not with the history before.
     call.answered(Ok(Answer::new(Message::text(Role::Assistant, "Rotation."))));
-    assert!(call.next(&history).await.unwrap().is_none());
-    let adopted = call.compacted().unwrap().messages.clone();
-    let next =
-        context_runtime::ContextRuntime::prepare_for_model(&runtime, given(RULE).messages(adopted));
+    assert!(call.next().await.unwrap().is_none());
+    let adopted = call.rewrite().unwrap().messages.clone();
+    let next = context_runtime::ContextRuntime::prepare_for_model(&runtime, given(RULE, &adopted));
     let next = next.await.unwrap();
     assert_eq!(next.breakdown, sent.context.breakdown);
 }
@@ -239,14 +240,14 @@ async fn a_summary_behind_another_stage_is_taken() {
     history.insert(3, Arc::new(says_much));
     let (summaries, model) =
         (Scripted::new([Ok(says(FIRST))]), Scripted::new([Ok(says("Rotation."))]));
-    let mut call = summarised_by(&runtime, &summaries);
-    let _answer = call.run(&*model, &history).await.unwrap();
+    let mut call = summarised_by(&runtime, &summaries, &history);
+    let _answer = call.run(&*model).await.unwrap();
     assert_eq!(summaries.asked().len(), 1);
     assert!(call.diagnostics().iter().all(is_no_failure), "{:?}", call.diagnostics());
     assert!(model.asked()[0].messages[0].is_checkpoint());
     let policies: Vec<_> = call.plans().iter().map(|plan| plan.policy).collect();
     assert_eq!(policies, ["microcompact", "summarize"]);
-    let origins = &call.compacted().unwrap().origins;
+    let origins = &call.rewrite().unwrap().origins;
     assert_eq!(
         (origins[0], origins[1], *origins.last().unwrap()),
         (None, Some(0), Some(history.len() - 1))

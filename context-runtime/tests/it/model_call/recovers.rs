@@ -33,9 +33,12 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
     for name in PROVIDERS {
         let (runtime, history) = (runtime(), history(60));
         let simulator = simulator(name).window(12_000);
-        let mut call =
-            ModelCall::new(&runtime, provider(name).unwrap(), input(name).max_output_tokens(1_000));
-        let answer = call.run(&simulator, &history).await.unwrap();
+        let mut call = ModelCall::new(
+            &runtime,
+            provider(name).unwrap(),
+            input(name, &history).max_output_tokens(1_000),
+        );
+        let answer = call.run(&simulator).await.unwrap();
         assert!(!answer.message.plain_text().is_empty());
         let log = simulator.log();
         assert!(log.len() >= 2 && log.len() <= 4, "{name}: {log:?}");
@@ -45,7 +48,7 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
             "{name}: {:?}",
             call.attempts()
         );
-        let kept = call.compacted().unwrap();
+        let kept = call.rewrite().unwrap();
         assert!(
             has_both_requests(&kept.messages, &history) && kept.messages.len() < history.len(),
             "{name}"
@@ -54,9 +57,12 @@ async fn an_overflow_is_cut_until_it_fits_and_the_cut_is_told() {
             assert!(origin.is_none_or(|at| history[at].role == message.role));
         }
         // The kept history is the start of the next call and is not refused again.
-        let mut next =
-            ModelCall::new(&runtime, provider(name).unwrap(), input(name).max_output_tokens(1_000));
-        let _answer = next.run(&simulator, &kept.messages).await.unwrap();
+        let mut next = ModelCall::new(
+            &runtime,
+            provider(name).unwrap(),
+            input(name, &kept.messages).max_output_tokens(1_000),
+        );
+        let _answer = next.run(&simulator).await.unwrap();
         assert_eq!(next.calls(), 1, "{name}");
     }
 }
@@ -67,11 +73,12 @@ async fn an_overflow_that_never_ends_is_given_up_with_the_error() {
     let script: Script = std::iter::repeat_n(ProviderFault::Overflow, 100).collect();
     let simulator = simulator("anthropic").script(script);
     let runtime = runtime();
-    let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic"));
-    let failed = call.run(&simulator, &history(20)).await.unwrap_err();
+    let mut call =
+        ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic", &history(20)));
+    let failed = call.run(&simulator).await.unwrap_err();
     assert_eq!(failed.model_error().unwrap().code, ModelErrorCode::ContextOverflow, "{failed}");
     assert!(simulator.log().len() <= 5, "{}", simulator.log().len());
-    let over = call.run(&simulator, &history(20)).await.unwrap_err();
+    let over = call.run(&simulator).await.unwrap_err();
     assert!(matches!(over, CallError::Runtime(_)), "{over}");
 }
 
@@ -85,12 +92,13 @@ async fn a_busy_provider_is_left_alone_as_long_as_it_says() {
     ]);
     let simulator = simulator("anthropic").script(script);
     let (runtime, began) = (runtime(), Instant::now());
-    let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic"));
-    let _answer = call.run(&simulator, &history(2)).await.unwrap();
+    let mut call =
+        ModelCall::new(&runtime, provider("anthropic").unwrap(), input("anthropic", &history(2)));
+    let _answer = call.run(&simulator).await.unwrap();
     // Seven as the provider says, then two and four.
     assert_eq!(began.elapsed().as_secs(), 7 + 2 + 4);
     assert_eq!((call.calls(), call.attempts().len()), (4, 0));
-    assert!(call.compacted().is_none());
+    assert!(call.rewrite().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,8 +106,9 @@ async fn a_provider_that_wants_an_hour_is_not_waited_for() {
     let mut busy = error(ModelErrorCode::RateLimit);
     busy.retry_after = Some(Duration::from_secs(3_600));
     let (model, runtime, began) = (Scripted::new([Err(busy.clone())]), runtime(), Instant::now());
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let failed = call.run(&*model, &history(1)).await.unwrap_err();
+    let mut call =
+        ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
+    let failed = call.run(&*model).await.unwrap_err();
     assert_eq!((failed.model_error(), began.elapsed().as_secs()), (Some(&busy), 0));
     let CallError::Refused(refusal) = failed else { panic!("{failed}") };
     assert_eq!(
@@ -112,13 +121,15 @@ async fn a_provider_that_wants_an_hour_is_not_waited_for() {
 async fn empty_and_broken_answers_are_asked_for_again() {
     let runtime = runtime();
     let model = Scripted::new([Ok(nothing()), Ok(broken("half")), Ok(says("whole"))]);
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let answer = call.run(&*model, &history(1)).await.unwrap();
+    let mut call =
+        ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
+    let answer = call.run(&*model).await.unwrap();
     assert_eq!((answer.message.plain_text().as_ref(), call.calls()), ("whole", 3));
 
     let model = Scripted::new([Ok(broken("half"))]);
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let failed = call.run(&*model, &history(1)).await.unwrap_err();
+    let mut call =
+        ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
+    let failed = call.run(&*model).await.unwrap_err();
     let CallError::NoAnswer { calls: 4, answer } = failed else { panic!("{failed}") };
     assert_eq!(answer.message.plain_text(), "half");
 }
@@ -127,9 +138,9 @@ async fn empty_and_broken_answers_are_asked_for_again() {
 async fn an_answer_cut_off_at_an_explicit_cap_is_asked_for_once_with_twice_as_much() {
     let runtime = runtime();
     let model = Scripted::new([Ok(cut_off("once upon"))]);
-    let capped = input("openai").max_output_tokens(4_000);
+    let capped = input("openai", &history(1)).max_output_tokens(4_000);
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), capped);
-    let answer = call.run(&*model, &history(1)).await.unwrap();
+    let answer = call.run(&*model).await.unwrap();
     assert_eq!(answer.message.plain_text(), "once upon");
     let asked: Vec<_> = model.asked().iter().map(|request| request.max_output_tokens).collect();
     assert_eq!(asked, [Some(4_000), Some(8_000)]);
@@ -139,9 +150,9 @@ async fn an_answer_cut_off_at_an_explicit_cap_is_asked_for_once_with_twice_as_mu
 async fn a_smaller_answer_is_asked_for_where_the_model_writes_no_longer_one() {
     let runtime = runtime();
     let simulator = simulator("anthropic").max_output(8_000);
-    let asked = input("anthropic").max_output_tokens(20_000);
+    let asked = input("anthropic", &history(1)).max_output_tokens(20_000);
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), asked);
-    let _answer = call.run(&simulator, &history(1)).await.unwrap();
+    let _answer = call.run(&simulator).await.unwrap();
     assert_eq!(decisions(&call), ["adjust_output_and_retry"]);
     assert_eq!(call.learned_max_output(), Some(8_000));
 }
@@ -151,8 +162,9 @@ async fn a_recovery_that_fails_leaves_the_providers_error() {
     let runtime = Helpless(runtime());
     let refused = error(ModelErrorCode::ContextOverflow);
     let model = Scripted::new([Err(refused.clone())]);
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let failed = call.run(&*model, &history(1)).await.unwrap_err();
+    let mut call =
+        ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
+    let failed = call.run(&*model).await.unwrap_err();
     assert_eq!(failed.model_error(), Some(&refused));
     assert_eq!(
         failed.to_string(),
@@ -178,8 +190,8 @@ fn with_picture() -> Vec<Arc<Message>> {
 async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
     let (runtime, history) = (runtime(), with_picture());
     let model = Scripted::new([Err(error(ModelErrorCode::Image)), Ok(says("I cannot see it."))]);
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let _answer = call.run(&*model, &history).await.unwrap();
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history));
+    let _answer = call.run(&*model).await.unwrap();
     assert_eq!(decisions(&call), ["strip_images_and_retry"]);
     let has_image =
         |message: &Message| message.parts.iter().any(|part| matches!(part, Part::Image(_)));
@@ -187,9 +199,11 @@ async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
     // The caller's history is unchanged.
     assert!(has_image(&history[0]));
 
+    // Another session, which does not know the cut.
+    let runtime = super::runtimes::runtime();
     let model = Scripted::new([Err(error(ModelErrorCode::Image))]);
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let failed = call.run(&*model, &history).await.unwrap_err();
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history));
+    let failed = call.run(&*model).await.unwrap_err();
     assert_eq!(
         (failed.model_error().unwrap().code, model.asked().len()),
         (ModelErrorCode::Image, 2)
@@ -197,21 +211,19 @@ async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
 }
 
 #[tokio::test]
-async fn what_is_said_meanwhile_is_part_of_the_next_request_and_what_was_cut_stays_cut() {
-    let (runtime, mut history) = (runtime(), history(30));
-    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-    let first = call.next(&history).await.unwrap().unwrap();
+async fn a_cut_stays_for_the_next_request_of_the_call() {
+    let (runtime, history) = (runtime(), history(30));
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history));
+    let first = call.next().await.unwrap().unwrap();
     call.answered(Err(error(ModelErrorCode::ContextOverflow)));
-    history.push(Arc::new(Message::from("Only look at CI.")));
-    let second = call.next(&history).await.unwrap().unwrap();
-    assert!(second.context.messages.len() < first.context.messages.len());
-    assert_eq!(second.context.messages.last().unwrap().plain_text(), "Only look at CI.");
-    assert_eq!(call.compacted().unwrap().origins.last(), Some(&Some(history.len() - 1)));
+    let second = call.next().await.unwrap().unwrap();
+    assert!(second.context.request.messages.len() < first.context.request.messages.len());
+    assert_eq!(call.rewrite().unwrap().origins.last(), Some(&Some(history.len() - 1)));
     call.received(
         200,
         r#"{"choices":[{"message":{"role":"assistant","content":"Cron."},"finish_reason":"stop"}]}"#,
     );
-    assert!(call.next(&history).await.unwrap().is_none());
+    assert!(call.next().await.unwrap().is_none());
     assert_eq!(call.message().unwrap().plain_text(), "Cron.");
 }
 
@@ -243,8 +255,9 @@ async fn what_a_provider_cannot_be_helped_with_is_said_with_its_code() {
     let runtime = runtime();
     for code in [ModelErrorCode::Authentication, ModelErrorCode::Billing, ModelErrorCode::Unknown] {
         let model = Scripted::new([Err(error(code))]);
-        let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai"));
-        let failed = call.run(&*model, &history(1)).await.unwrap_err();
+        let mut call =
+            ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
+        let failed = call.run(&*model).await.unwrap_err();
         let CallError::Refused(refusal) = &failed else { panic!("{failed}") };
         assert!(refusal.reason.contains(code.as_str()), "{}", refusal.reason);
         assert_eq!(model.asked().len(), 1);
@@ -259,6 +272,6 @@ async fn nothing_to_send_is_an_error_and_ends_the_call() {
         provider("anthropic").unwrap(),
         PrepareInput::new(("ada", "s"), "", "", ""),
     );
-    assert!(matches!(call.next(&[]).await, Err(CallError::Request(_))));
-    assert!(call.next(&history(1)).await.is_err());
+    assert!(matches!(call.next().await, Err(CallError::Request(_))));
+    assert!(call.next().await.is_err());
 }

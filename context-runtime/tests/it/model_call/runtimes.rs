@@ -8,7 +8,7 @@ use context_runtime::{
     ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext,
     PrepareInput, RecoveryChain, RecoveryDecision, RecoveryInput, Result, ToolResultInput,
     ToolResultOutput,
-    compaction::Compacted,
+    compaction::HistoryRewrite,
     model::{Answer, ModelRequest, SummaryError, SummaryTask},
 };
 
@@ -52,7 +52,7 @@ impl Summarising {
 #[async_trait]
 impl ContextRuntime for Summarising {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
-        let covered = input.messages.len() - 1;
+        let covered = input.request.messages.len() - 1;
         let mut context = self.inner.prepare_for_model(input).await?;
         let request = ModelRequest::new([Message::from("Summarise.")]);
         context.summary = Some(Box::new(SummaryTask::new("test", request, 0..covered, 1_000)));
@@ -73,13 +73,13 @@ impl ContextRuntime for Summarising {
         messages: &[Arc<Message>],
         task: &SummaryTask,
         answer: &Answer,
-    ) -> Result<Compacted, SummaryError> {
+    ) -> Result<HistoryRewrite, SummaryError> {
         let text = answer.message.plain_text();
         if text.is_empty() {
             return Err(SummaryError::Empty);
         }
         self.accepted.fetch_add(1, Ordering::Relaxed);
-        let mut compacted = Compacted::untouched(&messages[task.covers.end..]);
+        let mut compacted = HistoryRewrite::identity(&messages[task.covers.end..]);
         for origin in compacted.origins.iter_mut().flatten() {
             *origin += task.covers.end;
         }
@@ -88,6 +88,7 @@ impl ContextRuntime for Summarising {
             Arc::new(Message::from(format!("so far: {text}")).marked(Message::SYNTHETIC)),
         );
         compacted.origins.insert(0, None);
+        compacted.covered = messages.len();
         Ok(compacted)
     }
 }

@@ -22,7 +22,8 @@ pub(super) fn check(
     cut: bool,
 ) {
     assert_eq!(context.fits(), Some(true), "{:?} {:#?}", context.breakdown, context.diagnostics);
-    let requests: Vec<_> = context.messages.iter().filter(|message| message.is_request()).collect();
+    let requests: Vec<_> =
+        context.request.messages.iter().filter(|message| message.is_request()).collect();
     let newest = history.iter().rev().find(|message| message.is_request());
     if let Some(newest) = newest {
         assert!(same(requests[0], first), "the first request is missing");
@@ -31,11 +32,11 @@ pub(super) fn check(
     if before.hash.is_empty() {
         return;
     }
-    let grown = before.messages.len() <= context.messages.len()
+    let grown = before.messages.len() <= context.request.messages.len()
         && before
             .messages
             .iter()
-            .zip(&context.messages)
+            .zip(&context.request.messages)
             .all(|(old, new)| Arc::ptr_eq(old, new) || old == new);
     assert!(grown || cut, "the beginning changed and nothing was cut: {:#?}", context.diagnostics);
     assert_eq!(grown, context.prefix.intact, "{:#?}", context.prefix);
@@ -49,7 +50,7 @@ pub(super) fn check(
 
 /// Returns the record of this context's request.
 pub(super) fn remembered(context: &ModelContext) -> Before {
-    Before { hash: context.prefix.hash.clone(), messages: context.messages.clone() }
+    Before { hash: context.prefix.hash.clone(), messages: context.request.messages.clone() }
 }
 
 /// Whether a message is this one, or a form of it that was shortened inside.

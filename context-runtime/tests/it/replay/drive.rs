@@ -166,7 +166,7 @@ impl<'a> Drive<'a> {
         }
         let (summarised, mut cut) = (self.summariser.log().len(), false);
         loop {
-            let request = match call.next(&self.history).await {
+            let request = match call.next().await {
                 Ok(Some(request)) => request,
                 Ok(None) => break,
                 Err(error) => panic!("{} at call {}: {error}", self.name, self.tally.calls),
@@ -191,7 +191,7 @@ impl<'a> Drive<'a> {
             call.answered(self.model.send(request.body().as_str()).read(&*self.codec));
         }
         self.tally.compactions += u64::from(cut);
-        let compacted = call.compacted().filter(|_| self.setting.goes_on_compacted).cloned();
+        let compacted = call.rewrite().filter(|_| self.setting.goes_on_compacted).cloned();
         let answer = call.into_answer().unwrap();
         assert_ne!(answer.stop, Some(StopReason::Length), "{}: an answer does not fit", self.name);
         self.said += self.counter.count_message(&answer.message).tokens();
@@ -207,7 +207,8 @@ impl<'a> Drive<'a> {
         let model = model(self.setting.provider);
         let input =
             PrepareInput::new(("ada", "s"), self.turn.to_string(), self.setting.provider, model)
-                .tools(self.tools.iter().cloned());
+                .tools(self.tools.iter().cloned())
+                .messages(self.history.iter().map(Arc::clone));
         self.system.iter().fold(input, PrepareInput::system)
     }
 

@@ -88,6 +88,7 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
         PrepareInput::new(("ada", "s"), "t", "anthropic", "gpt-4o").messages(messages.clone());
     let context = runtime.prepare_for_model(input).await.unwrap();
     let shown: Vec<&ToolResult> = context
+        .request
         .messages
         .iter()
         .flat_map(|message| &message.parts)
@@ -104,7 +105,7 @@ async fn the_newest_pictures_are_shown_and_a_text_stands_for_older_ones() {
             &MediaSource::Base64(STANDARD.encode(vec![i as u8; 200_000]))
         );
     }
-    assert!(Arc::ptr_eq(&context.messages[0], &messages[0]));
+    assert!(Arc::ptr_eq(&context.request.messages[0], &messages[0]));
 }
 
 #[tokio::test]
@@ -125,13 +126,16 @@ async fn media_that_cannot_be_read_are_said_to_be_missing() {
     let message = Message::new(Role::User, [Part::text("look"), theirs, file.clone()]);
     let input = PrepareInput::new(("ada", "s"), "t", "anthropic", "gpt-4o").messages([message]);
     let context = runtime.prepare_for_model(input).await.unwrap();
-    assert_eq!(context.messages[0].parts[1], Part::text("[image/png chart.png: not available]"));
-    assert_eq!(context.messages[0].parts[2], file);
+    assert_eq!(
+        context.request.messages[0].parts[1],
+        Part::text("[image/png chart.png: not available]")
+    );
+    assert_eq!(context.request.messages[0].parts[2], file);
     assert!(
         context
             .diagnostics
             .iter()
             .any(|diagnostic| diagnostic.code == DiagnosticCode::MediaUnavailable)
     );
-    assert!(!is_blank(&context.messages[0].plain_text()));
+    assert!(!is_blank(&context.request.messages[0].plain_text()));
 }

@@ -9,7 +9,7 @@ use context_runtime::store::{MemoryList, StreamEnd};
 use context_runtime::streams::WriteOptions;
 use context_runtime::trajectory::{AgentRef, Trajectories, export::write_html};
 use context_runtime::{
-    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Error, Message, ModelCall, Part,
+    ChatRef, ContextEngine, ContextRuntime, DefaultContextRuntime, Message, ModelCall, Part,
     Resolved, Spilled, Store, ToolResultLimits, limits, provider, user,
 };
 
@@ -159,7 +159,7 @@ impl World {
             ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
         let mut replies = replies.iter();
         loop {
-            match call.next(&turn).await {
+            match call.next().await {
                 Ok(Some(request)) => {
                     seen.push_str(request.body().as_str());
                     seen.push_str(&format!("{:?}", request.diagnostics));
@@ -211,14 +211,11 @@ impl World {
         seen
     }
 
-    /// Makes a call of one chat with the history of the other, and vice versa. All of it is
-    /// refused.
+    /// Takes over what was made of another chat. All of it is refused.
     async fn mixed(&mut self, own: usize, other: usize) -> String {
         let (turn, theirs): (Resolved, Resolved) =
             (self.chats[own].resolve().await.unwrap(), self.chats[other].resolve().await.unwrap());
-        let mut call =
-            ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
-        let refused = Error::from(call.next(&theirs).await.unwrap_err());
+        let call = ModelCall::new(&self.runtime, provider("anthropic").unwrap(), turn.prepare());
         let narrow = DefaultContextRuntime::builder()
             .model("claude-sonnet-4-5")
             .user(turn.chat.user.clone())
@@ -227,7 +224,6 @@ impl World {
             .build()
             .unwrap();
         let errors = [
-            Some(refused),
             self.chats[own].accept(&theirs, &call).await.err(),
             self.chats[other].accept(&theirs, &call).await.err(),
             narrow.prepare_for_model(theirs.prepare()).await.err(),
@@ -266,6 +262,7 @@ impl World {
             {
                 all.push_str(
                     &context
+                        .request
                         .messages
                         .iter()
                         .map(|message| message.readable_text())

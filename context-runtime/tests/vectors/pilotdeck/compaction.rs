@@ -205,6 +205,7 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
         ran.told,
         ran.ratio(),
         ran.context
+            .request
             .messages
             .iter()
             .map(|message| beginning(message))
@@ -213,7 +214,7 @@ fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Diffe
     );
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
     let compacted = recorded["type"] == "compacted";
-    if compacted != ran.context.compacted.is_some() {
+    if compacted != ran.context.rewrite.is_some() {
         return Err(fault("compacted or not"));
     }
     let tier = match (ran.taken, ran.cuts.first()) {
@@ -292,13 +293,14 @@ fn is_made(line: &&str) -> bool {
 fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
     let untouched: Vec<_> = (0..ran.given.len()).map(Some).collect();
     let origins =
-        ran.context.compacted.as_ref().map_or(untouched, |compacted| compacted.origins.clone());
+        ran.context.rewrite.as_ref().map_or(untouched, |compacted| compacted.origins.clone());
     origins.into_iter().flatten()
 }
 
 /// Checks that a checkpoint contains nothing that looks like a secret.
 fn masked(ran: &Ran) -> Result<(), &'static str> {
-    let mut checkpoints = ran.context.messages.iter().filter(|message| message.is_checkpoint());
+    let mut checkpoints =
+        ran.context.request.messages.iter().filter(|message| message.is_checkpoint());
     let open =
         checkpoints.any(|message| secrets::mask(&message.plain_text()) != *message.plain_text());
     if open { Err("secrets are masked") } else { Ok(()) }
@@ -307,11 +309,12 @@ fn masked(ran: &Ran) -> Result<(), &'static str> {
 /// Checks that a history that fits is unchanged unless a summary was accepted, and that one that
 /// does not fit is never sent without a diagnostic.
 fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
-    let left: Vec<_> = ran.context.messages.iter().map(|message| beginning(message)).collect();
+    let left: Vec<_> =
+        ran.context.request.messages.iter().map(|message| beginning(message)).collect();
     let ours =
         format!("asked {}, taken {}, {:?}\n{}", ran.asked, ran.taken, ran.cuts, left.join("\n"));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
-    pairs_valid(&ran.context.messages).map_err(|_| fault("valid pairs"))?;
+    pairs_valid(&ran.context.request.messages).map_err(|_| fault("valid pairs"))?;
     masked(ran).map_err(&fault)?;
     let kept: Vec<usize> = positions(ran).collect();
     let mut requests = (0..ran.given.len()).filter(|at| ran.given[*at].is_request());
@@ -319,7 +322,8 @@ fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
     if !both.iter().flatten().all(|at| kept.contains(at)) {
         return Err(fault("the first and the newest request"));
     }
-    let checkpoints = ran.context.messages.iter().filter(|message| message.is_checkpoint()).count();
+    let checkpoints =
+        ran.context.request.messages.iter().filter(|message| message.is_checkpoint()).count();
     if ran.taken && checkpoints != 1 {
         return Err(fault("one checkpoint"));
     }

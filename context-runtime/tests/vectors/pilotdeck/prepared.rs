@@ -53,7 +53,7 @@ fn prepare(
 ) -> Result<ModelContext, Difference> {
     let mut input = PrepareInput::new(("ada", "s"), "t", provider, "any")
         .messages(given.iter().map(Arc::clone));
-    input.max_messages = limit(case);
+    input.limits.max_messages = limit(case);
     let prepared = case.wait(runtime.prepare_for_model(input));
     prepared.map_err(|error| Difference::new("is prepared", shown(case.output()), error))
 }
@@ -118,9 +118,9 @@ pub(super) fn judge_projected(case: &Case) -> Outcome {
             Err(difference) => return Outcome::Failed(difference),
         };
     if case.is_suspect() {
-        return Outcome::of(sound(&given, &context.messages));
+        return Outcome::of(sound(&given, &context.request.messages));
     }
-    let (expected, ours) = (bare(&expected), bare(&context.messages));
+    let (expected, ours) = (bare(&expected), bare(&context.request.messages));
     let same = equal(&expected, &ours);
     let recorded = recorded_warnings(case.output(), "warnings");
     let told = warnings(&context, &CODES);
@@ -131,11 +131,11 @@ pub(super) fn judge_projected(case: &Case) -> Outcome {
         Ok(_) if dropped(case, &given, &context).is_some_and(|same| !same) => Err(Difference::new(
             "as many left out",
             shown(case.output()),
-            written(&context.messages),
+            written(&context.request.messages),
         )),
         Ok(rule) => Ok(format!("{rule}, same warnings")),
         Err(_) if limit(case).is_some() && ends_with(&ours, &expected) => {
-            sound(&given, &context.messages).map(|_| WHOLE.to_owned())
+            sound(&given, &context.request.messages).map(|_| WHOLE.to_owned())
         }
         Err(difference) => Err(difference),
     })
@@ -169,15 +169,16 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
         Ok(context) => context,
         Err(difference) => return Outcome::Failed(difference),
     };
-    let roles: Vec<&str> = context.messages.iter().map(|message| said_by(message.role)).collect();
+    let roles: Vec<&str> =
+        context.request.messages.iter().map(|message| said_by(message.role)).collect();
     let cut: Vec<usize> =
         context.boundaries.iter().map(|boundary| boundary.retained_messages).collect();
     let ours = format!("{roles:?}, cut to {cut:?}, {:?}", warnings(&context, &CODES));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), &ours);
     // The reported number of a cut is what is left before the repair of what was broken already.
-    let told = cut.iter().all(|retained| *retained == context.messages.len());
+    let told = cut.iter().all(|retained| *retained == context.request.messages.len());
     if case.is_suspect() {
-        let checked = sound(&given, &context.messages);
+        let checked = sound(&given, &context.request.messages);
         return Outcome::of(checked.and_then(|rule| {
             if told {
                 Ok(format!("{rule}; the boundary tells what is kept"))
@@ -209,7 +210,7 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
         && (roles.ends_with(&recorded) || joined_ours.ends_with(&joined_recorded))
         && told
     {
-        sound(&given, &context.messages).map(|_| WHOLE.to_owned())
+        sound(&given, &context.request.messages).map(|_| WHOLE.to_owned())
     } else {
         Err(fault("equal"))
     })
@@ -242,7 +243,7 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
         Ok(context) => context,
         Err(difference) => return Outcome::Failed(difference),
     };
-    let ours = &context.cache_breakpoints;
+    let ours = &context.request.cache.positions();
     let recorded = json(case.output())["cacheBreakpoints"].clone();
     let recorded: Vec<usize> = recorded
         .as_array()
@@ -253,7 +254,7 @@ pub(super) fn judge_marks(case: &Case) -> Outcome {
         .collect();
     let fault = |rule: &str| Difference::new(rule, format!("{recorded:?}"), format!("{ours:?}"));
     let in_order = ours.windows(2).all(|pair| pair[0] < pair[1]);
-    let last = context.messages.len().checked_sub(1);
+    let last = context.request.messages.len().checked_sub(1);
     let checked = if ours.len() > 3
         || !in_order
         || ours.last().is_some_and(|mark| Some(*mark) > last)

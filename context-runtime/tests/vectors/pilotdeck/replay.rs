@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    ContextEngine, Fragment, FragmentData, Message, Role, Store, compaction::Compacted,
+    ContextEngine, Fragment, FragmentData, Message, Role, Store, compaction::HistoryRewrite,
 };
 
 use super::Case;
@@ -131,8 +131,8 @@ async fn open(store: &Arc<dyn Store>) -> context_runtime::Result<ContextEngine> 
 }
 
 /// Returns the remaining history, with the positions of messages that existed before.
-fn compacted(before: &[Arc<Message>], left: &[Arc<Message>]) -> Compacted {
-    let mut compacted = Compacted::default();
+fn compacted(before: &[Arc<Message>], left: &[Arc<Message>]) -> HistoryRewrite {
+    let mut compacted = HistoryRewrite::default();
     let mut from = 0;
     for message in left {
         let said =

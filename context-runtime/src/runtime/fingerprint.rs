@@ -39,13 +39,13 @@ impl ChainHash {
 /// A history prefix that was seen. It is recognized by the addresses of its messages, without
 /// reading them, or else by their content. Messages are not kept alive.
 #[derive(Clone, Debug)]
-pub(super) struct Beginning {
+pub(super) struct PrefixFingerprint {
     /// The weak pointers prevent the addresses from being reused.
     seen: Vec<Weak<Message>>,
     chain: ChainHash,
 }
 
-impl Beginning {
+impl PrefixFingerprint {
     /// Creates the prefix of these messages, given the hash of the first `known` of them.
     pub(super) fn of(messages: &[Arc<Message>], (known, chain): (usize, ChainHash)) -> Self {
         let chain = chain.then_all(&messages[known..]);

@@ -7,13 +7,13 @@ use std::sync::{Arc, Weak};
 use context_core::model::{TokenCount, TokenCounter};
 use context_core::{Message, Part, Role};
 
-use super::chain::ChainHash;
+use super::fingerprint::ChainHash;
 
 /// The index of a history: for each message its contribution to hash and tokens, and the positions
 /// of requests and calls. Messages that are shared with the previous history are recognized by
 /// their address and not read.
 #[derive(Debug, Default)]
-pub(super) struct Track {
+pub(super) struct HistoryIndex {
     /// The weak pointers prevent the addresses from being reused. Messages are not kept alive.
     seen: Vec<Weak<Message>>,
     chains: Vec<ChainHash>,
@@ -31,7 +31,7 @@ pub(super) struct Track {
     kept: usize,
 }
 
-impl Track {
+impl HistoryIndex {
     /// Returns how many leading messages a history shares with this one as the same allocations,
     /// and their hash.
     pub(super) fn known_in(&self, messages: &[Arc<Message>]) -> (usize, ChainHash) {
