@@ -1,7 +1,8 @@
 //! Provider-neutral model calls: requests, answers, errors, and the traits of codecs and models.
 //!
-//! Nothing here sends anything. A codec lowers a [`ModelRequest`] to a provider's body and lifts
-//! the provider's response to an [`Answer`]. The caller owns the connection.
+//! Nothing here sends anything. A codec lowers a [`ModelRequest`](crate::ModelRequest) to a
+//! provider's body and lifts the provider's response to an [`Answer`](crate::Answer). The caller
+//! owns the connection.
 
 pub(crate) mod answer;
 mod budget;

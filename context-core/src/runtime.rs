@@ -3,7 +3,7 @@
 //! The contract keeps the shape that earlier context runtimes have, with Rust names: prepare for
 //! the model, apply tool results, recover from a model error, capture the turn. A runtime calls no
 //! model. Work that needs a model is returned to the loop as a decision or as a
-//! [`SummaryTask`](crate::history::SummaryTask).
+//! [`SummaryTask`].
 
 mod context;
 mod input;

@@ -117,7 +117,7 @@ impl StoreInfo {
 ///
 /// # Where to begin
 ///
-/// A backend that can keep one value per chat implements the three methods of [`StateStore`] and
+/// A backend that can keep one value per chat implements the three methods of `StateStore` and
 /// derives the required abilities and search from it. `examples/custom-store` is a complete store
 /// of this kind. A backend that keeps rows implements the traits themselves, as
 /// `examples/custom-row-store` does. `context-conformance` tests either.

@@ -1,6 +1,6 @@
 //! Checksums of stored values, bound to the owner of the value.
 //!
-//! Every record of [`pack`](context_store_kit::pack) has a checksum. For all other stored values
+//! Every record of [`pack`](crate::pack) has a checksum. For all other stored values
 //! there is [`Checksum`]. It covers the kind of the thing, its names (chat, id, number) and its
 //! content, so that a value that was moved to another row or column fails the check.
 //!

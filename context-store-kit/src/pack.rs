@@ -61,7 +61,7 @@ pub enum UnpackFault {
 }
 
 /// Appends a node to packed bytes. Ids are at most 65,535 bytes long, body kinds 255 bytes and
-/// records 4 GiB. [`limits`](crate::base::limits) keeps nodes far below.
+/// records 4 GiB. [`limits`](context_core::base::limits) keeps nodes far below.
 pub fn pack(node: &Node, out: &mut Vec<u8>) {
     let body = node.body();
     let kind = if body.kind() == Message::KIND { "" } else { body.kind() };

@@ -14,8 +14,10 @@ use context_core::store::{CheckReport, Cursor, Erasure, Page};
 use context_core::{CancelSignal, ChatRef, Result, UserId};
 
 /// A backend that can keep one value per chat and replace it in a transaction. An implementor gets
-/// [`HistoryStore`](crate::store::HistoryStore), [`FragmentStore`](crate::store::FragmentStore) and
-/// [`SearchStore`](crate::store::SearchStore), and returns itself from [`Store`](crate::Store)'s
+/// [`HistoryStore`](context_core::store::HistoryStore),
+/// [`FragmentStore`](context_core::store::FragmentStore) and
+/// [`SearchStore`](context_core::store::SearchStore), and returns itself from
+/// [`Store`](context_core::Store)'s
 /// methods.
 ///
 /// [`ChatState`] implements the meaning of each call, so an implementor has to get only the
@@ -106,7 +108,7 @@ pub trait StateStore: Send + Sync {
         T: Send + 'static,
         F: FnOnce(&mut Option<ChatState>, &mut u64) -> Result<T> + Send + 'static;
 
-    /// Implements [`Maintenance::check`](crate::store::Maintenance::check) for the chats.
+    /// Implements [`Maintenance::check`](context_core::store::Maintenance::check) for the chats.
     async fn check_states(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         for state in self.states(None).await? {
@@ -118,7 +120,7 @@ pub trait StateStore: Send + Sync {
         Ok(report)
     }
 
-    /// Implements [`Maintenance::users`](crate::store::Maintenance::users).
+    /// Implements [`Maintenance::users`](context_core::store::Maintenance::users).
     async fn users_of_states(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         limits::check_page("users", limit)?;
         let all = self.states(None).await?;
@@ -131,7 +133,8 @@ pub trait StateStore: Send + Sync {
         Ok(Page { items, next })
     }
 
-    /// Implements [`Maintenance::erase_user`](crate::store::Maintenance::erase_user) for the chats.
+    /// Implements [`Maintenance::erase_user`](context_core::store::Maintenance::erase_user) for the
+    /// chats.
     /// The caller clears traces in space that the backend has freed.
     async fn erase_states(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         const OPERATION: &str = "erase_user";

@@ -18,7 +18,7 @@ pub trait MessageCodec: fmt::Debug + Send + Sync + 'static {
     /// prefix of metadata keys that belong to this form alone.
     fn name(&self) -> &'static str;
 
-    /// Lowers a request to the body to send. Messages are [normalized](ModelRequest::normalized)
+    /// Lowers a request to the body to send. Messages are normalized
     /// first. Content that the form cannot represent is left out, with a diagnostic. Fails if
     /// nothing is left to send.
     fn lower(&self, request: &ModelRequest) -> Result<LoweredRequest, WireError>;

@@ -113,7 +113,7 @@ impl Vacuumed {
 #[async_trait]
 pub trait Maintenance: Send + Sync {
     /// Checks every invariant: the backend's own files, the schema, indexes, every chat's graph
-    /// ([`check_chat_graph`]), blob hashes and reference counts, chunk counts of streams, the
+    /// (`check_chat_graph`), blob hashes and reference counts, chunk counts of streams, the
     /// graphs of trajectory rounds, and the word index of memories. Changes nothing. Checks
     /// `cancel` between chats.
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport>;
