@@ -2,8 +2,7 @@
 //!
 //! A *context* fragment is rendered into the system prompt. A *message* fragment becomes a node of
 //! the message graph. Both are built by plain functions (`role`, `hint`, `fragment`, `user`,
-//! `assistant`, `last_assistant_message`). Fragments are immutable, and cloning
-//! shares their data.
+//! `assistant`, `last_assistant_message`). Fragments are immutable, and cloning shares their data.
 //!
 //! Fragments do not generate ids: a message fragment without an id gets one from the engine's
 //! [`IdGenerator`](crate::IdGenerator).

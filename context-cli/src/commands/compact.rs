@@ -111,7 +111,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
     let reports: Vec<_> = planned.planned.steps.iter().map(|step| step.report()).collect();
     let boundary = match planned.planned.rewrite.as_ref().filter(|_| !args.dry_run) {
-        Some(compacted) => engine.compact(&turn, compacted, &reports).await?,
+        Some(rewrite) => engine.compact(&turn, rewrite, &reports).await?,
         None => None,
     };
     if boundary.is_some() {

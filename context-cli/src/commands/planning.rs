@@ -80,8 +80,8 @@ impl Cut {
             None => Planned::default(),
             Some(budget) => plan(request, pipeline, estimate, budget, model),
         };
-        if let Some(compacted) = &planned.rewrite {
-            request.messages.clone_from(&compacted.messages);
+        if let Some(rewrite) = &planned.rewrite {
+            request.messages.clone_from(&rewrite.messages);
         }
         Self { planned, before }
     }
@@ -93,14 +93,14 @@ impl Cut {
 
     /// Returns the ids of the messages to send. A message that a plan created has no id of its own.
     pub(super) fn ids(&self, ids: Vec<MessageId>) -> Vec<MessageId> {
-        let Some(compacted) = &self.planned.rewrite else { return ids };
+        let Some(rewrite) = &self.planned.rewrite else { return ids };
         let id = |(at, origin): (usize, &Option<usize>)| match origin
             .and_then(|origin| ids.get(origin))
         {
             Some(id) => id.clone(),
             None => MessageId::from(format!("messages[{at}]")),
         };
-        compacted.origins.iter().enumerate().map(id).collect()
+        rewrite.origins.iter().enumerate().map(id).collect()
     }
 
     /// Describes the plans, one per line.
@@ -125,7 +125,7 @@ impl Cut {
             (0..self.before.len()).map(|at| (Some(at), &self.before[at])).collect::<Vec<_>>();
         let after: Vec<(Option<usize>, &Arc<Message>)> = match &self.planned.rewrite {
             None => untouched,
-            Some(compacted) => compacted.origins.iter().copied().zip(&compacted.messages).collect(),
+            Some(rewrite) => rewrite.origins.iter().copied().zip(&rewrite.messages).collect(),
         };
         let mut next = 0;
         let mut kept: Option<(usize, usize)> = None;

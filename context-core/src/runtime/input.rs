@@ -37,7 +37,8 @@ pub struct PrepareInput {
     /// the cache breakpoints.
     pub request: ModelRequest,
     /// The cuts that the caller has made of the conversation so far. `None` if there are none, or
-    /// if the runtime remembers them.
+    /// if the runtime remembers them. Cuts that do not [fit](HistoryRewrite::fits) the conversation
+    /// are refused.
     pub rewrite: Option<HistoryRewrite>,
     /// Where cuts are remembered between two calls of the chat.
     pub cuts: CutOwner,

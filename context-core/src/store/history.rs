@@ -172,8 +172,8 @@ pub trait HistoryStore: Send + Sync {
     /// Reads a chain from its root to `end`, or the window at its end, as one consistent state.
     /// Returns everything that the window asks for or an error, never silently less. A branch
     /// without messages has an empty chain. The chain carries the chat's
-    /// [generation](Chain::generation), so that a reader that caches it notices when a cached message
-    /// differs from the stored one.
+    /// [generation](Chain::generation), so that a reader that caches it notices when a cached
+    /// message differs from the stored one.
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain>;
 
     /// Returns messages by id, from any branch: one slot per id, in the order of the ids.

@@ -62,7 +62,8 @@ impl Counters {
 
     /// Returns the counter and related data of a model, or of the builder's model if none is named.
     pub(super) fn of(&self, parts: &Parts, model: Option<&str>) -> Counting {
-        let model = model.or(parts.model.as_deref()).unwrap_or_default();
+        let model =
+            model.filter(|model| !model.is_empty()).or(parts.model.as_deref()).unwrap_or_default();
         let calibration = lock(&self.calibrations).get(model);
         let output_cap = lock(&self.output).get(model).copied();
         let mut known = lock(&self.known);

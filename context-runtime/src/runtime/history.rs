@@ -2,8 +2,25 @@
 
 use std::sync::Arc;
 
-use context_core::Message;
 use context_core::history::HistoryRewrite;
+use context_core::runtime::PrepareInput;
+use context_core::{Error, Message, Result};
+
+/// Refuses cuts that were made of another conversation.
+pub(super) fn check(operation: &'static str, input: &PrepareInput) -> Result<()> {
+    let messages = input.request.messages.len();
+    match &input.rewrite {
+        Some(rewrite) if !rewrite.fits(messages) => {
+            let error = Error::invalid(
+                operation,
+                "`rewrite` was not made of this conversation: pass the messages that it was made \
+                 of, or leave it out",
+            );
+            Err(error.with("covered", rewrite.covered).with("messages", messages))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The history of a call, with the cuts between the given conversation and what is sent.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use context_core::{ContextRuntime, Diagnostic, Result};
 
 use super::append::append;
 use super::history::CallHistory;
-use super::limit;
 use super::prompt::Prompt;
+use super::{history, limit};
 
 /// A runtime that limits the number of messages and repairs requests, for tests, small tools and
 /// comparisons.
@@ -58,6 +58,7 @@ impl ContextRuntime for NullContextRuntime {
     async fn prepare_for_model(&self, mut input: PrepareInput) -> Result<ModelContext> {
         limits::check_chat("prepare_for_model", &input.turn.chat)?;
         input.cancel.check("prepare_for_model")?;
+        history::check("prepare_for_model", &input)?;
         let prompt = Prompt::of(&input, None);
         let mut context = ModelContext::default();
         let given = std::mem::take(&mut input.request.messages);

@@ -21,7 +21,7 @@ use super::prefix::PromptHash;
 use super::prompt::Prompt;
 use super::recall::{self, TurnRecall};
 use super::session::{Session, Sessions, lock};
-use super::{limit, pipeline, repair};
+use super::{history, limit, pipeline, repair};
 
 pub(super) const OPERATION: &str = "prepare_for_model";
 
@@ -33,6 +33,7 @@ pub(super) async fn prepare(
     mut input: PrepareInput,
 ) -> Result<ModelContext> {
     input.cancel.check(OPERATION)?;
+    history::check(OPERATION, &input)?;
     let counting = counters.of(parts, input.request.model.as_deref());
     // Checked before the session is changed and before memories are asked for.
     let (budget, assumed) = count::budget(parts, &input, &counting)?;
@@ -40,7 +41,7 @@ pub(super) async fn prepare(
     let mut diagnostics = Vec::from_iter(assumed);
     let (history, query) = {
         let mut session = lock(&session);
-        let history = history(parts, &mut session, &mut input, &mut diagnostics);
+        let history = call_history(parts, &mut session, &mut input, &mut diagnostics);
         session.index.update(history.messages(), &counting.model, &*counting.counter);
         let query = wanted(parts, &session, &input, history.messages());
         (history, query)
@@ -56,7 +57,7 @@ pub(super) async fn prepare(
 }
 
 /// Returns the history with earlier cuts, limited to the maximum number of messages.
-fn history(
+fn call_history(
     parts: &Parts,
     session: &mut Session,
     input: &mut PrepareInput,

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use context_runtime::{
-    DefaultContextRuntime, Message, Role,
+    ContextRuntime, DefaultContextRuntime, ErrorKind, Message, NullContextRuntime, Role,
     compaction::{
-        BoundaryKind, Budget, CacheState, Goal, HistoryRewrite, HistoryView, Pipeline, Stage,
+        BoundaryKind, Budget, CacheState, CutOwner, Goal, HistoryRewrite, HistoryView, Pipeline,
+        Stage,
     },
     model::{Answer, SummaryError, Usage},
     truncate_head::TruncateHead,
@@ -87,6 +88,48 @@ async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
     assert_eq!((third.rewrite, third.boundaries.len()), (None, 0));
     assert!(third.request.messages.starts_with(&first.request.messages) && third.prefix.intact);
     assert_eq!(third.breakdown.total().tokens(), HistoryView::new(&adopted, &Bytes).total());
+}
+
+/// A chat with an engine: the cuts come with the input, and the session keeps none.
+#[tokio::test]
+async fn cuts_that_the_caller_owns_are_not_remembered_twice() {
+    let (runtime, mut history) = (runtime(), of(850));
+    let mut given = input(&history);
+    given.cuts = CutOwner::Caller;
+    let first = runtime.prepare_for_model(given.clone()).await.unwrap();
+    given.rewrite.clone_from(&first.rewrite);
+    history.push(ask("go on"));
+    given.request.messages.clone_from(&history);
+    let second = runtime.prepare_for_model(given).await.unwrap();
+    assert_eq!((second.plans.len(), second.boundaries.len()), (0, 1));
+    assert!(second.request.messages.starts_with(&first.request.messages));
+    assert_eq!(second.rewrite.unwrap().covered, history.len());
+    // Without the caller's cuts, the whole history is cut anew.
+    let third = prepare(&runtime, &history).await;
+    assert!(third.plans[0].applied);
+}
+
+/// After a refusal the caller cuts deeper than the session did.
+#[tokio::test]
+async fn a_session_takes_over_the_cuts_of_its_caller() {
+    let (runtime, history) = (runtime(), of(600));
+    let mut given = input(&history);
+    given.rewrite = Some(HistoryRewrite::retain(&history, [0, history.len() - 1]));
+    let first = runtime.prepare_for_model(given).await.unwrap();
+    assert_eq!(first.request.messages.len(), 2);
+    assert_eq!(prepare(&runtime, &history).await.request.messages, first.request.messages);
+}
+
+#[tokio::test]
+async fn cuts_of_another_conversation_are_refused() {
+    let (runtime, history) = (runtime(), of(600));
+    let mut given = input(&history[1..]);
+    given.rewrite = Some(HistoryRewrite::retain(&history, [0, history.len() - 1]));
+    for runtime in [&runtime as &dyn ContextRuntime, &NullContextRuntime::default()] {
+        let error = runtime.prepare_for_model(given.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    assert_eq!(prepare(&runtime, &history).await.rewrite, None, "nothing was taken over");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Boundary, Plan, PlanError};
 use crate::Message;
 
-/// What cuts make of a history: the messages that are left, and where each one comes from.
+/// The result of cuts of a history: the messages that are left, and the origin of each.
 ///
 /// Rewrites compose: [`then`](Self::then) is the only place where positions of one history are
 /// translated to those of an earlier one.
@@ -95,6 +95,16 @@ impl HistoryRewrite {
         self.covered = self.covered.max(history.len());
     }
 
+    /// Returns whether the rewrite can have been made of the beginning of a history with this many
+    /// messages: it covers no more of them, and each message has an origin within that part, or
+    /// none.
+    pub fn fits(&self, messages: usize) -> bool {
+        let within = |at: &usize| *at < self.covered;
+        self.covered <= messages
+            && self.origins.len() == self.messages.len()
+            && self.origins.iter().flatten().all(within)
+    }
+
     /// Appends these messages of the original history.
     pub(super) fn keep(&mut self, history: &[Arc<Message>], range: Range<usize>) {
         self.messages.extend(history[range.clone()].iter().map(Arc::clone));
@@ -141,6 +151,18 @@ mod tests {
         let identity = HistoryRewrite::identity(&all);
         assert_eq!(identity.then(cut.clone()), cut);
         assert_eq!(cut.clone().then(HistoryRewrite::identity(&cut.messages)), cut);
+    }
+
+    #[test]
+    fn a_rewrite_of_a_longer_history_does_not_fit() {
+        let all = history(4);
+        let cut = HistoryRewrite::retain(&all, [0, 3]);
+        assert!(cut.fits(4) && cut.fits(5) && !cut.fits(3));
+        let beyond = HistoryRewrite::new(2, [(Some(2), Arc::clone(&all[2]))]);
+        assert!(!beyond.fits(4));
+        let mut uneven = cut;
+        uneven.origins.pop();
+        assert!(!uneven.fits(4));
     }
 
     #[test]
