@@ -15,7 +15,7 @@
 //! | neighbouring `…_call_output` of those | one [`Role::Tool`](context_core::Role::Tool) message; text, image and document parts |
 //! | any other item, such as `web_search_call` | an opaque part of [`PROVIDER`] |
 //! | any other part of a content | an opaque part of [`CONTENT_PROVIDER`], which goes back where it stood |
-//! | outputs only a client writes, such as `local_shell_call_output` | opaque parts of a [synthetic](context_core::Message::SYNTHETIC) user message |
+//! | outputs only a client writes, such as `local_shell_call_output` | opaque parts of a [synthetic](context_core::message::Origin::Synthetic) user message |
 //!
 //! Other keys of an item that should be sent again are metadata of its part: [`ID`], [`STATUS`],
 //! [`PHASE`], [`NAMESPACE`], [`CALLER`], [`ANNOTATIONS`], [`SUMMARY`], [`CONTENT`], [`BREAKPOINT`].

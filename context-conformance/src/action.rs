@@ -6,7 +6,7 @@ use context_core::store::{
 };
 use context_core::{BranchName, ErrorKind, MessageId, Result, Timestamp};
 
-use crate::desk::Desk;
+use crate::chat_fixture::ChatFixture;
 use crate::model::Model;
 
 /// A call that changes a chat.
@@ -39,8 +39,8 @@ pub(crate) enum Answer {
 
 impl Action {
     /// Applies the action to the store.
-    pub(crate) async fn perform(&self, desk: &Desk) -> Result<Answer> {
-        let (history, fragments, chat) = (desk.history(), desk.fragments(), &desk.chat);
+    pub(crate) async fn perform(&self, fixture: &ChatFixture) -> Result<Answer> {
+        let (history, fragments, chat) = (fixture.history(), fixture.fragments(), &fixture.chat);
         Ok(match self {
             Self::Commit(commit) => Answer::Commit(history.commit((**commit).clone()).await?),
             Self::Put(fragment, at) => {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::pin::Pin;
 
-use crate::checked::Verdict;
-use crate::lab::Lab;
+use crate::case_context::CaseContext;
+use crate::verdict::Verdict;
 
 /// One check of a store. The table of cases is the suite: a case added there is run against every
 /// store that is tested with the newer version.
@@ -20,7 +20,7 @@ pub struct Case {
     pub(crate) run: Run,
 }
 
-pub(crate) type Run = fn(&Lab) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
+pub(crate) type Run = fn(&CaseContext) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 
 /// The ability that a case needs. A store without the ability skips the case. A store that claims
 /// the ability in [`StoreInfo`](context_core::store::StoreInfo) fails if its subject does not offer
@@ -65,7 +65,7 @@ macro_rules! cases {
             group: $group,
             name: stringify!($name),
             requires: $crate::case::cases!(@requires $($requires)?),
-            run: |lab| Box::pin(async move { $name(lab).await.into() }),
+            run: |case| Box::pin(async move { $name(case).await.into() }),
         }),+];
     };
     (@requires) => { $crate::case::Requires::Nothing };

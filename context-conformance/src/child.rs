@@ -13,15 +13,15 @@ use context_core::trajectory::{NewNode, NodeBody, NodeId, Round};
 use context_core::{ErrorKind, Store, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::checked::{Checked, Stop};
-use crate::desk::Desk;
-use crate::diary::RoundLife;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{applied, fail, same};
 use crate::life::{agree, answered};
-use crate::notebook::{MemoryLife, MemoryStep};
+use crate::memory_fixture::{MemoryLife, MemoryStep};
+use crate::round_fixture::RoundLife;
 use crate::script::Script;
 use crate::step::Step;
-use crate::subject::Subject;
+use crate::store_fixture::StoreFixture;
+use crate::verdict::{Check, Stop};
 use context_simulator::Random;
 
 /// The environment variable that makes the test program a child. Its value is the task.
@@ -59,7 +59,7 @@ pub(crate) enum Work {
 }
 
 /// Runs the task of a child process.
-pub(crate) async fn main(subject: Arc<dyn Subject>, task: &str) -> ExitCode {
+pub(crate) async fn main(subject: Arc<dyn StoreFixture>, task: &str) -> ExitCode {
     let done = async {
         let task: Task =
             serde_json::from_str(task).map_err(|error| Stop::Fail(error.to_string()))?;
@@ -86,25 +86,25 @@ fn acknowledge(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-async fn work(subject: &dyn Subject, task: Task) -> Checked {
+async fn work(subject: &dyn StoreFixture, task: Task) -> Check {
     let store = open(subject, &task.location).await?;
-    let desk = Desk::new(store, "ada", "chat");
+    let fixture = ChatFixture::new(store, "ada", "chat");
     match task.work {
-        Work::Live { seed, done } => live(&desk, seed, done).await,
-        Work::Turns { done } => turns(&desk, done).await,
-        Work::Compete { name, messages } => compete(&desk, &name, messages).await,
-        Work::Create { name, messages } => create(&desk.other("ada", &name), messages).await,
+        Work::Live { seed, done } => live(&fixture, seed, done).await,
+        Work::Turns { done } => turns(&fixture, done).await,
+        Work::Compete { name, messages } => compete(&fixture, &name, messages).await,
+        Work::Create { name, messages } => create(&fixture.other("ada", &name), messages).await,
         Work::Record { name, nodes } => {
-            recorder(&desk, &name, nodes, |label| acknowledge(label).map_err(broken)).await
+            recorder(&fixture, &name, nodes, |label| acknowledge(label).map_err(broken)).await
         }
-        Work::Rounds { seed, done } => rounds(&desk, seed, done).await,
-        Work::Memories { seed, done } => memories(&desk, seed, done).await,
-        Work::Count { times } => desk.count_up("m", times).await,
+        Work::Rounds { seed, done } => rounds(&fixture, seed, done).await,
+        Work::Memories { seed, done } => memories(&fixture, seed, done).await,
+        Work::Count { times } => fixture.count_up("m", times).await,
     }
 }
 
 /// Opens a store that other processes may be opening, with retries while it is unavailable.
-pub(crate) async fn open(subject: &dyn Subject, location: &str) -> Checked<Arc<dyn Store>> {
+pub(crate) async fn open(subject: &dyn StoreFixture, location: &str) -> Check<Arc<dyn Store>> {
     for tries in 0.. {
         match subject.open_at(location).await {
             Err(error) if error.kind() == ErrorKind::Unavailable && tries < 200 => {
@@ -127,13 +127,13 @@ pub(crate) fn steps(seed: u64) -> impl Iterator<Item = Step> {
         .take(MOST_STEPS)
 }
 
-async fn live(desk: &Desk, seed: u64, done: usize) -> Checked {
-    let mut script = Script::new(desk.chat.clone(), true);
+async fn live(fixture: &ChatFixture, seed: u64, done: usize) -> Check {
+    let mut script = Script::new(fixture.chat.clone(), true);
     for (i, step) in steps(seed).enumerate() {
         if let Some(action) = script.next(&step) {
             let expected = script.expect(&action);
             if i >= done {
-                let (seen, lost) = answered(desk, &action).await;
+                let (seen, lost) = answered(fixture, &action).await;
                 agree(&format!("step {i} of a child, {step:?}"), seen, lost, &expected)?;
             }
         }
@@ -149,19 +149,19 @@ pub(crate) fn turn(branch: usize, n: usize) -> [String; 2] {
     ["question", "answer"].map(|part| format!("{branch}-{n}-{part}"))
 }
 
-async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
+async fn turns(fixture: &ChatFixture, done: Vec<usize>) -> Check {
     let mut writers = tokio::task::JoinSet::new();
     for (branch, from) in done.into_iter().enumerate() {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         writers.spawn(async move {
             let last = |n: usize| turn(branch, n)[1].clone();
             let mut head = from.checked_sub(1).map_or_else(|| "root".to_owned(), last);
             for n in from..MOST_STEPS {
                 let new = turn(branch, n);
                 let commit =
-                    desk.extend_on(&format!("b{branch}"), &head, new.iter().map(String::as_str));
+                    fixture.extend_on(&format!("b{branch}"), &head, new.iter().map(String::as_str));
                 let did = "a turn on a branch of one's own";
-                match patiently(&desk, commit).await? {
+                match patiently(&fixture, commit).await? {
                     // The server may have completed the last commit of the killed process.
                     CommitOutcome::Replayed(turn) if n == from => {
                         same(did, &turn.head, &Some(new[1].as_str().into()))?;
@@ -171,7 +171,7 @@ async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
                 acknowledge(&branch.to_string()).map_err(broken)?;
                 head.clone_from(&new[1]);
             }
-            Checked::Ok(())
+            Check::Ok(())
         });
     }
     while let Some(joined) = writers.join_next().await {
@@ -182,11 +182,11 @@ async fn turns(desk: &Desk, done: Vec<usize>) -> Checked {
 
 /// Commits, again while the store is too busy.
 pub(crate) async fn patiently(
-    desk: &Desk,
+    fixture: &ChatFixture,
     commit: context_core::store::Commit,
-) -> Checked<CommitOutcome> {
+) -> Check<CommitOutcome> {
     for _ in 0..200 {
-        match desk.history().commit(commit.clone()).await {
+        match fixture.history().commit(commit.clone()).await {
             Err(error) if error.kind() == ErrorKind::Unavailable => tokio::task::yield_now().await,
             result => return Ok(result?),
         }
@@ -194,12 +194,12 @@ pub(crate) async fn patiently(
     fail("a commit: still unavailable after 200 tries")
 }
 
-pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked {
+pub(crate) async fn compete(fixture: &ChatFixture, name: &str, messages: usize) -> Check {
     let mut head = String::new();
     for i in 0..messages {
         let id = format!("{name}-{i}");
         loop {
-            match patiently(desk, desk.extend(&head, [id.as_str()])).await? {
+            match patiently(fixture, fixture.extend(&head, [id.as_str()])).await? {
                 CommitOutcome::Applied(_) => break head.clone_from(&id),
                 CommitOutcome::Conflict { actual } => {
                     head = actual.map(|id| id.to_string()).unwrap_or_default()
@@ -217,24 +217,24 @@ pub(crate) async fn compete(desk: &Desk, name: &str, messages: usize) -> Checked
 /// Adds conclusions `NAME-0`, `NAME-1`, … to round 0 of session `s`, which has a question. Each is
 /// added after a fresh read.
 pub(crate) async fn recorder(
-    desk: &Desk,
+    fixture: &ChatFixture,
     name: &str,
     nodes: usize,
-    mut done: impl FnMut(&str) -> Checked,
-) -> Checked {
+    mut done: impl FnMut(&str) -> Check,
+) -> Check {
     for n in 0..nodes {
         let label = format!("{name}-{n}");
         for tries in 0.. {
-            let mut diary = desk.diary("s", 0);
-            let there = desk.load(diary.reference()).await?;
+            let mut round_fixture = fixture.round("s", 0);
+            let there = fixture.load(round_fixture.reference()).await?;
             let there = there.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
-            diary.round = Round::from_record(there)?;
+            round_fixture.round = Round::from_record(there)?;
             let query = NodeId::new(0, 0);
             let new = NewNode::new(NodeBody::state(label.as_str()), [query]).label(label.as_str());
-            diary.add(new.append())?;
-            let mut commit = diary.commit();
+            round_fixture.add(new.append())?;
+            let mut commit = round_fixture.commit();
             commit.key = format!("{label}-{tries}").into();
-            if desk.record(&commit).await? == RecordOutcome::Applied {
+            if fixture.record(&commit).await? == RecordOutcome::Applied {
                 break;
             }
         }
@@ -243,14 +243,14 @@ pub(crate) async fn recorder(
     Ok(())
 }
 
-async fn rounds(desk: &Desk, seed: u64, done: u64) -> Checked {
-    let mut life = RoundLife::new(desk, seed);
+async fn rounds(fixture: &ChatFixture, seed: u64, done: u64) -> Check {
+    let mut life = RoundLife::new(fixture, seed);
     for n in 0..MOST_STEPS as u64 {
         let commit = life.next();
         if n < done {
             continue;
         }
-        match desk.record(&commit).await? {
+        match fixture.record(&commit).await? {
             RecordOutcome::Applied => {}
             // The server may have completed the last commit of the killed process.
             RecordOutcome::Replayed if n == done => {}
@@ -265,14 +265,14 @@ async fn rounds(desk: &Desk, seed: u64, done: u64) -> Checked {
     Ok(())
 }
 
-async fn memories(desk: &Desk, seed: u64, done: usize) -> Checked {
+async fn memories(fixture: &ChatFixture, seed: u64, done: usize) -> Check {
     let mut life = MemoryLife::new(seed);
     for n in 0..MOST_STEPS {
         let step = life.next();
         if n >= done {
             match &step {
-                MemoryStep::Write(writes) => drop(desk.write_memories(writes).await?),
-                MemoryStep::Forget(forget) => drop(desk.forget_memories(forget).await?),
+                MemoryStep::Write(writes) => drop(fixture.write_memories(writes).await?),
+                MemoryStep::Forget(forget) => drop(fixture.forget_memories(forget).await?),
             }
             acknowledge("done").map_err(broken)?;
         }
@@ -280,12 +280,12 @@ async fn memories(desk: &Desk, seed: u64, done: usize) -> Checked {
     Ok(())
 }
 
-async fn create(desk: &Desk, messages: usize) -> Checked {
+async fn create(fixture: &ChatFixture, messages: usize) -> Check {
     acknowledge("open").map_err(broken)?;
     let mut tries = 0;
     loop {
-        let new = NewChat::new(desk.chat.clone(), Timestamp::from_micros(1));
-        match desk.history().create_chat(new).await {
+        let new = NewChat::new(fixture.chat.clone(), Timestamp::from_micros(1));
+        match fixture.history().create_chat(new).await {
             Err(error) if error.kind() == ErrorKind::Unavailable && tries < 200 => tries += 1,
             result => break result.map(drop)?,
         }
@@ -297,7 +297,7 @@ async fn create(desk: &Desk, messages: usize) -> Checked {
         let id = format!("m{i}");
         crate::expect::applied(
             "a first message",
-            patiently(desk, desk.extend(&head, [id.as_str()])).await?,
+            patiently(fixture, fixture.extend(&head, [id.as_str()])).await?,
         )?;
         acknowledge(&id).map_err(broken)?;
         head = id;

@@ -5,18 +5,18 @@ use std::fmt::{Debug, Display};
 use context_core::store::{CommitOutcome, Committed};
 use context_core::{Error, ErrorKind};
 
-use crate::checked::{Checked, Stop};
+use crate::verdict::{Check, Stop};
 
 /// The maximum length of a value in a failure, in bytes.
 const SHOWN: usize = 1500;
 
 /// Returns a failure with this text.
-pub(crate) fn fail<T>(text: impl Into<String>) -> Checked<T> {
+pub(crate) fn fail<T>(text: impl Into<String>) -> Check<T> {
     Err(Stop::Fail(text.into()))
 }
 
 /// Expects both values to be equal.
-pub(crate) fn same<T: PartialEq + Debug>(did: impl Display, saw: &T, expected: &T) -> Checked {
+pub(crate) fn same<T: PartialEq + Debug>(did: impl Display, saw: &T, expected: &T) -> Check {
     if saw == expected {
         return Ok(());
     }
@@ -24,7 +24,7 @@ pub(crate) fn same<T: PartialEq + Debug>(did: impl Display, saw: &T, expected: &
 }
 
 /// Expects a condition to hold.
-pub(crate) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
+pub(crate) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Check {
     if holds { Ok(()) } else { fail(what()) }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn refused<T: Debug>(
     did: impl Display,
     saw: context_core::Result<T>,
     kind: ErrorKind,
-) -> Checked<Error> {
+) -> Check<Error> {
     match saw {
         Err(error) if error.kind() == kind => Ok(error),
         Err(error) => fail(format!("{did}: expected an error of kind {kind}, saw {error:?}")),
@@ -44,7 +44,7 @@ pub(crate) fn refused<T: Debug>(
 }
 
 /// Expects a commit to be applied, not replayed.
-pub(crate) fn applied(did: impl Display, outcome: CommitOutcome) -> Checked<Committed> {
+pub(crate) fn applied(did: impl Display, outcome: CommitOutcome) -> Check<Committed> {
     match outcome {
         CommitOutcome::Applied(committed) => Ok(committed),
         other => fail(format!("{did}: expected it to be applied, saw {}", shown(&other))),

@@ -9,17 +9,17 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::case::Case;
-use crate::checked::Verdict;
 use crate::report::Line;
 use crate::run::run_case;
 use crate::settings::{Settings, report_file};
-use crate::subject::Subject;
+use crate::store_fixture::StoreFixture;
+use crate::verdict::Verdict;
 use crate::{cases, child};
 
 /// Runs the suite for [`conformance_main!`](crate::conformance_main): parses the arguments of the
 /// process, runs the selected cases and returns the exit code. Cases about several processes run
 /// the program again as a child, whose task an environment variable sets.
-pub fn main(subject: impl Subject) -> ExitCode {
+pub fn main(subject: impl StoreFixture) -> ExitCode {
     let program = Program::new(subject);
     if let (Ok(program), Some(task)) = (&program, std::env::var(child::VARIABLE).ok()) {
         return program.runtime.block_on(child::main(Arc::clone(&program.subject), &task));
@@ -40,13 +40,13 @@ pub fn main(subject: impl Subject) -> ExitCode {
 }
 
 struct Program {
-    subject: Arc<dyn Subject>,
+    subject: Arc<dyn StoreFixture>,
     settings: Settings,
     runtime: Runtime,
 }
 
 impl Program {
-    fn new(subject: impl Subject) -> std::io::Result<Self> {
+    fn new(subject: impl StoreFixture) -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
         let settings = subject.settings().or_as_told();
         Ok(Self { subject: Arc::new(subject), settings, runtime })
@@ -71,15 +71,15 @@ impl Program {
 }
 
 /// Generates the `main` of a test program for the suite, for a target with `harness = false`. The
-/// argument is an expression that creates the [`Subject`](crate::Subject).
+/// argument is an expression that creates the [`StoreFixture`](crate::StoreFixture).
 ///
 /// ```no_run
 /// # use std::sync::Arc;
-/// # use context_conformance::Subject;
+/// # use context_conformance::StoreFixture;
 /// # use context_core::{Result, Store};
 /// # struct MyStore;
 /// # #[async_trait::async_trait]
-/// # impl Subject for MyStore {
+/// # impl StoreFixture for MyStore {
 /// #     fn name(&self) -> &str { "mine" }
 /// #     async fn open(&self, _: &str) -> Result<Arc<dyn Store>> { Ok(Arc::new(context_store_inmem::InMemoryStore::default())) }
 /// #     async fn reopen(&self, _: &str) -> Result<Option<Arc<dyn Store>>> { Ok(None) }

@@ -29,6 +29,7 @@ mod media;
 mod parts;
 mod requests;
 
+use context_core::message::Origin;
 use std::sync::Arc;
 
 use context_core::{Json, Message, Metadata, Part, Role, ToolResult};
@@ -168,9 +169,8 @@ impl Build {
         match turn {
             Turn::User(parts) => self.messages.push(Message::new(Role::User, parts)),
             Turn::Synthetic(text) => {
-                let metadata =
-                    Metadata::default().with(Message::SYNTHETIC, Json::from("a reminder"));
-                self.messages.push(Message::text(Role::User, text).with_metadata(metadata));
+                let message = Message::text(Role::User, text);
+                self.messages.push(message.with_origin_record(Origin::Synthetic, "a reminder"));
             }
             Turn::System(text) => self.messages.push(Message::text(Role::System, text)),
             Turn::Assistant { steps, end } => {

@@ -6,21 +6,21 @@
 //!
 //! # Prove your store
 //!
-//! Implement [`Subject`] for your store in an integration test `tests/conformance.rs` with
+//! Implement [`StoreFixture`] for your store in an integration test `tests/conformance.rs` with
 //! `harness = false`:
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
 //! use async_trait::async_trait;
-//! use context_conformance::Subject;
+//! use context_conformance::StoreFixture;
 //! use context_core::{Result, Store};
 //! use context_store_inmem::InMemoryStore;
 //!
 //! struct InMemory;
 //!
 //! #[async_trait]
-//! impl Subject for InMemory {
+//! impl StoreFixture for InMemory {
 //!     fn name(&self) -> &str {
 //!         "inmem"
 //!     }
@@ -73,9 +73,9 @@
 //! # Several processes
 //!
 //! A test program of [`conformance_main!`] runs itself as a child process once the subject tells
-//! the location of a store ([`Subject::location`], [`Subject::open_at`]). The child writes,
-//! acknowledges its writes, and is killed at random moments. A store that claims to outlive its
-//! process must offer a location. [`run`] and [`assert_conforms`] start no child processes.
+//! the location of a store ([`StoreFixture::location`], [`StoreFixture::open_at`]). The child
+//! writes, acknowledges its writes, and is killed at random moments. A store that claims to outlive
+//! its process must offer a location. [`run`] and [`assert_conforms`] start no child processes.
 //!
 //! # Faults
 //!
@@ -136,48 +136,47 @@
 //! limits. The crate does not provision servers and does not measure speed.
 
 mod action;
+mod blob_fixture;
 mod case;
+mod case_context;
 mod cases;
-mod checked;
+mod chat_fixture;
 mod child;
 pub mod codec;
 pub mod damage;
-mod desk;
-mod diary;
+mod environment;
 mod expect;
-mod fixed;
-mod flow;
 mod harness;
 pub mod histories;
-mod lab;
 mod life;
 pub mod memory;
+mod memory_fixture;
 mod model;
 mod namespace;
-mod notebook;
 pub mod policy;
 mod polls;
 mod property;
 pub mod renderer;
 mod report;
-mod reported;
+mod round_fixture;
 mod run;
 mod same;
 mod script;
-mod seek;
+mod search_fixture;
 mod service;
 mod settings;
-mod shelf;
 mod shrink;
 mod step;
-mod subject;
-mod visible;
+mod store_fixture;
+mod stream_fixture;
+mod suite_check;
+mod verdict;
+mod visible_chat;
 mod worker;
 
 pub use case::{Case, Requires};
 pub use cases::all as cases;
-pub use checked::Verdict;
-pub use fixed::{FixedClock, SequenceIds};
+pub use environment::{FixedClock, SequenceIds};
 pub use harness::main;
 pub use namespace::file_name;
 pub use report::{CaseResult, Report, SUITE_VERSION};
@@ -185,4 +184,5 @@ pub use run::{assert_conforms, run, run_with};
 pub use same::{Difference, assert_same, find_difference};
 pub use service::server_url;
 pub use settings::Settings;
-pub use subject::Subject;
+pub use store_fixture::StoreFixture;
+pub use verdict::Verdict;

@@ -7,12 +7,12 @@ use context_core::store::CommitOutcome;
 use context_core::{ErrorKind, Result, Store};
 
 use crate::action::{Action, Answer};
-use crate::checked::{Checked, Stop};
-use crate::desk::Desk;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{ensure, same};
 use crate::script::Script;
 use crate::step::Step;
-use crate::visible::Visible;
+use crate::verdict::{Check, Stop};
+use crate::visible_chat::VisibleChat;
 
 /// The number of retries of a call without reply.
 const TRIES: usize = 100;
@@ -20,9 +20,9 @@ const TRIES: usize = 100;
 /// A chat in the store and in the model.
 pub(crate) struct Life {
     /// The chat through the handle that reads.
-    view: Desk,
+    view: ChatFixture,
     /// The chat through the handle that writes. Replies may be lost there.
-    desk: Desk,
+    fixture: ChatFixture,
     script: Script,
     /// The generation, and the number of changes at that time.
     generation: (u64, u64),
@@ -33,26 +33,26 @@ pub(crate) struct Life {
 impl Life {
     /// Creates a chat of the name of `view`, which must not exist yet. It is written through
     /// `store`, if given, which may lose replies.
-    pub(crate) async fn begin(view: Desk, store: Option<Arc<dyn Store>>) -> Checked<Self> {
+    pub(crate) async fn begin(view: ChatFixture, store: Option<Arc<dyn Store>>) -> Check<Self> {
         let _created = view.history().create_chat(Script::birth(view.chat.clone())).await?;
         let script = Script::new(view.chat.clone(), store.is_some());
-        let desk = store.map_or_else(|| view.clone(), |store| view.through(store));
+        let fixture = store.map_or_else(|| view.clone(), |store| view.through(store));
         let generation = (view.whole("main").await?.generation(), 0);
-        Ok(Self { view, desk, script, generation, past: BTreeSet::new() })
+        Ok(Self { view, fixture, script, generation, past: BTreeSet::new() })
     }
 
-    pub(crate) async fn live(&mut self, steps: &[Step]) -> Checked {
+    pub(crate) async fn live(&mut self, steps: &[Step]) -> Check {
         for (i, step) in steps.iter().enumerate() {
             let did = format!("step {i}, {step:?}");
             let Some(action) = self.script.next(step) else { continue };
-            let (seen, lost) = answered(&self.desk, &action).await;
+            let (seen, lost) = answered(&self.fixture, &action).await;
             let expected = self.script.expect(&action);
             agree(&did, seen, lost, &expected)?;
             if matches!((&action, expected), (Action::DeleteChat { .. }, Ok(Answer::Was(true)))) {
                 self.past.insert(self.generation.0);
                 self.generation = (self.view.whole("main").await?.generation(), 0);
             }
-            let seen = Visible::of(&self.view).await?;
+            let seen = VisibleChat::of(&self.view).await?;
             same(
                 format!("the chat after {did}"),
                 &seen.as_ref(),
@@ -64,7 +64,7 @@ impl Life {
     }
 
     /// Expects the generation to grow if and only if stored messages were changed or removed.
-    async fn look_at_edition(&mut self, did: &str) -> Checked {
+    async fn look_at_edition(&mut self, did: &str) -> Check {
         let model = &self.script.model;
         let now = (self.view.whole(model.chat.active.as_str()).await?.generation(), model.changes);
         let (before, changes) = self.generation;
@@ -86,15 +86,15 @@ impl Life {
 }
 
 /// Retries a call until it is answered. Returns the answer, and whether an earlier reply was lost.
-pub(crate) async fn answered(desk: &Desk, action: &Action) -> (Result<Answer>, bool) {
+pub(crate) async fn answered(fixture: &ChatFixture, action: &Action) -> (Result<Answer>, bool) {
     let mut lost = false;
     for _ in 0..TRIES {
-        match action.perform(desk).await {
+        match action.perform(fixture).await {
             Err(error) if error.kind() == ErrorKind::Unavailable => lost = true,
             result => return (result, lost),
         }
     }
-    (action.perform(desk).await, lost)
+    (action.perform(fixture).await, lost)
 }
 
 /// Expects the answer of the model. After a lost reply, a commit is reported as replayed. Of other
@@ -104,7 +104,7 @@ pub(crate) fn agree(
     seen: Result<Answer>,
     lost: bool,
     expected: &Result<Answer, ErrorKind>,
-) -> Checked {
+) -> Check {
     use Answer::Commit;
     match (seen, expected) {
         (

@@ -45,9 +45,9 @@ use std::time::Duration;
 
 use context_core::MemoryProvider;
 
-use crate::checked::{Checked, Stop};
-use crate::reported;
 use crate::settings::Settings;
+use crate::suite_check;
+use crate::verdict::{Check, Stop};
 use table::Kit;
 
 /// The time limit of a case. A provider that hangs fails the case instead of hanging the test.
@@ -89,7 +89,7 @@ pub struct MemoryAsked {
     pub skipped: Vec<(&'static str, String)>,
 }
 
-pub(crate) type Case<'a> = (&'static str, Pin<Box<dyn Future<Output = Checked> + 'a>>);
+pub(crate) type Case<'a> = (&'static str, Pin<Box<dyn Future<Output = Check> + 'a>>);
 
 /// Defines the function that returns the cases of a group.
 macro_rules! memory_cases {
@@ -116,22 +116,22 @@ where
     let kit = Kit::new(Box::new(|| Box::pin(open())), claims.clone(), settings.clone());
     let mut asked = MemoryAsked::default();
     let mut failures = String::new();
-    let subject = reported::package();
+    let subject = suite_check::package();
     let groups =
         [keeping::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
     for (name, case) in groups.into_iter().flatten() {
         let verdict = tokio::time::timeout(PATIENCE, case).await;
         match verdict.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned()))) {
             Ok(()) => {
-                reported::answer("memory", &subject, name, "pass", None);
+                suite_check::answer("memory", &subject, name, "pass", None);
                 asked.passed.push(name);
             }
             Err(Stop::Skip(reason)) => {
-                reported::answer("memory", &subject, name, "skip", Some(&reason));
+                suite_check::answer("memory", &subject, name, "skip", Some(&reason));
                 asked.skipped.push((name, reason));
             }
             Err(Stop::Fail(text)) => {
-                reported::answer("memory", &subject, name, "fail", Some(&text));
+                suite_check::answer("memory", &subject, name, "fail", Some(&text));
                 let _ = write!(failures, "\nfail {name}: {text}");
             }
         }

@@ -14,7 +14,7 @@ use context_core::store::{
 };
 use context_core::{BranchName, Chain, ErrorKind, MessageId, Node, Timestamp};
 
-use crate::visible::Visible;
+use crate::visible_chat::VisibleChat;
 
 /// The model of one chat.
 #[derive(Clone, Debug)]
@@ -48,8 +48,12 @@ impl Model {
         }
     }
 
-    pub(crate) fn head(&self, name: &BranchName) -> Option<Option<MessageId>> {
-        self.branches.iter().find(|branch| branch.name == *name).map(|branch| branch.head.clone())
+    pub(crate) fn branch(&self, name: &BranchName) -> Option<&Branch> {
+        self.branches.iter().find(|branch| branch.name == *name)
+    }
+
+    fn head(&self, name: &BranchName) -> Option<MessageId> {
+        self.branch(name)?.head.clone()
     }
 
     /// Returns the messages from the root to this one.
@@ -63,7 +67,7 @@ impl Model {
         path
     }
 
-    pub(crate) fn visible(&self) -> Visible {
+    pub(crate) fn visible(&self) -> VisibleChat {
         let mut branches = self.branches.clone();
         let changed = self
             .messages
@@ -76,7 +80,7 @@ impl Model {
         let chain = |branch: &Branch| {
             (branch.name.clone(), Chain::from_nodes(0, self.path(branch.head.as_ref())))
         };
-        Visible {
+        VisibleChat {
             summary: ChatSummary::new(
                 self.chat.clone(),
                 self.messages.len() as u64,
@@ -113,8 +117,8 @@ impl Model {
         to: &BranchName,
         at: Timestamp,
     ) -> Result<(), ErrorKind> {
-        self.head(from).ok_or(ErrorKind::NotFound)?;
-        if from != to && self.head(to).is_some() {
+        self.branch(from).ok_or(ErrorKind::NotFound)?;
+        if from != to && self.branch(to).is_some() {
             return Err(ErrorKind::Invalid);
         }
         self.branches
@@ -134,7 +138,7 @@ impl Model {
         expected: Option<&MessageId>,
         at: Timestamp,
     ) -> Result<BranchDeletion, ErrorKind> {
-        let actual = self.head(name).ok_or(ErrorKind::NotFound)?;
+        let actual = self.branch(name).ok_or(ErrorKind::NotFound)?.head.clone();
         if actual.as_ref() != expected {
             return Ok(BranchDeletion::Conflict { actual });
         }
@@ -161,7 +165,7 @@ impl Model {
     }
 
     pub(crate) fn activate(&mut self, name: &BranchName, at: Timestamp) -> bool {
-        let known = self.head(name).is_some();
+        let known = self.branch(name).is_some();
         if known {
             self.chat.active = name.clone();
             self.chat.updated_at = at;
@@ -195,17 +199,17 @@ impl Model {
         let conflict = |actual| Ok(CommitOutcome::Conflict { actual });
         let (name, base) = match &commit.target {
             Target::Stay => (None, None),
-            Target::Extend { branch, expected } => match self.head(branch) {
+            Target::Extend { branch, expected } => match self.branch(branch) {
                 None => return Err(NotFound),
-                Some(head) if head != *expected => return conflict(head),
-                Some(head) => (Some(branch.clone()), head),
+                Some(found) if found.head != *expected => return conflict(found.head.clone()),
+                Some(found) => (Some(branch.clone()), found.head.clone()),
             },
             Target::Fork { name, at, .. } => {
                 if at.as_ref().is_some_and(|at| !self.messages.contains_key(at)) {
                     return Err(NotFound);
                 }
-                match name.choose(|name| self.head(name).is_some()) {
-                    None => return conflict(self.head(name.base()).flatten()),
+                match name.choose(|name| self.branch(name).is_some()) {
+                    None => return conflict(self.head(name.base())),
                     Some(name) => (Some(name), at.clone()),
                 }
             }
@@ -244,7 +248,7 @@ impl Model {
         self.changes += u64::from(!commit.amendments.is_empty() || !commit.redactions.is_empty());
         self.put_fragments(&commit.fragments);
         if let Some(name) = &name {
-            if self.head(name).is_none() {
+            if self.branch(name).is_none() {
                 self.branches.push(Branch::new(name.clone(), None, 0, false, commit.at));
             }
             let length = self.path(head.as_ref()).len() as u64;
@@ -271,7 +275,7 @@ impl Model {
             Target::Fork { name: context_core::store::ForkName::Exact(name), .. } => Some(name),
             _ => None,
         };
-        let head = branch.and_then(|name| self.head(name)).flatten();
+        let head = branch.and_then(|name| self.head(name));
         let path = self.path(head.as_ref());
         let from = path
             .iter()

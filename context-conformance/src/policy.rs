@@ -45,7 +45,7 @@ use proptest::prelude::*;
 
 use crate::histories::History;
 use crate::property::{self, Broken};
-use crate::reported::Question;
+use crate::suite_check::SuiteCheck;
 
 /// The number of plans after which a policy must stop.
 const ROUNDS: usize = 8;
@@ -78,7 +78,7 @@ pub fn assert_policy_conforms_with(
 ) -> PolicyAsked {
     let kit = Kit { policy, answer: &answer, asked: Cell::default() };
     let name = policy.name();
-    let _asked = Question::new("policy", name, "keeps the contract");
+    let _asked = SuiteCheck::new("policy", name, "keeps the contract");
     if let Err(broken) =
         property::ask(&conversations(), |asked| kit.ask(asked).map_err(TestCaseError::fail))
     {

@@ -63,7 +63,7 @@ use proptest::prelude::*;
 pub use trees::{fragments, name, text};
 
 use crate::property::{self, Broken};
-use crate::reported::Question;
+use crate::suite_check::SuiteCheck;
 
 /// The error of a [reader](PromptReader).
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -115,7 +115,7 @@ pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptRead
 /// If a case breaks the contract. The message shows the smallest one. A renderer that walks the
 /// tree by recursion aborts the test program: its stack overflows, in a thread whose name says so.
 pub fn assert_renders_soundly(renderer: &dyn Renderer) {
-    let _asked = Question::new("renderer", renderer.name(), "renders soundly");
+    let _asked = SuiteCheck::new("renderer", renderer.name(), "renders soundly");
     let kit = Kit { renderer };
     kit.ask("numbered words", numbered::shapes(), |shape| sound::shows_all(renderer, shape));
     kit.ask("a mark", numbered::marked(), |shape| sound::shows_marks(renderer, shape));
@@ -133,7 +133,7 @@ pub fn assert_renders_soundly(renderer: &dyn Renderer) {
 ///
 /// If the prompt grows with the square of the depth.
 pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
-    let _asked = Question::new("renderer", renderer.name(), "grows with depth");
+    let _asked = SuiteCheck::new("renderer", renderer.name(), "grows with depth");
     Kit { renderer }.once("a deep tree", deep::grows_with_the_depth(renderer));
 }
 
@@ -143,7 +143,7 @@ pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
 ///
 /// If a text does not read back. The message shows the smallest case.
 pub fn assert_reads_back(renderer: &dyn Renderer, reader: &dyn PromptReader) {
-    let _asked = Question::new("renderer", renderer.name(), "reads back");
+    let _asked = SuiteCheck::new("renderer", renderer.name(), "reads back");
     let kit = Kit { renderer };
     kit.ask("untrusted fragments", reading::untrusted(), |fragments| {
         reading::reads_back(renderer, reader, fragments)

@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde::Serialize;
 
 use crate::case::Case;
-use crate::checked::Verdict;
+use crate::verdict::Verdict;
 
 /// The version of the suite. Changes when a case is added or checks something else.
 pub const SUITE_VERSION: u32 = 6;

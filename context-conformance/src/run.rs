@@ -7,12 +7,12 @@ use std::time::Duration;
 use context_core::store::Durability;
 
 use crate::case::{Case, Requires};
+use crate::case_context::CaseContext;
 use crate::cases;
-use crate::checked::Verdict;
-use crate::lab::Lab;
 use crate::report::{CaseResult, Report};
 use crate::settings::Settings;
-use crate::subject::Subject;
+use crate::store_fixture::StoreFixture;
+use crate::verdict::Verdict;
 
 /// The time limit of a case. A store that hangs fails the case instead of hanging the test.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -22,14 +22,14 @@ const PER_KILL: Duration = Duration::from_millis(500);
 /// Runs the whole suite. The report contains the failures, including panics of the store.
 ///
 /// Needs a tokio runtime. Races need a multi-threaded one.
-pub async fn run(subject: impl Subject) -> Report {
+pub async fn run(subject: impl StoreFixture) -> Report {
     let settings = subject.settings().or_as_told();
     run_with(Arc::new(subject), &settings, |_| true).await
 }
 
 /// Runs the cases that `wanted` selects, with the given settings.
 pub async fn run_with(
-    subject: Arc<dyn Subject>,
+    subject: Arc<dyn StoreFixture>,
     settings: &Settings,
     wanted: impl Fn(&Case) -> bool + Send,
 ) -> Report {
@@ -42,7 +42,7 @@ pub async fn run_with(
 }
 
 /// Runs the whole suite. Panics with the report if a case fails.
-pub async fn assert_conforms(subject: impl Subject) {
+pub async fn assert_conforms(subject: impl StoreFixture) {
     let report = run(subject).await;
     assert!(report.conforms(), "{report}");
 }
@@ -51,17 +51,21 @@ pub async fn assert_conforms(subject: impl Subject) {
 ///
 /// `children` is whether the program can run itself as a child process.
 pub(crate) async fn run_case(
-    subject: Arc<dyn Subject>,
+    subject: Arc<dyn StoreFixture>,
     settings: &Settings,
     case: &'static Case,
     children: bool,
 ) -> Verdict {
-    let lab =
-        Lab::new(subject, settings.clone(), format!("{}-{}", case.group, case.name), children);
+    let context = CaseContext::new(
+        subject,
+        settings.clone(),
+        format!("{}-{}", case.group, case.name),
+        children,
+    );
     let task = tokio::spawn(async move {
-        match lacks(&lab, case.requires).await {
+        match lacks(&context, case.requires).await {
             Some(verdict) => verdict,
-            None => (case.run)(&lab).await,
+            None => (case.run)(&context).await,
         }
     });
     let abort = task.abort_handle();
@@ -86,11 +90,11 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 /// Returns the reason to not run a case: a skip if the store does not claim the ability, a failure
 /// if it does.
-async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
+async fn lacks(context: &CaseContext, requires: Requires) -> Option<Verdict> {
     if requires == Requires::Nothing {
         return None;
     }
-    let store = match lab.open("ability").await {
+    let store = match context.open("ability").await {
         Ok(store) => store,
         Err(stop) => return Some(Err(stop).into()),
     };
@@ -102,13 +106,13 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
         }
         Requires::Durable => {
             drop(store);
-            match lab.subject().reopen(&lab.namespace("ability")).await {
+            match context.subject().reopen(&context.namespace("ability")).await {
                 Ok(reopened) => (reopened.is_none(), true, "durability"),
                 Err(error) => return Some(Err(error.into()).into()),
             }
         }
         Requires::SecondHandle => {
-            match lab.subject().second_handle(&lab.namespace("ability")).await {
+            match context.subject().second_handle(&context.namespace("ability")).await {
                 Ok(second) => (second.is_none(), info.shared, "to be shared"),
                 Err(error) => return Some(Err(error.into()).into()),
             }
@@ -119,10 +123,10 @@ async fn lacks(lab: &Lab, requires: Requires) -> Option<Verdict> {
                 Requires::Kill => (info.durability > Durability::Process, "to outlive a process"),
                 _ => (info.shared, "to be shared by processes"),
             };
-            if claimed && !lab.children {
+            if claimed && !context.children {
                 return Some(Verdict::Skip("needs a test program of conformance_main!".to_owned()));
             }
-            (!claimed || lab.location("ability").is_err(), claimed, what)
+            (!claimed || context.location("ability").is_err(), claimed, what)
         }
         Requires::Search => (store.search().is_none(), false, "search"),
         Requires::Blobs => (store.blobs().is_none(), false, "blobs"),

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use context_core::{CancelSignal, Result};
 
-use crate::checked::Stop;
 use crate::settings::Settings;
 use crate::shrink::Shrinker;
-use crate::subject::Subject;
+use crate::store_fixture::StoreFixture;
+use crate::verdict::Stop;
 use context_simulator::Random;
 use moves::Move;
 use play::Play;
@@ -65,7 +65,7 @@ impl fmt::Display for Difference {
 ///
 /// If a subject cannot be opened or checked.
 pub async fn find_difference(
-    subjects: &[Arc<dyn Subject>],
+    subjects: &[Arc<dyn StoreFixture>],
     settings: &Settings,
 ) -> Result<Option<Difference>> {
     let table = Table::open(subjects).await?;
@@ -112,7 +112,7 @@ pub async fn find_difference(
 /// # Panics
 ///
 /// If two subjects differ, or if a subject cannot be opened.
-pub async fn assert_same(subjects: &[Arc<dyn Subject>], settings: &Settings) {
+pub async fn assert_same(subjects: &[Arc<dyn StoreFixture>], settings: &Settings) {
     match find_difference(subjects, settings).await {
         Ok(None) => {}
         Ok(Some(difference)) => panic!("stores that must come to the same do not: {difference}"),

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use context_core::base::CommitKey;
 use context_core::store::{
     Branch, Chat, ChatPatch, Checkpoint, Commit, CommitOutcome, ForkName, NewChat, Target,
+    TitleChange,
 };
 use context_core::{ChatRef, MessageId, Metadata, Node, Timestamp};
 
 use crate::action::{Action, Answer};
-use crate::desk::{boundary, message, says, stored};
-use crate::fixed::FixedClock;
+use crate::chat_fixture::{boundary, message, says, stored};
+use crate::environment::FixedClock;
 use crate::model::Model;
 use crate::step::Step;
 
@@ -82,7 +83,11 @@ impl Script {
             }
             Step::Patch { n } => {
                 let patch = ChatPatch {
-                    title: (n % 3 == 0).then(|| (n % 2 == 0).then(|| format!("title {n}"))),
+                    title: match n % 6 {
+                        0 => TitleChange::Set(format!("title {n}")),
+                        3 => TitleChange::Remove,
+                        _ => TitleChange::Keep,
+                    },
                     remove: vec![format!("k{}", n % 4)],
                     set: Metadata::default().with(format!("k{}", n % 5), n as i64),
                     add: Metadata::default().with("count", 1),

@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::checked::{Checked, Stop};
 use crate::child::{Task, VARIABLE};
 use crate::expect::fail;
+use crate::verdict::{Check, Stop};
 
 /// A child process that has been started and waits for the signal to begin.
 pub(crate) struct Worker {
@@ -30,7 +30,7 @@ fn broken(error: std::io::Error) -> Stop {
 }
 
 impl Worker {
-    pub(crate) fn start(task: &Task) -> Checked<Self> {
+    pub(crate) fn start(task: &Task) -> Check<Self> {
         let task = serde_json::to_string(task).map_err(|error| Stop::Fail(error.to_string()))?;
         let program = std::env::current_exe().map_err(broken)?;
         let folder = tempfile::tempdir().map_err(broken)?;
@@ -41,7 +41,7 @@ impl Worker {
     }
 
     /// Signals the child to begin.
-    pub(crate) fn go(&mut self) -> Checked {
+    pub(crate) fn go(&mut self) -> Check {
         let mut stdin = self
             .child
             .stdin
@@ -54,7 +54,7 @@ impl Worker {
 
     /// Signals the child to begin and kills it after `lines` lines and `spins` iterations of an
     /// idle loop. Returns all lines it wrote.
-    pub(crate) async fn killed_after(mut self, lines: usize, spins: usize) -> Checked<Vec<String>> {
+    pub(crate) async fn killed_after(mut self, lines: usize, spins: usize) -> Check<Vec<String>> {
         self.go()?;
         off_the_runtime(move || {
             let out = self
@@ -79,7 +79,7 @@ impl Worker {
     }
 
     /// Waits for the child to exit. Returns the lines it wrote.
-    pub(crate) async fn ended(mut self) -> Checked<Vec<String>> {
+    pub(crate) async fn ended(mut self) -> Check<Vec<String>> {
         off_the_runtime(move || {
             let mut text = String::new();
             if let Some(mut out) = self.child.stdout.take() {
@@ -98,15 +98,15 @@ impl Worker {
 }
 
 async fn off_the_runtime<T: Send + 'static>(
-    work: impl FnOnce() -> Checked<T> + Send + 'static,
-) -> Checked<T> {
+    work: impl FnOnce() -> Check<T> + Send + 'static,
+) -> Check<T> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Stop::Fail(format!("waiting for a child: {error}")))?
 }
 
 /// Returns the complete lines, or a failure if one of them is an error.
-fn said(text: &str) -> Checked<Vec<String>> {
+fn said(text: &str) -> Check<Vec<String>> {
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let lines: Vec<_> = whole.lines().map(ToOwned::to_owned).collect();
     match lines.iter().find_map(|line| line.strip_prefix("error ")) {

@@ -12,7 +12,8 @@ pub use boundary::{
 };
 pub use compaction::{
     Boundary, BoundaryKind, CacheState, Edit, Goal, HistoryRewrite, HistoryView, Plan, PlanError,
-    Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, clean_cuts, pairs,
+    PolicyKind, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, clean_cuts,
+    pairs,
 };
-pub use recovery::{Attempt, Failure, RecoveryDecision, RecoveryPolicy};
+pub use recovery::{Attempt, DecisionKind, Failure, RecoveryDecision, RecoveryPolicy};
 pub use report::PlanReport;

@@ -14,6 +14,7 @@ pub mod graph;
 mod hash;
 mod json;
 pub(crate) mod node;
+mod origin;
 pub(crate) mod part;
 mod readable;
 mod redact;
@@ -25,6 +26,7 @@ use std::sync::{Arc, LazyLock};
 pub use chain::{LazyRun, ReadRun};
 pub use hash::MessageHash;
 pub use node::{NodeKind, Placed};
+pub use origin::Origin;
 pub use part::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput, data_url};
 use serde::{Deserialize, Serialize};
 
@@ -130,36 +132,8 @@ impl Message {
         self
     }
 
-    /// The metadata key of a message with the user's role that no person wrote, such as a reminder
-    /// between two steps of the model. Such a message is not a turn of the conversation.
-    pub const SYNTHETIC: &'static str = "synthetic";
-
-    /// Returns whether the message is marked as [synthetic](Self::SYNTHETIC).
-    pub fn is_synthetic(&self) -> bool {
-        self.metadata.get(Self::SYNTHETIC).is_some()
-    }
-
-    /// Marks the message with a key such as [`SYNTHETIC`](Self::SYNTHETIC).
-    #[must_use]
-    pub fn marked(mut self, key: &str) -> Self {
-        self.metadata = self.metadata.with(key, serde_json::Value::Bool(true));
-        self
-    }
-
-    /// The metadata key of a message that stands for earlier ones: a summary of them. It is
-    /// [synthetic](Self::SYNTHETIC) too.
-    pub const CHECKPOINT: &'static str = "checkpoint";
-    /// The metadata key of a message that says that others were left out in its place. It is
-    /// [synthetic](Self::SYNTHETIC) too.
-    pub const GAP: &'static str = "gap";
-
-    /// Returns whether the message is a checkpoint, which replaces earlier messages.
-    pub fn is_checkpoint(&self) -> bool {
-        self.metadata.get(Self::CHECKPOINT).is_some()
-    }
-
     /// Returns what a checkpoint lacks by its own account: the texts in the list `missing` of the
-    /// object under [`CHECKPOINT`](Self::CHECKPOINT), such as the headings a summary should have
+    /// [record](Self::origin_record) of the checkpoint, such as the headings a summary should have
     /// and does not. Empty for any other message.
     pub fn missing_from_checkpoint(&self) -> Vec<String> {
         #[derive(Default, Deserialize)]
@@ -167,7 +141,7 @@ impl Message {
             #[serde(default)]
             missing: Vec<String>,
         }
-        let record = self.metadata.get(Self::CHECKPOINT);
+        let record = self.origin_record().filter(|_| self.is_checkpoint());
         record.and_then(|record| record.parse::<Record>().ok()).unwrap_or_default().missing
     }
 
@@ -244,6 +218,12 @@ impl Message {
             Role::Assistant => br#"{"role":"assistant","parts":["#,
             Role::Tool => br#"{"role":"tool","parts":["#,
         }
+    }
+
+    /// Returns whether a stored form of this crate can have metadata, which are its last field. A
+    /// form that only looks so is possible.
+    pub(crate) fn body_may_have_metadata(body: &[u8]) -> bool {
+        body.ends_with(b"}}")
     }
 
     /// Returns a shared copy of the kind that almost every node has.

@@ -19,7 +19,9 @@ use async_trait::async_trait;
 use crate::Result;
 
 pub use blob::{Blob, BlobPrune, BlobStore, BlobsPruned, NewBlob};
-pub use chat::{Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page};
+pub use chat::{
+    Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Created, Cursor, NewChat, Page, TitleChange,
+};
 pub use commit::{
     Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision,
     StoredFragment, Target,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::history::{
-    BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, Proposal, ToolNames,
+    BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, PolicyKind, Proposal, ToolNames,
 };
 use context_core::{CompactionPolicy, Message, Part, Role};
 
@@ -137,6 +137,10 @@ impl Microcompact {
 impl CompactionPolicy for Microcompact {
     fn name(&self) -> &'static str {
         "microcompact"
+    }
+
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::Shorten
     }
 
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {

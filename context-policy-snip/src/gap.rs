@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use context_core::message::Origin;
 use context_core::{Json, Message};
 
-/// The metadata key of a gap that says how many turns were left out. How many messages is what
-/// [`Message::GAP`] says.
+/// The metadata key of a gap that says how many turns were left out. The
+/// record of its origin is the number of messages.
 const TURNS: &str = "gap_turns";
 
 /// The numbers of turns and messages that were left out.
@@ -29,12 +30,11 @@ impl LeftOut {
     }
 
     fn one(message: &Message) -> Self {
-        let number =
-            |key: &str| message.metadata.get(key).and_then(|number| number.parse::<u64>().ok());
-        match is_gap(message) {
+        let number = |json: Option<&Json>| json.and_then(|json| json.parse::<u64>().ok());
+        match message.is_gap() {
             true => Self {
-                turns: number(TURNS).unwrap_or(0),
-                messages: number(Message::GAP).unwrap_or(1),
+                turns: number(message.metadata.get(TURNS)).unwrap_or(0),
+                messages: number(message.origin_record()).unwrap_or(1),
             },
             false => Self { turns: u64::from(message.is_request()), messages: 1 },
         }
@@ -47,8 +47,7 @@ impl LeftOut {
         if (self.turns, self.messages) == (0, 1) {
             message = Message::from("[1 message in the middle was left out]");
         }
-        let mut message = message.marked(Message::SYNTHETIC);
-        message.metadata.insert(Message::GAP, json(self.messages));
+        message = message.with_origin_record(Origin::Gap, json(self.messages));
         message.metadata.insert(TURNS, json(self.turns));
         message
     }
@@ -66,8 +65,4 @@ impl std::fmt::Display for LeftOut {
             }
         }
     }
-}
-
-pub(crate) fn is_gap(message: &Message) -> bool {
-    message.metadata.get(Message::GAP).is_some()
 }

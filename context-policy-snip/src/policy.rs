@@ -2,7 +2,7 @@
 
 use context_core::CompactionPolicy;
 use context_core::history::{
-    BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, Proposal, ToolNames,
+    BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, PolicyKind, Proposal, ToolNames,
 };
 
 use crate::gap::LeftOut;
@@ -12,8 +12,8 @@ use crate::select::Selection;
 ///
 /// The first and the newest request stay, and so do checkpoints and system messages in front, and
 /// the newest step. Calls and their results stay or go together, wherever they stand. Each gap is
-/// one message, marked [synthetic](context_core::Message::SYNTHETIC) and as a
-/// [gap](Message::GAP); one that is left out again is counted in the new one, so gaps do not
+/// one message, marked [synthetic](context_core::Message::is_synthetic) and as a
+/// [gap](context_core::Message::is_gap); one that is left out again is counted in the new one, so gaps do not
 /// pile up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snip {
@@ -75,6 +75,10 @@ impl Snip {
 impl CompactionPolicy for Snip {
     fn name(&self) -> &'static str {
         "snip"
+    }
+
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::LeaveOut
     }
 
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {

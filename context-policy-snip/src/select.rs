@@ -5,7 +5,7 @@ use std::ops::Range;
 use context_core::history::{HistoryView, Structure, ToolNames};
 use context_core::{Part, Role};
 
-use crate::gap::{LeftOut, is_gap};
+use crate::gap::LeftOut;
 use crate::linked::Linked;
 
 /// The groups of a conversation, and which of them stay.
@@ -46,7 +46,7 @@ impl<'a, 'v> Selection<'a, 'v> {
 
     fn is_gap(&self, group: usize) -> bool {
         let range = self.structure.groups[group].clone();
-        self.view.messages()[range].iter().all(|message| is_gap(message))
+        self.view.messages()[range].iter().all(|message| message.is_gap())
     }
 
     fn keep(&mut self, group: usize) {
@@ -156,7 +156,7 @@ impl<'a, 'v> Selection<'a, 'v> {
         let worth = |run: &Range<usize>| {
             let messages = &self.view.messages()[run.clone()];
             let left_out = LeftOut::of(messages).to_message();
-            messages.iter().any(|message| !is_gap(message))
+            messages.iter().any(|message| !message.is_gap())
                 && self.view.count(&left_out) < self.view.tokens_of(run.clone())
         };
         let (go, stay): (Vec<_>, Vec<_>) = runs.into_iter().partition(worth);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_core::history::{
-    BoundaryKind, Failure, Goal, HistoryView, Plan, Proposal, RecoveryDecision, RecoveryPolicy,
+    BoundaryKind, DecisionKind, Failure, Goal, HistoryView, Plan, Proposal, RecoveryDecision,
+    RecoveryPolicy,
 };
 use context_core::model::{ImageLimits, MediaKind, ModelErrorCode};
 use context_core::{CompactionPolicy, ModelError};
@@ -166,7 +167,7 @@ impl RecoveryPolicy for StripImages {
             ModelErrorCode::RequestTooLarge => !media(failure.view).is_empty(),
             _ => error.helped_by_fewer_images,
         };
-        let tried = failure.tried("strip_images_and_retry") > 0;
+        let tried = failure.tried(DecisionKind::StripImagesAndRetry) > 0;
         (wanted && !tried).then(|| RecoveryDecision::StripImagesAndRetry {
             reason: format!("{}: media are taken out", error.code),
         })

@@ -1,6 +1,7 @@
 //! The message that replaces earlier ones.
 
 use context_core::base::secrets;
+use context_core::message::Origin;
 use context_core::{Json, Message};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ pub struct Checkpoint {
     pub missing: Vec<String>,
 }
 
-/// What the metadata of the message hold under [`Message::CHECKPOINT`].
+/// The record of the message's origin.
 #[derive(Serialize, Deserialize)]
 struct Record {
     policy: String,
@@ -48,7 +49,7 @@ impl Checkpoint {
     /// Reads a message; returns `None` if it is not a checkpoint. For a checkpoint of another
     /// policy, the whole text is the summary.
     pub fn read(message: &Message) -> Option<Self> {
-        let record = message.metadata.get(Message::CHECKPOINT)?;
+        let record = message.origin_record().filter(|_| message.is_checkpoint())?;
         let text = message.plain_text();
         let within = text.strip_prefix(OPEN).and_then(|text| text.strip_suffix(CLOSE));
         let own =
@@ -90,8 +91,6 @@ impl Checkpoint {
             facts: self.facts.clone(),
         };
         let record = Json::from_serialize(&record).expect("texts and numbers have a form in JSON");
-        let message = Message::from(text).marked(Message::SYNTHETIC);
-        let metadata = message.metadata.clone().with(Message::CHECKPOINT, record);
-        message.with_metadata(metadata)
+        Message::from(text).with_origin_record(Origin::Checkpoint, record)
     }
 }

@@ -1,5 +1,6 @@
 //! The request for a summary, shortened to fit the model that writes it.
 
+use context_core::message::Origin;
 use std::cell::LazyCell;
 use std::ops::Deref;
 
@@ -139,7 +140,7 @@ impl Frame<'_> {
         }
         text.push_str("\n</task>");
         let [role, rules] = self.system;
-        ModelRequest::new([Message::from(text).marked(Message::SYNTHETIC)])
+        ModelRequest::new([Message::from(text).with_origin(Origin::Synthetic)])
             .system(role)
             .system(rules)
             .max_output_tokens(self.summary)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::history::{
-    BoundaryKind, Edit, Goal, HistoryView, Plan, Proposal, SummaryError, SummaryTask,
+    BoundaryKind, Edit, Goal, HistoryView, Plan, PolicyKind, Proposal, SummaryError, SummaryTask,
 };
 use context_core::{Answer, CompactionPolicy, Message};
 
@@ -140,6 +140,10 @@ impl Summarize {
 impl CompactionPolicy for Summarize {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::Summarize
     }
 
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use context_core::message::Origin;
 use context_core::{Json, Message};
 
 /// Returns the message that replaces these messages. A gap among them counts as the messages it
@@ -13,14 +14,11 @@ pub(crate) fn message(left_out: &[Arc<Message>]) -> Message {
         1 => "[1 earlier message was left out here]".to_owned(),
         _ => format!("[{count} earlier messages were left out here]"),
     };
-    let message = Message::from(text).marked(Message::SYNTHETIC).marked(Message::GAP);
-    let metadata = message
-        .metadata
-        .clone()
-        .with(Message::GAP, Json::from(i64::try_from(count).unwrap_or(i64::MAX)));
-    message.with_metadata(metadata)
+    let record = Json::from(i64::try_from(count).unwrap_or(i64::MAX));
+    Message::from(text).with_origin_record(Origin::Gap, record)
 }
 
 fn stands_for(message: &Message) -> u64 {
-    message.metadata.get(Message::GAP).map_or(1, |count| count.parse().unwrap_or(1))
+    let count = message.origin_record().filter(|_| message.is_gap());
+    count.map_or(1, |count| count.parse().unwrap_or(1))
 }

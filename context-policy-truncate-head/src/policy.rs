@@ -2,7 +2,8 @@
 
 use context_core::CompactionPolicy;
 use context_core::history::{
-    Failure, Goal, HistoryView, Plan, PlanError, Proposal, RecoveryDecision, RecoveryPolicy,
+    DecisionKind, Failure, Goal, HistoryView, Plan, PlanError, PolicyKind, Proposal,
+    RecoveryDecision, RecoveryPolicy,
 };
 
 use crate::cut::Cut;
@@ -77,7 +78,8 @@ impl TruncateHead {
     /// Returns the next cut for a call that was refused, whatever the error, or `None` if there
     /// were enough cuts.
     pub fn deeper(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
-        let tried = failure.tried("truncate_head_and_retry") + failure.tried("compact_and_retry");
+        let tried = failure.tried(DecisionKind::TruncateHeadAndRetry)
+            + failure.tried(DecisionKind::CompactAndRetry);
         let cuts = tried.max(usize::from(failure.has_attempted_compact));
         let keep_ratio = self.ratio(cuts)?;
         let reason = format!("{}: cut for the {} time", failure.error.code, ordinal(cuts));
@@ -128,6 +130,10 @@ pub fn truncate_head(view: &HistoryView<'_>, keep_ratio: f64) -> Proposal {
 impl CompactionPolicy for TruncateHead {
     fn name(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::Truncate
     }
 
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {

@@ -30,7 +30,7 @@ pub use options::CallOptions;
 use reply::State;
 
 use crate::waiting::unless_cancelled;
-use crate::{Contract, RecoveryChain};
+use crate::{DecisionSet, RecoveryChain};
 
 /// One model call, until it is answered or given up.
 ///
@@ -152,7 +152,7 @@ impl<'r> ModelCall<'r> {
             input,
             options: CallOptions::default(),
             counter: Arc::new(counter),
-            chain: RecoveryChain::new(Contract::Extended),
+            chain: RecoveryChain::new(DecisionSet::Full),
             summaries: None,
             max_output,
             state: State::Ready,

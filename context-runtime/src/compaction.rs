@@ -21,24 +21,15 @@
 
 pub use context_core::CompactionPolicy;
 pub use context_core::history::{
-    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, DraftError, Edit,
-    Failure, FrontEntry, Goal, HistoryRewrite, HistoryView, Plan, PlanError, Price, Proposal,
-    RecoveryPolicy, Replacement, Shown, Structure, ToolNames, shorten, shown,
+    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, DecisionKind,
+    DraftError, Edit, Failure, FrontEntry, Goal, HistoryRewrite, HistoryView, Plan, PlanError,
+    PolicyKind, Price, Proposal, RecoveryPolicy, Replacement, Shown, Structure, ToolNames, shorten,
+    shown,
 };
 pub use context_core::model::{Budget, Pressure};
 pub use context_core::runtime::CutOwner;
 
-#[cfg(feature = "microcompact")]
-pub use crate::policies::microcompact;
-#[cfg(feature = "snip")]
-pub use crate::policies::snip;
-#[cfg(feature = "strip-images")]
-pub use crate::policies::strip_images;
-#[cfg(feature = "summarize")]
-pub use crate::policies::summarize;
-#[cfg(feature = "truncate-head")]
-pub use crate::policies::truncate_head;
-pub use crate::policies::{POLICIES, policy};
+pub use crate::plugins::policies::*;
 pub use crate::runtime::{
     Pipeline, Planned, PlannedStep, PlannedSummary, Stage, StageFault, StageFaults,
 };

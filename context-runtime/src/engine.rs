@@ -16,7 +16,6 @@ mod estimate;
 mod loading;
 mod pending;
 mod prompt;
-#[cfg(feature = "instructions")]
 mod remind;
 mod resolve;
 mod save;
@@ -122,10 +121,8 @@ pub struct ContextEngine {
     fragments: ContextFragments,
     loads: Loads,
     prompt: Prompt,
-    #[cfg(feature = "instructions")]
     reminders: remind::Reminders,
     /// The chat's token usage, as last reported to this engine.
-    #[cfg(feature = "instructions")]
     usage: Option<u64>,
     pending: PendingMessages,
     /// A compaction that the next save writes, or the undoing of one.
@@ -144,14 +141,28 @@ pub struct ContextEngine {
 #[derive(Clone)]
 struct Parts {
     store: Arc<dyn Store>,
-    renderer: Option<Arc<dyn Renderer>>,
+    renderer: Arc<dyn Renderer>,
     codecs: Arc<CodecRegistry>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     conflict: ConflictPolicy,
     load_concurrency: usize,
-    #[cfg(feature = "cache")]
-    cache: Option<ChainCache>,
+    cache: Option<Arc<dyn SharedViews>>,
+}
+
+/// Views that the engines of a process share.
+trait SharedViews: Send + Sync {
+    /// Returns the store that the views were read from.
+    fn store(&self) -> &Arc<dyn Store>;
+
+    /// Returns the view of a branch, if there is one.
+    fn get(&self, chat: &ChatRef, branch: &BranchName) -> Option<View>;
+
+    /// Adds the view of a branch, or replaces it.
+    fn put(&self, chat: &ChatRef, branch: &BranchName, view: &View);
+
+    /// Removes the views of a chat.
+    fn forget(&self, chat: &ChatRef);
 }
 
 impl Parts {
@@ -255,7 +266,6 @@ impl ContextEngine {
 
     /// Returns the chain of the branch, brought up to date. Reads only new messages.
     async fn view(&mut self) -> Result<&mut View> {
-        #[cfg(feature = "cache")]
         if let (None, Some(cache)) = (&self.view, &self.parts.cache) {
             self.view = cache.get(&self.chat, &self.branch);
         }
@@ -268,7 +278,6 @@ impl ContextEngine {
 
     /// Shares the chain that was read with other engines, through the cache.
     fn share(&self) {
-        #[cfg(feature = "cache")]
         if let (Some(view), Some(cache)) = (&self.view, &self.parts.cache) {
             cache.put(&self.chat, &self.branch, view);
         }
@@ -278,7 +287,6 @@ impl ContextEngine {
     /// must not stay in memory.
     fn forget(&mut self) {
         self.view = None;
-        #[cfg(feature = "cache")]
         if let Some(cache) = &self.parts.cache {
             cache.forget(&self.chat);
         }

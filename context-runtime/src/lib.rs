@@ -220,13 +220,12 @@
 
 #[cfg(feature = "tokens")]
 mod call;
-mod codecs;
 pub mod compaction;
 mod engine;
 pub mod fragments;
 pub mod memory;
 pub mod model;
-mod policies;
+mod plugins;
 mod recovery;
 mod registry;
 pub mod removal;
@@ -247,17 +246,8 @@ mod waiting;
 
 #[cfg(feature = "tokens")]
 pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
-pub use codecs::{PROVIDERS, message_codec, provider};
-#[cfg(feature = "anthropic")]
-pub use context_codec_anthropic as anthropic;
-#[cfg(feature = "gemini")]
-pub use context_codec_gemini as gemini;
 pub use context_codec_kit::JsonPatch;
 pub use context_codec_kit::wire;
-#[cfg(feature = "openai")]
-pub use context_codec_openai as openai;
-#[cfg(feature = "uimessage")]
-pub use context_codec_uimessage as uimessage;
 pub use context_core::base::{
     CancelSource, CheckpointName, DiagnosticCode, FragmentId, JsonMap, Severity, StreamId, limits,
 };
@@ -266,7 +256,7 @@ pub use context_core::fragment::{
 };
 pub use context_core::history::{PlanReport, RecoveryDecision};
 pub use context_core::message::{
-    Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput, graph,
+    Data, Media, MediaSource, OpaqueBlock, Origin, Reasoning, Text, ToolInput, graph,
 };
 pub use context_core::model::{FunctionTool, Tool};
 pub use context_core::runtime::{
@@ -279,36 +269,8 @@ pub use context_core::{
     Result, Retry, Role, Store, Timestamp, ToolCall, ToolResult, UserId, assistant, fragment, hint,
     role, user,
 };
-pub use context_store_kit::search;
-
-#[cfg(feature = "instructions")]
-pub use context_instructions as instructions;
-#[cfg(feature = "model-http")]
-pub use context_model_http as model_http;
-#[cfg(feature = "microcompact")]
-pub use context_policy_microcompact as microcompact;
-#[cfg(feature = "snip")]
-pub use context_policy_snip as snip;
-#[cfg(feature = "strip-images")]
-pub use context_policy_strip_images as strip_images;
-#[cfg(feature = "summarize")]
-pub use context_policy_summarize as summarize;
-#[cfg(feature = "truncate-head")]
-pub use context_policy_truncate_head as truncate_head;
-#[cfg(feature = "markdown")]
-pub use context_render::MarkdownRenderer;
-#[cfg(feature = "toml")]
-pub use context_render::TomlRenderer;
-#[cfg(feature = "toon")]
-pub use context_render::ToonRenderer;
-#[cfg(feature = "xml")]
-pub use context_render::XmlRenderer;
-#[cfg(any(feature = "xml", feature = "markdown", feature = "toml", feature = "toon"))]
 pub use context_render::{FORMATS, RenderOptions, by_name as renderer};
-#[cfg(feature = "layers")]
-pub use context_store_layers as layers;
-#[cfg(feature = "tokens")]
-pub use context_tokens as tokens;
+pub use context_store_kit::search;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
@@ -316,8 +278,11 @@ pub use engine::{
     ContextEngineBuilder, Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece,
     ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
+pub use plugins::codecs::{PROVIDERS, message_codec, provider};
+#[allow(unreachable_pub, unused_imports, reason = "no plug-in may be on")]
+pub use plugins::crates::*;
 pub use recovery::{
-    Carried, CarryOutError, Contract, Recovered, RecoveryChain, raised_output,
+    Carried, CarryOutError, DecisionSet, Recovered, RecoveryChain, raised_output,
     without_failed_answer,
 };
 pub use registry::{open, open_read_only};
@@ -327,8 +292,8 @@ pub use retention::{Removal, RemovalReason, Retention};
 pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    CARRIED_OVER, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED,
-    RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
+    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
+    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
     spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};

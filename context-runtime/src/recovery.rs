@@ -6,7 +6,7 @@
 //! [`Attempt`](crate::compaction::Attempt), makes at most [`limit`](RecoveryChain::limit) further
 //! requests. Each of them is smaller than the one before or changed in a way that is tried once.
 //!
-//! The [`Contract`] determines which decisions are possible.
+//! The [`DecisionSet`] determines which decisions are possible.
 
 mod carry_out;
 mod decide;
@@ -17,9 +17,7 @@ mod repair;
 use std::sync::Arc;
 
 pub use carry_out::{Carried, CarryOutError, Recovered};
-#[cfg(feature = "strip-images")]
 use context_policy_strip_images::StripImages;
-#[cfg(feature = "truncate-head")]
 use context_policy_truncate_head::TruncateHead;
 pub use failed::without_failed_answer;
 pub use output::raised_output;
@@ -29,21 +27,21 @@ use context_core::history::{Failure, RecoveryDecision, RecoveryPolicy};
 /// The set of decisions that a caller supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Contract {
-    /// The first contract, for callers that know three decisions: images are removed, an overflow
-    /// is cut once, and everything else is given up.
+pub enum DecisionSet {
+    /// The three basic decisions: images are removed, an overflow is cut once, and everything else
+    /// is given up.
     #[default]
-    Seed,
+    Basic,
     /// All decisions: also less output, compaction to the window that the provider named, deeper
     /// cuts, removal of reasoning, repair of call/result pairs, and requests with too many bytes.
-    Extended,
+    Full,
 }
 
 /// Decides what to try when a model refused a request, and carries out the decisions that concern
 /// the history alone.
 ///
 /// ```
-/// use context_runtime::{Contract, RecoveryChain, RecoveryDecision, compaction::{Failure, HistoryView}, model::ModelError};
+/// use context_runtime::{DecisionSet, RecoveryChain, compaction::{DecisionKind, Failure, HistoryView}, model::ModelError};
 /// # use context_runtime::model::{TokenCount, TokenCounter};
 /// # #[derive(Debug)]
 /// # struct Bytes;
@@ -53,25 +51,23 @@ pub enum Contract {
 /// # }
 /// let error = context_runtime::model::classify("openai", Some(400), r#"{"error": {"code": "context_length_exceeded"}}"#);
 /// let view = HistoryView::new(&[], &Bytes);
-/// let chain = RecoveryChain::new(Contract::Seed);
+/// let chain = RecoveryChain::new(DecisionSet::Basic);
 /// let decision = chain.decide(&Failure::new(&error, &view));
-/// assert_eq!(decision.name(), "truncate_head_and_retry");
+/// assert_eq!(decision.kind(), DecisionKind::TruncateHeadAndRetry);
 /// ```
 #[derive(Clone, Debug)]
 pub struct RecoveryChain {
-    contract: Contract,
+    decisions: DecisionSet,
     limit: usize,
     least_output: u64,
     policies: Vec<Arc<dyn RecoveryPolicy>>,
-    #[cfg(feature = "truncate-head")]
     truncate: TruncateHead,
-    #[cfg(feature = "strip-images")]
     strip: StripImages,
 }
 
 impl Default for RecoveryChain {
     fn default() -> Self {
-        Self::new(Contract::default())
+        Self::new(DecisionSet::default())
     }
 }
 
@@ -81,16 +77,14 @@ impl RecoveryChain {
     /// The default number of tokens below which an answer is considered useless.
     pub const LEAST_OUTPUT: u64 = 4_096;
 
-    /// Creates a chain of the built-in policies under a contract.
-    pub fn new(contract: Contract) -> Self {
+    /// Creates a chain of the built-in policies with these decisions.
+    pub fn new(decisions: DecisionSet) -> Self {
         Self {
-            contract,
+            decisions,
             limit: Self::LIMIT,
             least_output: Self::LEAST_OUTPUT,
             policies: Vec::new(),
-            #[cfg(feature = "truncate-head")]
             truncate: TruncateHead::new(),
-            #[cfg(feature = "strip-images")]
             strip: StripImages::new(),
         }
     }
@@ -119,7 +113,6 @@ impl RecoveryChain {
     }
 
     /// Sets the policy that cuts the history.
-    #[cfg(feature = "truncate-head")]
     #[must_use]
     pub fn truncate(mut self, policy: TruncateHead) -> Self {
         self.truncate = policy;
@@ -127,7 +120,6 @@ impl RecoveryChain {
     }
 
     /// Sets the policy that removes media.
-    #[cfg(feature = "strip-images")]
     #[must_use]
     pub fn strip(mut self, policy: StripImages) -> Self {
         self.strip = policy;

@@ -3,6 +3,8 @@
 //! A [`StoreRegistry`] is a value, not a global. It starts with the stores whose features are on
 //! and accepts others. [`open`] is a shortcut for the built-in stores.
 
+mod builtin;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -129,24 +131,8 @@ const SCHEMES: [(&str, &str); 8] = [
 impl Default for StoreRegistry {
     /// Returns a registry of the stores whose features are on.
     fn default() -> Self {
-        #[allow(unused_mut, reason = "no store feature may be on")]
         let mut registry = Self(BTreeMap::new());
-        #[cfg(feature = "inmem")]
-        registry.register("mem", builtin::InMemory);
-        #[cfg(feature = "sqlite")]
-        registry.register("sqlite", builtin::Sqlite);
-        #[cfg(feature = "postgres")]
-        for scheme in ["postgres", "postgresql"] {
-            registry.register(scheme, builtin::Postgres);
-        }
-        #[cfg(feature = "redis")]
-        registry.register("redis", builtin::Redis);
-        #[cfg(all(feature = "redis", feature = "tls"))]
-        registry.register("rediss", builtin::Redis);
-        #[cfg(feature = "redis-cluster")]
-        registry.register("redis+cluster", builtin::Redis);
-        #[cfg(all(feature = "redis-cluster", feature = "tls"))]
-        registry.register("rediss+cluster", builtin::Redis);
+        builtin::register(&mut registry);
         registry
     }
 }
@@ -206,81 +192,5 @@ impl StoreRegistry {
 impl fmt::Debug for StoreRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.schemes()).finish()
-    }
-}
-
-#[cfg(any(feature = "inmem", feature = "sqlite", feature = "postgres", feature = "redis"))]
-mod builtin {
-    use super::{Arc, OpenMode, Result, Store, StoreFactory, async_trait};
-
-    #[cfg(feature = "inmem")]
-    pub(super) struct InMemory;
-
-    #[cfg(feature = "inmem")]
-    #[async_trait]
-    impl StoreFactory for InMemory {
-        async fn open(&self, url: &str, _mode: OpenMode) -> Result<Arc<dyn Store>> {
-            // The rest of the URL may be a secret and is not repeated.
-            if !matches!(url, "mem:" | "mem://") {
-                let problem = "a store in memory takes nothing behind `mem:`";
-                return Err(super::Error::invalid("open", problem));
-            }
-            Ok(Arc::new(context_store_inmem::InMemoryStore::default()))
-        }
-    }
-
-    #[cfg(feature = "sqlite")]
-    pub(super) struct Sqlite;
-
-    #[cfg(feature = "sqlite")]
-    #[async_trait]
-    impl StoreFactory for Sqlite {
-        async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
-            let mut config = context_store_sqlite::SqliteConfig::from_url(url)?;
-            config.read_only |= mode == OpenMode::Read;
-            config.create &= mode == OpenMode::Create;
-            Ok(Arc::new(context_store_sqlite::SqliteStore::open(config).await?))
-        }
-    }
-
-    #[cfg(feature = "postgres")]
-    use context_store_postgres::{PostgresConfig, PostgresStore};
-
-    #[cfg(feature = "postgres")]
-    pub(super) struct Postgres;
-
-    #[cfg(feature = "postgres")]
-    #[async_trait]
-    impl StoreFactory for Postgres {
-        async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
-            let mut config = PostgresConfig::from_url(url)?;
-            config.read_only |= mode == OpenMode::Read;
-            if mode == OpenMode::Write {
-                // One setting covers upgrading and creating a schema, so check first
-                // whether the schema exists.
-                match PostgresStore::open(config.clone().read_only(true)).await {
-                    Ok(looked) => looked.close().await?,
-                    Err(error) if error.is_not_found() => return Err(error),
-                    // An older schema is upgraded below. Any other error occurs again there.
-                    Err(_) => {}
-                }
-                config.create_database = false;
-            }
-            Ok(Arc::new(PostgresStore::open(config).await?))
-        }
-    }
-
-    #[cfg(feature = "redis")]
-    pub(super) struct Redis;
-
-    #[cfg(feature = "redis")]
-    #[async_trait]
-    impl StoreFactory for Redis {
-        async fn open(&self, url: &str, mode: OpenMode) -> Result<Arc<dyn Store>> {
-            let mut config = context_store_redis::RedisConfig::from_url(url)?;
-            config.read_only |= mode == OpenMode::Read;
-            config.create &= mode == OpenMode::Create;
-            Ok(Arc::new(context_store_redis::RedisStore::open(config).await?))
-        }
     }
 }

@@ -37,9 +37,9 @@ const SIZES: usize = 8;
 ///
 /// ```
 /// use context_runtime::strip_images::StripImages;
-/// use context_runtime::{Contract, ImageRescaler, RecoveryChain};
+/// use context_runtime::{DecisionSet, ImageRescaler, RecoveryChain};
 ///
-/// let chain = RecoveryChain::new(Contract::Extended).strip(StripImages::new().rescale(ImageRescaler::new()));
+/// let chain = RecoveryChain::new(DecisionSet::Full).strip(StripImages::new().rescale(ImageRescaler::new()));
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]

@@ -16,62 +16,22 @@
 
 mod append;
 #[cfg(feature = "tokens")]
-mod assemble;
-#[cfg(feature = "tokens")]
-mod builder;
-#[cfg(feature = "tokens")]
-mod capture;
-#[cfg(feature = "tokens")]
-mod count;
-#[cfg(feature = "tokens")]
-mod cuts;
-#[cfg(feature = "tokens")]
 mod default;
-#[cfg(feature = "tokens")]
-mod fingerprint;
+#[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "most is for the default runtime"))]
 mod history;
-#[cfg(feature = "tokens")]
-mod index;
 mod limit;
-#[cfg(feature = "tokens")]
-mod media;
 mod null;
-#[cfg(feature = "tokens")]
-mod parts;
 mod pipeline;
-#[cfg(feature = "tokens")]
-mod prefix;
-#[cfg(feature = "tokens")]
-mod prepare;
+#[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "most is for the default runtime"))]
 mod prompt;
-#[cfg(feature = "tokens")]
-mod recall;
-#[cfg(feature = "tokens")]
-mod recover;
-#[cfg(feature = "tokens")]
-mod repair;
-#[cfg(feature = "tokens")]
-mod session;
-#[cfg(feature = "tokens")]
-mod spill;
 mod stage;
-#[cfg(feature = "tokens")]
-mod tool_results;
 
 #[cfg(feature = "tokens")]
-pub use builder::DefaultContextRuntimeBuilder;
-#[cfg(feature = "tokens")]
-pub use capture::CARRIED_OVER;
-#[cfg(feature = "tokens")]
-pub use default::DefaultContextRuntime;
-#[cfg(feature = "tokens")]
-pub use media::{LiveMedia, materialize};
+pub use default::{
+    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
+    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
+    spilled_output_tool,
+};
 pub use null::NullContextRuntime;
-#[cfg(feature = "tokens")]
-pub use parts::{RuntimeFault, RuntimeFaults};
 pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary};
-#[cfg(feature = "tokens")]
-pub use spill::{READ_SPILLED, Spill, Spilled, SpilledRange, spilled_output_tool};
 pub use stage::{Stage, StageFault, StageFaults};
-#[cfg(feature = "tokens")]
-pub use tool_results::ToolResultLimits;

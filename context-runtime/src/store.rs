@@ -20,7 +20,8 @@ pub use context_core::store::{
     Page, PageWalk, RecordOutcome, Revision, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
     SearchHit, SearchQuery, SearchScope, SearchStore, Snippet, StoreInfo, StoredFragment,
     StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart, StreamPrune,
-    StreamState, StreamStore, StreamsPruned, Target, TrajectoryStore, Vacuumed, Window,
+    StreamState, StreamStore, StreamsPruned, Target, TitleChange, TrajectoryStore, Vacuumed,
+    Window,
 };
 pub use context_core::{Chain, Node};
 pub use context_store_kit::ChatState;

@@ -39,8 +39,7 @@ impl Session {
             .send(None, &body)
             .and_then(|()| session.answer())
             .map_err(failed)?
-            .map_err(refused("a connection"))?;
-        Ok(session)
+            .map_or(Ok(session), |message| Err(refused("a connection")(message)))
     }
 
     /// Runs statements that return no rows.
@@ -50,7 +49,7 @@ impl Session {
         self.send(Some(b'Q'), &body)
             .and_then(|()| self.answer())
             .map_err(failed)?
-            .map_err(refused("a statement"))
+            .map_or(Ok(()), |message| Err(refused("a statement")(message)))
     }
 
     fn send(&mut self, kind: Option<u8>, body: &[u8]) -> io::Result<()> {
@@ -60,16 +59,16 @@ impl Session {
         self.0.write_all(&message)
     }
 
-    /// Reads until the server is ready for the next statement or closes the connection. The inner
-    /// error is an error message of the server.
-    fn answer(&mut self) -> io::Result<Result<(), String>> {
-        let mut said = Ok(());
+    /// Reads until the server is ready for the next statement or closes the connection. Returns the
+    /// server's error message, if there is one.
+    fn answer(&mut self) -> io::Result<Option<String>> {
+        let mut refusal = None;
         loop {
             let mut head = [0; 5];
             match self.0.read_exact(&mut head) {
                 // The server sends an error and closes the connection that it refuses.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && said.is_err() => {
-                    return Ok(said);
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && refusal.is_some() => {
+                    return Ok(refusal);
                 }
                 read => read?,
             }
@@ -84,9 +83,9 @@ impl Session {
             let mut body = vec![0; length - 4];
             self.0.read_exact(&mut body)?;
             match kind {
-                b'E' => said = Err(message(&body)),
-                b'R' if body != [0; 4] => return Ok(Err("it asks for a password".to_owned())),
-                b'Z' => return Ok(said),
+                b'E' => refusal = Some(message(&body)),
+                b'R' if body != [0; 4] => return Ok(Some("it asks for a password".to_owned())),
+                b'Z' => return Ok(refusal),
                 _ => {}
             }
         }

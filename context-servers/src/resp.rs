@@ -32,10 +32,13 @@ impl Session {
             .send(words)
             .and_then(|()| self.answer())
             .map_err(ServerError::io("talk to Redis"))?;
-        answer.map_err(|message| {
-            let what = words.first().map_or("a command", AsRef::as_ref).to_owned();
-            ServerError::Refused { server: SERVER, what, message }
-        })
+        match answer {
+            Reply::Text(text) => Ok(text),
+            Reply::Error(message) => {
+                let what = words.first().map_or("a command", AsRef::as_ref).to_owned();
+                Err(ServerError::Refused { server: SERVER, what, message })
+            }
+        }
     }
 
     fn send<A: AsRef<str>>(&mut self, words: &[A]) -> io::Result<()> {
@@ -46,8 +49,8 @@ impl Session {
         self.0.get_mut().write_all(text.as_bytes())
     }
 
-    /// Reads a reply. The inner error is an error reply of the server.
-    fn answer(&mut self) -> io::Result<Result<String, String>> {
+    /// Reads a reply.
+    fn answer(&mut self) -> io::Result<Reply> {
         let mut line = String::new();
         if self.0.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -56,17 +59,23 @@ impl Session {
             || io::Error::new(io::ErrorKind::InvalidData, "not an answer that is understood here");
         let rest = line.get(1..).unwrap_or_default().trim_end();
         match line.chars().next() {
-            Some('+' | ':') => Ok(Ok(rest.to_owned())),
-            Some('-') => Ok(Err(rest.to_owned())),
+            Some('+' | ':') => Ok(Reply::Text(rest.to_owned())),
+            Some('-') => Ok(Reply::Error(rest.to_owned())),
             Some('$') => {
                 let length: usize =
                     rest.parse().ok().filter(|length| *length <= LONGEST).ok_or_else(strange)?;
                 let mut text = vec![0; length + 2];
                 self.0.read_exact(&mut text)?;
                 text.truncate(length);
-                String::from_utf8(text).map(Ok).map_err(|_| strange())
+                String::from_utf8(text).map(Reply::Text).map_err(|_| strange())
             }
             _ => Err(strange()),
         }
     }
+}
+
+/// A reply of the server.
+enum Reply {
+    Text(String),
+    Error(String),
 }

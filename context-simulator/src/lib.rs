@@ -67,7 +67,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
-//! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::second_opinion`] |
+//! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::check_with_official_clients`] |
 
 pub mod conversations;
 pub mod faults;

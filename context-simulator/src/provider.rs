@@ -8,7 +8,6 @@ mod compose;
 mod fault;
 mod forms;
 mod images;
-mod judge;
 mod limits;
 mod log;
 mod prompt;
@@ -17,6 +16,7 @@ mod replay;
 mod reply;
 mod signature;
 mod simulator;
+mod validator;
 
 pub use behaviour::{Agent, Behaviour, Say};
 pub use fault::{ProviderFault, Script};

@@ -14,15 +14,15 @@
 mod anthropic;
 mod forms;
 mod gemini;
+mod official_clients;
 mod openai;
-mod opinion;
 mod place;
 mod responses;
 mod values;
 
 use std::fmt;
 
-pub use opinion::{NoOpinion, second_opinion};
+pub use official_clients::{OfficialClientsError, check_with_official_clients};
 use serde::Serialize;
 use serde_json::Value;
 

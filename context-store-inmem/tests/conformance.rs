@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 use context_store_inmem::InMemoryStore;
 
@@ -14,7 +14,7 @@ struct InMemory {
 }
 
 #[async_trait]
-impl Subject for InMemory {
+impl StoreFixture for InMemory {
     fn name(&self) -> &str {
         "inmem"
     }

@@ -30,12 +30,31 @@ pub struct CommitFacts<P> {
     /// have the last new message.
     pub repeated: Vec<Placed>,
     /// The head of the branch that [`Target::Extend`] extends or after which [`Target::Fork`] names
-    /// its branch. The outer `None` says that the chat has no such branch.
-    pub head: Option<Option<MessageId>>,
+    /// its branch.
+    pub head: BranchHead,
     /// The names of all branches. Looked up only for [`Target::Fork`].
     pub names: Vec<BranchName>,
     /// The chat. Looked up only if the commit has a patch.
     pub chat: Option<Chat>,
+}
+
+/// The head of a branch, as a store has looked it up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BranchHead {
+    /// The chat has no such branch.
+    #[default]
+    Missing,
+    /// The newest message of the branch. `None` for a branch without messages.
+    At(Option<MessageId>),
+}
+
+impl BranchHead {
+    fn of(self, branch: &BranchName) -> Result<Option<MessageId>> {
+        match self {
+            Self::At(head) => Ok(head),
+            Self::Missing => Err(Error::not_found(OPERATION, "branch", branch)),
+        }
+    }
 }
 
 /// The decision of a commit.
@@ -105,7 +124,7 @@ impl<P> CommitFacts<P> {
             known: None,
             stored: HashMap::new(),
             repeated: Vec::new(),
-            head: None,
+            head: BranchHead::Missing,
             names: Vec::new(),
             chat: None,
         }
@@ -184,12 +203,11 @@ pub fn decide_commit<P: Clone>(
     let place = |id: &MessageId| {
         stored.get(id).cloned().ok_or_else(|| Error::not_found(OPERATION, "message", id))
     };
-    let no_branch = |name: &BranchName| Error::not_found(OPERATION, "branch", name);
     let mut fork_point = None;
     let branch = match &commit.target {
         Target::Stay => None,
         Target::Extend { branch, expected } => {
-            let actual = head.ok_or_else(|| no_branch(branch))?;
+            let actual = head.of(branch)?;
             if actual != *expected {
                 return Ok(CommitDecision::Answer(CommitOutcome::Conflict { actual }));
             }
@@ -198,7 +216,7 @@ pub fn decide_commit<P: Clone>(
         Target::Fork { name, at, .. } => {
             fork_point = at.as_ref().map(place).transpose()?;
             let Some(chosen) = name.choose(|name| names.contains(name)) else {
-                let actual = head.ok_or_else(|| no_branch(name.base()))?;
+                let actual = head.of(name.base())?;
                 return Ok(CommitDecision::Answer(CommitOutcome::Conflict { actual }));
             };
             limits::check_id(OPERATION, "branch", chosen.as_str())?;

@@ -22,7 +22,8 @@ mod state;
 pub use chat_state::ChatState;
 pub use check::check_chat_graph;
 pub use commit::{
-    CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages, plain_append,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
+    plain_append,
 };
 pub use memory_words::MemoryWords;
 pub use state::{StateBacked, StateStore};

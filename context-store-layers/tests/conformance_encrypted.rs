@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 use context_store_layers::{EncryptedStore, EncryptionKey, KeyRing};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
@@ -44,7 +44,7 @@ impl Encrypted {
 }
 
 #[async_trait]
-impl Subject for Encrypted {
+impl StoreFixture for Encrypted {
     fn name(&self) -> &str {
         "encrypted"
     }

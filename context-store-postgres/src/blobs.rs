@@ -4,8 +4,6 @@
 //! references are left. Two chats that share bytes therefore neither lose the bytes nor leave them
 //! behind.
 
-pub(crate) mod calls;
-
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -15,20 +13,20 @@ use context_core::{ChatRef, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::chat::access::{chat_no, lock_chat};
+use crate::checksums;
+use crate::connections::Session;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::place::{count, signed};
-use crate::pool::Session;
-use crate::rows::{blob as bytes_of, optional_text};
-use crate::scope::{chat_no, lock_chat};
-use crate::seals;
 use crate::sql::blobs as sql;
+use crate::values::numbers::{count, signed};
+use crate::values::rows::{blob as bytes_of, optional_text};
 
 /// The size of a piece in bytes. It is part of the layout and must never change.
 const PIECE: usize = 256 << 10;
 /// The number of pieces sent at once.
 const BATCH: usize = 16;
 
-const DAMAGED: &str = "a blob is not what its name says";
+const DAMAGED: &str = "the bytes of a blob do not match its id";
 
 /// Stores bytes and a chat's reference to them.
 pub(crate) async fn put(
@@ -41,11 +39,11 @@ pub(crate) async fn put(
     let no = lock_or_add(session, &chat.user, &id, &new.bytes).await?;
     let refer = session.query(sql::REFER_TO_BLOB).bind(chat_no).bind(&id.as_bytes()[..]).bind(no);
     let refer = refer.bind(new.media_type.as_ref().map(|media_type| media_type.as_bytes()));
-    let sum = seals::reference(chat_no, &id, new.media_type.as_deref(), new.at);
+    let sum = checksums::reference(chat_no, &id, new.media_type.as_deref(), new.at);
     session.execute(refer.bind(new.at.as_micros()).bind(sum)).await?;
     let blob = known(session, chat_no, &id).await?;
     blob.map(|(_, blob)| blob)
-        .ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+        .ok_or(Fault::Corrupt("a new reference to a blob does not exist", None))
 }
 
 /// Returns the number of a blob and locks its row. Adds the blob if it does not exist.
@@ -72,7 +70,7 @@ async fn lock_or_add(
         for (n, batch) in bytes.chunks(PIECE * BATCH).enumerate() {
             let numbered = (signed(n * BATCH)..).zip(batch.chunks(PIECE));
             let pieces: Vec<Vec<u8>> =
-                numbered.map(|(n, piece)| seals::piece(id, n).seal(piece.to_vec())).collect();
+                numbered.map(|(n, piece)| checksums::piece(id, n).seal(piece.to_vec())).collect();
             let add =
                 session.query(sql::ADD_BLOB_PIECES).bind(no).bind(signed(n * BATCH)).bind(pieces);
             session.execute(add).await?;
@@ -118,23 +116,25 @@ pub(crate) fn check_reference(
     created_at: Timestamp,
     sum: &[u8],
 ) -> Result<()> {
-    match seals::reference(chat, blob, media_type, created_at) == sum {
+    match checksums::reference(chat, blob, media_type, created_at) == sum {
         true => Ok(()),
-        false => Err(Fault::Corrupt("a reference to a blob is not what was written", None)),
+        false => Err(Fault::Corrupt("the checksum of a reference to a blob does not match", None)),
     }
 }
 
 /// Rejects a time of last use that differs from its checksum.
 pub(crate) fn check_use(used_at: Timestamp, sum: i64) -> Result<()> {
-    match seals::times(used_at.as_micros(), 0) == sum {
+    match checksums::times(used_at.as_micros(), 0) == sum {
         true => Ok(()),
-        false => Err(Fault::Corrupt("the last use of a blob is not what was written", None)),
+        false => Err(Fault::Corrupt("the checksum of a blob's last use does not match", None)),
     }
 }
 
 /// Converts the hash in a row to a blob id.
 pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
-    let hash = hash.try_into().map_err(|_| Fault::Corrupt("a blob has no name", None))?;
+    let hash = hash
+        .try_into()
+        .map_err(|_| Fault::Corrupt("the hash of a blob is not 32 bytes long", None))?;
     Ok(BlobId::from_bytes(hash))
 }
 
@@ -190,7 +190,7 @@ pub(crate) async fn bytes(
         if row.try_get::<i64, _>(0)? != expected {
             return Err(Fault::Corrupt(DAMAGED, None));
         }
-        found.push(seals::open(seals::piece(id, expected), &bytes_of(row, 1)?, DAMAGED)?);
+        found.push(checksums::open(checksums::piece(id, expected), &bytes_of(row, 1)?, DAMAGED)?);
     }
     let full = found.iter().rev().skip(1).all(|piece| piece.len() == PIECE);
     let mut bytes = match found.len() {
@@ -277,7 +277,7 @@ async fn forget(
     chat: Option<i64>,
     until: Timestamp,
 ) -> Result<BlobsPruned> {
-    let bound = |query: crate::pool::Statement| {
+    let bound = |query: crate::connections::Statement| {
         query.bind(user.as_str().as_bytes()).bind(chat).bind(until.as_micros())
     };
     let lock = bound(session.query(sql::LOCK_BLOBS_OF));
@@ -310,7 +310,7 @@ async fn release(
 }
 
 /// Returns the number of blobs of a user.
-pub(crate) async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
-    let query = session.query(sql::BLOBS_KEPT).bind(user.as_str().as_bytes());
+pub(crate) async fn count_of_user(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
+    let query = session.query(sql::COUNT_BLOBS).bind(user.as_str().as_bytes());
     count(session.only(query).await?.try_get(0)?)
 }

@@ -4,9 +4,10 @@
 //! The check does not cover PostgreSQL's own files, for which PostgreSQL has `pg_amcheck` and data
 //! checksums.
 
-pub(crate) mod beside;
+pub(crate) mod blobs;
 pub(crate) mod memories;
 pub(crate) mod rounds;
+pub(crate) mod streams;
 pub(crate) mod words;
 
 use std::collections::HashMap;
@@ -17,18 +18,19 @@ use context_core::store::{CheckReport, Finding, KeyOrder};
 use context_core::{CancelSignal, ChatRef, MessageId, Node, Timestamp};
 use context_store_kit::{check_chat_graph, pack};
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
+use crate::chat::branches::{Segment, branches_of, segments};
+use crate::chat::rows as chat_rows;
 use crate::check::words::words_of;
+use crate::connections::{Pool, Session, Work};
 use crate::error::{Fault, Result};
-use crate::history::messages::{Piece, pieces, revision, runs_from};
-use crate::place::{branch_of, count, own_of, place, signed};
-use crate::pool::{Pool, Session, Work};
-use crate::rows::{message_id, shown, weight};
-use crate::{
-    check, fragments,
-    history::{branches, chat_rows, checkpoints},
-    sql,
-};
+use crate::history::checkpoints;
+use crate::history::messages::{revision, runs_from};
+use crate::values::numbers::{count, signed};
+use crate::values::place::{branch_of, own_of, place};
+use crate::values::rows::{lossy_text, message_id, weight};
+use crate::{check, fragments, sql};
 
 /// Tables whose rows must belong to a chat.
 const STRAYS: [(&str, &str); 4] = [
@@ -48,7 +50,8 @@ pub(crate) async fn check(
     let mut session = pool.begin(Work::Snapshot, None).await?;
     let checked = strays(&mut session, full_text, &mut report).await;
     session.end(checked).await?;
-    check::beside::check(pool, cancel, &mut report).await?;
+    check::blobs::check(pool, cancel, &mut report).await?;
+    check::streams::check(pool, cancel, &mut report).await?;
     check::rounds::check(pool, cancel, &mut report).await?;
     check::memories::check(pool, cancel, &mut report).await?;
     let mut after = 0;
@@ -74,9 +77,9 @@ async fn strays(
     full_text: bool,
     report: &mut CheckReport,
 ) -> Result<()> {
-    let query = session.query(sql::DECIDED);
+    let query = session.query(sql::FULL_TEXT_SETTING);
     if session.only(query).await?.try_get::<Option<bool>, _>(0)? != Some(full_text) {
-        let problem = "does not say whether there is full text as it did when the store was opened";
+        let problem = "the setting of full-text search has changed since the store was opened";
         report.findings.push(Finding::new(None, "table store", problem));
     }
     let query = session.query(sql::STRAYS_OF_CHATS);
@@ -105,7 +108,8 @@ async fn next_chat(
 ) -> Result<Option<i64>> {
     let query = session.query(sql::CHAT_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
-    let (no, chat) = (row.try_get(0)?, ChatRef::new(&*shown(&row, 1)?, &*shown(&row, 2)?));
+    let (no, chat) =
+        (row.try_get(0)?, ChatRef::new(&*lossy_text(&row, 1)?, &*lossy_text(&row, 2)?));
     match check_chat(session, no, &chat, full_text, report).await {
         Ok(()) => {}
         Err(Fault::Corrupt(problem, _)) => {
@@ -119,7 +123,7 @@ async fn next_chat(
 
 /// The messages of a chat and their places.
 #[derive(Default)]
-struct Found {
+struct ChatMessages {
     nodes: Vec<Placed>,
     places: HashMap<MessageId, i64>,
     at: HashMap<i64, MessageId>,
@@ -133,41 +137,47 @@ async fn check_chat(
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut problems: Vec<(String, String)> = Vec::new();
-    let pieces = pieces(session, no).await?;
-    let mut found = Found::default();
-    for piece in &pieces {
-        let about = format!("branch {}", piece.no);
-        let parent = piece.parent.map(|parent| found.at.get(&parent).cloned());
+    let segments = segments(session, no).await?;
+    let mut found = ChatMessages::default();
+    for segment in &segments {
+        let about = format!("branch {}", segment.no);
+        let parent = segment.parent.map(|parent| found.at.get(&parent).cloned());
         if parent == Some(None) {
-            problems.push((about.clone(), "forks behind no message".to_owned()));
+            problems.push((about.clone(), "forks from a message that does not exist".to_owned()));
         }
-        let own = nodes_of(session, piece).await?;
-        if signed(own.len()) != piece.own {
-            problems
-                .push((about.clone(), format!("has {} messages, says {}", own.len(), piece.own)));
+        let own = nodes_of(session, segment).await?;
+        if signed(own.len()) != segment.own {
+            problems.push((
+                about.clone(),
+                format!("has {} messages, but its row counts {}", own.len(), segment.own),
+            ));
         }
-        if full_text && let Some(problem) = words_of(session, piece, &own, &chat.user).await? {
+        if full_text && let Some(problem) = words_of(session, segment, &own, &chat.user).await? {
             problems.push((about.clone(), problem));
         }
-        if boundaries_of(session, piece).await? != boundaries_in(piece, &own) {
+        if boundaries_of(session, segment).await? != boundaries_in(segment, &own) {
             problems
                 .push((about, "the index of boundaries disagrees with the messages".to_owned()));
         }
         let mut parent = parent.flatten();
         for (node, own) in own.into_iter().zip(1..) {
-            let place = place(piece.no, own);
+            let place = place(segment.no, own);
             found.places.insert(node.id.clone(), place);
             found.at.insert(place, node.id.clone());
-            found.nodes.push(Placed::new(Arc::clone(&node), parent, count(piece.base + own - 1)?));
+            found.nodes.push(Placed::new(
+                Arc::clone(&node),
+                parent,
+                count(segment.base + own - 1)?,
+            ));
             parent = Some(node.id.clone());
         }
     }
-    filed(session, no, &found, &mut problems).await?;
-    beside_messages(session, no, &mut problems).await?;
-    ends(session, no, &pieces, &found, &mut problems).await?;
+    check_index(session, no, &found, &mut problems).await?;
+    check_counts(session, no, &mut problems).await?;
+    check_segments(session, no, &segments, &found, &mut problems).await?;
     let stored = chat_rows::read(session, chat).await?;
-    let (_, stored) = stored.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
-    let branches = branches::branches_of(session, no, &stored.active).await?;
+    let (_, stored) = stored.ok_or(Fault::Corrupt("the row of the chat is missing", None))?;
+    let branches = branches_of(session, no, &stored.active).await?;
     let checkpoints = checkpoints::list(session, "check", chat).await?;
     fragments::list(session, no).await?;
     report.messages += found.nodes.len() as u64;
@@ -178,36 +188,40 @@ async fn check_chat(
     Ok(())
 }
 
-/// Checks that ids and revisions are filed under their messages.
-async fn filed(
+/// Checks the index of messages and their revisions.
+async fn check_index(
     session: &mut Session<'_>,
     no: i64,
-    found: &Found,
+    found: &ChatMessages,
     problems: &mut Vec<(String, String)>,
 ) -> Result<()> {
-    let mut filed = 0;
+    let mut indexed = 0;
     let query = session.query(sql::NODES).bind(no);
     for row in session.all(query).await? {
-        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
-        filed += 1;
+        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a message has no id", None))?;
+        indexed += 1;
         if found.places.get(&id) != Some(&row.try_get(1)?) {
-            problems.push((format!("message {id}"), "is not where it is filed".to_owned()));
+            problems.push((format!("message {id}"), "is not at its indexed place".to_owned()));
         }
     }
-    if filed != found.places.len() {
+    if indexed != found.places.len() {
         problems.push((
             "messages".to_owned(),
-            format!("{} are stored, {filed} are filed", found.places.len()),
+            format!("{} are stored, but the index has {indexed}", found.places.len()),
         ));
     }
     let query = session.query(sql::ALL_REVISIONS).bind(no);
     for row in session.all(query).await? {
-        let id = message_id(&row, 1)?.ok_or(Fault::Corrupt("a revision without an id", None))?;
-        let filed = row.try_get::<Option<i64>, _>(2)?.is_some();
+        let id =
+            message_id(&row, 1)?.ok_or(Fault::Corrupt("a revision has no message id", None))?;
+        let has_message = row.try_get::<Option<i64>, _>(2)?.is_some();
         let replaced_at = Timestamp::from_micros(row.try_get(3)?);
         let revision = revision(row, &id, replaced_at).ok();
-        if !filed || revision.is_none_or(|revision| revision.node.id != id) {
-            problems.push((format!("message {id}"), "has a revision that is not one".to_owned()));
+        if !has_message || revision.is_none_or(|revision| revision.node.id != id) {
+            problems.push((
+                format!("message {id}"),
+                "has a revision that cannot be read or is of another message".to_owned(),
+            ));
         }
     }
     Ok(())
@@ -215,61 +229,65 @@ async fn filed(
 
 /// Checks that the counted rows of a chat exist, and that the keys of commits match their
 /// checksums.
-async fn beside_messages(
+async fn check_counts(
     session: &mut Session<'_>,
     no: i64,
     problems: &mut Vec<(String, String)>,
 ) -> Result<()> {
-    let query = session.query(sql::CHAT_BESIDE).bind(no);
+    let query = session.query(sql::CHAT_COUNTS).bind(no);
     let row = session.only(query).await?;
     let mut found = |about: &str, problem: String| problems.push((about.to_owned(), problem));
     if row.try_get::<i64, _>(0)? != row.try_get::<i64, _>(1)? {
-        let problem = "branches, fragments, revisions, checkpoints or keys of commits are not those it counts";
+        let problem = "the stored sum of branches, fragments, revisions, checkpoints and commit keys differs from the actual sum";
         found("layout", problem.to_owned());
     }
     if !row.try_get::<bool, _>(2)? {
-        found("layout", "is listed at another time than it was written to".to_owned());
+        found(
+            "layout",
+            "the time by which it is listed differs from the time of its last write".to_owned(),
+        );
     }
     let wrong: i64 = row.try_get(3)?;
     if wrong > 0 {
-        found("keys of commits", format!("{wrong} are not what was written"));
+        found("keys of commits", format!("the checksums of {wrong} do not match"));
     }
     Ok(())
 }
 
 /// Checks the start and end of branches, and that every deleted branch is still needed.
-async fn ends(
+async fn check_segments(
     session: &mut Session<'_>,
     no: i64,
-    pieces: &[Piece],
-    found: &Found,
+    segments: &[Segment],
+    found: &ChatMessages,
     problems: &mut Vec<(String, String)>,
 ) -> Result<()> {
-    let bases: HashMap<i64, i64> = pieces.iter().map(|piece| (piece.no, piece.base)).collect();
-    for piece in pieces {
-        let about = match &piece.name {
+    let bases: HashMap<i64, i64> =
+        segments.iter().map(|segment| (segment.no, segment.base)).collect();
+    for segment in segments {
+        let about = match &segment.name {
             Some(name) => format!("branch {name}"),
-            None => format!("branch {}", piece.no),
+            None => format!("branch {}", segment.no),
         };
-        let end = if piece.own > 0 { Some(piece.end()) } else { piece.parent };
-        let own_head = end.and_then(|end| found.at.get(&end)).filter(|_| piece.name.is_some());
-        if own_head != piece.head.as_ref() {
+        let end = if segment.own > 0 { Some(segment.end()) } else { segment.parent };
+        let own_head = end.and_then(|end| found.at.get(&end)).filter(|_| segment.name.is_some());
+        if own_head != segment.head.as_ref() {
             problems.push((about.clone(), "its head is not its newest message".to_owned()));
         }
         let depth =
             |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
-        let base = piece.parent.map_or(0, depth);
-        if base != piece.base {
+        let base = segment.parent.map_or(0, depth);
+        if base != segment.base {
             problems.push((
                 about.clone(),
-                format!("begins behind {base} messages, says {}", piece.base),
+                format!("begins after {base} messages, but its row says {}", segment.base),
             ));
         }
-        if piece.name.is_none() {
-            let query = session.query(sql::NEEDED).bind(piece.no).bind(no);
+        if segment.name.is_none() {
+            let query = session.query(sql::NEEDED).bind(segment.no).bind(no);
             let needed: i64 = session.only(query).await?.try_get(0)?;
-            if needed == 0 || needed != piece.end() {
-                let (own, needed) = (piece.own, own_of(needed));
+            if needed == 0 || needed != segment.end() {
+                let (own, needed) = (segment.own, own_of(needed));
                 problems.push((
                     about,
                     format!("was deleted, but has {own} messages of which {needed} are needed"),
@@ -281,40 +299,43 @@ async fn ends(
 }
 
 /// Returns the places of boundaries in the table of boundaries.
-async fn boundaries_of(session: &mut Session<'_>, piece: &Piece) -> Result<Vec<i64>> {
-    let query = session.query(sql::BOUNDARIES).bind(place(piece.no, 1)).bind(piece.end());
+async fn boundaries_of(session: &mut Session<'_>, segment: &Segment) -> Result<Vec<i64>> {
+    let query = session.query(sql::BOUNDARIES).bind(place(segment.no, 1)).bind(segment.end());
     let rows = session.all(query).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// Returns the places of boundaries among the messages.
-fn boundaries_in(piece: &Piece, own: &[Arc<Node>]) -> Vec<i64> {
-    let all = own.iter().zip(place(piece.no, 1)..);
+fn boundaries_in(segment: &Segment, own: &[Arc<Node>]) -> Vec<i64> {
+    let all = own.iter().zip(place(segment.no, 1)..);
     all.filter(|(node, _)| node.kind == NodeKind::Boundary).map(|(_, place)| place).collect()
 }
 
 /// Returns the messages of a branch, as long as its runs follow each other without a gap.
-async fn nodes_of(session: &mut Session<'_>, piece: &Piece) -> Result<Vec<Arc<Node>>> {
-    let query = session.query(sql::WEIGHTS).bind(place(piece.no, 1)).bind(piece.end());
+async fn nodes_of(session: &mut Session<'_>, segment: &Segment) -> Result<Vec<Arc<Node>>> {
+    let query = session.query(sql::WEIGHTS).bind(place(segment.no, 1)).bind(segment.end());
     let mut weights = HashMap::new();
     for row in session.all(query).await? {
         weights.insert(row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?);
     }
     let mut nodes = Vec::new();
-    while signed(nodes.len()) < piece.own {
-        let next = place(piece.no, signed(nodes.len()) + 1);
+    while signed(nodes.len()) < segment.own {
+        let next = place(segment.no, signed(nodes.len()) + 1);
         let before = nodes.len();
-        for (first, data) in runs_from(session, next, piece.end()).await? {
+        for (first, data) in runs_from(session, next, segment.end()).await? {
             if first < next {
                 // The same run was returned again, so there is no run for the next message.
                 break;
             }
-            if first != place(piece.no, signed(nodes.len()) + 1) {
+            if first != place(segment.no, signed(nodes.len()) + 1) {
                 return Err(Fault::Corrupt("runs of messages overlap or have a gap", None));
             }
             let run = pack::unpack(&data)?;
             if weights.get(&first) != Some(&weight(&run)) {
-                return Err(Fault::Corrupt("a run does not weigh what it says", None));
+                return Err(Fault::Corrupt(
+                    "the stored weight of a run of messages differs from its actual weight",
+                    None,
+                ));
             }
             nodes.extend(run);
         }
@@ -323,4 +344,12 @@ async fn nodes_of(session: &mut Session<'_>, piece: &Piece) -> Result<Vec<Arc<No
         }
     }
     Ok(nodes)
+}
+
+/// Returns the chat that two columns name, unless they are NULL.
+fn chat_of(row: &PgRow, column: usize) -> Result<Option<ChatRef>> {
+    if row.try_get::<Option<&[u8]>, _>(column)?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(ChatRef::new(&*lossy_text(row, column)?, &*lossy_text(row, column + 1)?)))
 }

@@ -1,4 +1,4 @@
-//! The configuration of the store.
+//! The configuration of the store: the settings that the program gives, and those of a URL.
 //!
 //! The driver takes parts that a URL omits from where every PostgreSQL client looks: the variables
 //! `PGHOST`, `PGUSER`, `PGPASSWORD` and so on, and `.pgpass`. Nothing else reads the environment.
@@ -17,7 +17,7 @@ const OPERATION: &str = "open";
 const MAX_SCHEMA_BYTES: usize = 63;
 
 /// The options of a URL that are passed to the driver.
-const OF_THE_DRIVER: [&str; 16] = [
+const DRIVER_OPTIONS: [&str; 16] = [
     "sslmode",
     "ssl-mode",
     "sslrootcert",
@@ -80,8 +80,9 @@ pub struct PostgresConfig {
 /// The server to connect to.
 #[derive(Clone)]
 pub(crate) enum Server {
-    /// Contains the password.
-    At(Box<PgConnectOptions>),
+    /// An address with the role and the password.
+    Address(Box<PgConnectOptions>),
+    /// A pool of the caller.
     Pool(PgPool),
 }
 
@@ -109,36 +110,41 @@ impl PostgresConfig {
     /// ```
     pub fn from_url(url: &str) -> Result<Self> {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-            return Err(Error::invalid(OPERATION, "the url must begin with postgres://"));
+            return Err(Error::invalid(
+                OPERATION,
+                "the URL must begin with postgres:// or postgresql://",
+            ));
         }
         let (server, options) = url.split_once('?').unwrap_or((url, ""));
-        let mut theirs = Vec::new();
-        let mut ours = Vec::new();
+        let mut driver_options = Vec::new();
+        let mut store_options = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            if OF_THE_DRIVER.contains(&key) || key == "password" || key.starts_with("options[") {
-                theirs.push(option);
+            if DRIVER_OPTIONS.contains(&key) || key == "password" || key.starts_with("options[") {
+                driver_options.push(option);
             } else {
-                ours.push((key, value));
+                store_options.push((key, value));
             }
         }
-        let server = if theirs.is_empty() {
+        let server = if driver_options.is_empty() {
             server.to_owned()
         } else {
-            format!("{server}?{}", theirs.join("&"))
+            format!("{server}?{}", driver_options.join("&"))
         };
         // The driver's error for a bad URL may contain the URL, and thereby the password.
         let server = PgConnectOptions::from_str(&server)
-            .map_err(|_| Error::invalid(OPERATION, "the url is not one of a PostgreSQL server"))?;
-        let mut config = Self::of(Server::At(Box::new(server.disable_statement_logging())));
-        for (key, value) in ours {
-            let unknown = || Error::invalid(OPERATION, "unknown option in the url");
+            .map_err(|_| Error::invalid(OPERATION, "the URL is not a valid PostgreSQL URL"))?;
+        let mut config = Self::of(Server::Address(Box::new(server.disable_statement_logging())));
+        for (key, value) in store_options {
+            let unknown = || Error::invalid(OPERATION, "the URL has an unknown option");
             match config.set(key, value) {
                 Some(true) => {}
                 Some(false) => {
-                    return Err(
-                        Error::invalid(OPERATION, "bad value in the url").with("option", key)
-                    );
+                    return Err(Error::invalid(
+                        OPERATION,
+                        "an option of the URL has an invalid value",
+                    )
+                    .with("option", key));
                 }
                 // After an unescaped `?`, the rest of a password up to the @ looks like options.
                 None if options.contains('@') => return Err(unknown()),
@@ -181,8 +187,8 @@ impl PostgresConfig {
     /// unknown option.
     fn set(&mut self, key: &str, value: &str) -> Option<bool> {
         let millis = || value.parse().ok().map(Duration::from_millis);
-        let known = match key {
-            "schema" => decoded(value).map(|schema| self.schema = schema),
+        let parsed = match key {
+            "schema" => decode_percent(value).map(|schema| self.schema = schema),
             "connections" => value.parse().ok().map(|connections| self.connections = connections),
             "connect_timeout_ms" => millis().map(|timeout| self.connect_timeout = timeout),
             "operation_timeout_ms" => millis().map(|timeout| self.operation_timeout = timeout),
@@ -191,12 +197,12 @@ impl PostgresConfig {
             }
             "create" => value.parse().ok().map(|create| self.create = create),
             "create_database" => value.parse().ok().map(|create| self.create_database = create),
-            "full_text" => switch_of(value).map(|on| self.full_text = Some(on)),
-            "row_security" => switch_of(value).map(|on| self.row_security = on),
-            "pgvector" => switch_of(value).map(|on| self.pgvector = on),
+            "full_text" => parse_switch(value).map(|on| self.full_text = Some(on)),
+            "row_security" => parse_switch(value).map(|on| self.row_security = on),
+            "pgvector" => parse_switch(value).map(|on| self.pgvector = on),
             _ => return None,
         };
-        Some(known.is_some())
+        Some(parsed.is_some())
     }
 
     /// Sets the schema that holds the tables.
@@ -293,9 +299,12 @@ impl PostgresConfig {
             || name.contains('\0')
             || name.starts_with("pg_")
         {
-            return Err(Error::invalid(OPERATION, "no name for a schema")
-                .with("schema", name)
-                .with("limit", MAX_SCHEMA_BYTES));
+            return Err(Error::invalid(
+                OPERATION,
+                "the name of the schema must have 1 to 63 bytes, no NUL, and not begin with pg_",
+            )
+            .with("schema", name)
+            .with("limit", MAX_SCHEMA_BYTES));
         }
         if self.connections == 0 {
             return Err(Error::invalid(OPERATION, "the store needs at least one connection"));
@@ -323,7 +332,7 @@ impl fmt::Debug for PostgresConfig {
     }
 }
 
-fn switch_of(value: &str) -> Option<bool> {
+fn parse_switch(value: &str) -> Option<bool> {
     match value {
         "on" => Some(true),
         "off" => Some(false),
@@ -332,7 +341,7 @@ fn switch_of(value: &str) -> Option<bool> {
 }
 
 /// Decodes the percent-encoded bytes of a URL's value.
-fn decoded(value: &str) -> Option<String> {
+fn decode_percent(value: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.bytes();
     while let Some(byte) = rest.next() {
@@ -372,7 +381,7 @@ mod tests {
         assert!(!config.create_database && !config.pgvector);
         assert_eq!(config.connect_timeout, Duration::from_millis(20));
         assert_eq!(config.operation_timeout, Duration::from_millis(30));
-        let Server::At(server) = &config.server else { panic!("no server") };
+        let Server::Address(server) = &config.server else { panic!("no server") };
         assert_eq!((server.get_port(), server.get_username()), (5433, "ada"));
         assert!(!format!("{config:?}").contains("hunter2"));
         refused("sqlite:x", None);

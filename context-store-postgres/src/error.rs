@@ -11,7 +11,7 @@ pub(crate) enum Fault {
     /// An error of the driver.
     Driver(sqlx::Error),
     /// An error that is already in its public form.
-    Ours(Error),
+    Public(Error),
     /// The database holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
     /// There was no answer within the configured time.
@@ -30,7 +30,7 @@ impl From<sqlx::Error> for Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Ours(error)
+        Self::Public(error)
     }
 }
 
@@ -44,7 +44,7 @@ impl Fault {
     /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Ours(error) => error,
+            Self::Public(error) => error,
             Self::Corrupt(message, source) => {
                 let error = Error::new(ErrorKind::Corrupt, operation, message);
                 match source {
@@ -56,7 +56,7 @@ impl Fault {
                 Error::new(ErrorKind::Timeout, operation, "the server did not answer in time")
             }
             Self::ReadOnly => {
-                Error::new(ErrorKind::Unsupported, operation, "the store was opened to read")
+                Error::new(ErrorKind::Unsupported, operation, "the store was opened read-only")
             }
             Self::Driver(error) => driver_error(operation, error),
         }
@@ -69,27 +69,27 @@ impl Fault {
     }
 
     /// Whether the server answered with an SQLSTATE of this kind.
-    fn has_code(&self, is_meant: impl FnOnce(&str) -> bool) -> bool {
-        matches!(self, Self::Driver(error) if code(error).as_deref().is_some_and(is_meant))
+    fn has_code(&self, matches_code: impl FnOnce(&str) -> bool) -> bool {
+        matches!(self, Self::Driver(error) if code(error).as_deref().is_some_and(matches_code))
     }
 
     /// Whether the database does not exist.
-    pub(crate) fn is_no_database(&self) -> bool {
+    pub(crate) fn database_is_missing(&self) -> bool {
         self.has_code(|code| code == "3D000")
     }
 
     /// Whether a table of this name has other columns than expected.
-    pub(crate) fn is_other_table(&self) -> bool {
+    pub(crate) fn is_foreign_table(&self) -> bool {
         self.has_code(|code| code.starts_with("42") && code != "42501")
     }
 
     /// Whether the database exists already, possibly created at the same moment.
-    pub(crate) fn is_made_already(&self) -> bool {
+    pub(crate) fn database_exists(&self) -> bool {
         self.has_code(|code| matches!(code, "42P04" | "23505"))
     }
 
     /// Whether the connection can be used again. It can after an error that the server reported.
-    pub(crate) fn leaves_connection(&self) -> bool {
+    pub(crate) fn keeps_connection(&self) -> bool {
         match self {
             Self::Driver(sqlx::Error::Database(error)) => {
                 !error.code().is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
@@ -100,7 +100,7 @@ impl Fault {
                 | sqlx::Error::ColumnIndexOutOfBounds { .. },
             ) => true,
             Self::Driver(_) | Self::TimedOut => false,
-            Self::Ours(_) | Self::Corrupt(..) | Self::ReadOnly => true,
+            Self::Public(_) | Self::Corrupt(..) | Self::ReadOnly => true,
         }
     }
 }
@@ -113,32 +113,42 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
     use ErrorKind::{Bug, Corrupt, Invalid, NotFound, Timeout, Unavailable, Unsupported};
     let code = code(&error);
     let (kind, retry, message) = match code.as_deref() {
-        Some("40001" | "40P01") => (Unavailable, Retry::Safe, "another transaction came between"),
-        Some("55P03" | "57014") => (Timeout, Retry::Safe, "the server gave up waiting"),
-        Some("57P04") => (Unavailable, Retry::Never, "the database was dropped"),
-        Some("08004") => (Unavailable, Retry::Never, "the server refuses the connection"),
-        Some("53400") => {
-            (Unavailable, Retry::Never, "a limit that the server is set to was reached")
+        Some("40001" | "40P01") => {
+            (Unavailable, Retry::Safe, "the transaction conflicts with another one")
         }
-        Some("58030" | "58P01") => (Unavailable, Retry::Never, "the server cannot use its files"),
+        Some("55P03" | "57014") => {
+            (Timeout, Retry::Safe, "the server cancelled a statement that waited too long")
+        }
+        Some("57P04") => (Unavailable, Retry::Never, "the database was dropped"),
+        Some("08004") => (Unavailable, Retry::Never, "the server rejects the connection"),
+        Some("53400") => {
+            (Unavailable, Retry::Never, "a configured limit of the server was reached")
+        }
+        Some("58030" | "58P01") => {
+            (Unavailable, Retry::Never, "the server cannot access its files")
+        }
         Some("57P01" | "57P02" | "57P03" | "57P05") => {
             (Unavailable, Retry::Safe, "the server is stopping or starting")
         }
-        Some("25006") => (Unavailable, Retry::Never, "the server cannot be written to"),
+        Some("25006") => (Unavailable, Retry::Never, "the server is read-only"),
         Some("53100") => (Unavailable, Retry::Never, "the server's disk is full"),
-        Some("42501") => (Unavailable, Retry::Never, "the role may not do this"),
+        Some("42501") => (Unavailable, Retry::Never, "the role lacks a required privilege"),
         Some("3D000") if operation == "open" => {
-            (NotFound, Retry::Never, "there is no such database")
+            (NotFound, Retry::Never, "the database does not exist")
         }
-        Some("3D000") => (Unavailable, Retry::Never, "the database of the store is gone"),
-        Some("3F000" | "42P01") => (Unavailable, Retry::Never, "the schema of the store is gone"),
-        Some("0A000") => (Unsupported, Retry::Never, "the server cannot do this"),
+        Some("3D000") => {
+            (Unavailable, Retry::Never, "the database of the store does not exist any more")
+        }
+        Some("3F000" | "42P01") => {
+            (Unavailable, Retry::Never, "the schema of the store does not exist any more")
+        }
+        Some("0A000") => (Unsupported, Retry::Never, "the server does not support a statement"),
         Some("XX001" | "XX002") => (Corrupt, Retry::Never, "the database is damaged"),
         Some(code) if code.starts_with("08") => {
-            (Unavailable, Retry::Safe, "the connection is gone")
+            (Unavailable, Retry::Safe, "the connection to the server was lost")
         }
         Some(code) if code.starts_with("28") => {
-            (Unavailable, Retry::Never, "the server refuses the role")
+            (Unavailable, Retry::Never, "the server rejects the role or its password")
         }
         Some(code) if code.starts_with("53") => {
             (Unavailable, Retry::Safe, "the server is out of resources")
@@ -155,23 +165,21 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
                         | std::io::ErrorKind::Unsupported
                 ) =>
             {
-                (Unavailable, Retry::Never, "no connection can be made this way")
+                (Unavailable, Retry::Never, "these connection settings cannot work")
             }
             sqlx::Error::Configuration(_) => {
-                (Invalid, Retry::Never, "the server cannot be used this way")
+                (Invalid, Retry::Never, "the connection settings are invalid")
             }
             sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
                 (Unavailable, Retry::Safe, "the server cannot be reached")
             }
-            sqlx::Error::Tls(_) => {
-                (Unavailable, Retry::Never, "no encrypted connection can be made")
-            }
+            sqlx::Error::Tls(_) => (Unavailable, Retry::Never, "the encrypted connection failed"),
             sqlx::Error::PoolTimedOut => {
-                (Timeout, Retry::Safe, "no connection became free in time")
+                (Timeout, Retry::Safe, "no connection became available within the connect timeout")
             }
             sqlx::Error::PoolClosed => (Unavailable, Retry::Never, "the pool is closed"),
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
-                (Corrupt, Retry::Never, "a value is of another type than was written")
+                (Corrupt, Retry::Never, "a stored value has an unexpected type")
             }
             _ => (Bug, Retry::Never, "a statement failed"),
         },
@@ -220,7 +228,7 @@ pub(crate) fn bad_cursor(operation: &'static str) -> Error {
 mod tests {
     use super::*;
     use crate::PostgresConfig;
-    use crate::pool::{Pool, Work};
+    use crate::connections::{Pool, Work};
 
     /// Error codes of the server are converted to these kinds.
     #[tokio::test]
@@ -255,14 +263,14 @@ mod tests {
             ("22012", Bug, Retry::Never, true),
         ];
         for (code, kind, retry, leaves) in codes {
-            let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
+            let mut session = pool.begin(Work::Maintain, None).await.unwrap();
             let raise = format!(
                 "DO $$ BEGIN RAISE EXCEPTION 'said' USING ERRCODE = '{code}', DETAIL = 'hunter2', HINT = 'hunter2'; END $$"
             );
             let result =
                 sqlx::raw_sql(sqlx::AssertSqlSafe(raise)).execute(session.connection()).await;
             let fault = session.end(result.map_err(Fault::from)).await.unwrap_err();
-            assert_eq!(fault.leaves_connection(), leaves, "{code}");
+            assert_eq!(fault.keeps_connection(), leaves, "{code}");
             let error = fault.during("test");
             assert_eq!((error.kind(), error.retry()), (kind, retry), "{code}");
             let shown = format!("{error} {error:?} {:?}", std::error::Error::source(&error));

@@ -7,14 +7,14 @@ use context_core::{ChatRef, Encoded};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::chat::access::{of_chat, rows_of_chat};
+use crate::chat::rows::{metadata_bytes, metadata_from};
+use crate::connections::Session;
 use crate::error::{Fault, Result};
-use crate::history::chat_rows::{metadata_bytes, metadata_from};
-use crate::pool::Session;
-use crate::rows::{blob, optional_text, text};
-use crate::scope::{of_chat, rows_of_chat};
-use crate::{seals, sql};
+use crate::values::rows::{blob, optional_text, text};
+use crate::{checksums, sql};
 
-const DAMAGED: &str = "a fragment is not what was written";
+const DAMAGED: &str = "the checksum of a fragment does not match";
 
 /// Returns the fragments in the order in which they were first stored, each with its number.
 pub(crate) async fn list(
@@ -42,11 +42,13 @@ fn fragment(row: PgRow) -> Result<(i64, StoredFragment)> {
     let id = optional_text(&row, 1)?.map(FragmentId::from);
     let kind = text(&row, 2)?.to_owned();
     let version = u16::try_from(row.try_get::<i64, _>(3)?);
-    let version =
-        version.map_err(|_| Fault::Corrupt("a fragment's version is out of range", None))?;
-    let seal = seals::fragment(optional_text(&row, 1)?, &kind, i64::from(version), row.try_get(4)?);
+    let version = version.map_err(|_| {
+        Fault::Corrupt("the version of a fragment is not between 0 and 65535", None)
+    })?;
+    let seal =
+        checksums::fragment(optional_text(&row, 1)?, &kind, i64::from(version), row.try_get(4)?);
     let metadata = metadata_from(row.try_get(4)?)?;
-    let body: Bytes = seals::open(seal, &blob(row, 5)?, DAMAGED)?;
+    let body: Bytes = checksums::open(seal, &blob(row, 5)?, DAMAGED)?;
     Ok((no, StoredFragment { id, metadata, body: Encoded::new(kind, version, body) }))
 }
 
@@ -64,7 +66,7 @@ pub(crate) async fn put(
         let (kind, version) = (new.body.kind().as_bytes(), i64::from(new.body.version()));
         let metadata = metadata_bytes(&new.metadata)?;
         let id = new.id.as_ref().map(FragmentId::as_str);
-        let body = seals::fragment(id, new.body.kind(), version, &metadata)
+        let body = checksums::fragment(id, new.body.kind(), version, &metadata)
             .seal(new.body.bytes().to_vec());
         match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
             Some((no, old)) => {

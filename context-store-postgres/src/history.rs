@@ -1,12 +1,14 @@
-//! Chats and their messages: writing, reading, branches, checkpoints, lists.
+//! Chats and their messages: writing, reading, branches, checkpoints, lists, the index of words,
+//! and the removal of messages that nothing reaches.
 
 pub(crate) mod append;
+pub(crate) mod branch_lengths;
 pub(crate) mod branches;
-pub(crate) mod chat_rows;
 pub(crate) mod chats;
 pub(crate) mod checkpoints;
 pub(crate) mod commit;
-pub(crate) mod ends;
 pub(crate) mod listing;
 pub(crate) mod messages;
+pub(crate) mod prune;
 pub(crate) mod read;
+pub(crate) mod words;

@@ -151,28 +151,23 @@
 //! The files in `migrations` have the details.
 
 mod blobs;
+mod chat;
 mod check;
+mod checksums;
 mod config;
-mod database;
+mod connections;
 mod error;
 mod fragments;
 mod history;
 mod memories;
-mod migrations;
-mod place;
-mod pool;
 mod rounds;
-mod rows;
 mod schema;
-mod scope;
-mod seals;
 mod search;
-mod shown;
 mod sql;
 mod store;
 mod streams;
-mod upgrade;
 mod upkeep;
+mod values;
 
 pub use config::PostgresConfig;
 pub use store::PostgresStore;

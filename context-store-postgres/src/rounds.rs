@@ -4,13 +4,11 @@
 //! commit locks the round's row before its first decision: a replay, a conflict with another
 //! writer, and changes of nodes whose columns cannot show the whole node, which are written again.
 
-pub(crate) mod calls;
-pub(crate) mod parts;
+pub(crate) mod expressions;
 pub(crate) mod plan;
 pub(crate) mod read;
 pub(crate) mod rows;
-pub(crate) mod sums;
-pub(crate) mod write;
+pub(crate) mod statement;
 
 use std::sync::Arc;
 
@@ -22,40 +20,44 @@ use context_core::{ChatId, Error, ErrorKind, MessageId, SessionId, Timestamp, Us
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::checksums::rounds as checksums;
+use crate::connections::{Pool, Session, Statement, Work};
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
-use crate::pool::{Pool, Session, Statement, Work};
-use crate::rounds::plan::{Plan, RECORD};
+use crate::rounds::plan::{RECORD, RoundPlan};
 use crate::rounds::read::{head, load, number};
-use crate::rounds::write::Draft;
-use crate::rows::text;
+use crate::rounds::statement::CommitStatement;
 use crate::sql::rounds as sql;
+use crate::values::numbers::{count, signed};
+use crate::values::rows::text;
 
 /// The number of rounds removed in one transaction.
-const REMOVED_AT_ONCE: i64 = 100;
+const REMOVAL_BATCH: i64 = 100;
 
 /// Writes a commit as one statement. Returns `None` if that is not possible, or if the round has
 /// another revision.
-pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Option<RecordOutcome>> {
+pub(crate) async fn record_in_one_statement(
+    pool: &Pool,
+    plan: &RoundPlan<'_>,
+) -> Result<Option<RecordOutcome>> {
     let commit = plan.commit;
     let create = commit.expected == 0;
     if create && pool.row_security() {
         // The policies of other tables do not see a round that the same statement creates.
         return Ok(None);
     }
-    let (mut draft, removed) = (Draft::new(), plan.gone());
-    draft.head(&commit.head, commit.key.as_str(), create, (plan.beside(), &removed))?;
+    let (mut statement, removed) = (CommitStatement::new(), plan.removed_nodes());
+    statement.head(&commit.head, commit.key.as_str(), create, (plan.dependent_rows(), &removed))?;
     let changes = plan.changed.iter().map(|(ordinal, changes)| (*ordinal, changes));
-    if !draft.changes(&commit.head.round, changes)? {
+    if !statement.changes(&commit.head.round, changes)? {
         return Ok(None);
     }
-    draft.remove_nodes(&removed)?;
-    draft.remove_around(commit.head.round.round, &removed)?;
-    draft.nodes(&commit.head.round, plan.added.iter())?;
-    rest(&mut draft, plan)?;
-    draft.end(plan.changed.len() + plan.removed.len())?;
+    statement.remove_nodes(&removed)?;
+    statement.remove_around(commit.head.round.round, &removed)?;
+    statement.nodes(&commit.head.round, plan.added.iter())?;
+    add_dependent_rows(&mut statement, plan)?;
+    statement.end(plan.changed.len() + plan.removed.len())?;
     let mut session = pool.begin(Work::Append, Some(&commit.head.round.agent.user)).await?;
-    let query = draft.statement(session.prefix());
+    let query = statement.build(session.prefix());
     let written = session.first(query).await;
     match session.end(written).await {
         Ok(row) => Ok(row.map(|_| RecordOutcome::Applied)),
@@ -65,25 +67,28 @@ pub(crate) async fn record_at_once(pool: &Pool, plan: &Plan<'_>) -> Result<Optio
 }
 
 /// Adds edges, versions and messages.
-fn rest(draft: &mut Draft, plan: &Plan<'_>) -> Result<()> {
+fn add_dependent_rows(statement: &mut CommitStatement, plan: &RoundPlan<'_>) -> Result<()> {
     let head = &plan.commit.head;
-    draft.edges(head, &plan.edges)?;
+    statement.edges(head, &plan.edges)?;
     let new = plan
         .added
         .iter()
         .flat_map(|node| node.versions.iter().map(|version| (node.id.ordinal, version)));
-    draft.versions(&head.round, new.chain(plan.versions.iter().copied()))?;
-    draft.messages(&head.round, plan.added.iter())
+    statement.versions(&head.round, new.chain(plan.versions.iter().copied()))?;
+    statement.messages(&head.round, plan.added.iter())
 }
 
 /// Writes a commit with the round locked, or returns the conflict.
-pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result<RecordOutcome> {
+pub(crate) async fn record(
+    session: &mut Session<'_>,
+    plan: &RoundPlan<'_>,
+) -> Result<RecordOutcome> {
     let RoundCommit { expected, key, head, .. } = plan.commit;
     if *expected == 0 {
-        let create = of_round(session, sql::CREATE_ROUND, head);
+        let create = round_query(session, sql::CREATE_ROUND, head);
         session.execute(create).await?;
     }
-    let lock = of_round(session, sql::LOCK_ROUND, head);
+    let lock = round_query(session, sql::LOCK_ROUND, head);
     let (no, actual) = match session.first(lock).await? {
         None => return Ok(RecordOutcome::Conflict { actual: 0 }),
         Some(row) => {
@@ -97,25 +102,25 @@ pub(crate) async fn record(session: &mut Session<'_>, plan: &Plan<'_>) -> Result
     if actual != *expected {
         return Ok(RecordOutcome::Conflict { actual });
     }
-    let touched = plan.touched();
+    let touched = plan.touched_nodes();
     let mut record = RoundRecord::new(head.clone(), Vec::new(), Vec::new());
     if !touched.is_empty() {
         record.nodes = stored_nodes(session, head, &touched).await?;
         record.apply(&plan.changes_to_stored(), head).map_err(|error| error.during(RECORD))?;
-        let mut draft = Draft::new();
-        draft.of_round(no)?;
-        draft.remove_nodes(&touched)?;
-        draft.end(touched.len())?;
-        let query = draft.statement(session.prefix());
+        let mut statement = CommitStatement::new();
+        statement.of_round(no)?;
+        statement.remove_nodes(&touched)?;
+        statement.end(touched.len())?;
+        let query = statement.build(session.prefix());
         session.only(query).await?;
     }
-    let (mut draft, removed) = (Draft::new(), plan.gone());
-    draft.head(head, key.as_str(), false, (plan.beside(), &removed))?;
-    draft.remove_around(head.round.round, &removed)?;
-    draft.nodes(&head.round, plan.added.iter().chain(&record.nodes))?;
-    rest(&mut draft, plan)?;
-    draft.end(0)?;
-    let query = draft.statement(session.prefix());
+    let (mut statement, removed) = (CommitStatement::new(), plan.removed_nodes());
+    statement.head(head, key.as_str(), false, (plan.dependent_rows(), &removed))?;
+    statement.remove_around(head.round.round, &removed)?;
+    statement.nodes(&head.round, plan.added.iter().chain(&record.nodes))?;
+    add_dependent_rows(&mut statement, plan)?;
+    statement.end(0)?;
+    let query = statement.build(session.prefix());
     match session.only(query).await {
         Ok(_) => Ok(RecordOutcome::Applied),
         Err(fault) if fault.is_refusal() => {
@@ -138,11 +143,12 @@ async fn stored_nodes(
     }
     let number = head.round.round;
     let mut records = load(session, &head.round.agent, &(number..=number), Some(touched)).await?;
-    let record = records.pop().ok_or(Fault::Corrupt("a round that is locked is gone", None))?;
+    let record =
+        records.pop().ok_or(Fault::Corrupt("a locked round does not exist any more", None))?;
     Ok(record.nodes)
 }
 
-fn of_round(session: &Session<'_>, statement: &'static str, head: &RoundHead) -> Statement {
+fn round_query(session: &Session<'_>, statement: &'static str, head: &RoundHead) -> Statement {
     let AgentRef { user, session: name, agent } = &head.round.agent;
     let query =
         session.query(statement).bind(user.as_str().as_bytes()).bind(name.as_str().as_bytes());
@@ -170,7 +176,7 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Resul
         .bind(signed(query.limit + 1));
     let mut items = Vec::new();
     for row in session.all(list).await? {
-        items.push(listed(&query.user, &row)?);
+        items.push(listed_head(&query.user, &row)?);
     }
     let more = items.len() > query.limit;
     items.truncate(query.limit);
@@ -179,17 +185,15 @@ pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Resul
 }
 
 /// Reads the head from a row of a listing.
-fn listed(user: &UserId, row: &PgRow) -> Result<RoundHead> {
+fn listed_head(user: &UserId, row: &PgRow) -> Result<RoundHead> {
     const PROBLEM: &str = "the head of a round cannot be read";
     let (shown, exact) = (row.try_get(0)?, row.try_get(1)?);
     let agent =
         AgentRef::new(user.clone(), SessionId::from(text(row, 2)?), number(row, 3, PROBLEM)?);
-    let sum = sums::head(&agent.round(number(row, 4, PROBLEM)?), row.try_get(5)?, shown, exact);
+    let sum =
+        checksums::head(&agent.round(number(row, 4, PROBLEM)?), row.try_get(5)?, shown, exact);
     if row.try_get::<&[u8], _>(6)? != sum {
-        return Err(Fault::Corrupt(
-            "the head of a round is not what was written: its checksum differs",
-            None,
-        ));
+        return Err(Fault::Corrupt("the checksum of the head of a round does not match", None));
     }
     head(shown, exact)
 }
@@ -216,15 +220,15 @@ pub(crate) async fn of_message(
 
 /// Removes rounds in one transaction.
 pub(crate) async fn prune(session: &mut Session<'_>, prune: &RoundPrune) -> Result<RoundsPruned> {
-    removed(session, prune, i64::MAX).await
+    remove_up_to(session, prune, i64::MAX).await
 }
 
 /// Removes some of the rounds of a user.
 pub(crate) async fn remove_some(session: &mut Session<'_>, user: &UserId) -> Result<RoundsPruned> {
-    removed(session, &RoundPrune::of_user(user.clone()), REMOVED_AT_ONCE).await
+    remove_up_to(session, &RoundPrune::of_user(user.clone()), REMOVAL_BATCH).await
 }
 
-async fn removed(
+async fn remove_up_to(
     session: &mut Session<'_>,
     prune: &RoundPrune,
     limit: i64,

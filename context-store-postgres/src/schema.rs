@@ -1,4 +1,8 @@
-//! Opening a schema: the version of the server, the version of the schema, and its policies.
+//! Opening a schema: the versions of server and schema, migrations, policies, and pgvector.
+
+pub(crate) mod migrations;
+pub(crate) mod pgvector;
+mod upgrade;
 
 use context_core::store::Durability;
 use context_core::{Error, ErrorKind};
@@ -6,10 +10,10 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::config::PostgresConfig;
+use crate::connections::{Pool, Session, Work};
 use crate::error::Result;
-use crate::memories::pgvector::{self, Pgvector};
-use crate::migrations::{self, KNOWN};
-use crate::pool::{Pool, Session, Work};
+use crate::memories::pgvector::Pgvector;
+use crate::schema::migrations::NEWEST_VERSION;
 use crate::sql;
 
 /// The oldest supported version of the server.
@@ -26,7 +30,7 @@ pub(crate) struct Facts {
 
 /// Opens a store with this configuration.
 pub(crate) async fn begin(pool: &Pool, config: &PostgresConfig) -> Result<Facts> {
-    let work = if config.read_only { Work::Look } else { Work::Upkeep };
+    let work = if config.read_only { Work::Inspect } else { Work::Maintain };
     let mut session = pool.begin(work, None).await?;
     let facts = open(&mut session, config).await;
     session.end(facts).await
@@ -40,20 +44,25 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
     let row = session.only(query).await?;
     let (durability, warning) = server(&row)?;
     match version(session, &row).await? {
-        Some(KNOWN) => {}
-        Some(version) if version > KNOWN => return Err(migrations::too_new(version).into()),
+        Some(NEWEST_VERSION) => {}
+        Some(version) if version > NEWEST_VERSION => {
+            return Err(migrations::newer_schema(version).into());
+        }
         None if !config.may_create() => {
             let message = "there is no context store in the schema";
             return Err(Error::new(ErrorKind::NotFound, "open", message).into());
         }
         Some(version) if !config.may_create() => {
             let message = if config.read_only {
-                "the store is of an older version: bring it up to date with `context upgrade`"
+                "the store has an older version: upgrade it with `context upgrade`"
             } else {
-                "the schema is of an older program, and may not be brought up to date"
+                "the schema has an older version, and the configuration does not allow an upgrade"
             };
             let error = Error::new(ErrorKind::Unsupported, "open", message);
-            return Err(error.with("older_schema", version).with("newest_schema", KNOWN).into());
+            return Err(error
+                .with("older_schema", version)
+                .with("newest_schema", NEWEST_VERSION)
+                .into());
         }
         _ => migrations::run(session.connection(), config).await?,
     }
@@ -63,9 +72,9 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
     row_security(session, config, row.try_get(1)?, row.try_get(2)?).await?;
     if config.full_text.is_some_and(|wanted| wanted != full_text) {
         let message = if full_text {
-            "the store has full text, which is decided when it is made"
+            "the store has full-text search, which is fixed when the store is created"
         } else {
-            "the store has no full text, which is decided when it is made"
+            "the store has no full-text search, which is fixed when the store is created"
         };
         return Err(Error::invalid("open", message).into());
     }
@@ -78,17 +87,20 @@ pub(crate) async fn open(session: &mut Session<'_>, config: &PostgresConfig) -> 
 async fn version(session: &mut Session<'_>, row: &PgRow) -> Result<Option<i64>> {
     let (has_record, has_tables): (bool, bool) = (row.try_get(5)?, row.try_get(6)?);
     if !has_record {
-        return if has_tables { Err(migrations::foreign().into()) } else { Ok(None) };
+        return if has_tables { Err(migrations::foreign_schema().into()) } else { Ok(None) };
     }
     let query = session.query(sql::VERSIONS);
     let rows = match session.all(query).await {
-        Err(fault) if fault.is_other_table() => return Err(migrations::foreign().into()),
+        Err(fault) if fault.is_foreign_table() => return Err(migrations::foreign_schema().into()),
         rows => rows?,
     };
     let read = |row: &PgRow| Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get(1)?));
     // A migration table with other types belongs to another program too.
-    let record: Vec<(i64, Vec<u8>)> =
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(|_| migrations::foreign())?;
+    let record: Vec<(i64, Vec<u8>)> = rows
+        .iter()
+        .map(read)
+        .collect::<Result<_, _>>()
+        .map_err(|_| migrations::foreign_schema())?;
     Ok(Some(migrations::version(&record)?))
 }
 
@@ -102,15 +114,16 @@ async fn row_security(
 ) -> Result<()> {
     if !on && config.row_security {
         if !config.may_create() {
-            let message = "row-level security is wanted, and may not be switched on";
+            let message = "the schema has no row-level security, and the configuration does not allow enabling it";
             return Err(Error::new(ErrorKind::Unsupported, "open", message)
                 .with("schema", &config.schema)
                 .into());
         }
-        migrations::switch_on_row_security(session.connection(), config).await?;
+        migrations::enable_row_security(session.connection(), config).await?;
     }
     if active && !config.row_security {
-        let message = "the role is under row-level security, which the store has to know of";
+        let message =
+            "row-level security applies to the role, but is not enabled in the configuration";
         return Err(Error::invalid("open", message).with("schema", &config.schema).into());
     }
     Ok(())
@@ -120,7 +133,8 @@ async fn row_security(
 fn server(row: &PgRow) -> Result<(Durability, Option<&'static str>)> {
     let (version, encoding): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
     if version < OLDEST_SERVER {
-        let error = Error::new(ErrorKind::Unsupported, "open", "the server is too old");
+        let error =
+            Error::new(ErrorKind::Unsupported, "open", "the server is older than PostgreSQL 13");
         return Err(error.with("server", version).with("oldest", OLDEST_SERVER).into());
     }
     if encoding != "UTF8" {
@@ -132,9 +146,7 @@ fn server(row: &PgRow) -> Result<(Durability, Option<&'static str>)> {
     Ok(if off(2)? {
         (
             Durability::Server,
-            Some(
-                "synchronous_commit is off: the newest commits may go with the server, if it crashes",
-            ),
+            Some("synchronous_commit is off: a crash of the server may lose the newest commits"),
         )
     } else if off(3)? {
         (Durability::ProcessCrash, Some("fsync is off: a loss of power may damage the database"))

@@ -1,26 +1,26 @@
 //! Full-text search: the index ranks the hits, the messages provide the rest.
 
-pub(crate) mod words;
-
 use std::collections::HashMap;
 
 use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
-use context_core::{ChatRef, Error, Role};
-use context_store_kit::search::Terms;
+use context_core::{ChatRef, Error, Role, UserId};
+use context_store_kit::search::{Phrase, Terms};
 use sqlx::Row;
 
+use crate::chat::access::chat_no;
+use crate::chat::branches::find_branch;
+use crate::connections::Session;
 use crate::error::{Fault, Result, bad_cursor};
 use crate::history::messages::nodes_at;
-use crate::place::signed;
-use crate::pool::Session;
-use crate::rows::text;
-use crate::scope::chat_no;
-use crate::{history::branches, sql};
+use crate::history::words::{Tag, role_number};
+use crate::sql;
+use crate::values::numbers::signed;
+use crate::values::rows::text;
 
 const OPERATION: &str = "search";
 
 /// A hit of the index.
-struct Found {
+struct IndexHit {
     place: i64,
     score: f64,
     chat: ChatRef,
@@ -31,7 +31,7 @@ pub(crate) async fn search(
     session: &mut Session<'_>,
     query: &SearchQuery,
 ) -> Result<Page<SearchHit>> {
-    let after = query.after.as_ref().map(place_of).transpose()?;
+    let after = query.after.as_ref().map(parse_cursor).transpose()?;
     let terms = Terms::parse(&query.text, query.prefix);
     let mut found = find(session, query, &terms, after).await?;
     let more = found.len() > query.limit;
@@ -41,13 +41,13 @@ pub(crate) async fn search(
     let next = found.last().filter(|_| more);
     let next = next.map(|last| Cursor::new(format!("{}:{}", last.score.to_bits(), last.place)));
     let mut items = Vec::with_capacity(found.len());
-    for Found { place, score, chat } in found {
+    for IndexHit { place, score, chat } in found {
         let node = nodes
             .get(&place)
-            .ok_or(Fault::Corrupt("a message that was found is not there", None))?;
+            .ok_or(Fault::Corrupt("the full-text index has a message that does not exist", None))?;
         let (Some(role), Ok(message)) = (node.role(), node.message()) else {
             return Err(Fault::Corrupt(
-                "the full-text index has words of what is no message",
+                "the full-text index has words of a node that is not a message",
                 None,
             ));
         };
@@ -63,7 +63,7 @@ async fn find(
     query: &SearchQuery,
     terms: &Terms,
     after: Option<(f64, i64)>,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<IndexHit>> {
     let mut scope = None;
     let (statement, branch) = match &query.scope {
         SearchScope::User => (sql::HITS_OF_USER, None),
@@ -75,7 +75,13 @@ async fn find(
             scope = Some(chat);
             (sql::HITS_OF_BRANCH, Some(branch))
         }
-        _ => return Err(Error::invalid(OPERATION, "this store does not know the scope").into()),
+        _ => {
+            return Err(Error::invalid(
+                OPERATION,
+                "this store does not support the scope of the search",
+            )
+            .into());
+        }
     };
     let number = match scope {
         None => None,
@@ -84,7 +90,7 @@ async fn find(
         ),
     };
     if let (Some(number), Some(branch)) = (number, branch)
-        && branches::branch(session, number, branch).await?.is_none()
+        && find_branch(session, number, branch).await?.is_none()
     {
         return Err(Error::not_found(OPERATION, "branch", branch).into());
     }
@@ -93,11 +99,11 @@ async fn find(
     }
     let all = [Role::Assistant, Role::User, Role::Tool, Role::System];
     let roles = if query.roles.is_empty() { &all[..] } else { &query.roles };
-    let roles: Vec<i16> = roles.iter().map(|role| words::number(*role)).collect();
-    let (together, texts, each) = words::search(&query.user, terms);
+    let roles: Vec<i16> = roles.iter().map(|role| role_number(*role)).collect();
+    let (all_phrases, texts, each) = parameters(&query.user, terms);
     let mut hits = session
         .query(statement)
-        .bind(together)
+        .bind(all_phrases)
         .bind(texts)
         .bind(each)
         .bind(query.user.as_str().as_bytes())
@@ -114,15 +120,57 @@ async fn find(
     let mut found = Vec::new();
     for row in session.all(hits).await? {
         let chat = ChatRef::new(text(&row, 3)?, text(&row, 2)?);
-        found.push(Found { place: row.try_get(0)?, score: row.try_get(1)?, chat });
+        found.push(IndexHit { place: row.try_get(0)?, score: row.try_get(1)?, chat });
     }
     Ok(found)
 }
 
-fn place_of(cursor: &Cursor) -> Result<(f64, i64)> {
+fn parse_cursor(cursor: &Cursor) -> Result<(f64, i64)> {
     let place = cursor.as_str().split_once(':').and_then(|(score, place)| {
         let score = f64::from_bits(score.parse().ok()?);
         Some((score, place.parse().ok()?)).filter(|_| score.is_finite())
     });
     place.ok_or_else(|| bad_cursor(OPERATION).into())
+}
+
+/// Returns an index query for messages that may have these phrases. Nothing in the user's input
+/// has a syntactic meaning.
+fn index_query<'a>(tag: &Tag, phrases: impl IntoIterator<Item = &'a Phrase>) -> String {
+    let mut query = String::new();
+    for phrase in phrases {
+        for (i, word) in phrase.words.iter().enumerate() {
+            query.push_str(if query.is_empty() { "(" } else { " & " });
+            query.push('\'');
+            query.push_str(tag.as_str());
+            query.push_str(word);
+            query.push('\'');
+            if phrase.prefix && i + 1 == phrase.words.len() {
+                query.push_str(":*");
+            }
+        }
+    }
+    format!("{query}) | '{}'", tag.as_str())
+}
+
+/// Returns a phrase as it occurs in a text of words.
+fn phrase_text(phrase: &Phrase) -> String {
+    let mut phrase_text = String::new();
+    for word in &phrase.words {
+        phrase_text.push(' ');
+        phrase_text.push_str(word);
+        phrase_text.push(' ');
+    }
+    if phrase.prefix {
+        phrase_text.pop();
+    }
+    phrase_text
+}
+
+/// Returns the parameters of a search: the query for all phrases, the text of each phrase, and the
+/// query for each.
+fn parameters(user: &UserId, terms: &Terms) -> (String, Vec<String>, Vec<String>) {
+    let tag = Tag::of(user);
+    let phrases = terms.phrases();
+    let each = phrases.iter().map(|phrase| index_query(&tag, [phrase])).collect();
+    (index_query(&tag, phrases), phrases.iter().map(phrase_text).collect(), each)
 }

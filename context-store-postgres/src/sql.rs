@@ -42,7 +42,7 @@ pub(crate) const CREATE_MIGRATIONS: &str = "CREATE TABLE context_migrations (ver
     checksum bytea NOT NULL, execution_time bigint NOT NULL);\n";
 /// Followed by the values.
 pub(crate) const NOTE_MIGRATION: &str = "INSERT INTO context_migrations (version, description, success, checksum, execution_time) VALUES ";
-pub(crate) const DECIDE_STORE: &str =
+pub(crate) const ADD_SETTINGS: &str =
     "INSERT INTO store (full_text) VALUES ($1) ON CONFLICT DO NOTHING";
 
 macro_rules! statements {
@@ -152,7 +152,7 @@ statements! {
         SELECT id FROM u WHERE id IS NOT NULL LIMIT $2");
     UPDATE_CHAT = "UPDATE #chat SET title = $2, metadata = $3 WHERE no = $1";
     ACTIVATE = "UPDATE #chat SET active = $2, active_sum = $3 WHERE no = $1";
-    CHANGE_EDITION = "UPDATE #chat SET amended = amended + 1,
+    CHANGE_GENERATION = "UPDATE #chat SET amended = amended + 1,
         time_sum = int8xor(int8xor(time_sum, amended << 32), (amended + 1) << 32) WHERE no = $1";
     /// Records a write at $2.
     TOUCH_CHAT = "UPDATE #chat SET updated_at = greatest(updated_at, $2), minute = greatest(updated_at, $2) / 60000000,
@@ -191,9 +191,9 @@ statements! {
     CREATE_BRANCH = counted!("INSERT INTO #branch (chat, name, parent, base, own, head, created_at, sum)
         VALUES ($1, $2, $3, $4, 0, $5, $6, $7) RETURNING chat, no AS n");
     MOVE_BRANCH = "UPDATE #branch SET own = $2, head = $3 WHERE no = $1";
-    /// All pieces of a chat, named or not.
-    PIECES = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch WHERE chat = $1 ORDER BY no";
-    PIECE = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch WHERE no = $1";
+    /// All segments of a chat: the branches, and the deleted ones that are still needed.
+    SEGMENTS = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch WHERE chat = $1 ORDER BY no";
+    SEGMENT = "SELECT no, name, head, base, own, parent, created_at, chat, sum FROM #branch WHERE no = $1";
     /// The newest place of branch $1 that a fork or a checkpoint of chat $2 needs.
     NEEDED = "SELECT greatest(
         coalesce((SELECT max(parent) FROM #branch WHERE parent BETWEEN $1 << 32 AND ($1 << 32) + 4294967295), 0),
@@ -231,7 +231,7 @@ statements! {
         SELECT $1, i.id, $3 + i.n - 1 FROM unnest($2::bytea[]) WITH ORDINALITY i (id, n)";
     ADD_BOUNDARIES = "INSERT INTO #boundary (pos) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING";
     REMOVE_BOUNDARY = "DELETE FROM #boundary WHERE pos = $1";
-    SPOTS = "SELECT n.id, n.pos, b.base, b.parent FROM unnest($2::bytea[]) i (id)
+    LOCATIONS = "SELECT n.id, n.pos, b.base, b.parent FROM unnest($2::bytea[]) i (id)
         JOIN #node n ON n.chat = $1 AND n.id = i.id JOIN #branch b ON b.no = n.pos >> 32";
     /// The run that holds a place.
     RUN_AT = "SELECT pos, data FROM #run WHERE pos <= $1 ORDER BY pos DESC LIMIT 1";
@@ -253,7 +253,7 @@ statements! {
         RETURNING chat, -no AS n");
     REVISIONS = "SELECT r.record, r.replaced_at, r.no FROM #chat c LEFT JOIN #revision r ON r.chat = c.no AND r.id = $3
         WHERE c.user_id = $1 AND c.id = $2 ORDER BY r.no";
-    /// The pieces of a chain: the first and the last place of each.
+    /// The segments of a chain: the first and the last place of each.
     LINEAGE = "WITH RECURSIVE piece (lo, cut, parent) AS (
         SELECT no << 32, (no << 32) + own, parent FROM #branch WHERE chat = $1 AND name = $2
         UNION ALL
@@ -324,7 +324,7 @@ statements! {
         WHERE relnamespace = to_regnamespace($1) AND relkind = 'r'";
     CHAT_AFTER = "SELECT no, user_id, id FROM #chat WHERE no > $1 ORDER BY no LIMIT 1";
     /// The setting fixed when the schema was created. NULL if the row was lost.
-    DECIDED = "SELECT bool_or(full_text) FROM #store";
+    FULL_TEXT_SETTING = "SELECT bool_or(full_text) FROM #store";
     /// Rows of chats that do not exist: their tables, and the numbers of the chats.
     STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
         of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ",
@@ -333,7 +333,7 @@ statements! {
     /// The stored and the actual sum of a chat's rows other than messages, whether the chat is
     /// listed at the time of its last write, and the number of commit keys that disagree with their
     /// checksum.
-    CHAT_BESIDE = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
+    CHAT_COUNTS = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #fragment WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #revision WHERE chat = c.no)
           + (SELECT count(*) FROM #checkpoint WHERE chat = c.no) + (SELECT count(*) FROM #applied WHERE chat = c.no),
@@ -360,7 +360,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, Executor, SqlSafeStr};
 
     use super::*;
-    use crate::pool::{Pool, Work};
+    use crate::connections::{Pool, Work};
     use crate::{PostgresConfig, schema};
 
     #[tokio::test]
@@ -371,17 +371,17 @@ mod tests {
         let name = format!("statements \"{}\"", std::process::id());
         let config = PostgresConfig::from_url(&url).unwrap().schema(name).connections(1);
         let pool = Pool::new(&config);
-        let mut session = pool.begin(Work::Upkeep, None).await.unwrap();
+        let mut session = pool.begin(Work::Maintain, None).await.unwrap();
         schema::open(&mut session, &config).await.unwrap_or_else(|fault| panic!("{fault:?}"));
         let mut wrong = Vec::new();
         let load = [("LOAD", rounds::LOAD.as_str()), ("STRAY_ROWS", rounds::STRAY_ROWS.as_str())];
-        let beside = blobs::ALL
+        let others = blobs::ALL
             .iter()
             .chain(streams::ALL)
             .chain(rounds::ALL)
             .chain(memories::ALL)
             .chain(&load);
-        for (name, text) in ALL.iter().chain(beside) {
+        for (name, text) in ALL.iter().chain(others) {
             let statement = AssertSqlSafe(text.replace('#', session.prefix()));
             if let Err(error) = session.connection().prepare(statement.into_sql_str()).await {
                 wrong.push(format!("{name}: {error}"));

@@ -4,8 +4,6 @@
 //! statement with the same effect. A writer locks only the row of its stream, so writers of one
 //! chat do not wait for each other.
 
-pub(crate) mod calls;
-
 use bytes::Bytes;
 use context_core::base::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
 use context_core::base::{StreamId, limits};
@@ -17,20 +15,15 @@ use context_core::{ChatRef, Error, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::chat::access::{chat_no, lock_chat};
+use crate::checksums;
+use crate::connections::{Session, Statement};
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
-use crate::pool::{Session, Statement};
-use crate::rows::{blob, optional_text, text};
-use crate::scope::{chat_no, lock_chat};
-use crate::seals;
 use crate::sql::streams as sql;
+use crate::values::numbers::{count, signed, signed_count};
+use crate::values::rows::{blob, optional_text, text};
 
 const MISSING: &str = "chunks of a stream are missing";
-
-/// Converts a count to a PostgreSQL integer.
-fn stored(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
 
 pub(crate) async fn create(
     session: &mut Session<'_>,
@@ -45,9 +38,9 @@ pub(crate) async fn create(
     }
     let stream = StoredStream::new(id, at);
     let add = session.query(sql::CREATE_STREAM).bind(no).bind(id.as_str().as_bytes());
-    let add = add.bind(stream.state.as_str()).bind(at.as_micros()).bind(seals::stream(&stream));
+    let add = add.bind(stream.state.as_str()).bind(at.as_micros()).bind(checksums::stream(&stream));
     let added: i64 = session.only(add).await?.try_get(0)?;
-    let mark = session.query(sql::ADD_STREAM_MARK).bind(added).bind(seals::stream_mark(id, no));
+    let mark = session.query(sql::ADD_STREAM_MARK).bind(added).bind(checksums::stream_mark(id, no));
     session.execute(mark).await?;
     Ok(StreamOutcome::Applied(stream))
 }
@@ -78,10 +71,10 @@ pub(crate) async fn append_next(
     append: &StreamAppend,
 ) -> Result<Option<StreamOutcome>> {
     // No stream reaches an offset that high, so such an append does not apply.
-    let at = |n| stored(append.offset).saturating_add(n);
+    let at = |n| signed_count(append.offset).saturating_add(n);
     let numbered = (0..).zip(&append.chunks);
     let chunks: Vec<Vec<u8>> =
-        numbered.map(|(n, chunk)| seals::chunk(id, at(n)).seal(chunk.to_vec())).collect();
+        numbered.map(|(n, chunk)| checksums::chunk(id, at(n)).seal(chunk.to_vec())).collect();
     let error = match &append.end {
         Some(StreamEnd::Failed(error)) => Some(error.as_bytes()),
         _ => None,
@@ -91,18 +84,18 @@ pub(crate) async fn append_next(
             StreamEnd::Failed(error) => Some(&**error),
             _ => None,
         };
-        seals::stream_end(id, end.state(), error, Some(append.at))
+        checksums::stream_end(id, end.state(), error, Some(append.at))
     });
-    let query = scoped(session, sql::APPEND_STREAM, chat, id)
-        .bind(stored(append.offset))
+    let query = stream_query(session, sql::APPEND_STREAM, chat, id)
+        .bind(signed_count(append.offset))
         .bind(chunks)
-        .bind(stored(append.bytes()))
+        .bind(signed_count(append.bytes()))
         .bind(append.writer.as_str().as_bytes())
         .bind(append.end.as_ref().map(|end| end.state().as_str()))
         .bind(error)
         .bind(append.at.as_micros())
-        .bind(stored(MAX_STREAM_CHUNKS))
-        .bind(stored(MAX_STREAM_BYTES))
+        .bind(signed_count(MAX_STREAM_CHUNKS))
+        .bind(signed_count(MAX_STREAM_BYTES))
         .bind(ended);
     let row = session.first(query).await?;
     row.map(|row| Ok(StreamOutcome::Applied(stream_of(&row)?))).transpose()
@@ -122,7 +115,7 @@ pub(crate) async fn append(
             stream.append(append)?;
             match append_next(session, chat, id, append).await? {
                 Some(outcome) => outcome,
-                None => return Err(Fault::Corrupt("a stream is not what was just read", None)),
+                None => return Err(Fault::Corrupt("a locked stream has changed", None)),
             }
         }
         AppendPlace::Stored if are_stored(session, id, no, append).await? => {
@@ -134,10 +127,10 @@ pub(crate) async fn append(
 
 /// Reads a chunk from a column of a row.
 pub(crate) fn chunk(id: &StreamId, n: i64, row: PgRow, column: usize) -> Result<Bytes> {
-    seals::open(
-        seals::chunk(id, n),
+    checksums::open(
+        checksums::chunk(id, n),
         &blob(row, column)?,
-        "a chunk of a stream is not what was written",
+        "the checksum of a chunk of a stream does not match",
     )
 }
 
@@ -148,7 +141,7 @@ async fn are_stored(
     no: i64,
     append: &StreamAppend,
 ) -> Result<bool> {
-    let first = stored(append.offset);
+    let first = signed_count(append.offset);
     let query = session.query(sql::STORED_STREAM_CHUNKS).bind(no).bind(first);
     let rows = session.all(query.bind(first.saturating_add(signed(append.chunks.len())))).await?;
     if rows.len() != append.chunks.len() {
@@ -196,7 +189,7 @@ pub(crate) async fn reopen(
 }
 
 /// Returns a statement about a stream, with user, chat and id as its first parameters.
-fn scoped(
+fn stream_query(
     session: &Session<'_>,
     statement: &'static str,
     chat: &ChatRef,
@@ -213,7 +206,7 @@ pub(crate) async fn find(
     chat: &ChatRef,
     id: &StreamId,
 ) -> Result<Option<(i64, StoredStream)>> {
-    let query = scoped(session, sql::STREAM, chat, id);
+    let query = stream_query(session, sql::STREAM, chat, id);
     let row = session.first(query).await?;
     let row = row.ok_or_else(|| Error::not_found(operation, "chat", &chat.chat))?;
     let no: Option<i64> = row.try_get(0)?;
@@ -228,7 +221,7 @@ async fn lock(
     chat: &ChatRef,
     id: &StreamId,
 ) -> Result<(i64, StoredStream)> {
-    let query = scoped(session, sql::LOCK_STREAM, chat, id);
+    let query = stream_query(session, sql::LOCK_STREAM, chat, id);
     let Some(row) = session.first(query).await? else {
         chat_no(session, operation, chat).await?;
         return Err(Error::not_found(operation, "stream", id).into());
@@ -239,12 +232,12 @@ async fn lock(
 /// Reads a stream from a row, after its number.
 pub(crate) fn stream_of(row: &PgRow) -> Result<StoredStream> {
     let stream = unchecked(row, 1)?;
-    if seals::stream(&stream) != row.try_get::<&[u8], _>(13)? {
-        return Err(Fault::Corrupt("a stream is not what was written", None));
+    if checksums::stream(&stream) != row.try_get::<&[u8], _>(13)? {
+        return Err(Fault::Corrupt("the checksum of a stream does not match", None));
     }
-    if seals::times(stream.updated_at.as_micros(), 0) != row.try_get::<i64, _>(14)? {
+    if checksums::times(stream.updated_at.as_micros(), 0) != row.try_get::<i64, _>(14)? {
         return Err(Fault::Corrupt(
-            "the time of the last write to a stream is not what was written",
+            "the checksum of the last write to a stream does not match",
             None,
         ));
     }
@@ -259,9 +252,9 @@ pub(crate) fn unchecked(row: &PgRow, from: usize) -> Result<StoredStream> {
     let mut stream =
         StoredStream::new(text(row, from)?, Timestamp::from_micros(row.try_get(from + 7)?));
     let state = StreamState::from_name(row.try_get(from + 1)?);
-    stream.state = state.ok_or(Fault::Corrupt("a stream is in no state", None))?;
+    stream.state = state.ok_or(Fault::Corrupt("the state of a stream is unknown", None))?;
     let run = u32::try_from(row.try_get::<i64, _>(from + 2)?);
-    stream.run = run.map_err(|_| Fault::Corrupt("a stream is of no run", None))?;
+    stream.run = run.map_err(|_| Fault::Corrupt("the run of a stream is out of range", None))?;
     stream.writer = optional_text(row, from + 3)?.map(Into::into);
     (stream.chunks, stream.bytes) =
         (count(row.try_get(from + 4)?)?, count(row.try_get(from + 5)?)?);
@@ -281,14 +274,14 @@ async fn write(session: &mut Session<'_>, no: i64, stream: &StoredStream) -> Res
         .bind(stream.state.as_str())
         .bind(i64::from(stream.run))
         .bind(stream.writer.as_ref().map(|writer| writer.as_str().as_bytes()))
-        .bind(stored(stream.chunks))
-        .bind(stored(stream.bytes))
+        .bind(signed_count(stream.chunks))
+        .bind(signed_count(stream.bytes))
         .bind(stream.error.as_ref().map(|error| error.as_bytes()))
         .bind(micros(stream.started_at))
         .bind(micros(stream.cancel_requested_at))
         .bind(micros(stream.finished_at))
         .bind(stream.updated_at.as_micros())
-        .bind(seals::stream(stream));
+        .bind(checksums::stream(stream));
     session.execute(update).await?;
     Ok(())
 }
@@ -301,7 +294,7 @@ pub(crate) async fn read(
     offset: u64,
     limit: usize,
 ) -> Result<Option<StreamPart>> {
-    let query = scoped(session, sql::READ_STREAM, chat, id).bind(stored(offset));
+    let query = stream_query(session, sql::READ_STREAM, chat, id).bind(signed_count(offset));
     let rows = session.all(query.bind(signed(limit)).bind(signed(MAX_STREAM_PAGE_BYTES))).await?;
     let first = rows.first().ok_or_else(|| Error::not_found("read_stream", "chat", &chat.chat))?;
     if first.try_get::<Option<i64>, _>(0)?.is_none() {
@@ -393,7 +386,7 @@ async fn remove_locked(session: &mut Session<'_>, lock: Statement) -> Result<Str
 }
 
 /// Returns the number of streams of a user.
-pub(crate) async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
-    let query = session.query(sql::STREAMS_KEPT).bind(user.as_str().as_bytes());
+pub(crate) async fn count_of_user(session: &mut Session<'_>, user: &UserId) -> Result<u64> {
+    let query = session.query(sql::COUNT_STREAMS).bind(user.as_str().as_bytes());
     count(session.only(query).await?.try_get(0)?)
 }

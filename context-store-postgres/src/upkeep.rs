@@ -1,4 +1,3 @@
-//! Operations on a whole store: erasing a user, pruning.
+//! Operations on a whole store: erasing a user, vacuuming.
 
 pub(crate) mod erase;
-pub(crate) mod prune;

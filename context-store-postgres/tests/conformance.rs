@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::{Subject, server_url};
+use context_conformance::{StoreFixture, server_url};
 use context_core::{Result, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnection;
@@ -43,7 +43,7 @@ impl Postgres {
 }
 
 #[async_trait]
-impl Subject for Postgres {
+impl StoreFixture for Postgres {
     fn name(&self) -> &str {
         "postgres"
     }

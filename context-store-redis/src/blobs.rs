@@ -4,8 +4,8 @@
 //! references therefore change in one script, and there is never a reference without its bytes:
 //!
 //! ```text
-//! {USER}:blobs2       s<id> how many bytes, <n>:<id> the nth piece of them
-//! {USER}:references2  r<holder>:<id> a checksum, when it was put and used last, what it is; c<id> how many there are
+//! {USER}:blobs2       s<id> size in bytes, <n>:<id> the nth piece
+//! {USER}:references2  r<holder>:<id> a checksum, times of creation and last use, media type; c<id> number of references
 //! {USER}:referred     <holder>:<id>, in order
 //! ```
 //!
@@ -21,22 +21,22 @@ pub(crate) mod references;
 
 use std::ops::Range;
 
-use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use context_core::base::{BlobId, limits};
-use context_core::store::{Blob, BlobPrune, BlobStore, BlobsPruned, Cursor, NewBlob, Page};
+use context_core::store::{Blob, BlobPrune, BlobsPruned, Cursor, NewBlob, Page};
 use context_core::{ChatRef, Timestamp};
 use redis::{ScriptInvocation, Value, cmd};
 
-use crate::blobs::references::{holder, of_user};
+use crate::blobs::references::holder;
+use crate::chat::entries::{sweep_all, user_call};
+use crate::chat::fields::Generation;
+use crate::chat::snapshot::chat_not_found;
+use crate::checksums;
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::fields::{self, Generation};
-use crate::history::look::absent;
-use crate::reply::Reply;
+use crate::scripts::reply::Reply;
 use crate::scripts::{BLOB_DROP, BLOB_LIST, BLOB_PUT, BLOB_READ};
-use crate::seals;
-use crate::shared::Shared;
-use crate::upkeep::sweep::sweep_all;
+use crate::values;
 
 /// The size of a piece in bytes, which the scripts use as well. It is part of the layout and must
 /// never change.
@@ -44,60 +44,7 @@ pub(crate) const PIECE: usize = 256 << 10;
 /// Larger blobs are sent only after the server has said that the user does not have the bytes.
 const SENT_UNASKED: usize = 64 << 10;
 
-const DAMAGED: &str = "a blob is not what its name says";
-
-#[async_trait]
-impl BlobStore for Shared {
-    async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> context_core::Result<Blob> {
-        blob.check(chat)?;
-        put(self, chat, &blob).await.map_err(|fault| fault.during("put_blob"))
-    }
-
-    async fn blob(&self, chat: &ChatRef, id: &BlobId) -> context_core::Result<Option<Blob>> {
-        limits::check_chat("blob", chat)?;
-        let found = find(self, "blob", chat, id, &(0..0), None).await;
-        found.map(|found| found.map(|(blob, _)| blob)).map_err(|fault| fault.during("blob"))
-    }
-
-    async fn read_blob(
-        &self,
-        chat: &ChatRef,
-        id: &BlobId,
-        range: Range<u64>,
-        at: Option<Timestamp>,
-    ) -> context_core::Result<Option<Bytes>> {
-        limits::check_chat("read_blob", chat)?;
-        read(self, chat, id, range, at).await.map_err(|fault| fault.during("read_blob"))
-    }
-
-    async fn blobs(
-        &self,
-        chat: &ChatRef,
-        limit: usize,
-        after: Option<&Cursor>,
-    ) -> context_core::Result<Page<Blob>> {
-        limits::check_chat("blobs", chat)?;
-        limits::check_page("blobs", limit)?;
-        list(self, chat, limit, after).await.map_err(|fault| fault.during("blobs"))
-    }
-
-    async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> context_core::Result<BlobsPruned> {
-        limits::check_chat("remove_blob", chat)?;
-        let removed = drop_of_chat(self, "remove_blob", chat, &id.to_string(), "").await;
-        removed.map_err(|fault| fault.during("remove_blob"))
-    }
-
-    async fn prune_blobs(&self, prune: &BlobPrune) -> context_core::Result<BlobsPruned> {
-        prune.check()?;
-        let pruning = async {
-            if prune.chat.is_none() {
-                sweep_all(self, &prune.user).await?;
-            }
-            prune_all(self, prune).await
-        };
-        pruning.await.map_err(|fault| fault.during("prune_blobs"))
-    }
-}
+const DAMAGED: &str = "the bytes of a blob do not match its id";
 
 /// Returns a call of a script about the blobs of an existing chat, with the chat's parameters.
 async fn of_chat<'a>(
@@ -107,7 +54,7 @@ async fn of_chat<'a>(
     chat: &ChatRef,
 ) -> Result<ScriptInvocation<'a>> {
     let number = number(shared, operation, chat).await?;
-    let mut call = of_user(shared, script, &chat.user);
+    let mut call = user_call(shared, script, &chat.user);
     call.arg(chat.chat.as_str()).arg(number).arg(holder(chat.chat.as_str(), number));
     Ok(call)
 }
@@ -116,10 +63,10 @@ async fn of_chat<'a>(
 async fn number(shared: &Shared, operation: &'static str, chat: &ChatRef) -> Result<u64> {
     let generation = cmd("HGET").arg(shared.keys.chat(chat)).arg("o").clone();
     let generation: Option<Vec<u8>> = shared.connection.run(&generation).await?;
-    Ok(Generation::read(&generation.ok_or_else(|| absent(operation, chat))?)?.number)
+    Ok(Generation::read(&generation.ok_or_else(|| chat_not_found(operation, chat))?)?.number)
 }
 
-async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
+pub(crate) async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     const OPERATION: &str = "put_blob";
     if shared.ttl > 0 {
         // Like every write, this restarts the time to live, before the blob is written. It does no
@@ -130,7 +77,7 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
     let id = BlobId::of(&new.bytes);
     let media_type = new.media_type.as_ref().map(|text| format!("={text}")).unwrap_or_default();
     let mut call = of_chat(shared, OPERATION, &BLOB_PUT, chat).await?;
-    call.arg(id.to_string()).arg(fields::time(new.at)).arg(media_type).arg(new.bytes.len());
+    call.arg(id.to_string()).arg(values::time(new.at)).arg(media_type).arg(new.bytes.len());
     if new.bytes.len() > SENT_UNASKED {
         let mut reply = answer(OPERATION, chat, shared.connection.call(&call).await?)?;
         if reply.number()? == REFERRED {
@@ -138,7 +85,7 @@ async fn put(shared: &Shared, chat: &ChatRef, new: &NewBlob) -> Result<Blob> {
         }
     }
     for (n, piece) in (0..).zip(new.bytes.chunks(PIECE)) {
-        call.arg(seals::seal(&piece_field(n, &id), piece.to_vec()));
+        call.arg(checksums::seal(&piece_field(n, &id), piece.to_vec()));
     }
     let mut reply = answer(OPERATION, chat, shared.connection.call(&call).await?)?;
     match reply.number()? {
@@ -154,14 +101,14 @@ const REFERRED: u64 = 2;
 fn answer(operation: &'static str, chat: &ChatRef, value: Value) -> Result<Reply> {
     match &value {
         Value::Array(items) if items.first() == Some(&Value::Int(0)) => {
-            Err(absent(operation, chat))
+            Err(chat_not_found(operation, chat))
         }
         _ => Reply::of(value),
     }
 }
 
 /// Returns the metadata of a blob, and the pieces of a range.
-async fn find(
+pub(crate) async fn find(
     shared: &Shared,
     operation: &'static str,
     chat: &ChatRef,
@@ -173,7 +120,7 @@ async fn find(
     let at = at.filter(|_| !shared.connection.read_only());
     let mut call = of_chat(shared, operation, &BLOB_READ, chat).await?;
     call.arg(id.to_string())
-        .arg(at.map(fields::time).unwrap_or_default())
+        .arg(at.map(values::time).unwrap_or_default())
         .arg(range.start)
         .arg(range.end);
     let mut reply = answer(operation, chat, shared.connection.ask(&call).await?)?;
@@ -185,7 +132,7 @@ async fn find(
     let first = range.start / PIECE as u64;
     while !list.is_empty() {
         let field = piece_field(first + pieces.len() as u64, id);
-        pieces.push(seals::open(&field, &list.bytes()?)?);
+        pieces.push(checksums::open(&field, &list.bytes()?)?);
     }
     Ok(Some((blob, pieces)))
 }
@@ -196,7 +143,7 @@ pub(crate) fn piece_field(n: u64, id: &BlobId) -> String {
 }
 
 /// Reads a range. If the range is the whole blob, the bytes are compared with its id.
-async fn read(
+pub(crate) async fn read(
     shared: &Shared,
     chat: &ChatRef,
     id: &BlobId,
@@ -242,7 +189,7 @@ fn cut(mut pieces: Vec<Bytes>, range: &Range<u64>) -> Result<Bytes> {
     Ok(bytes)
 }
 
-async fn list(
+pub(crate) async fn list(
     shared: &Shared,
     chat: &ChatRef,
     limit: usize,
@@ -269,8 +216,8 @@ async fn list(
 fn blob_of(reply: &mut Reply) -> Result<Blob> {
     let text = |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| broken());
     let id = text(reply.bytes()?)?.parse().map_err(|_| broken())?;
-    let size = fields::read_number(&reply.bytes()?)?;
-    let references = fields::read_number(&reply.bytes()?)?;
+    let size = values::read_number(&reply.bytes()?)?;
+    let references = values::read_number(&reply.bytes()?)?;
     let (created_at, used_at, media_type) = read_reference(&text(reply.bytes()?)?)?;
     let mut blob = Blob::new(id, size, media_type, created_at);
     (blob.references, blob.used_at) = (references, used_at);
@@ -279,7 +226,7 @@ fn blob_of(reply: &mut Reply) -> Result<Blob> {
 
 fn read_reference(text: &str) -> Result<(Timestamp, Timestamp, Option<String>)> {
     let mut parts = text.splitn(3, ' ');
-    let mut time = || fields::read_time(parts.next().unwrap_or_default().as_bytes());
+    let mut time = || values::read_time(parts.next().unwrap_or_default().as_bytes());
     let (created_at, used_at) = (time()?, time()?);
     let media_type = parts.next().ok_or_else(broken)?.strip_prefix('=').map(ToOwned::to_owned);
     Ok((created_at, used_at, media_type))
@@ -290,7 +237,7 @@ fn broken() -> Fault {
 }
 
 /// Removes references of a chat: the one to a blob, or those last used at a time or before.
-async fn drop_of_chat(
+pub(crate) async fn drop_of_chat(
     shared: &Shared,
     operation: &'static str,
     chat: &ChatRef,
@@ -310,13 +257,18 @@ fn pruned(mut reply: Reply) -> Result<BlobsPruned> {
     Ok(pruned)
 }
 
-async fn prune_all(shared: &Shared, prune: &BlobPrune) -> Result<BlobsPruned> {
-    let since = fields::time(prune.unused_since);
+/// Removes references that were not used for a time. If those of all chats are pruned, stale
+/// entries in the list of the user's chats are removed first, with their references.
+pub(crate) async fn prune(shared: &Shared, prune: &BlobPrune) -> Result<BlobsPruned> {
+    if prune.chat.is_none() {
+        sweep_all(shared, &prune.user).await?;
+    }
+    let since = values::time(prune.unused_since);
     if let Some(chat) = &prune.chat {
         let chat = ChatRef::new(prune.user.clone(), chat.clone());
         return drop_of_chat(shared, "prune_blobs", &chat, "", &since).await;
     }
-    let mut call = of_user(shared, &BLOB_DROP, &prune.user);
+    let mut call = user_call(shared, &BLOB_DROP, &prune.user);
     call.arg("").arg("").arg("").arg("").arg(&since);
     pruned(Reply::of(shared.connection.call::<Value>(&call).await?)?)
 }

@@ -15,15 +15,16 @@ use context_core::{CancelSignal, ChatRef, MessageId, Node};
 use context_store_kit::{check_chat_graph, pack};
 use redis::cmd;
 
+use crate::chat::fields::{self, ChatCounts, Generation, Position, Tip};
+use crate::chat::snapshot::ChatHeader;
+use crate::chat::tree::{BranchTree, Piece};
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
-use crate::fragments::{self, Listed};
-use crate::history::fields::{self, Counts, Generation, Place, Tip, broken};
-use crate::history::look::About;
+use crate::fragments::{self, FragmentList};
 use crate::history::messages::read_revision;
 use crate::history::runs;
-use crate::history::shape::{Piece, Shape};
-use crate::shared::Shared;
-use crate::{check, seals, streams};
+use crate::values::{self, unreadable};
+use crate::{check, checksums, streams};
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<CheckReport> {
     let mut report = CheckReport::default();
@@ -37,7 +38,7 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
         }
         report.chats += 1;
         let hash = hash.into_iter().map(|(field, value)| (field, value.into())).collect();
-        let mut chat = Checked { fields: hash, report: &mut report, chat: None };
+        let mut chat = ChatCheck { fields: hash, report: &mut report, chat: None };
         let number = match chat.check() {
             Ok(number) => number,
             Err(Fault::Corrupt(problem, _)) => {
@@ -52,13 +53,13 @@ pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<Chec
             report.findings.push(Finding::new(
                 Some(&chat),
                 "chat",
-                "is kept under the key of another one",
+                "the chat is stored under the key of another chat",
             ));
         } else if !is_listed(shared, &chat, number).await? {
             report.findings.push(Finding::new(
                 Some(&chat),
                 "chat",
-                "is not in the list of its user",
+                "the chat is missing from the list of its user",
             ));
         }
     }
@@ -89,13 +90,13 @@ async fn is_listed(shared: &Shared, chat: &ChatRef, number: u64) -> Result<bool>
 }
 
 /// A chat whose fields are removed as they are checked. Fields that remain belong to nothing.
-struct Checked<'a> {
+struct ChatCheck<'a> {
     fields: HashMap<Vec<u8>, Bytes>,
     report: &'a mut CheckReport,
     chat: Option<ChatRef>,
 }
 
-impl Checked<'_> {
+impl ChatCheck<'_> {
     fn add(&mut self, about: impl Into<String>, problem: impl Into<String>) {
         self.report.findings.push(Finding::new(self.chat.as_ref(), about.into(), problem));
     }
@@ -105,38 +106,41 @@ impl Checked<'_> {
     }
 
     fn need(&mut self, field: &str) -> Result<Bytes> {
-        self.take(field).ok_or_else(broken)
+        self.take(field).ok_or_else(unreadable)
     }
 
     /// Checks the whole chat and returns its number.
     fn check(&mut self) -> Result<u64> {
-        let about = About::read(&self.need("m")?)?;
+        let about = ChatHeader::read(&self.need("m")?)?;
         self.chat = Some(about.chat.clone());
-        seals::text_of("v", &self.need("v")?)?;
-        let counts = Counts::read(&self.need("a")?)?;
+        checksums::text_of("v", &self.need("v")?)?;
+        let counts = ChatCounts::read(&self.need("a")?)?;
         let generation = Generation::read(&self.need("o")?)?;
-        let shape = Shape::read(&self.need("s")?)?;
+        let tree = BranchTree::read(&self.need("s")?)?;
         let mut nodes = Vec::new();
-        let mut at: HashMap<Place, MessageId> = HashMap::new();
+        let mut at: HashMap<Position, MessageId> = HashMap::new();
         let mut branches = Vec::new();
         let mut bytes = 0;
-        for piece in &shape.pieces {
+        for piece in &tree.pieces {
             let tip = self.tip(piece)?;
             let own = tip.as_ref().map_or(piece.own, |tip| tip.own);
-            self.piece(piece, &shape)?;
+            self.piece(piece, &tree)?;
             let parent = piece.parent.and_then(|parent| at.get(&parent)).cloned();
             if parent.is_none() && piece.parent.is_some() {
-                self.add(format!("branch {}", piece.no), "forks behind no message");
+                self.add(
+                    format!("branch {}", piece.no),
+                    "the branch forks after a message that does not exist",
+                );
             }
             let mut last = parent;
             let mut boundaries = Vec::new();
             for (node, pos) in self.nodes(piece.no, own)?.into_iter().zip(1..) {
-                let place = Place { piece: piece.no, pos };
-                bytes += size(&node) + self.message(&node, place)?;
+                let position = Position { piece: piece.no, pos };
+                bytes += size(&node) + self.message(&node, position)?;
                 if node.kind == NodeKind::Boundary {
                     boundaries.push(pos);
                 }
-                at.insert(place, node.id.clone());
+                at.insert(position, node.id.clone());
                 nodes.push(Placed::new(Arc::clone(&node), last, piece.base + pos - 1));
                 last = Some(node.id.clone());
             }
@@ -149,19 +153,25 @@ impl Checked<'_> {
             }
             if let (Some(tip), Some(name)) = (tip, &piece.name) {
                 if tip.head != last {
-                    self.add(format!("branch {name}"), "its head is not its newest message");
+                    self.add(
+                        format!("branch {name}"),
+                        "the head of the branch is not its newest message",
+                    );
                 }
-                branches.push(shape.branch(name, piece, &tip));
+                branches.push(tree.branch(name, piece, &tip));
             }
         }
         for mark in
-            shape.checkpoints.iter().filter(|mark| at.get(&mark.place) != Some(&mark.message))
+            tree.checkpoints.iter().filter(|mark| at.get(&mark.position) != Some(&mark.message))
         {
-            self.add(format!("checkpoint {}", mark.name), "is not where its message is");
+            self.add(
+                format!("checkpoint {}", mark.name),
+                "the checkpoint does not point to its message",
+            );
         }
         if (counts.messages, counts.bytes) != (nodes.len() as u64, bytes) {
             let problem = format!(
-                "says {} messages of {} bytes, has {} of {bytes}",
+                "the counters state {} messages of {} bytes, but the chat has {} of {bytes} bytes",
                 counts.messages,
                 counts.bytes,
                 nodes.len()
@@ -170,12 +180,12 @@ impl Checked<'_> {
         }
         self.rest()?;
         self.report.messages += nodes.len() as u64;
-        let chat = about.chat(shape.active.clone(), counts.updated_at);
+        let chat = about.chat(tree.active.clone(), counts.updated_at);
         self.report.findings.extend(check_chat_graph(
             &chat,
             &nodes,
             &branches,
-            &shape.checkpoints(),
+            &tree.checkpoints(),
         ));
         Ok(generation.number)
     }
@@ -188,24 +198,33 @@ impl Checked<'_> {
             .ok_or(Fault::Corrupt("a branch has no end", None))?;
         let tip = Tip::read(&tip)?;
         if tip.piece != piece.no {
-            self.add(format!("branch {name}"), "ends in messages of another branch");
+            self.add(format!("branch {name}"), "the branch ends in messages of another branch");
         }
         Ok(Some(tip))
     }
 
     /// Checks a piece, except for its messages.
-    fn piece(&mut self, piece: &Piece, shape: &Shape) -> Result<()> {
+    fn piece(&mut self, piece: &Piece, tree: &BranchTree) -> Result<()> {
         let about = format!("branch {}", piece.no);
         if self.take(&fields::piece(piece.no)).as_deref() != Some(&piece.write()) {
-            self.add(about.clone(), "is filed otherwise than it is");
+            self.add(
+                about.clone(),
+                "the field of the branch disagrees with the branches of the chat",
+            );
         }
         let base =
-            piece.parent.map_or(Ok(0), |parent| shape.depth(parent).map(|depth| depth + 1))?;
+            piece.parent.map_or(Ok(0), |parent| tree.depth(parent).map(|depth| depth + 1))?;
         if base != piece.base {
-            self.add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
+            self.add(
+                about.clone(),
+                format!("the branch begins after {base} messages, but states {}", piece.base),
+            );
         }
-        if piece.name.is_none() && !shape.clone().prune(piece.no)?.is_empty() {
-            self.add(about, "was deleted, but has messages that nothing needs");
+        if piece.name.is_none() && !tree.clone().prune(piece.no)?.is_empty() {
+            self.add(
+                about,
+                "the branch was deleted, but keeps messages that no fork and no checkpoint needs",
+            );
         }
         Ok(())
     }
@@ -214,13 +233,13 @@ impl Checked<'_> {
     fn nodes(&mut self, piece: u64, own: u64) -> Result<Vec<Arc<Node>>> {
         let mut nodes: Vec<Arc<Node>> = Vec::new();
         while (nodes.len() as u64) < own {
-            let first = Place { piece, pos: nodes.len() as u64 + 1 };
+            let first = Position { piece, pos: nodes.len() as u64 + 1 };
             let Some(run) = self.take(&fields::run(first)) else { break };
             let read = runs::unpack(&run)?;
             if first.pos - first.block() + read.len() as u64 > fields::BLOCK || read.is_empty() {
                 self.add(
                     format!("branch {piece}"),
-                    "has a run that goes over the end of its block",
+                    "a run of messages crosses the end of its block",
                 );
             }
             nodes.extend(read);
@@ -228,27 +247,29 @@ impl Checked<'_> {
         if nodes.len() as u64 != own {
             self.add(
                 format!("branch {piece}"),
-                format!("has {} messages, says {own}", nodes.len()),
+                format!("the branch has {} messages, but states {own}", nodes.len()),
             );
         }
         Ok(nodes)
     }
 
     /// Checks the fields of a message. Returns the number of bytes of its revisions.
-    fn message(&mut self, node: &Node, place: Place) -> Result<u64> {
+    fn message(&mut self, node: &Node, position: Position) -> Result<u64> {
         let about = format!("message {}", node.id);
         let filed = self.take(&fields::id(&node.id));
-        if filed.as_deref().map(Place::read).transpose()? != Some(place) {
-            self.add(about.clone(), "is not where it is filed");
+        if filed.as_deref().map(Position::read).transpose()? != Some(position) {
+            self.add(about.clone(), "the stored position is not the position of the message");
         }
         let Some(count) = self.take(&fields::revisions(&node.id)) else { return Ok(0) };
         let mut bytes = 0;
-        for nth in 0..fields::read_number(&count)? {
+        for nth in 0..values::read_number(&count)? {
             let revision = self.take(&fields::revision(nth, &node.id));
             let revision = revision.map(|revision| read_revision(&revision)).transpose()?;
             match revision.filter(|revision| revision.node.id == node.id) {
                 Some(revision) => bytes += size(&revision.node),
-                None => self.add(about.clone(), "has a revision that is not one"),
+                None => {
+                    self.add(about.clone(), "a revision is missing or belongs to another message")
+                }
             }
         }
         Ok(bytes)
@@ -257,10 +278,13 @@ impl Checked<'_> {
     /// Checks fragments, streams and commit keys. No other field may then remain.
     fn rest(&mut self) -> Result<()> {
         let listed = self.take("x");
-        for entry in Listed::read(listed.as_ref())?.list {
+        for entry in FragmentList::read(listed.as_ref())?.list {
             match self.take(&fields::fragment(entry.no)) {
                 Some(value) => drop(fragments::read(&value)?),
-                None => self.add(format!("fragment {}", entry.no), "is listed, but not there"),
+                None => self.add(
+                    format!("fragment {}", entry.no),
+                    "the fragment is in the list of fragments, but its field is missing",
+                ),
             }
         }
         let streams = self.take(streams::fields::LIST);
@@ -275,17 +299,22 @@ impl Checked<'_> {
         let rest = std::mem::take(&mut self.fields);
         for (field, value) in rest {
             match String::from_utf8(field) {
-                Ok(key) if key.starts_with('k') && seals::opened(&key, &value).is_ok() => {}
+                Ok(key) if key.starts_with('k') && checksums::opened(&key, &value).is_ok() => {}
                 Ok(key) if key.starts_with('k') => {
                     self.add(
                         format!("commit key {}", &key[1..]),
-                        "does not say what became of its commit",
+                        "the stored outcome of the commit does not match its checksum",
                     );
                 }
-                Ok(field) => self.add(format!("field {field}"), "belongs to nothing"),
+                Ok(field) => {
+                    self.add(format!("field {field}"), "the field belongs to no part of the chat")
+                }
                 Err(field) => {
                     let field = field.into_bytes();
-                    self.add(format!("field {}", field.escape_ascii()), "belongs to nothing");
+                    self.add(
+                        format!("field {}", field.escape_ascii()),
+                        "the field belongs to no part of the chat",
+                    );
                 }
             }
         }

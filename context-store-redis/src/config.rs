@@ -189,21 +189,23 @@ impl RedisConfig {
             ));
         }
         if !self.cluster && self.nodes.len() > 1 {
-            return Err(Error::invalid(OPERATION, "several servers are a store only as a cluster"));
+            return Err(Error::invalid(
+                OPERATION,
+                "several addresses are only accepted for a cluster",
+            ));
         }
         if self.prefix.len() > MAX_PREFIX_BYTES {
-            return Err(
-                Error::invalid(OPERATION, "the prefix is too long").with("limit", MAX_PREFIX_BYTES)
-            );
+            return Err(Error::invalid(OPERATION, "the prefix has more bytes than the limit")
+                .with("limit", MAX_PREFIX_BYTES));
         }
         if self.prefix.contains(['{', '}']) {
-            return Err(Error::invalid(OPERATION, "the prefix must not have braces"));
+            return Err(Error::invalid(OPERATION, "the prefix must not contain braces"));
         }
         // The server stores milliseconds as a signed number and adds its clock to it.
         if self.chat_ttl.is_some() && !(1..=u64::MAX >> 8).contains(&self.ttl_millis()) {
             return Err(Error::invalid(
                 OPERATION,
-                "the time to live is no time that a server can count",
+                "the time to live must be at least 1 ms and small enough for the server to count",
             ));
         }
         if self.response_timeout.is_zero() || self.connection_timeout.is_zero() {

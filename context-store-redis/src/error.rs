@@ -10,11 +10,11 @@ pub(crate) enum Fault {
     /// An error of the driver or the server.
     Driver(RedisError),
     /// An error that is already in its public form.
-    Ours(Error),
+    Store(Error),
     /// The server holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
     /// Other writers were faster at every attempt.
-    Beaten,
+    Contended,
     /// A write through a read-only handle.
     ReadOnly,
 }
@@ -29,7 +29,7 @@ impl From<RedisError> for Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Ours(error)
+        Self::Store(error)
     }
 }
 
@@ -43,7 +43,7 @@ impl Fault {
     /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Ours(error) => error,
+            Self::Store(error) => error,
             Self::Corrupt(message, source) => {
                 let error = Error::new(ErrorKind::Corrupt, operation, message);
                 match source {
@@ -51,12 +51,12 @@ impl Fault {
                     None => error,
                 }
             }
-            Self::Beaten => {
-                let message = "others wrote to the chat first, each time";
+            Self::Contended => {
+                let message = "other writers changed the data first at every attempt";
                 Error::new(ErrorKind::Unavailable, operation, message).with_retry(Retry::Safe)
             }
             Self::ReadOnly => {
-                Error::new(ErrorKind::Unsupported, operation, "the store was opened to read")
+                Error::new(ErrorKind::Unsupported, operation, "the store was opened read-only")
             }
             Self::Driver(error) => driver_error(operation, error),
         }
@@ -69,24 +69,24 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
     let (kind, retry, message) = match error.kind() {
         DriverKind::Server(kind) => match kind {
             ServerErrorKind::BusyLoading => (Unavailable, Safe, "the server is loading its data"),
-            ServerErrorKind::ClusterDown => (Unavailable, Safe, "the cluster does not work"),
+            ServerErrorKind::ClusterDown => (Unavailable, Safe, "the cluster is down"),
             ServerErrorKind::TryAgain | ServerErrorKind::Moved | ServerErrorKind::Ask => {
-                (Unavailable, Safe, "the cluster is being changed")
+                (Unavailable, Safe, "the cluster is moving keys between its nodes")
             }
             ServerErrorKind::MasterDown => (Unavailable, Safe, "the server has lost its master"),
             ServerErrorKind::ReadOnly => {
                 (Unavailable, Safe, "the server is a replica that cannot be written to")
             }
             ServerErrorKind::NoPerm => {
-                (Unavailable, Never, "the user may not do this on the server")
+                (Unavailable, Never, "the user of the server has no permission for this command")
             }
-            ServerErrorKind::NoScript => (Unavailable, Safe, "the server has forgotten the script"),
+            ServerErrorKind::NoScript => (Unavailable, Safe, "the server no longer has the script"),
             ServerErrorKind::ResponseError => of_code(error.detail().unwrap_or_default()),
             _ => (Bug, Never, "a command failed"),
         },
         DriverKind::Extension => of_code(error.code().unwrap_or_default()),
-        DriverKind::Io if is_useless(&error) => {
-            (Unavailable, Never, "no connection can be made this way")
+        DriverKind::Io if is_permanent(&error) => {
+            (Unavailable, Never, "the system refuses a connection to this address")
         }
         DriverKind::Io if error.is_timeout() => {
             (Timeout, Safe, "the server did not answer in time")
@@ -99,10 +99,12 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
             (Unavailable, Never, "the server did not accept the login")
         }
         DriverKind::InvalidClientConfig => (Invalid, Never, "the address cannot be used"),
-        DriverKind::RESP3NotSupported => (Invalid, Never, "the server does not know this protocol"),
-        DriverKind::Parse => (Unavailable, Safe, "the server answered what cannot be read"),
+        DriverKind::RESP3NotSupported => {
+            (Invalid, Never, "the server does not support this version of the protocol")
+        }
+        DriverKind::Parse => (Unavailable, Safe, "the answer of the server cannot be parsed"),
         DriverKind::UnexpectedReturnType => {
-            (Corrupt, Never, "a value is of another type than was written")
+            (Corrupt, Never, "a stored value has another type than this program writes")
         }
         _ => (Bug, Never, "a command failed"),
     };
@@ -113,7 +115,7 @@ fn driver_error(operation: &'static str, error: RedisError) -> Error {
 
 /// Whether the connection can never succeed: a socket without permission, an invalid address, an
 /// untrusted certificate.
-fn is_useless(error: &RedisError) -> bool {
+fn is_permanent(error: &RedisError) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput, PermissionDenied, Unsupported};
     // The driver keeps the cause in an `Arc`.
     type Shared = std::sync::Arc<dyn std::error::Error + Send + Sync>;
@@ -137,21 +139,21 @@ fn of_code(text: &str) -> (ErrorKind, Retry, &'static str) {
     } else if is("BUSY") {
         (Unavailable, Retry::Safe, "the server is busy with a script")
     } else if is("MISCONF") {
-        (Unavailable, Retry::Never, "the server cannot save and takes no writes")
+        (Unavailable, Retry::Never, "the server cannot save its data and rejects writes")
     } else if is("NOREPLICAS") {
-        (Unavailable, Retry::Safe, "the server has too few replicas to take writes")
+        (Unavailable, Retry::Safe, "the server has too few replicas to accept writes")
     } else if is("READONLY") {
         (Unavailable, Retry::Safe, "the server is a replica that cannot be written to")
     } else if is("UNKILLABLE") {
         (Unavailable, Retry::Safe, "the server is busy with a script")
     } else if is("NOPERM") {
-        (Unavailable, Retry::Never, "the user may not do this on the server")
+        (Unavailable, Retry::Never, "the user of the server has no permission for this command")
     } else if is("NOAUTH") || is("WRONGPASS") || is("NOPROTO") || is("DENIED") {
         (Unavailable, Retry::Never, "the server did not accept the login")
     } else if text.contains("DB index is out of range") {
         (Invalid, Retry::Never, "the server has no database of this number")
     } else if is("WRONGTYPE") {
-        (Corrupt, Retry::Never, "a value is of another type than was written")
+        (Corrupt, Retry::Never, "a stored value has another type than this program writes")
     } else {
         (Bug, Retry::Never, "a command failed")
     }

@@ -9,23 +9,24 @@ use context_core::{ChatRef, Encoded, Metadata, Timestamp};
 use redis::cmd;
 use serde::{Deserialize, Serialize};
 
+use crate::chat::change::ChatChange;
+use crate::chat::fields;
+use crate::chat::snapshot::{ChatSnapshot, chat_not_found};
+use crate::checksums;
+use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result};
-use crate::history::change::Change;
-use crate::history::fields::{self, broken};
-use crate::history::look::{Look, absent};
-use crate::seals;
-use crate::shared::{ATTEMPTS, Shared};
+use crate::values::unreadable;
 
 /// The list of fragments, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct FragmentList {
     next: u64,
-    pub(crate) list: Vec<Entry>,
+    pub(crate) list: Vec<FragmentEntry>,
 }
 
 /// An entry of the list, with what is needed to decide whether another fragment replaces it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct FragmentEntry {
     pub(crate) no: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<FragmentId>,
@@ -35,24 +36,24 @@ pub(crate) struct Entry {
 
 /// The header before the body.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct FragmentHeader {
     id: Option<FragmentId>,
     kind: String,
     version: u16,
     metadata: Metadata,
 }
 
-impl Listed {
+impl FragmentList {
     pub(crate) fn read(value: Option<&Bytes>) -> Result<Self> {
         let Some(value) = value else { return Ok(Self::default()) };
-        serde_json::from_slice(seals::opened("x", value)?).map_err(|_| broken())
+        serde_json::from_slice(checksums::opened("x", value)?).map_err(|_| unreadable())
     }
 
     fn write(&self) -> Result<Vec<u8>> {
-        Ok(seals::seal("x", serde_json::to_vec(self).map_err(|_| broken())?))
+        Ok(checksums::seal("x", serde_json::to_vec(self).map_err(|_| unreadable())?))
     }
 
-    fn place(&mut self, new: &StoredFragment) -> u64 {
+    fn number_of(&mut self, new: &StoredFragment) -> u64 {
         let hash = hash(&new.body);
         let replaced = self.list.iter().find(|entry| match (&entry.id, &new.id) {
             (Some(a), Some(b)) => a == b,
@@ -68,20 +69,24 @@ impl Listed {
         }
         let no = self.next;
         self.next += 1;
-        self.list.push(Entry { no, id: new.id.clone(), hash });
+        self.list.push(FragmentEntry { no, id: new.id.clone(), hash });
         no
     }
 }
 
 /// Adds the writes of these fragments to a change.
-pub(crate) fn put(change: &mut Change, look: &Look, fragments: &[StoredFragment]) -> Result<()> {
+pub(crate) fn put(
+    change: &mut ChatChange,
+    snapshot: &ChatSnapshot,
+    fragments: &[StoredFragment],
+) -> Result<()> {
     if fragments.is_empty() {
         return Ok(());
     }
-    let mut listed = Listed::read(look.fragments.as_ref())?;
+    let mut listed = FragmentList::read(snapshot.fragments.as_ref())?;
     let mut bodies = HashMap::new();
     for fragment in fragments {
-        bodies.insert(listed.place(fragment), fragment);
+        bodies.insert(listed.number_of(fragment), fragment);
     }
     for (no, fragment) in bodies {
         change.set(fields::fragment(no), write(fragment)?);
@@ -100,31 +105,33 @@ fn hash(body: &Encoded) -> String {
 
 fn write(fragment: &StoredFragment) -> Result<Vec<u8>> {
     let StoredFragment { id, metadata, body } = fragment;
-    let header = Header {
+    let header = FragmentHeader {
         id: id.clone(),
         kind: body.kind().to_owned(),
         version: body.version(),
         metadata: metadata.clone(),
     };
-    let header = serde_json::to_vec(&header).map_err(|_| broken())?;
-    let length = u32::try_from(header.len()).map_err(|_| broken())?;
+    let header = serde_json::to_vec(&header).map_err(|_| unreadable())?;
+    let length = u32::try_from(header.len()).map_err(|_| unreadable())?;
     let mut out = Vec::with_capacity(4 + header.len() + body.bytes().len());
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&header);
     out.extend_from_slice(body.bytes());
-    Ok(seals::seal("f", out))
+    Ok(checksums::seal("f", out))
 }
 
 /// Reads a stored fragment. Its body is a slice of `value`.
 pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
-    let value = seals::open("f", value)?;
+    let value = checksums::open("f", value)?;
     let length =
-        value.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(broken)?;
-    let end =
-        usize::try_from(length).ok().and_then(|length| length.checked_add(4)).ok_or_else(broken)?;
-    let header = value.get(4..end).ok_or_else(broken)?;
-    let Header { id, kind, version, metadata } =
-        serde_json::from_slice(header).map_err(|_| broken())?;
+        value.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(unreadable)?;
+    let end = usize::try_from(length)
+        .ok()
+        .and_then(|length| length.checked_add(4))
+        .ok_or_else(unreadable)?;
+    let header = value.get(4..end).ok_or_else(unreadable)?;
+    let FragmentHeader { id, kind, version, metadata } =
+        serde_json::from_slice(header).map_err(|_| unreadable())?;
     Ok(StoredFragment { id, metadata, body: Encoded::new(kind, version, value.slice(end..)) })
 }
 
@@ -132,8 +139,8 @@ pub(crate) fn read(value: &Bytes) -> Result<StoredFragment> {
 pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
     let key = shared.keys.chat(chat);
     for _ in 0..ATTEMPTS {
-        let look = shared.look_at("fragments", chat, &[]).await?;
-        let listed = Listed::read(look.fragments.as_ref())?;
+        let snapshot = shared.snapshot("fragments", chat, &[]).await?;
+        let listed = FragmentList::read(snapshot.fragments.as_ref())?;
         if listed.list.is_empty() {
             return Ok(Vec::new());
         }
@@ -146,8 +153,8 @@ pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFr
         let values: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
         let mut values = values.into_iter();
         match values.next().flatten() {
-            None => return Err(absent("fragments", chat)),
-            Some(version) if version != look.version[..] => continue,
+            None => return Err(chat_not_found("fragments", chat)),
+            Some(version) if version != snapshot.version[..] => continue,
             Some(_) => {}
         }
         let fragment = |value: Option<Vec<u8>>| {
@@ -155,7 +162,7 @@ pub(crate) async fn list(shared: &Shared, chat: &ChatRef) -> Result<Vec<StoredFr
         };
         return values.map(fragment).collect();
     }
-    Err(Fault::Beaten)
+    Err(Fault::Contended)
 }
 
 pub(crate) async fn put_all(
@@ -166,18 +173,18 @@ pub(crate) async fn put_all(
 ) -> Result<()> {
     const OPERATION: &str = "put_fragments";
     fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
-    let decide = |look: &Look| {
-        let mut change = Change::at(at);
-        put(&mut change, look, fragments)?;
+    let decide = |snapshot: &ChatSnapshot| {
+        let mut change = ChatChange::at(at);
+        put(&mut change, snapshot, fragments)?;
         Ok((Some(change), ()))
     };
     shared.change(OPERATION, chat, &[], decide).await
 }
 
 pub(crate) async fn remove(shared: &Shared, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-    let decide = |look: &Look| {
-        let mut listed = Listed::read(look.fragments.as_ref())?;
-        let mut change = Change::default();
+    let decide = |snapshot: &ChatSnapshot| {
+        let mut listed = FragmentList::read(snapshot.fragments.as_ref())?;
+        let mut change = ChatChange::default();
         let (gone, kept) =
             listed.list.into_iter().partition::<Vec<_>, _>(|entry| entry.id.as_ref() == Some(id));
         if gone.is_empty() {

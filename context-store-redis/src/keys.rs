@@ -1,14 +1,14 @@
 //! The names of keys.
 //!
 //! ```text
-//! PREFIX{USER.CHAT}:chat2     a chat: one hash, so that it expires, moves and goes whole
-//! PREFIX{USER.CHAT}:…         what else belongs to a chat
-//! PREFIX{USER}:chats          which chats a user has
+//! PREFIX{USER.CHAT}:chat2     a chat: one hash, which expires, moves and is deleted as a whole
+//! PREFIX{USER.CHAT}:…         other keys of a chat
+//! PREFIX{USER}:chats          the list of a user's chats
 //! PREFIX{USER}:round2:SESSION.AGENT.ROUND   a round of a trajectory: one hash
-//! PREFIX{USER}:rounds         which rounds a user has
-//! PREFIX{USER}:KIND:SCOPE     what is remembered under a scope: five keys, of the kinds of `MEMORY`
-//! PREFIX{USER}:scopes         under which scopes there is something
-//! PREFIX{USER}:…              what else belongs to a user
+//! PREFIX{USER}:rounds         the list of a user's rounds
+//! PREFIX{USER}:KIND:SCOPE     the memories of a scope: five keys, of the kinds of `MEMORY`
+//! PREFIX{USER}:scopes         the scopes that have records or marks
+//! PREFIX{USER}:…              other keys of a user
 //! PREFIX{store}:…             numbers of the whole store
 //! ```
 //!
@@ -223,6 +223,8 @@ pub(crate) const RECORDS: &str = "memory2";
 pub(crate) const BLOBS: &str = "blobs2";
 pub(crate) const VECTORS: &str = "vectors2";
 pub(crate) const REFERENCES: &str = "references2";
+/// The kinds of a user's keys for blobs: the bytes, the references and their order.
+pub(crate) const BLOB_KINDS: [&str; 3] = [BLOBS, REFERENCES, "referred"];
 const COUNTS: &str = "remembered";
 /// The keys of each scope of memories: the records, their vectors, the lists by which they are
 /// found, the counters, and the marks of forgotten records.

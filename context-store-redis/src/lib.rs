@@ -102,7 +102,7 @@
 //!
 //! # Layout
 //!
-//! A chat is a hash. Its fields are listed at the top of `history/fields.rs`. A branch owns the
+//! A chat is a hash. Its fields are listed at the top of `chat/fields.rs`. A branch owns the
 //! messages that were written through it, its piece, numbered without a gap. Packed runs of them
 //! are fields named after the number of the first message. Single messages are merged into runs of
 //! 16 and then of 64 by the script that fills the block. A fork stores the place after which it
@@ -114,7 +114,7 @@
 //!
 //! Memories are five keys per scope: a hash of the records, a hash of their vectors, a hash of
 //! lists of places by word, kind, key, source and vector, a hash of counters, and a set of marks.
-//! They are listed at the top of `memories/names.rs`.
+//! They are listed at the top of `memories/fields.rs`.
 //!
 //! The list of a user's chats is in another slot than the chats, and no script reaches both. An
 //! entry is written before its chat, and an entry without a chat is ignored. A call that finds such
@@ -122,25 +122,23 @@
 //! does not end up with a chat that is not listed.
 
 mod blobs;
+mod chat;
 mod check;
+mod checksums;
 mod config;
-mod connection;
+mod connections;
 mod error;
 mod fragments;
 mod history;
 mod keys;
-mod layout;
 mod memories;
-mod reply;
 mod rounds;
+mod schema;
 mod scripts;
-mod seals;
-mod server;
-mod shared;
 mod store;
 mod streams;
-mod upgrade;
 mod upkeep;
+mod values;
 
 pub use config::RedisConfig;
 pub use store::RedisStore;

@@ -1,132 +1,35 @@
-//! Streams: the implementation of each call. The layout is described in
-//! [`fields`](crate::streams::fields).
+//! Streams of a chat: creating, claiming, appending, reading and removing them. The layout is
+//! described in [`fields`](crate::streams::fields).
 
 pub(crate) mod fields;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
     AppendPlace, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart,
-    StreamPrune, StreamStore, StreamsPruned,
+    StreamPrune, StreamsPruned,
 };
 use context_core::{ChatRef, Timestamp, UserId};
 use redis::{Value, cmd};
 
+use crate::chat::snapshot::chat_not_found;
+use crate::checksums;
+use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::fields::time;
-use crate::history::look::absent;
-use crate::reply::Reply;
+use crate::scripts::reply::Reply;
 use crate::scripts::{STREAM_APPEND, STREAM_READ};
-use crate::seals;
-use crate::shared::{ATTEMPTS, Shared};
 use crate::streams::fields::{
-    Change, Seen, about_field, chunk_field, counts_field, no_stream, stream_of,
+    StreamChange, StreamSnapshot, about_field, chunk_field, counts_field, no_stream, stream_of,
 };
+use crate::values::time;
 
-#[async_trait]
-impl StreamStore for Shared {
-    async fn create_stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-        at: Timestamp,
-    ) -> context_core::Result<StreamOutcome> {
-        limits::check_stream("create_stream", chat, id)?;
-        create(self, chat, id, at).await.map_err(|fault| fault.during("create_stream"))
-    }
-
-    async fn claim_stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-        wanted: &StreamClaim,
-    ) -> context_core::Result<StreamOutcome> {
-        wanted.check(chat, id)?;
-        claim(self, chat, id, wanted).await.map_err(|fault| fault.during("claim_stream"))
-    }
-
-    async fn append_stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-        new: StreamAppend,
-    ) -> context_core::Result<StreamOutcome> {
-        new.check(chat, id)?;
-        append(self, chat, id, &new).await.map_err(|fault| fault.during("append_stream"))
-    }
-
-    async fn cancel_stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-        at: Timestamp,
-    ) -> context_core::Result<StoredStream> {
-        limits::check_stream("cancel_stream", chat, id)?;
-        cancel(self, chat, id, at).await.map_err(|fault| fault.during("cancel_stream"))
-    }
-
-    async fn reopen_stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-        run: u32,
-        at: Timestamp,
-    ) -> context_core::Result<StreamOutcome> {
-        limits::check_stream("reopen_stream", chat, id)?;
-        reopen(self, chat, id, run, at).await.map_err(|fault| fault.during("reopen_stream"))
-    }
-
-    async fn stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-    ) -> context_core::Result<Option<StoredStream>> {
-        limits::check_stream("stream", chat, id)?;
-        find(self, chat, id).await.map_err(|fault| fault.during("stream"))
-    }
-
-    async fn read_stream(
-        &self,
-        chat: &ChatRef,
-        id: &StreamId,
-        offset: u64,
-        limit: usize,
-    ) -> context_core::Result<Option<StreamPart>> {
-        limits::check_stream("read_stream", chat, id)?;
-        limits::check_page("read_stream", limit)?;
-        read(self, chat, id, offset, limit).await.map_err(|fault| fault.during("read_stream"))
-    }
-
-    async fn streams(
-        &self,
-        chat: &ChatRef,
-        limit: usize,
-        after: Option<&Cursor>,
-    ) -> context_core::Result<Page<StoredStream>> {
-        limits::check_chat("streams", chat)?;
-        limits::check_page("streams", limit)?;
-        list(self, chat, limit, after).await.map_err(|fault| fault.during("streams"))
-    }
-
-    async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> context_core::Result<bool> {
-        limits::check_stream("remove_stream", chat, id)?;
-        remove(self, chat, id).await.map_err(|fault| fault.during("remove_stream"))
-    }
-
-    async fn prune_streams(&self, wanted: &StreamPrune) -> context_core::Result<StreamsPruned> {
-        wanted.check()?;
-        prune(self, wanted).await.map_err(|fault| fault.during("prune_streams"))
-    }
-}
-
-/// The part of a stream that was read at one moment.
-struct Part {
-    seen: Seen,
+/// A stream and some of its chunks, read at one moment.
+struct StreamRead {
+    snapshot: StreamSnapshot,
     chunks: Vec<Bytes>,
 }
 
-async fn create(
+pub(crate) async fn create(
     shared: &Shared,
     chat: &ChatRef,
     id: &StreamId,
@@ -135,18 +38,23 @@ async fn create(
     const OPERATION: &str = "create_stream";
     let stream = StoredStream::new(id.clone(), at);
     for _ in 0..ATTEMPTS {
-        let (seen, list) = shared.seen(OPERATION, chat, id).await?;
-        if let Some(seen) = seen {
-            return Ok(StreamOutcome::Replayed(seen.stream));
+        let (snapshot, list) = shared.stream_snapshot(OPERATION, chat, id).await?;
+        if let Some(snapshot) = snapshot {
+            return Ok(StreamOutcome::Replayed(snapshot.stream));
         }
-        if Change::of(id, None).to(&stream)?.list(&list)?.apply(shared, OPERATION, chat).await? {
+        if StreamChange::of(id, None)
+            .to(&stream)?
+            .list(&list)?
+            .apply(shared, OPERATION, chat)
+            .await?
+        {
             return Ok(StreamOutcome::Applied(stream));
         }
     }
-    Err(Fault::Beaten)
+    Err(Fault::Contended)
 }
 
-async fn claim(
+pub(crate) async fn claim(
     shared: &Shared,
     chat: &ChatRef,
     id: &StreamId,
@@ -165,7 +73,7 @@ async fn claim(
     shared.change_stream("claim_stream", chat, id, decide).await
 }
 
-async fn cancel(
+pub(crate) async fn cancel(
     shared: &Shared,
     chat: &ChatRef,
     id: &StreamId,
@@ -175,7 +83,7 @@ async fn cancel(
     shared.change_stream("cancel_stream", chat, id, decide).await
 }
 
-async fn reopen(
+pub(crate) async fn reopen(
     shared: &Shared,
     chat: &ChatRef,
     id: &StreamId,
@@ -195,7 +103,7 @@ async fn reopen(
     shared.change_stream("reopen_stream", chat, id, decide).await
 }
 
-async fn append(
+pub(crate) async fn append(
     shared: &Shared,
     chat: &ChatRef,
     id: &StreamId,
@@ -210,9 +118,10 @@ async fn append(
     }
     let many = append.chunks.len() as u64;
     for _ in 0..ATTEMPTS {
-        let part = part(shared, OPERATION, chat, id, append.offset, many, u64::MAX >> 12).await?;
-        let Part { seen, chunks } = part.ok_or_else(|| no_stream(OPERATION, id))?;
-        let mut stream = seen.stream.clone();
+        let read =
+            read_chunks(shared, OPERATION, chat, id, append.offset, many, u64::MAX >> 12).await?;
+        let StreamRead { snapshot, chunks } = read.ok_or_else(|| no_stream(OPERATION, id))?;
+        let mut stream = snapshot.stream.clone();
         match stream.place(append) {
             AppendPlace::Refused => return Ok(StreamOutcome::Refused(stream)),
             AppendPlace::Stored if chunks == append.chunks => {
@@ -222,12 +131,14 @@ async fn append(
             AppendPlace::Next => {}
         }
         stream.append(append)?;
-        let change = Change::of(id, Some(&seen)).to(&stream)?.chunks(append.offset, &append.chunks);
+        let change = StreamChange::of(id, Some(&snapshot))
+            .to(&stream)?
+            .chunks(append.offset, &append.chunks);
         if change.apply(shared, OPERATION, chat).await? {
             return Ok(StreamOutcome::Applied(stream));
         }
     }
-    Err(Fault::Beaten)
+    Err(Fault::Contended)
 }
 
 /// Appends on the fast path. Returns the stream after the append, or `None` if the fast path does
@@ -244,22 +155,29 @@ async fn plain_append(
     call.arg(shared.ttl).arg(limits::MAX_STREAM_CHUNKS).arg(limits::MAX_STREAM_BYTES);
     // No stream reaches an offset that high, so such an append is rejected.
     (0..).zip(&append.chunks).for_each(|(n, chunk)| {
-        call.arg(seals::seal(&chunk_field(append.offset.saturating_add(n), id), chunk.to_vec()));
+        call.arg(checksums::seal(
+            &chunk_field(append.offset.saturating_add(n), id),
+            chunk.to_vec(),
+        ));
     });
     let mut reply = Reply::of(shared.connection.call::<Value>(&call).await?)?;
     match reply.number()? {
-        0 => Err(absent(OPERATION, chat)),
+        0 => Err(chat_not_found(OPERATION, chat)),
         1 => Err(no_stream(OPERATION, id)),
         2 => Ok(None),
         _ => Ok(Some(stream_of(&reply.bytes()?, &reply.bytes()?)?)),
     }
 }
 
-async fn find(shared: &Shared, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
-    Ok(shared.seen("stream", chat, id).await?.0.map(|seen| seen.stream))
+pub(crate) async fn find(
+    shared: &Shared,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> Result<Option<StoredStream>> {
+    Ok(shared.stream_snapshot("stream", chat, id).await?.0.map(|snapshot| snapshot.stream))
 }
 
-async fn read(
+pub(crate) async fn read(
     shared: &Shared,
     chat: &ChatRef,
     id: &StreamId,
@@ -267,12 +185,13 @@ async fn read(
     limit: usize,
 ) -> Result<Option<StreamPart>> {
     let most = limits::MAX_STREAM_PAGE_BYTES as u64;
-    let found = part(shared, "read_stream", chat, id, offset, limit as u64, most).await?;
-    Ok(found.map(|Part { seen, chunks }| StreamPart::new(seen.stream, offset, chunks)))
+    let found = read_chunks(shared, "read_stream", chat, id, offset, limit as u64, most).await?;
+    Ok(found
+        .map(|StreamRead { snapshot, chunks }| StreamPart::new(snapshot.stream, offset, chunks)))
 }
 
 /// Returns a stream and some of its chunks, read at one moment.
-async fn part(
+async fn read_chunks(
     shared: &Shared,
     operation: &'static str,
     chat: &ChatRef,
@@ -280,28 +199,28 @@ async fn part(
     offset: u64,
     limit: u64,
     most: u64,
-) -> Result<Option<Part>> {
+) -> Result<Option<StreamRead>> {
     let mut call = STREAM_READ.key(shared.keys.chat(chat));
     // Scripts count in floating point, and no stream is longer.
     call.arg(id.as_str()).arg(offset.min(limits::MAX_STREAM_CHUNKS + 1)).arg(limit).arg(most);
     let mut reply = Reply::of(shared.connection.ask::<Value>(&call).await?)?;
     match reply.number()? {
-        0 => Err(absent(operation, chat)),
+        0 => Err(chat_not_found(operation, chat)),
         1 => Ok(None),
         2 => Err(Fault::Corrupt("a chunk of a stream is missing", None)),
         _ => {
-            let seen = Seen::of(id, reply.bytes()?, reply.bytes()?)?;
+            let snapshot = StreamSnapshot::of(id, reply.bytes()?, reply.bytes()?)?;
             let (mut list, mut chunks) = (reply.list()?, Vec::new());
             while !list.is_empty() {
                 let field = chunk_field(offset + chunks.len() as u64, id);
-                chunks.push(seals::open(&field, &list.bytes()?)?);
+                chunks.push(checksums::open(&field, &list.bytes()?)?);
             }
-            Ok(Some(Part { seen, chunks }))
+            Ok(Some(StreamRead { snapshot, chunks }))
         }
     }
 }
 
-async fn list(
+pub(crate) async fn list(
     shared: &Shared,
     chat: &ChatRef,
     limit: usize,
@@ -337,7 +256,7 @@ async fn streams_of(
     });
     let mut reply = Reply::of(shared.connection.run::<Value>(&get).await?)?;
     if reply.maybe()?.is_none() {
-        return Err(absent(operation, chat));
+        return Err(chat_not_found(operation, chat));
     }
     let mut items = Vec::with_capacity(ids.len());
     for _ in ids {
@@ -348,7 +267,7 @@ async fn streams_of(
     Ok(items)
 }
 
-async fn remove(shared: &Shared, chat: &ChatRef, id: &StreamId) -> Result<bool> {
+pub(crate) async fn remove(shared: &Shared, chat: &ChatRef, id: &StreamId) -> Result<bool> {
     Ok(remove_if(shared, "remove_stream", chat, id, |_| true).await?.is_some())
 }
 
@@ -361,20 +280,22 @@ async fn remove_if(
     meant: impl Fn(&StoredStream) -> bool,
 ) -> Result<Option<StoredStream>> {
     for _ in 0..ATTEMPTS {
-        let (seen, list) = shared.seen(operation, chat, id).await?;
-        let Some(seen) = seen.filter(|seen| meant(&seen.stream)) else { return Ok(None) };
-        let mut change = Change::of(id, Some(&seen)).list(&list)?;
-        change.chunks = seen.stream.chunks;
+        let (snapshot, list) = shared.stream_snapshot(operation, chat, id).await?;
+        let Some(snapshot) = snapshot.filter(|snapshot| meant(&snapshot.stream)) else {
+            return Ok(None);
+        };
+        let mut change = StreamChange::of(id, Some(&snapshot)).list(&list)?;
+        change.chunks = snapshot.stream.chunks;
         change.gone.extend([counts_field(id), about_field(id)]);
         if change.apply(shared, operation, chat).await? {
-            return Ok(Some(seen.stream));
+            return Ok(Some(snapshot.stream));
         }
     }
-    Err(Fault::Beaten)
+    Err(Fault::Contended)
 }
 
 /// Removes old streams one by one, because the chats of a user are in many slots.
-async fn prune(shared: &Shared, prune: &StreamPrune) -> Result<StreamsPruned> {
+pub(crate) async fn prune(shared: &Shared, prune: &StreamPrune) -> Result<StreamsPruned> {
     const OPERATION: &str = "prune_streams";
     let mut pruned = StreamsPruned::default();
     let of_user = |chat: &str| ChatRef::new(prune.user.clone(), chat);
@@ -385,7 +306,7 @@ async fn prune(shared: &Shared, prune: &StreamPrune) -> Result<StreamsPruned> {
     for chat in chats {
         match prune_chat(shared, OPERATION, &chat, prune, &mut pruned).await {
             // The chat was deleted since it was listed.
-            Err(Fault::Ours(error)) if error.is_not_found() && prune.chat.is_none() => {}
+            Err(Fault::Store(error)) if error.is_not_found() && prune.chat.is_none() => {}
             result => result?,
         }
     }

@@ -1,4 +1,4 @@
-//! Operations on a whole store: erasing a user, removing stale list entries.
+//! Operations on a whole store: listing its users, erasing a user.
 
 pub(crate) mod erase;
-pub(crate) mod sweep;
+pub(crate) mod users;

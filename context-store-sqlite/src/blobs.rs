@@ -11,21 +11,22 @@ use context_core::{ChatRef, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
+use crate::chat::access::chat_no;
+use crate::checksums::{BLOB, BLOB_PIECE, BLOB_REF, Value};
 use crate::connections::Writer;
+use crate::counts::{self, ChatCount, ListPart};
 use crate::error::{Fault, Result, bad_cursor};
-use crate::place::{count, signed};
-use crate::rows::{blob as bytes_of, length};
-use crate::scope::chat_no;
 use crate::sql;
-use crate::sums::{BLOB, BLOB_PIECE, BLOB_REF, Value};
-use crate::tally::{self, OfChat, Seen};
+use crate::values::numbers::{count, signed};
+use crate::values::rows::blob as bytes_of;
+use crate::values::rows::length;
 
 /// The size of a piece in bytes. It is part of the layout and must never change.
 const PIECE: usize = 256 << 10;
 /// The number of places reserved for the pieces of one blob.
 const PLACES: i64 = 1 << 16;
 
-const DAMAGED: &str = "a blob is not what its name says";
+const DAMAGED: &str = "the bytes of a blob differ from its id";
 
 /// Stores bytes and a chat's reference to them in one transaction.
 pub(crate) async fn put(
@@ -48,7 +49,7 @@ pub(crate) async fn put(
     let blob = known(&mut transaction, chat_no, &id).await?;
     transaction.commit().await?;
     blob.map(|(_, blob)| blob)
-        .ok_or(Fault::Corrupt("a reference is gone that was just written", None))
+        .ok_or(Fault::Corrupt("a reference to a blob was written and is missing", None))
 }
 
 async fn seal_reference(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
@@ -113,11 +114,11 @@ async fn known(
 
 /// Checks that a blob that was not found really does not exist.
 async fn confirm_absence(connection: &mut SqliteConnection, chat: i64, id: &BlobId) -> Result<()> {
-    OfChat::Blobs.compare(connection, chat, Seen::Part).await?;
+    ChatCount::Blobs.compare(connection, chat, ListPart::Middle).await?;
     let beside = sqlx::query(sql::BLOBS_BESIDE).bind(chat).bind(&id.as_bytes()[..]);
     beside.fetch_all(&mut *connection).await?.iter().try_for_each(|row| BLOB_REF.check(row, 0))?;
     let hidden = sqlx::query(sql::BLOB_HIDDEN).bind(chat).bind(&id.as_bytes()[..]);
-    tally::neighbours(connection, hidden).await
+    counts::check_neighbours(connection, hidden).await
 }
 
 fn blob_of(row: &SqliteRow) -> Result<Blob> {
@@ -136,14 +137,15 @@ fn blob_of(row: &SqliteRow) -> Result<Blob> {
     blob.used_at = time(4)?;
     blob.references = count(row.try_get(5)?)?;
     if blob.references == 0 {
-        return Err(Fault::Corrupt("the index of references to a blob is wrong", None));
+        return Err(Fault::Corrupt("the index of references to a blob lacks entries", None));
     }
     Ok(blob)
 }
 
 /// Converts the hash in a row to a blob id.
 pub(crate) fn id_of(hash: &[u8]) -> Result<BlobId> {
-    let hash = hash.try_into().map_err(|_| Fault::Corrupt("a blob has no name", None))?;
+    let hash =
+        hash.try_into().map_err(|_| Fault::Corrupt("the id of a blob has a wrong length", None))?;
     Ok(BlobId::from_bytes(hash))
 }
 
@@ -255,8 +257,8 @@ pub(crate) async fn list(
     let chat = chat_no(&mut transaction, OPERATION, chat).await?;
     let query = sqlx::query(sql::BLOBS).bind(chat).bind(after).bind(signed(limit + 1));
     let rows = query.fetch_all(&mut *transaction).await?;
-    let seen = Seen::page(after.is_empty(), rows.len() > limit, rows.len());
-    OfChat::Blobs.compare(&mut transaction, chat, seen).await?;
+    let seen = ListPart::page(after.is_empty(), rows.len() > limit, rows.len());
+    ChatCount::Blobs.compare(&mut transaction, chat, seen).await?;
     transaction.commit().await?;
     let mut order = KeyOrder::after(OPERATION, "blob", Some(after.to_vec()));
     rows.iter().try_for_each(|row| Ok::<_, Fault>(order.next(row.try_get::<Vec<u8>, _>(0)?)?))?;

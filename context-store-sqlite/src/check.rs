@@ -1,10 +1,10 @@
 //! The check of a whole file: SQLite's own checks, the layout, and the graph of every chat.
 
 pub(crate) mod blobs;
+pub(crate) mod checksums;
 pub(crate) mod memories;
 pub(crate) mod rounds;
 pub(crate) mod streams;
-pub(crate) mod sums;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,17 +16,15 @@ use context_store_kit::{check_chat_graph, pack};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
+use crate::chat::branches::{Segment, branches_of, segments};
+use crate::chat::runs::runs_from;
 use crate::error::{Fault, Result};
-use crate::history::messages::{Piece, pieces, runs_from};
-use crate::place::{branch_of, count, own_of, place, signed};
-use crate::rows::{blob, message_id, nth};
-use crate::search::words::Tag;
-use crate::{
-    check,
-    history::{branches, chat_rows, checkpoints},
-    search::words,
-    sql,
-};
+use crate::history::words::Tag;
+use crate::history::{checkpoints, words};
+use crate::values::numbers::{count, signed};
+use crate::values::place::{branch_of, own_of, place};
+use crate::values::rows::{blob, message_id, nth};
+use crate::{chat, check, sql};
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,
@@ -35,24 +33,28 @@ pub(crate) async fn check(
 ) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     let whole = file(connection, full_text, &mut report).await;
-    found(&mut report, "file", whole)?;
-    check::sums::check(connection, full_text, cancel, &mut report).await?;
+    report_damage(&mut report, "file", whole)?;
+    check::checksums::check(connection, full_text, cancel, &mut report).await?;
     let blobs = check::blobs::check(connection, cancel, &mut report).await;
-    found(&mut report, "blobs", blobs)?;
+    report_damage(&mut report, "blobs", blobs)?;
     let streams = check::streams::check(connection, cancel, &mut report).await;
-    found(&mut report, "streams", streams)?;
+    report_damage(&mut report, "streams", streams)?;
     let rounds = check::rounds::check(connection, cancel, &mut report).await;
-    found(&mut report, "rounds", rounds)?;
+    report_damage(&mut report, "rounds", rounds)?;
     let memories = check::memories::check(connection, cancel, &mut report).await;
-    found(&mut report, "memories", memories)?;
+    report_damage(&mut report, "memories", memories)?;
     let chats = check_chats(connection, full_text, cancel, &mut report).await;
-    found(&mut report, "chats", chats)?;
+    report_damage(&mut report, "chats", chats)?;
     Ok(report)
 }
 
 /// Reports the failure of one part of the check as a finding if it was caused by damage, so that
 /// the other parts still run.
-pub(crate) fn found(report: &mut CheckReport, about: &str, checked: Result<()>) -> Result<()> {
+pub(crate) fn report_damage(
+    report: &mut CheckReport,
+    about: &str,
+    checked: Result<()>,
+) -> Result<()> {
     let Err(fault) = checked else { return Ok(()) };
     let error = fault.during("check");
     match error.kind() {
@@ -88,7 +90,7 @@ async fn check_chats(
             Err(Fault::Corrupt(problem, _)) => {
                 report.findings.push(Finding::new(Some(&chat), "layout", problem));
             }
-            Err(fault) => found(report, "chat", Err(fault))?,
+            Err(fault) => report_damage(report, "chat", Err(fault))?,
         }
         transaction.commit().await?;
         report.chats += 1;
@@ -117,14 +119,14 @@ async fn file(
     }
     transaction.commit().await?;
     if full_text {
-        found(report, "full-text index", search_all(connection).await)?;
+        report_damage(report, "full-text index", search_all(connection).await)?;
     }
     for row in sqlx::query(sql::FOREIGN_KEYS).fetch_all(&mut *connection).await? {
         let table: String = row.try_get(0)?;
         report.findings.push(Finding::new(
             None,
             format!("table {table}"),
-            "a row refers to nothing",
+            "a row refers to a row that is missing",
         ));
     }
     let strays =
@@ -141,9 +143,8 @@ async fn file(
         for row in sqlx::query(statement).fetch_all(&mut *connection).await? {
             let (table, rows): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
             if rows > 0 {
-                let problem = format!(
-                    "{rows} rows differ from their checksum, or count otherwise than there is"
-                );
+                let problem =
+                    format!("{rows} rows differ from their checksum or have wrong counts");
                 report.findings.push(Finding::new(None, format!("table {table}"), problem));
             }
         }
@@ -161,39 +162,42 @@ async fn check_chat(
     let mut add = |about: String, problem: String| {
         report.findings.push(Finding::new(Some(chat), about, problem));
     };
-    let pieces = pieces(connection, no).await?;
+    let segments = segments(connection, no).await?;
     let mut nodes = Vec::new();
     let mut places: HashMap<MessageId, i64> = HashMap::new();
     let mut at: HashMap<i64, MessageId> = HashMap::new();
     let tag = full_text.then(|| Tag::of(&chat.user));
-    for piece in &pieces {
-        let about = format!("branch {}", piece.no);
-        let parent = piece.parent.map(|parent| at.get(&parent).cloned());
+    for segment in &segments {
+        let about = format!("branch {}", segment.no);
+        let parent = segment.parent.map(|parent| at.get(&parent).cloned());
         if parent == Some(None) {
-            add(about.clone(), "forks behind no message".to_owned());
+            add(about.clone(), "is forked after a message that is missing".to_owned());
         }
-        let own = nodes_of(connection, piece).await?;
-        if signed(own.len()) != piece.own {
-            add(about.clone(), format!("has {} messages, says {}", own.len(), piece.own));
+        let own = nodes_of(connection, segment).await?;
+        if signed(own.len()) != segment.own {
+            add(
+                about.clone(),
+                format!("has {} messages, but its row says {}", own.len(), segment.own),
+            );
         }
         if let Some(tag) = &tag
-            && let Some(problem) = words_of(connection, piece, &own, tag).await?
+            && let Some(problem) = words_of(connection, segment, &own, tag).await?
         {
             add(about.clone(), problem);
         }
         let mut boundaries = Vec::new();
         let mut parent = parent.flatten();
         for (node, own) in own.into_iter().zip(1..) {
-            let place = place(piece.no, own);
+            let place = place(segment.no, own);
             if node.kind == NodeKind::Boundary {
                 boundaries.push(place);
             }
             places.insert(node.id.clone(), place);
             at.insert(place, node.id.clone());
-            nodes.push(Placed::new(Arc::clone(&node), parent, count(piece.base + own - 1)?));
+            nodes.push(Placed::new(Arc::clone(&node), parent, count(segment.base + own - 1)?));
             parent = Some(node.id.clone());
         }
-        let query = sqlx::query(sql::BOUNDARIES).bind(place(piece.no, 1)).bind(piece.end());
+        let query = sqlx::query(sql::BOUNDARIES).bind(place(segment.no, 1)).bind(segment.end());
         let rows = query.fetch_all(&mut *connection).await?;
         let filed = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
         if filed != boundaries {
@@ -202,47 +206,57 @@ async fn check_chat(
     }
     let mut filed = 0;
     for row in sqlx::query(sql::NODES).bind(no).fetch_all(&mut *connection).await? {
-        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
+        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a message has no id", None))?;
         filed += 1;
         if places.get(&id) != Some(&row.try_get(1)?) {
-            add(format!("message {id}"), "is not where it is filed".to_owned());
+            add(
+                format!("message {id}"),
+                "is not at the place that the index of ids names".to_owned(),
+            );
         }
     }
     if filed != places.len() {
-        add("messages".to_owned(), format!("{} are stored, {filed} are filed", places.len()));
+        add(
+            "messages".to_owned(),
+            format!("{} are stored, but {filed} are in the index of ids", places.len()),
+        );
     }
-    let found = chat_rows::read(connection, chat).await?;
+    let found = chat::rows::read(connection, chat).await?;
     let (_, found) = found.ok_or(Fault::Corrupt("the chat cannot be read", None))?;
-    let bases: HashMap<i64, i64> = pieces.iter().map(|piece| (piece.no, piece.base)).collect();
-    for piece in &pieces {
-        let about = match &piece.name {
+    let bases: HashMap<i64, i64> =
+        segments.iter().map(|segment| (segment.no, segment.base)).collect();
+    for segment in &segments {
+        let about = match &segment.name {
             Some(name) => format!("branch {name}"),
-            None => format!("branch {}", piece.no),
+            None => format!("branch {}", segment.no),
         };
-        let end = if piece.own > 0 { Some(piece.end()) } else { piece.parent };
-        let own_head = end.and_then(|end| at.get(&end)).filter(|_| piece.name.is_some());
-        if own_head != piece.head.as_ref() {
+        let end = if segment.own > 0 { Some(segment.end()) } else { segment.parent };
+        let own_head = end.and_then(|end| at.get(&end)).filter(|_| segment.name.is_some());
+        if own_head != segment.head.as_ref() {
             add(about.clone(), "its head is not its newest message".to_owned());
         }
         let depth =
             |parent: i64| bases.get(&branch_of(parent)).map_or(0, |base| base + own_of(parent));
-        let base = piece.parent.map_or(0, depth);
-        if base != piece.base {
-            add(about.clone(), format!("begins behind {base} messages, says {}", piece.base));
+        let base = segment.parent.map_or(0, depth);
+        if base != segment.base {
+            add(
+                about.clone(),
+                format!("begins after {base} messages, but its row says {}", segment.base),
+            );
         }
-        if piece.name.is_none() {
+        if segment.name.is_none() {
             let row = sqlx::query(sql::NEEDED)
-                .bind(piece.no)
+                .bind(segment.no)
                 .bind(no)
                 .fetch_one(&mut *connection)
                 .await?;
             let needed: i64 = row.try_get(0)?;
-            if needed == 0 || needed != piece.end() {
+            if needed == 0 || needed != segment.end() {
                 add(
                     about,
                     format!(
                         "was deleted, but has {} messages of which {} are needed",
-                        piece.own,
+                        segment.own,
                         own_of(needed)
                     ),
                 );
@@ -250,16 +264,19 @@ async fn check_chat(
         }
     }
     for row in sqlx::query(sql::ALL_REVISIONS).bind(no).fetch_all(&mut *connection).await? {
-        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a revision without an id", None))?;
+        let id = message_id(&row, 0)?.ok_or(Fault::Corrupt("a revision has no id", None))?;
         let filed = row.try_get::<Option<i64>, _>(2)?.is_some();
         if !filed || nth(&blob(row, 1)?, 0).map(|node| node.id.clone()).ok() != Some(id.clone()) {
-            add(format!("message {id}"), "has a revision that is not one".to_owned());
+            add(
+                format!("message {id}"),
+                "has a revision that cannot be read or belongs to another message".to_owned(),
+            );
         }
     }
     if !sqlx::query(sql::UNSETTLED).bind(no).fetch_all(&mut *connection).await?.is_empty() {
-        add("chat".to_owned(), "does not say when it was last written to".to_owned());
+        add("chat".to_owned(), "its row has an earlier time than its last write".to_owned());
     }
-    let branches = branches::branches_of(connection, no, &found.active).await?;
+    let branches = branches_of(connection, no, &found.active).await?;
     let checkpoints = checkpoints::list(connection, "check", chat).await?;
     report.messages += nodes.len() as u64;
     report.findings.extend(check_chat_graph(&found, &nodes, &branches, &checkpoints));
@@ -274,18 +291,18 @@ const SAMPLE: i64 = 32;
 /// with the same number of words, in the column of its role. The index must hold nothing else.
 async fn words_of(
     connection: &mut SqliteConnection,
-    piece: &Piece,
+    segment: &Segment,
     own: &[Arc<Node>],
     tag: &Tag,
 ) -> Result<Option<String>> {
-    let query = sqlx::query(sql::WITH_WORDS).bind(place(piece.no, 1)).bind(piece.end());
+    let query = sqlx::query(sql::WITH_WORDS).bind(place(segment.no, 1)).bind(segment.end());
     let mut filed = HashMap::new();
     for row in query.fetch_all(&mut *connection).await? {
         filed.insert(row.try_get::<i64, _>(0)?, words::counts(row.try_get(1)?));
     }
     let (mut missing, mut other) = (0, 0);
     for (node, own) in own.iter().zip(1..) {
-        let place = place(piece.no, own);
+        let place = place(segment.no, own);
         let Some(words) = tag.words(node) else { continue };
         let agrees = match filed.remove(&place) {
             None => {
@@ -333,17 +350,17 @@ async fn search_all(connection: &mut SqliteConnection) -> Result<()> {
 }
 
 /// Returns the messages of a branch, as long as its runs follow each other without a gap.
-async fn nodes_of(connection: &mut SqliteConnection, piece: &Piece) -> Result<Vec<Arc<Node>>> {
+async fn nodes_of(connection: &mut SqliteConnection, segment: &Segment) -> Result<Vec<Arc<Node>>> {
     let mut nodes = Vec::new();
-    while signed(nodes.len()) < piece.own {
-        let next = place(piece.no, signed(nodes.len()) + 1);
+    while signed(nodes.len()) < segment.own {
+        let next = place(segment.no, signed(nodes.len()) + 1);
         let before = nodes.len();
-        for (first, data) in runs_from(connection, next, piece.end()).await? {
+        for (first, data) in runs_from(connection, next, segment.end()).await? {
             if first < next {
                 // The same run was returned again, so there is no run for the next message.
                 break;
             }
-            if first != place(piece.no, signed(nodes.len()) + 1) {
+            if first != place(segment.no, signed(nodes.len()) + 1) {
                 return Err(Fault::Corrupt("runs of messages overlap or have a gap", None));
             }
             nodes.extend(pack::unpack(&data)?);

@@ -89,7 +89,11 @@ impl SqliteConfig {
                 _ => return Err(unknown(option)),
             };
             if known.is_none() {
-                return Err(Error::invalid(OPERATION, "bad value in the url").with("option", key));
+                return Err(Error::invalid(
+                    OPERATION,
+                    "an option in the url has a value that is not allowed",
+                )
+                .with("option", key));
             }
         }
         config.check()?;

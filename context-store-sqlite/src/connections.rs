@@ -1,31 +1,30 @@
-//! The connections: one that writes, a few that read.
+//! Connections: one that writes, a few that read.
 //!
 //! SQLite allows one writer at a time, so writes queue in memory for one connection instead of
 //! waiting for the file lock. Readers never wait for the writer. sqlx's own pool is not used
 //! because it pings the connection at every release.
 
-use std::future::poll_fn;
+pub(crate) mod batch_insert;
+pub(crate) mod branch_ends;
+pub(crate) mod calls;
+
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use context_core::store::Durability;
+use context_core::trajectory::NodeKind;
 use context_core::{Error, ErrorKind, Retry};
-use sqlx::query::Query;
-use sqlx::sqlite::{
-    SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Either, Executor, Row, Sqlite, Transaction};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, Row, Sqlite, Transaction};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
-use crate::access::{FileState, beside};
 use crate::config::SqliteConfig;
+use crate::connections::branch_ends::BranchEnds;
 use crate::error::{Fault, Result};
-use crate::file::{self, Label, Use};
-use crate::history::routes::Routes;
-use crate::rounds::record_one::Ready;
-use crate::{create, schema, sql};
+use crate::file::access::{FileState, sidecar};
+use crate::sql;
 
 pub(crate) struct Connections {
     /// `None` in a read-only handle and in a closed one.
@@ -39,7 +38,7 @@ pub(crate) struct Connections {
     permits: Semaphore,
     most: u32,
     /// Limits the connections that work on the whole file.
-    spares: Semaphore,
+    maintenance_permits: Semaphore,
     pub(crate) full_text: bool,
 }
 
@@ -48,19 +47,9 @@ pub(crate) struct Connections {
 type Idle = (Option<FileState>, SqliteConnection);
 
 /// The number of connections that may work on the whole file at once.
-const SPARES: u32 = 64;
+const MAINTENANCE_CONNECTIONS: u32 = 64;
 /// The number of times a read is repeated because the file changed meanwhile.
 const REPEATS: u32 = 16;
-
-/// A query about a file before it is used.
-#[derive(Clone, Copy)]
-enum Question {
-    /// Whether the file has the tables of this store.
-    Tables,
-    /// Whether this program can read the schema without an upgrade, and whether the file has full
-    /// text as wanted.
-    Schema(Option<bool>),
-}
 
 /// The locked writer.
 pub(crate) type WriterGuard<'a> = MappedMutexGuard<'a, Writer>;
@@ -68,14 +57,19 @@ pub(crate) type WriterGuard<'a> = MappedMutexGuard<'a, Writer>;
 /// The connection that writes, and the known ends of branches.
 pub(crate) struct Writer {
     pub(crate) connection: SqliteConnection,
-    pub(crate) routes: Routes,
+    pub(crate) branch_ends: BranchEnds,
     /// Whether the file has a full-text index to maintain.
     pub(crate) full_text: bool,
-    /// The prepared state for writing rounds.
-    pub(crate) ready: Ready,
+    /// The kinds of nodes for which the connection has the view of the fast path of rounds.
+    pub(crate) node_views: [bool; NodeKind::ALL.len()],
 }
 
 impl Writer {
+    fn new(connection: SqliteConnection, full_text: bool) -> Self {
+        let branch_ends = BranchEnds::default();
+        Self { connection, branch_ends, full_text, node_views: [false; NodeKind::ALL.len()] }
+    }
+
     /// Begins a transaction that takes the write lock at once. A transaction that asks for the lock
     /// after its first read can only fail when another writer is active.
     pub(crate) async fn begin(&mut self) -> Result<Transaction<'_, Sqlite>> {
@@ -84,114 +78,45 @@ impl Writer {
 }
 
 impl Connections {
-    pub(crate) async fn open(config: &SqliteConfig) -> Result<Self> {
-        if config.read_only {
-            Self::open_to_read(config).await
-        } else {
-            Self::open_to_write(config).await
-        }
-    }
-
-    async fn open_to_write(config: &SqliteConfig) -> Result<Self> {
+    /// Returns the connections to a file, none of which is open yet.
+    pub(crate) fn unopened(config: &SqliteConfig, reads_only: bool) -> Result<Self> {
         let options = options(config)?;
-        if !file::is_there(&config.path, Use::Write)? {
-            if !config.create {
-                return Err(file::absent().into());
-            }
-            create::create(&options, &config.path, config.full_text).await?;
-        }
-        let known = Self::unopened(config, options)?;
-        known.check_ours(&config.path).await?;
-        let shares_index = beside(&known.path, "-shm").exists();
-        let mut connection = known.options.connect().await?;
-        schema::use_wal(&mut connection).await?;
-        if shares_index {
-            check_index(&mut connection).await?;
-        }
-        let full_text = schema::migrate(&mut connection, config.full_text).await?;
-        schema::check_made(&mut connection, full_text).await?;
-        let idle = StdMutex::new(vec![(None, known.readers.connect().await?)]);
-        let writer =
-            Writer { connection, routes: Routes::default(), full_text, ready: Ready::default() };
-        Ok(Self { writer: Mutex::new(Some(writer)), idle, full_text, ..known })
-    }
-
-    async fn open_to_read(config: &SqliteConfig) -> Result<Self> {
-        let options = options(config)?;
-        if !file::is_there(&config.path, Use::Read)? {
-            return Err(file::absent().into());
-        }
-        let mut known = Self { reads_only: true, ..Self::unopened(config, options)? };
-        known.check_ours(&config.path).await?;
-        known.full_text = known.ask(Question::Schema(config.full_text)).await?;
-        Ok(known)
-    }
-
-    /// Returns a value without any open connection.
-    fn unopened(config: &SqliteConfig, options: SqliteConnectOptions) -> Result<Self> {
-        let most = u32::try_from(config.readers)
-            .map_err(|_| Error::invalid("open", "more readers than there can be"))?;
+        let most = u32::try_from(config.readers).map_err(|_| {
+            Error::invalid("open", "there are more readers than the store can have")
+        })?;
         Ok(Self {
             writer: Mutex::new(None),
-            reads_only: false,
+            reads_only,
             path: options.get_filename().to_owned(),
             readers: options.clone().pragma("query_only", "ON"),
             options,
             idle: StdMutex::default(),
             permits: Semaphore::new(config.readers.min(Semaphore::MAX_PERMITS)),
             most,
-            spares: Semaphore::new(SPARES as usize),
+            maintenance_permits: Semaphore::new(MAINTENANCE_CONNECTIONS as usize),
             full_text: false,
         })
     }
 
-    /// Rejects a file that is not a store, before anything is written.
-    async fn check_ours(&self, path: &Path) -> Result<()> {
-        match file::label(&self.options, path).await? {
-            Label::Ours => Ok(()),
-            Label::None => {
-                // The log may hold tables that are not in the file yet, so the file must be read to
-                // find out.
-                let reading = Self { reads_only: true, ..self.unshared() };
-                let answer = reading.ask(Question::Tables).await;
-                // A process has one index of a log. While it is open for reading, the writer cannot
-                // write it.
-                reading.close().await?;
-                answer.map(drop)
-            }
-        }
+    /// Makes a connection the writer, and opens the first reader.
+    pub(crate) async fn with_writer(
+        self,
+        connection: SqliteConnection,
+        full_text: bool,
+    ) -> Result<Self> {
+        let idle = StdMutex::new(vec![(None, self.readers.connect().await?)]);
+        let writer = Mutex::new(Some(Writer::new(connection, full_text)));
+        Ok(Self { writer, idle, full_text, ..self })
     }
 
-    /// Returns a value for the same file, without connections.
-    fn unshared(&self) -> Self {
-        Self {
-            writer: Mutex::new(None),
-            reads_only: self.reads_only,
-            path: self.path.clone(),
-            options: self.options.clone(),
-            readers: self.readers.clone(),
-            idle: StdMutex::default(),
-            permits: Semaphore::new(1),
-            most: 1,
-            spares: Semaphore::new(SPARES as usize),
-            full_text: self.full_text,
-        }
+    /// Returns the absolute path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Runs the query. If no lock protects the read, the query is repeated when the file changed
-    /// meanwhile.
-    async fn ask(&self, question: Question) -> Result<bool> {
-        let mut repeats = 0;
-        loop {
-            let mut reader = self.reader().await?;
-            let answer = match question {
-                Question::Tables => file::check_tables(&mut reader).await.map(|()| true),
-                Question::Schema(full_text) => schema::check_readable(&mut reader, full_text).await,
-            };
-            if let Some(answer) = reader.settle(answer, &mut repeats) {
-                return answer;
-            }
-        }
+    /// Returns the options of a connection that writes.
+    pub(crate) fn options(&self) -> &SqliteConnectOptions {
+        &self.options
     }
 
     pub(crate) fn reads_only(&self) -> bool {
@@ -199,15 +124,15 @@ impl Connections {
     }
 
     pub(crate) async fn writer(&self) -> Result<WriterGuard<'_>> {
-        self.held(self.writer.lock().await)
+        self.map_writer(self.writer.lock().await)
     }
 
     /// Returns the writer if nobody holds it or waits for it.
     pub(crate) fn idle_writer(&self) -> Option<WriterGuard<'_>> {
-        self.held(self.writer.try_lock().ok()?).ok()
+        self.map_writer(self.writer.try_lock().ok()?).ok()
     }
 
-    fn held<'a>(&'a self, guard: MutexGuard<'a, Option<Writer>>) -> Result<WriterGuard<'a>> {
+    fn map_writer<'a>(&'a self, guard: MutexGuard<'a, Option<Writer>>) -> Result<WriterGuard<'a>> {
         MutexGuard::try_map(guard, Option::as_mut).map_err(|_| match self.permits.is_closed() {
             true => closed(),
             false => {
@@ -262,17 +187,25 @@ impl Connections {
 
     /// Returns a connection for work on the whole file, with settings of its own. Its temporary
     /// data is kept on disk, because it can be as large as the file.
-    pub(crate) async fn spare(&self) -> Result<Spare<'_>> {
+    pub(crate) async fn maintenance(&self) -> Result<MaintenanceConnection<'_>> {
         let options =
             self.options.clone().synchronous(SqliteSynchronous::Full).pragma("temp_store", "FILE");
-        self.connect_spare(options).await
+        self.connect_for_maintenance(options).await
     }
 
-    async fn connect_spare(&self, options: SqliteConnectOptions) -> Result<Spare<'_>> {
-        let permit = self.spares.acquire().await.map_err(|_| closed())?;
+    async fn connect_for_maintenance(
+        &self,
+        options: SqliteConnectOptions,
+    ) -> Result<MaintenanceConnection<'_>> {
+        let permit = self.maintenance_permits.acquire().await.map_err(|_| closed())?;
         let state = self.reads_only.then(|| FileState::of(&self.path));
         let options = state.as_ref().map_or(options.clone(), |state| state.options(&options));
-        Ok(Spare { pool: self, state, connection: options.connect().await?, _permit: permit })
+        Ok(MaintenanceConnection {
+            pool: self,
+            state,
+            connection: options.connect().await?,
+            _permit: permit,
+        })
     }
 
     /// Moves the write-ahead log into the file and empties it. Returns false if a reader still
@@ -280,17 +213,17 @@ impl Connections {
     pub(crate) async fn clear_log(&self, patient: bool) -> Result<bool> {
         let options = self.options.clone();
         let options = if patient { options } else { options.busy_timeout(Duration::ZERO) };
-        let mut spare = self.connect_spare(options).await?;
-        let row = sqlx::query(sql::CHECKPOINT_LOG).fetch_one(&mut spare.connection).await?;
+        let mut maintenance = self.connect_for_maintenance(options).await?;
+        let row = sqlx::query(sql::CHECKPOINT_LOG).fetch_one(&mut maintenance.connection).await?;
         let busy: i64 = row.try_get(0)?;
-        spare.close().await?;
+        maintenance.close().await?;
         Ok(busy == 0)
     }
 
     /// Returns the size of the file and its log in bytes.
     pub(crate) fn size(&self) -> u64 {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-        length(&self.path) + length(&beside(&self.path, "-wal"))
+        length(&self.path) + length(&sidecar(&self.path, "-wal"))
     }
 
     /// Waits for running calls and closes all connections, the writer last. Closing the writer
@@ -301,9 +234,10 @@ impl Connections {
         let all = self.permits.acquire_many(self.most).await;
         self.permits.close();
         drop(all);
-        let spares = self.spares.acquire_many(SPARES).await;
-        self.spares.close();
-        drop(spares);
+        let maintenance_permits =
+            self.maintenance_permits.acquire_many(MAINTENANCE_CONNECTIONS).await;
+        self.maintenance_permits.close();
+        drop(maintenance_permits);
         let mut writer = self.writer.lock().await;
         let idle = std::mem::take(&mut *self.idle());
         for (_, reader) in idle {
@@ -318,21 +252,6 @@ impl Connections {
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
         // The list of connections is valid even if a holder of the lock has panicked.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Rejects writing through an index of the log that was opened for reading. A process has one index
-/// per log, opened in the mode that its first connection needed.
-async fn check_index(connection: &mut SqliteConnection) -> Result<()> {
-    match connection.begin_with(sql::BEGIN).await.map_err(Fault::from) {
-        Ok(transaction) => Ok(transaction.rollback().await?),
-        Err(fault) if fault.is_busy() => Ok(()),
-        Err(fault) if fault.is_read_only() => {
-            let message = "the index of the log (-shm) can only be read: close what this process has open to read, \
-                           or see who owns it";
-            Err(Error::new(ErrorKind::Unavailable, "open", message).with_retry(Retry::Never).into())
-        }
-        Err(fault) => Err(fault),
     }
 }
 
@@ -363,14 +282,14 @@ fn settled<T>(
 }
 
 /// A connection for work on the whole file.
-pub(crate) struct Spare<'a> {
+pub(crate) struct MaintenanceConnection<'a> {
     pool: &'a Connections,
     state: Option<FileState>,
     pub(crate) connection: SqliteConnection,
     _permit: SemaphorePermit<'a>,
 }
 
-impl Spare<'_> {
+impl MaintenanceConnection<'_> {
     pub(crate) async fn close(self) -> Result<()> {
         Ok(self.connection.close().await?)
     }
@@ -379,25 +298,6 @@ impl Spare<'_> {
     pub(crate) fn settle<T>(&self, result: Result<T>, repeats: &mut u32) -> Option<Result<T>> {
         settled(self.pool, self.state.as_ref(), result, repeats)
     }
-}
-
-/// Runs one statement and returns its rows as soon as the statement has ended. The driver's own
-/// methods wait for one more message from the connection's thread, although that message carries
-/// nothing. That would suspend the task twice per call.
-pub(crate) async fn run(
-    connection: &mut SqliteConnection,
-    query: Query<'_, Sqlite, SqliteArguments>,
-) -> Result<Vec<SqliteRow>> {
-    let mut results = connection.fetch_many(query);
-    let mut rows = Vec::new();
-    while let Some(result) = poll_fn(|context| results.as_mut().poll_next(context)).await {
-        match result? {
-            Either::Right(row) => rows.push(row),
-            // Sent when the statement and its implicit transaction have ended.
-            Either::Left(_) => break,
-        }
-    }
-    Ok(rows)
 }
 
 fn options(config: &SqliteConfig) -> Result<SqliteConnectOptions> {

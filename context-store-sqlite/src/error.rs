@@ -3,6 +3,9 @@
 use context_core::{Error, ErrorKind, Retry};
 use context_store_kit::pack::UnpackError;
 
+/// The message of the error for a value whose type differs from the type of its column.
+pub(crate) const OTHER_TYPE: &str = "a value is of another type than was written";
+
 /// A failure inside the store, before the failed operation is known.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -106,13 +109,13 @@ fn driver_error(operation: &'static str, error: sqlx::Error) -> Error {
         Some(CANTOPEN) => (Unavailable, Retry::Never, "the store cannot be opened"),
         Some(CORRUPT) => (Corrupt, Retry::Never, "the file is damaged"),
         Some(NOTADB) => (Corrupt, Retry::Never, "the file is not a SQLite database"),
-        Some(TOOBIG) => (Invalid, Retry::Never, "too large for SQLite"),
+        Some(TOOBIG) => (Invalid, Retry::Never, "a value is too large for SQLite"),
         Some(_) => (Bug, Retry::Never, "a statement failed"),
         None => match &error {
             sqlx::Error::Io(_) => (Unavailable, Retry::Never, "the store cannot be opened"),
             sqlx::Error::WorkerCrashed => (Unavailable, Retry::Never, "the connection is gone"),
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
-                (Corrupt, Retry::Never, "a value is of another type than was written")
+                (Corrupt, Retry::Never, OTHER_TYPE)
             }
             _ => (Bug, Retry::Never, "a statement failed"),
         },

@@ -6,6 +6,9 @@
 //! opened only through SQLite: closing any other descriptor of a file would release the locks that
 //! this process holds on it.
 
+pub(crate) mod access;
+pub(crate) mod partial_file;
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -20,17 +23,19 @@ use crate::sql;
 pub(crate) const APPLICATION_ID: i64 = 0x6374_786c;
 
 const OPERATION: &str = "open";
+const OTHER_APPLICATION: &str =
+    "this is a SQLite database of another application: it is left as it is";
 
 /// The way in which a file is to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum FileUse {
     Read,
     Write,
 }
 
 /// Returns whether the file exists. Returns an error if the name belongs to something else, or if
 /// the file may not be used in this way.
-pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
+pub(crate) fn exists(path: &Path, usage: FileUse) -> Result<bool, Error> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) => return missing(path, error).map(|()| false),
@@ -41,10 +46,10 @@ pub(crate) fn is_there(path: &Path, usage: Use) -> Result<bool, Error> {
     if !metadata.is_file() {
         return Err(Error::new(ErrorKind::Unsupported, OPERATION, "this is not a regular file"));
     }
-    may(path, usage, "the file")?;
-    if usage == Use::Write {
+    check_permission(path, usage, "the file")?;
+    if usage == FileUse::Write {
         // SQLite keeps its log in the folder.
-        may(&folder(path), usage, "the folder of the file")?;
+        check_permission(&folder(path), usage, "the folder of the file")?;
     }
     if metadata.len() == 0 {
         let message = "this is an empty file, not a store: remove it, or name another file";
@@ -67,7 +72,7 @@ fn missing(path: &Path, error: io::Error) -> Result<(), Error> {
             _ => Err(Error::new(
                 ErrorKind::NotFound,
                 OPERATION,
-                "the folder of the file is not there: make it first",
+                "the folder of the file does not exist: create it first",
             )
             .with("folder", folder.display())
             .with_source(error)),
@@ -76,7 +81,7 @@ fn missing(path: &Path, error: io::Error) -> Result<(), Error> {
             Err(Error::invalid(OPERATION, "a part of the path is a file, not a folder")
                 .with_source(error))
         }
-        _ => Err(denied("the file cannot be looked at").with_source(error)),
+        _ => Err(denied("the file cannot be inspected").with_source(error)),
     }
 }
 
@@ -94,16 +99,16 @@ fn denied(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
 
 /// Asks the system whether this process may read or write.
 #[cfg(unix)]
-fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
+fn check_permission(path: &Path, usage: FileUse, thing: &'static str) -> Result<(), Error> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     let (access, verb) = match usage {
-        Use::Read => (Access::READ_OK, "read"),
-        Use::Write => (Access::READ_OK | Access::WRITE_OK, "write"),
+        FileUse::Read => (Access::READ_OK, "read"),
+        FileUse::Write => (Access::READ_OK | Access::WRITE_OK, "write"),
     };
     accessat(CWD, path, access, AtFlags::EACCESS).map_err(|error| {
         let message = match error {
             rustix::io::Errno::ROFS => format!("{thing} is on a read-only file system"),
-            _ => format!("no permission to {verb} {thing}: see who owns it"),
+            _ => format!("no permission to {verb} {thing}: check its owner and its mode"),
         };
         denied(message).with_source(io::Error::from(error))
     })
@@ -111,10 +116,10 @@ fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
 
 /// Asks the system whether this process may write, as far as the system can tell.
 #[cfg(not(unix))]
-fn may(path: &Path, usage: Use, thing: &'static str) -> Result<(), Error> {
-    let metadata =
-        fs::metadata(path).map_err(|error| denied("it cannot be looked at").with_source(error))?;
-    if usage == Use::Write && metadata.is_file() && metadata.permissions().readonly() {
+fn check_permission(path: &Path, usage: FileUse, thing: &'static str) -> Result<(), Error> {
+    let metadata = fs::metadata(path)
+        .map_err(|error| denied("the file cannot be inspected").with_source(error))?;
+    if usage == FileUse::Write && metadata.is_file() && metadata.permissions().readonly() {
         return Err(denied(format!("no permission to write {thing}")));
     }
     Ok(())
@@ -142,10 +147,9 @@ pub(crate) async fn label(base: &SqliteConnectOptions, path: &Path) -> Result<La
     match labelled {
         Ok(APPLICATION_ID) => Ok(Label::Ours),
         Ok(0) => Ok(Label::None),
-        Ok(id) => {
-            let message = "this is a SQLite database of another application: it is left as it is";
-            Err(foreign(message).with("application_id", format_args!("{id:#010x}")).into())
-        }
+        Ok(id) => Err(foreign(OTHER_APPLICATION)
+            .with("application_id", format_args!("{id:#010x}"))
+            .into()),
         Err(fault) => match Fault::from(fault) {
             fault if fault.is_no_database() => Err(no_database(path).into()),
             // A process that is killed while it moves the log into the file leaves a file that is
@@ -162,8 +166,7 @@ pub(crate) async fn check_tables(connection: &mut SqliteConnection) -> Result<()
     if row.try_get::<i64, _>(0)? == sql::OUR_TABLES_COUNT {
         return Ok(());
     }
-    let message = "this is a SQLite database of another application: it is left as it is";
-    Err(foreign(message).into())
+    Err(foreign(OTHER_APPLICATION).into())
 }
 
 /// Gives a file its label within the running transaction.

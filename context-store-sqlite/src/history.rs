@@ -1,13 +1,13 @@
-//! Chats and their messages: writing, reading, branches, checkpoints, lists.
+//! Chats and their messages: commits, reads, branches, checkpoints, lists, and the index of words.
 
 pub(crate) mod append;
 pub(crate) mod branches;
-pub(crate) mod chat_rows;
 pub(crate) mod chats;
 pub(crate) mod checkpoints;
 pub(crate) mod commit;
-pub(crate) mod group;
+pub(crate) mod group_commit;
 pub(crate) mod listing;
 pub(crate) mod messages;
+pub(crate) mod prune;
 pub(crate) mod read;
-pub(crate) mod routes;
+pub(crate) mod words;

@@ -156,32 +156,26 @@
 //! word. Each word begins with a tag of its user: `migrations/full_text.sql`,
 //! `migrations/append_words.sql`.
 
-mod access;
 mod blobs;
-mod calls;
+mod chat;
 mod check;
+mod checksums;
 mod config;
 mod connections;
-mod create;
+mod counts;
 mod error;
 mod file;
 mod fragments;
 mod history;
-mod insert;
 mod memories;
-mod partial;
-mod place;
 mod rounds;
-mod rows;
 mod schema;
-mod scope;
 mod search;
 mod sql;
 mod store;
 mod streams;
-mod sums;
-mod tally;
 mod upkeep;
+mod values;
 
 pub use config::SqliteConfig;
 pub use store::SqliteStore;

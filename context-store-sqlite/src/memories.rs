@@ -1,84 +1,22 @@
-//! Memory records, found by words and vectors. Each call is forwarded to its implementation.
+//! Memory records, found by words and vectors.
 
 mod erase;
 mod find;
 mod forget;
-mod listing;
-mod lists;
 mod put;
+mod read;
 mod remove;
 mod rows;
 mod scopes;
 mod terms;
 mod vectors;
+mod word_list;
 mod write;
 
-use async_trait::async_trait;
-use context_core::base::{MemoryId, limits};
-use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, StoredMemory};
-use context_core::store::{
-    Cursor, MemoriesFound, MemoryFind, MemoryList, MemoryOutcome, MemoryRecordStore, MemoryStats,
-    MemoryWrite, Page, check_memory_writes,
-};
-use context_core::{Result, UserId};
-
 pub(crate) use self::erase::{erase_some, remaining, tidy};
-pub(crate) use self::lists::{List, sum_of, token};
-pub(crate) use self::rows::{json_answer, stored_of};
-use crate::calls::{reading, writing};
-use crate::error::Fault;
-use crate::store::Shared;
-
-#[async_trait]
-impl MemoryRecordStore for Shared {
-    async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
-        check_memory_writes(writes)?;
-        // Serializing takes time, so it is done before the writer is requested.
-        let bodies =
-            writes.iter().map(|write| rows::body(&write.record)).collect::<Result<Vec<_>>>()?;
-        writing!(self, "write_memories", |writer| write::write(writer, writes, bodies).await)
-    }
-
-    async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
-        scope.check_ids("memories", ids)?;
-        reading!(self, "memories", |reader| listing::by_id(reader, scope, ids).await)
-    }
-
-    async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
-        list.check()?;
-        reading!(self, "list_memories", |reader| listing::list(reader, list).await)
-    }
-
-    async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
-        find.check()?;
-        reading!(self, "find_memories", |reader| find::find(reader, find).await)
-    }
-
-    async fn memories_beside(
-        &self,
-        scope: &MemoryScope,
-        ids: &[MemoryId],
-        each_side: usize,
-    ) -> Result<Vec<Vec<StoredMemory>>> {
-        scope.check_neighbours("memories_beside", ids, each_side)?;
-        reading!(self, "memories_beside", |reader| listing::beside(reader, scope, ids, each_side)
-            .await)
-    }
-
-    async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-        forget.check()?;
-        let forgotten = forget::forget(&self.connections, forget).await;
-        forgotten.map_err(|fault| fault.during("forget_memories"))
-    }
-
-    async fn memory_stats(
-        &self,
-        user: &UserId,
-        limit: usize,
-        after: Option<&Cursor>,
-    ) -> Result<Page<MemoryStats>> {
-        limits::check_id("memory_stats", "user", user.as_str())?;
-        limits::check_page("memory_stats", limit)?;
-        reading!(self, "memory_stats", |reader| listing::stats(reader, user, limit, after).await)
-    }
-}
+pub(crate) use self::find::find;
+pub(crate) use self::forget::forget;
+pub(crate) use self::read::{by_id, list, neighbours, stats};
+pub(crate) use self::rows::{body, json_answer, stored_of};
+pub(crate) use self::word_list::{WordList, sum_of, token};
+pub(crate) use self::write::write;

@@ -1,12 +1,11 @@
-//! Reading rounds, with one statement per table, however many rounds there are.
+//! Rounds of trajectories: recording, reading, listing and removing them. A read takes one
+//! statement per table, however many rounds there are.
 
-pub(crate) mod calls;
-pub(crate) mod gathered;
+pub(crate) mod json_rows;
 pub(crate) mod listing;
 pub(crate) mod node_tables;
 pub(crate) mod record;
-pub(crate) mod record_one;
-pub(crate) mod sums;
+pub(crate) mod single_node;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -21,15 +20,15 @@ use context_core::{Json, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::connections::run;
+use crate::checksums::rounds::{DIFFERS, EDGE, MESSAGE, VERSION, head_sum};
+use crate::counts::{ListPart, UserCount};
 use crate::error::{Fault, Result};
-use crate::place::signed;
-use crate::rounds::gathered::{Cells, Gathered, Sums};
+use crate::rounds::json_rows::{Cells, JsonRows, RowChecksums, STRAY};
 use crate::rounds::node_tables::{NodeTable, TABLES, name};
-use crate::rounds::sums::{DIFFERS, EDGE, MESSAGE, VERSION, check_agent, head_sum};
-use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
-use crate::tally::{OfUser, Seen};
+use crate::sql::run;
+use crate::values::numbers::signed;
+use crate::values::rows::json_numbers;
 
 /// Returns the rounds of an agent with these numbers. All reads see one state of the file.
 pub(crate) async fn load(
@@ -45,16 +44,16 @@ pub(crate) async fn load(
         sqlx::query(sql::ROUNDS_OF_NUMBERS).bind(agent.user.as_str()).bind(agent.session.as_str());
     let query = query.bind(i64::from(agent.agent)).bind(i64::from(*rounds.start()));
     let rows = run(&mut transaction, query.bind(i64::from(*rounds.end()))).await?;
-    let filed = rows.iter().map(Filed::of).collect::<Result<Vec<_>>>()?;
+    let stored = rows.iter().map(RoundRow::of).collect::<Result<Vec<_>>>()?;
     let mut order = KeyOrder::new("load_rounds", "round");
-    for Filed { head, .. } in &filed {
+    for RoundRow { head, .. } in &stored {
         check_agent(head, agent)?;
         order.next(head.round.round)?;
     }
-    if filed.len() as u64 <= u64::from(*rounds.end() - rounds.start()) {
-        OfUser::Rounds.compare(&mut transaction, &agent.user, Seen::Part).await?;
+    if stored.len() as u64 <= u64::from(*rounds.end() - rounds.start()) {
+        UserCount::Rounds.compare(&mut transaction, &agent.user, ListPart::Middle).await?;
     }
-    let records = fill(&mut transaction, filed).await?;
+    let records = fill(&mut transaction, stored).await?;
     if records.iter().any(|record| record.head.nodes as usize != record.nodes.len()) {
         return Err(Fault::Corrupt("nodes of a round are missing", None));
     }
@@ -65,15 +64,15 @@ pub(crate) async fn load(
 /// The row of a round. Its columns are the number, the columns that [`head_of`] reads, and
 /// `beside`.
 #[derive(Clone)]
-pub(crate) struct Filed {
+pub(crate) struct RoundRow {
     no: i64,
-    beside: i64,
+    weight: i64,
     pub(crate) head: RoundHead,
 }
 
-impl Filed {
+impl RoundRow {
     pub(crate) fn of(row: &SqliteRow) -> Result<Self> {
-        Ok(Self { no: row.try_get(0)?, beside: row.try_get(4)?, head: head_of(row, 1)? })
+        Ok(Self { no: row.try_get(0)?, weight: row.try_get(4)?, head: head_of(row, 1)? })
     }
 }
 
@@ -90,50 +89,50 @@ pub(crate) fn head_of(row: &SqliteRow, column: usize) -> Result<RoundHead> {
 /// Reads the content of the rounds of these numbers.
 pub(crate) async fn fill(
     connection: &mut SqliteConnection,
-    rounds: Vec<Filed>,
+    rounds: Vec<RoundRow>,
 ) -> Result<Vec<RoundRecord>> {
     if rounds.is_empty() {
         return Ok(Vec::new());
     }
-    let list = json_numbers(rounds.iter().map(|filed| filed.no));
-    let counted: Vec<i64> = rounds.iter().map(|filed| filed.beside).collect();
+    let list = json_numbers(rounds.iter().map(|stored| stored.no));
+    let counted: Vec<i64> = rounds.iter().map(|stored| stored.weight).collect();
     let mut records: Vec<RoundRecord> = rounds
         .into_iter()
-        .map(|filed| RoundRecord::new(filed.head, Vec::new(), Vec::new()))
+        .map(|stored| RoundRecord::new(stored.head, Vec::new(), Vec::new()))
         .collect();
-    let mut beside = Beside::read(connection, &list, &records).await?;
+    let mut attachments = Attachments::read(connection, &list, &records).await?;
     for kind in NodeKind::ALL {
         let (table, table_name) = (TABLES.of(kind), name(kind));
-        let gathered = Gathered::read(connection, &table.load, &list).await?;
-        for round in gathered.rounds() {
+        let rows_of_rounds = JsonRows::read(connection, &table.load, &list).await?;
+        for round in rows_of_rounds.rounds() {
             let (at, rows) = round?;
             let record = records.get_mut(at).ok_or(STRAY)?;
             record.nodes.reserve(rows.len());
-            let mut sums = Sums::of(&table_name, &record.head.round);
+            let mut sums = RowChecksums::of(&table_name, &record.head.round);
             for row in rows.iter() {
                 sums.check(&row)?;
-                let more = beside.take(at, row.number(0)?);
+                let attached = attachments.take(at, row.number(0)?);
                 record.nodes.push(Arc::new(node_of(
                     &row,
                     record.head.round.round,
                     kind,
                     table,
-                    more,
+                    attached,
                 )?));
             }
         }
     }
-    if !beside.0.is_empty() {
-        return Err(Fault::Corrupt("versions or messages of a node that is not there", None));
+    if !attachments.0.is_empty() {
+        return Err(Fault::Corrupt("versions or messages belong to a node that is missing", None));
     }
     let mut positions: Vec<Vec<i64>> = vec![Vec::new(); records.len()];
     // There are few names and many edges, so names are shared.
     let mut names: HashMap<String, Arc<str>> = HashMap::new();
-    let gathered = Gathered::read(connection, &TABLES.edges_of, &list).await?;
-    for round in gathered.rounds() {
+    let rows_of_rounds = JsonRows::read(connection, &TABLES.edges_of, &list).await?;
+    for round in rows_of_rounds.rounds() {
         let (at, rows) = round?;
         let record = records.get_mut(at).ok_or(STRAY)?;
-        let mut sums = Sums::of(EDGE, &record.head.round);
+        let mut sums = RowChecksums::of(EDGE, &record.head.round);
         for row in rows.iter() {
             sums.check_edge(&row)?;
             positions[at].push(row.number(0)?);
@@ -172,58 +171,57 @@ fn weight(record: &RoundRecord) -> i64 {
 }
 
 const UNREADABLE: Fault = Fault::Corrupt("a node cannot be read", None);
-const STRAY: Fault = Fault::Corrupt("a row of another round", None);
 
 /// Versions and links of nodes, by the index of the round and the number of the node.
 #[derive(Default)]
-struct Beside(HashMap<(usize, u32), More>);
+struct Attachments(HashMap<(usize, u32), NodeAttachments>);
 
 /// The versions and links of one node.
 #[derive(Default)]
-struct More {
+struct NodeAttachments {
     versions: Vec<Version>,
     /// Links, each with its position.
     messages: Vec<(i64, MessageLink)>,
 }
 
-impl Beside {
+impl Attachments {
     async fn read(
         connection: &mut SqliteConnection,
         list: &str,
         records: &[RoundRecord],
     ) -> Result<Self> {
-        let mut beside = Self::default();
-        let gathered = Gathered::read(connection, &TABLES.versions_of, list).await?;
-        for round in gathered.rounds() {
+        let mut attachments = Self::default();
+        let rows_of_rounds = JsonRows::read(connection, &TABLES.versions_of, list).await?;
+        for round in rows_of_rounds.rounds() {
             let (at, rows) = round?;
-            let mut sums = Sums::of(VERSION, &records.get(at).ok_or(STRAY)?.head.round);
+            let mut sums = RowChecksums::of(VERSION, &records.get(at).ok_or(STRAY)?.head.round);
             for row in rows.iter() {
                 sums.check(&row)?;
                 let ended = Timestamp::from_micros(row.number(2)?);
                 let author = row.maybe_text(3)?.map(Arc::from);
                 let was: Changes = serde_json::from_str(row.text(4)?).map_err(|_| UNREADABLE)?;
                 let version = Version { number: row.number(1)?, at: ended, author, was };
-                beside.of(at, &row)?.versions.push(version);
+                attachments.of(at, &row)?.versions.push(version);
             }
         }
-        let gathered = Gathered::read(connection, &TABLES.messages_of, list).await?;
-        for round in gathered.rounds() {
+        let rows_of_rounds = JsonRows::read(connection, &TABLES.messages_of, list).await?;
+        for round in rows_of_rounds.rounds() {
             let (at, rows) = round?;
-            let mut sums = Sums::of(MESSAGE, &records.get(at).ok_or(STRAY)?.head.round);
+            let mut sums = RowChecksums::of(MESSAGE, &records.get(at).ok_or(STRAY)?.head.round);
             for row in rows.iter() {
                 sums.check(&row)?;
                 let link = MessageLink::new(row.text(2)?, row.text(3)?);
-                beside.of(at, &row)?.messages.push((row.number(1)?, link));
+                attachments.of(at, &row)?.messages.push((row.number(1)?, link));
             }
         }
-        Ok(beside)
+        Ok(attachments)
     }
 
-    fn of(&mut self, at: usize, row: &Cells<'_, '_>) -> Result<&mut More> {
+    fn of(&mut self, at: usize, row: &Cells<'_, '_>) -> Result<&mut NodeAttachments> {
         Ok(self.0.entry((at, row.number(0)?)).or_default())
     }
 
-    fn take(&mut self, at: usize, ordinal: u32) -> More {
+    fn take(&mut self, at: usize, ordinal: u32) -> NodeAttachments {
         self.0.remove(&(at, ordinal)).unwrap_or_default()
     }
 }
@@ -238,7 +236,7 @@ fn node_of(
     round: u32,
     kind: NodeKind,
     table: &NodeTable,
-    more: More,
+    attached: NodeAttachments,
 ) -> Result<Node> {
     let mut values = Vec::with_capacity(kind.fields().len());
     for (field, column) in kind.fields().iter().zip(6..) {
@@ -258,7 +256,7 @@ fn node_of(
     node.author = row.maybe_text(4)?.map(Arc::from);
     let measures = row.maybe_text(5)?;
     node.measures = measures.map(serde_json::from_str).transpose().map_err(|_| UNREADABLE)?;
-    let More { mut versions, mut messages } = more;
+    let NodeAttachments { mut versions, mut messages } = attached;
     versions.sort_by_key(|version| version.number);
     for mut version in versions {
         version.was = table.blank.settle(&version.was).map_err(|_| UNREADABLE)?;
@@ -267,4 +265,9 @@ fn node_of(
     messages.sort_by_key(|(position, _)| *position);
     node.messages = messages.into_iter().map(|(_, link)| link).collect();
     Ok(node)
+}
+
+/// Compares the round named in a head with the requested agent.
+fn check_agent(head: &RoundHead, agent: &AgentRef) -> Result<()> {
+    if head.round.agent == *agent { Ok(()) } else { Err(DIFFERS) }
 }

@@ -4,6 +4,10 @@
 //! All pending migrations run in one transaction. A file of a newer program is not changed.
 //! `tests/old` keeps a file of every version.
 
+mod creation;
+mod opening;
+mod upgrade;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -14,9 +18,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Row, SqlSafeStr};
 use tokio::sync::OnceCell;
 
+pub(crate) use self::opening::open;
 use crate::error::{Fault, Result};
-use crate::sums::upgrade;
-use crate::{file, search::words, sql};
+use crate::history::words;
+use crate::{file, sql};
 
 /// The newest schema version that this program knows.
 const KNOWN: i64 = 8;
@@ -143,8 +148,8 @@ pub(crate) async fn check_readable(
         version => {
             let version = version.unwrap_or(0);
             let message = format!(
-                "written by schema {version}, which is read only after an upgrade to {KNOWN}: run `context upgrade`, \
-                 or open it to write"
+                "the file has schema version {version}, which is read only after an upgrade to {KNOWN}: run \
+                 `context upgrade`, or open the file to write"
             );
             Err(Error::new(ErrorKind::Unsupported, "open", message)
                 .with("older_schema", version)
@@ -164,9 +169,9 @@ async fn check_full_text(connection: &mut SqliteConnection, wanted: Option<bool>
     let has = !sqlx::query(sql::HAS_WORDS).fetch_all(connection).await?.is_empty();
     if wanted.is_some_and(|wanted| wanted != has) {
         let message = if has {
-            "the file has full text, which is decided when it is made"
+            "the file has full-text search, which is fixed when the file is created"
         } else {
-            "the file has no full text, which is decided when it is made"
+            "the file has no full-text search, which is fixed when the file is created"
         };
         return Err(Error::invalid("open", message).into());
     }
@@ -203,7 +208,7 @@ pub(crate) async fn check_made(connection: &mut SqliteConnection, full_text: boo
     for (name, text) in made_by_migrations(full_text).await? {
         if actual.get(name) != Some(text) {
             let message =
-                "a part of the file's schema is missing or not what was made: run `context verify`";
+                "a part of the file's schema is missing or was changed: run `context verify`";
             return Err(Error::new(ErrorKind::Corrupt, "open", message).with("part", name).into());
         }
     }
@@ -245,6 +250,8 @@ async fn version(connection: &mut SqliteConnection) -> Result<Option<i64>> {
 }
 
 fn too_new(version: i64) -> Error {
-    let message = format!("written by schema {version}, this program knows up to {KNOWN}");
+    let message = format!(
+        "the file has schema version {version}, but this program knows versions up to {KNOWN}"
+    );
     Error::new(ErrorKind::Unsupported, "open", message).with("newer_schema", version)
 }

@@ -1,7 +1,5 @@
 //! Full-text search: the index ranks the hits, the messages provide the rest.
 
-pub(crate) mod words;
-
 use std::collections::HashMap;
 
 use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
@@ -10,17 +8,18 @@ use context_store_kit::search::Terms;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
+use crate::chat::access::chat_no;
+use crate::chat::branches::find_branch;
+use crate::chat::runs::nodes_at;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::messages::nodes_at;
-use crate::place::signed;
-use crate::scope::chat_no;
-use crate::search::words::Tag;
-use crate::{history::branches, sql};
+use crate::history::words::Tag;
+use crate::sql;
+use crate::values::numbers::signed;
 
 const OPERATION: &str = "search";
 
 /// A hit of the index.
-struct Found {
+struct IndexHit {
     place: i64,
     /// Lower is better.
     score: f64,
@@ -48,13 +47,13 @@ pub(crate) async fn search(
     let next = found.last().filter(|_| more);
     let next = next.map(|last| Cursor::new(format!("{}:{}", last.score.to_bits(), last.place)));
     let mut items = Vec::with_capacity(found.len());
-    for Found { place, score, chat } in found {
+    for IndexHit { place, score, chat } in found {
         let node = nodes
             .get(&place)
-            .ok_or(Fault::Corrupt("a message that was found is not there", None))?;
+            .ok_or(Fault::Corrupt("a message that the search found is missing", None))?;
         let (Some(role), Ok(message)) = (node.role(), node.message()) else {
             return Err(Fault::Corrupt(
-                "the full-text index has words of what is no message",
+                "the full-text index has words of an entry that is not a message",
                 None,
             ));
         };
@@ -70,7 +69,7 @@ async fn find(
     query: &SearchQuery,
     terms: &Terms,
     after: Option<(f64, i64)>,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<IndexHit>> {
     let mut chat_number = None;
     let (statement, branch) = match &query.scope {
         SearchScope::User => (sql::HITS_OF_USER, None),
@@ -80,7 +79,7 @@ async fn find(
         }
         SearchScope::Branch(chat, branch) => {
             let no = number(connection, &query.user, chat).await?;
-            if branches::branch(connection, no, branch).await?.is_none() {
+            if find_branch(connection, no, branch).await?.is_none() {
                 return Err(Error::not_found(OPERATION, "branch", branch).into());
             }
             chat_number = Some(no);
@@ -106,7 +105,7 @@ async fn find(
     let mut found = Vec::new();
     for row in hits.fetch_all(connection).await? {
         let chat = ChatRef::new(row.try_get::<&str, _>(3)?, row.try_get::<&str, _>(2)?);
-        found.push(Found { place: row.try_get(0)?, score: row.try_get(1)?, chat });
+        found.push(IndexHit { place: row.try_get(0)?, score: row.try_get(1)?, chat });
     }
     Ok(found)
 }

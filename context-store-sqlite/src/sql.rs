@@ -1,4 +1,5 @@
-//! Every statement of this store. A test prepares each of them against the schema.
+//! Every statement of this store, and how one is run. A test prepares each of them against
+//! the schema.
 //!
 //! A statement is named after its answer or its effect. Access control is part of the statement: it
 //! begins with the user and the chat, or with a number that was found that way in the same
@@ -24,6 +25,9 @@ macro_rules! statements {
 
 pub(crate) mod memories;
 pub(crate) mod rounds;
+mod run;
+
+pub(crate) use self::run::{Statement, run};
 
 /// The number of values of a row of `append_row`.
 pub(crate) const ROW_VALUES: usize = 10;

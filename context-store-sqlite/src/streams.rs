@@ -16,14 +16,14 @@ use context_core::{ChatRef, Error, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
+use crate::chat::access::chat_no;
+use crate::checksums::{STREAM, STREAM_CHUNK, Value};
 use crate::connections::Writer;
+use crate::counts::{self, ChatCount, ListPart};
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
-use crate::rows::blob;
-use crate::scope::chat_no;
 use crate::sql;
-use crate::sums::{STREAM, STREAM_CHUNK, Value};
-use crate::tally::{self, OfChat, Seen};
+use crate::values::numbers::{count, signed};
+use crate::values::rows::blob;
 
 /// The number of bits of a chunk's number. It is part of the layout and must never change.
 const BITS: u32 = 24;
@@ -224,9 +224,9 @@ async fn confirm_absence(
     id: &StreamId,
 ) -> Result<()> {
     let chat = chat_no(connection, operation, chat).await?;
-    OfChat::Streams.compare(connection, chat, Seen::Part).await?;
+    ChatCount::Streams.compare(connection, chat, ListPart::Middle).await?;
     let beside = sqlx::query(sql::STREAMS_BESIDE).bind(chat).bind(id.as_str());
-    tally::neighbours(connection, beside).await
+    counts::check_neighbours(connection, beside).await
 }
 
 /// Returns a stream of the chat and its number, or a not-found error.
@@ -250,9 +250,9 @@ pub(crate) fn stream_of(row: &SqliteRow) -> Result<StoredStream> {
     let id = StreamId::from(row.try_get::<&str, _>(1)?);
     let mut stream = StoredStream::new(id, Timestamp::from_micros(row.try_get(8)?));
     let state = StreamState::from_name(row.try_get(2)?);
-    stream.state = state.ok_or(Fault::Corrupt("a stream is in no state", None))?;
+    stream.state = state.ok_or(Fault::Corrupt("the state of a stream is not known", None))?;
     let run = u32::try_from(row.try_get::<i64, _>(3)?);
-    stream.run = run.map_err(|_| Fault::Corrupt("a stream is of no run", None))?;
+    stream.run = run.map_err(|_| Fault::Corrupt("the run of a stream is out of range", None))?;
     stream.writer = row.try_get::<Option<&str>, _>(4)?.map(Into::into);
     (stream.chunks, stream.bytes) = (count(row.try_get(5)?)?, count(row.try_get(6)?)?);
     stream.error = row.try_get(7)?;
@@ -328,8 +328,8 @@ pub(crate) async fn list(
     let chat = chat_no(&mut transaction, OPERATION, chat).await?;
     let query = sqlx::query(sql::STREAMS).bind(chat).bind(after.map_or("", Cursor::as_str));
     let rows = query.bind(signed(limit + 1)).fetch_all(&mut *transaction).await?;
-    let seen = Seen::page(after.is_none(), rows.len() > limit, rows.len());
-    OfChat::Streams.compare(&mut transaction, chat, seen).await?;
+    let seen = ListPart::page(after.is_none(), rows.len() > limit, rows.len());
+    ChatCount::Streams.compare(&mut transaction, chat, seen).await?;
     transaction.commit().await?;
     let mut order =
         KeyOrder::after(OPERATION, "stream", Some(after.map_or("", Cursor::as_str).to_owned()));

@@ -1,5 +1,4 @@
-//! Operations on a whole store: backing up, erasing a user, pruning.
+//! Operations on a whole store: backup, erasing a user, and vacuum.
 
 pub(crate) mod backup;
 pub(crate) mod erase;
-pub(crate) mod prune;

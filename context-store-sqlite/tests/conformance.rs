@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -39,7 +39,7 @@ impl Sqlite {
 }
 
 #[async_trait]
-impl Subject for Sqlite {
+impl StoreFixture for Sqlite {
     fn name(&self) -> &str {
         "sqlite"
     }

@@ -136,7 +136,10 @@ async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
     let error =
         SqliteStore::open(SqliteConfig::new(lab.folder.path().join("s.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert_eq!(error.message(), "written by schema 9, this program knows up to 8");
+    assert_eq!(
+        error.message(),
+        "the file has schema version 9, but this program knows versions up to 8"
+    );
 }
 
 #[tokio::test]
@@ -197,11 +200,11 @@ async fn the_check_finds_what_was_tampered_with() {
     );
     let short = after("UPDATE branch SET own = 101, own_sum = own_sum + 1000003").await;
     assert!(
-        short.contains(&"ada/chat branch 1: has 100 messages, says 101".to_owned()),
+        short.contains(&"ada/chat branch 1: has 100 messages, but its row says 101".to_owned()),
         "{short:?}"
     );
     let unfiled = after("DELETE FROM node WHERE id = 'm3'").await;
-    assert_eq!(unfiled, ["ada/chat messages: 100 are stored, 99 are filed"]);
+    assert_eq!(unfiled, ["ada/chat messages: 100 are stored, but 99 are in the index of ids"]);
     let unbounded = after("DELETE FROM boundary").await;
     assert_eq!(
         unbounded,

@@ -357,11 +357,17 @@ async fn full_text_is_decided_when_the_file_is_made() {
     assert!(SqliteStore::open(config("without")).await.unwrap().search().is_none());
     let error = SqliteStore::open(config("without").full_text(true)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert_eq!(error.message(), "the file has no full text, which is decided when it is made");
+    assert_eq!(
+        error.message(),
+        "the file has no full-text search, which is fixed when the file is created"
+    );
     assert!(SqliteStore::open(config("with")).await.unwrap().search().is_some());
     assert!(SqliteStore::open(config("with").full_text(true)).await.unwrap().search().is_some());
     let error = SqliteStore::open(config("with").full_text(false)).await.unwrap_err();
-    assert_eq!(error.message(), "the file has full text, which is decided when it is made");
+    assert_eq!(
+        error.message(),
+        "the file has full-text search, which is fixed when the file is created"
+    );
 }
 
 #[tokio::test]

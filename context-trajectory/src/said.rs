@@ -55,7 +55,7 @@ impl OpenRound {
         for result in message.tool_results() {
             self.tool_result(&known_as(&result.call_id), output(result), !result.is_error).await?;
         }
-        if message.is_request() && !message.is_checkpoint() {
+        if message.is_request() {
             self.ask(&*message.plain_text()).await?;
         }
         Ok(())

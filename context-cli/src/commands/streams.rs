@@ -248,8 +248,8 @@ async fn show(
     let until = if follow { u64::MAX } else { known.chunks };
     let read = chunks(app, &mut reader, chat, stream, until).await?;
     let failed = match (read, known.state) {
-        (Err(error), _) => Some(error.to_string()),
-        (Ok(()), StreamState::Failed) => Some(format!("stream {stream} failed")),
+        (Some(error), _) => Some(error.to_string()),
+        (None, StreamState::Failed) => Some(format!("stream {stream} failed")),
         _ => None,
     };
     let Some(mut failed) = failed else { return Ok(Done::Fine) };
@@ -268,13 +268,13 @@ async fn chunks(
     chat: &ChatRef,
     stream: &str,
     until: u64,
-) -> Result<Result<(), StreamError>, Failure> {
+) -> Result<Option<StreamError>, Failure> {
     while reader.offset() < until {
         let chunk = match reader.next().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
             Err(StreamError::Store(error)) => return Err(error.into()),
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Some(error)),
         };
         if app.out.is_json() {
             let text = std::str::from_utf8(&chunk.bytes).ok();
@@ -289,7 +289,7 @@ async fn chunks(
             app.out.flush()?;
         }
     }
-    Ok(Ok(()))
+    Ok(None)
 }
 
 async fn drop_streams(

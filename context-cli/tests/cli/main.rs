@@ -21,5 +21,5 @@ mod operator;
 mod others_data;
 mod others_servers;
 mod runs;
-mod server_lab;
+mod server_fixture;
 mod trees;

@@ -3,7 +3,7 @@
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;
-use crate::server_lab::{Asked, Lab, OwnRedis, Postgres, on_store};
+use crate::server_fixture::{Asked, OwnRedis, Postgres, ServerFixture, on_store};
 
 /// Removes the checksum in front of each packed message: four bytes, followed by the length and the
 /// message.
@@ -24,9 +24,13 @@ fn cut(sealed: &[u8]) -> Vec<u8> {
 
 /// Nothing changes before the upgrade, which every reading command recommends.
 #[track_caller]
-fn is_looked_at_after_an_upgrade(asked: &Asked, lab: &dyn Lab, (from, to): (&str, &str)) {
-    let url = lab.url();
-    let older = lab.everything();
+fn is_looked_at_after_an_upgrade(
+    asked: &Asked,
+    fixture: &dyn ServerFixture,
+    (from, to): (&str, &str),
+) {
+    let url = fixture.url();
+    let older = fixture.everything();
     for (_, usage, line) in uses_a_store() {
         if *usage == Use::Looks {
             let message = asked.is_refused(line, &url, "unsupported");
@@ -38,7 +42,7 @@ fn is_looked_at_after_an_upgrade(asked: &Asked, lab: &dyn Lab, (from, to): (&str
         said.contains("nothing was changed · `context upgrade` brings the store up to date"),
         "{said}"
     );
-    assert!(lab.everything() == older);
+    assert!(fixture.everything() == older);
     let record = |line: &str| {
         let ran = asked.0.run(&format!("--json {}", on_store(line, &url)));
         assert_eq!(ran.status, 0, "{line}: {ran:?}");
@@ -59,10 +63,10 @@ fn import(asked: &Asked, url: &str) {
 
 #[test]
 fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
-    let Some(lab) = Postgres::new("older") else { return };
+    let Some(fixture) = Postgres::new("older") else { return };
     let asked = Asked::new();
-    import(&asked, &lab.url());
-    lab.with(&lab.database, async |client| {
+    import(&asked, &fixture.url());
+    fixture.with(&fixture.database, async |client| {
         for row in client.query("SELECT pos, data FROM shop.run", &[]).await.expect("runs") {
             let (pos, data): (i64, Vec<u8>) = (row.get(0), row.get(1));
             let update = "UPDATE shop.run SET data = $2 WHERE pos = $1";
@@ -81,16 +85,16 @@ fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
             client.batch_execute(&drop).await.expect("a column less");
         }
     });
-    is_looked_at_after_an_upgrade(&asked, &lab, ("13", "14"));
-    lab.drop();
+    is_looked_at_after_an_upgrade(&asked, &fixture, ("13", "14"));
+    fixture.drop();
 }
 
 #[test]
 fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
-    let Some(lab) = OwnRedis::new() else { return };
+    let Some(fixture) = OwnRedis::new() else { return };
     let asked = Asked::new();
-    import(&asked, &lab.url());
-    let mut server = lab.connection(0);
+    import(&asked, &fixture.url());
+    let mut server = fixture.connection(0);
     let keys: Vec<String> = redis::cmd("KEYS").arg("*:chat2").query(&mut server).expect("keys");
     for key in keys {
         let fields: Vec<(String, Vec<u8>)> =
@@ -125,9 +129,9 @@ fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
             .arg(counts.join(" "))
             .query(&mut server)
             .expect("counts");
-        lab.run(&format!("RENAME {key} {}", key.replace(":chat2", ":chat")));
+        fixture.run(&format!("RENAME {key} {}", key.replace(":chat2", ":chat")));
     }
-    lab.run("DEL shop:{store}:layout");
-    lab.run("SET shop:{store}:handles 7");
-    is_looked_at_after_an_upgrade(&asked, &lab, ("1", "2"));
+    fixture.run("DEL shop:{store}:layout");
+    fixture.run("SET shop:{store}:handles 7");
+    is_looked_at_after_an_upgrade(&asked, &fixture, ("1", "2"));
 }

@@ -221,7 +221,7 @@ fn a_file_without_permission_is_not_called_missing() {
     mode("closed", 0o000);
     let (status, said) = ran("--store sqlite:closed/context.db chats");
     assert!(
-        status == Some(1) && said.contains("cannot be looked at") && !said.contains("again"),
+        status == Some(1) && said.contains("cannot be inspected") && !said.contains("again"),
         "{said}"
     );
     mode("closed", 0o755);

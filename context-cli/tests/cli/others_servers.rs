@@ -3,16 +3,16 @@
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;
-use crate::server_lab::{Asked, Lab, OwnRedis, Postgres, on_store};
+use crate::server_fixture::{Asked, OwnRedis, Postgres, ServerFixture, on_store};
 
 /// Checks that every command is refused and changes nothing.
 #[track_caller]
-fn all_leave_it_alone(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
-    let before = lab.everything();
+fn all_leave_it_alone(asked: &Asked, fixture: &dyn ServerFixture, url: &str, name: &str) {
+    let before = fixture.everything();
     for (_, _, line) in uses_a_store() {
         let message = asked.is_refused(line, url, "unsupported");
         assert!(message.contains("of another program"), "{line} on {name}: {message}");
-        assert!(lab.everything() == before, "`{line}` changed {name}");
+        assert!(fixture.everything() == before, "`{line}` changed {name}");
     }
     let said = asked.0.run(&on_store("chats", url)).err;
     assert!(!said.contains("upgrade"), "neither the program nor the store is too old: {said}");
@@ -21,14 +21,14 @@ fn all_leave_it_alone(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
 /// Checks that only commands that add data create the store, and all others report that there is
 /// none.
 #[track_caller]
-fn only_some_make_it(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
-    let before = lab.everything();
+fn only_some_make_it(asked: &Asked, fixture: &dyn ServerFixture, url: &str, name: &str) {
+    let before = fixture.everything();
     for (_, usage, line) in uses_a_store() {
         if *usage == Use::Makes {
             continue;
         }
         asked.is_refused(line, url, "not_found");
-        assert!(lab.everything() == before, "`{line}` made something of {name}");
+        assert!(fixture.everything() == before, "`{line}` made something of {name}");
     }
     let said = asked.0.run(&on_store("chats", url)).err;
     assert!(said.contains("context import` makes one"), "{said}");
@@ -36,18 +36,18 @@ fn only_some_make_it(asked: &Asked, lab: &dyn Lab, url: &str, name: &str) {
 
 /// Checks that reading changes nothing at all, and that creating a store keeps existing data.
 #[track_caller]
-fn looking_changes_nothing(asked: &Asked, lab: &dyn Lab) {
-    let url = lab.url();
-    let others = lab.everything();
+fn looking_changes_nothing(asked: &Asked, fixture: &dyn ServerFixture) {
+    let url = fixture.url();
+    let others = fixture.everything();
     // The test server does not persist data, and the command says so.
     let imported = asked.0.run(&on_store("import notes.json", &url));
     assert_eq!(imported.status, 0, "{imported:?}");
     let still_there = |now: &[String]| others.iter().all(|line| now.contains(line));
     for (_, usage, line) in uses_a_store() {
-        let before = lab.everything();
+        let before = fixture.everything();
         let ran = asked.0.run(&on_store(line, &url));
         assert!(matches!(ran.status, 0 | 1), "{line}: {ran:?}");
-        let now = lab.everything();
+        let now = fixture.everything();
         assert!(still_there(&now), "`{line}` changed what is not the store's");
         if *usage == Use::Looks {
             assert!(now == before, "`{line}` only looks");
@@ -57,7 +57,7 @@ fn looking_changes_nothing(asked: &Asked, lab: &dyn Lab) {
 
 #[test]
 fn every_command_leaves_databases_and_schemas_of_others_as_they_are() {
-    let Some(lab) = Postgres::new("others") else { return };
+    let Some(fixture) = Postgres::new("others") else { return };
     let asked = Asked::new();
     let schemas = [
         ("chats", "CREATE TABLE chats.chat (no int); INSERT INTO chats.chat VALUES (7)"),
@@ -69,56 +69,56 @@ fn every_command_leaves_databases_and_schemas_of_others_as_they_are() {
         ),
     ];
     for (schema, sql) in schemas {
-        lab.run(&format!("CREATE SCHEMA {schema}; {sql}"));
+        fixture.run(&format!("CREATE SCHEMA {schema}; {sql}"));
     }
     for (schema, _) in schemas {
-        all_leave_it_alone(&asked, &lab, &lab.url_of(&lab.database, schema), schema);
+        all_leave_it_alone(&asked, &fixture, &fixture.url_of(&fixture.database, schema), schema);
     }
-    lab.drop();
+    fixture.drop();
 }
 
 #[test]
 fn a_database_or_schema_is_made_only_to_put_something_into_it() {
-    let Some(lab) = Postgres::new("mistyped") else { return };
+    let Some(fixture) = Postgres::new("mistyped") else { return };
     let asked = Asked::new();
-    lab.run(
+    fixture.run(
         "CREATE SCHEMA empty; CREATE TABLE public.invoice (total numeric); INSERT INTO invoice VALUES (1.5)",
     );
-    let mistyped = format!("{}_mistyped", lab.database);
+    let mistyped = format!("{}_mistyped", fixture.database);
     for (name, url) in [
-        ("a database that is not there", lab.url_of(&mistyped, "shop")),
-        ("a schema that is not there", lab.url()),
-        ("an empty schema", lab.url_of(&lab.database, "empty")),
+        ("a database that is not there", fixture.url_of(&mistyped, "shop")),
+        ("a schema that is not there", fixture.url()),
+        ("an empty schema", fixture.url_of(&fixture.database, "empty")),
     ] {
-        only_some_make_it(&asked, &lab, &url, name);
+        only_some_make_it(&asked, &fixture, &url, name);
     }
-    looking_changes_nothing(&asked, &lab);
-    lab.drop();
+    looking_changes_nothing(&asked, &fixture);
+    fixture.drop();
 }
 
 #[test]
 fn every_command_leaves_keys_of_others_as_they_are() {
-    let Some(lab) = OwnRedis::new() else { return };
+    let Some(fixture) = OwnRedis::new() else { return };
     let asked = Asked::new();
     for (prefix, command) in [
         ("chats:", "SET chats:{user}:chats 7"),
         ("layouts:", "RPUSH layouts:{store}:layout 2"),
         ("words:", "SET words:{store}:layout blue"),
     ] {
-        lab.run(command);
-        let url = lab.url().replace("shop:", prefix);
-        all_leave_it_alone(&asked, &lab, &url, prefix);
+        fixture.run(command);
+        let url = fixture.url().replace("shop:", prefix);
+        all_leave_it_alone(&asked, &fixture, &url, prefix);
     }
 }
 
 #[test]
 fn a_prefix_is_used_only_to_put_something_into_it() {
-    let Some(lab) = OwnRedis::new() else { return };
+    let Some(fixture) = OwnRedis::new() else { return };
     let asked = Asked::new();
-    only_some_make_it(&asked, &lab, &lab.url(), "an empty server");
+    only_some_make_it(&asked, &fixture, &fixture.url(), "an empty server");
     for command in ["SET shopping 7", "HSET shop:cart apples 3", "SET {store}:layout blue"] {
-        lab.run(command);
+        fixture.run(command);
     }
-    only_some_make_it(&asked, &lab, &lab.url(), "a server with other keys");
-    looking_changes_nothing(&asked, &lab);
+    only_some_make_it(&asked, &fixture, &fixture.url(), "a server with other keys");
+    looking_changes_nothing(&asked, &fixture);
 }

@@ -6,7 +6,7 @@ use context_codec_anthropic::messages::{DEFAULT_MAX_TOKENS, MessagesCodec};
 use context_core::model::{ModelCodec, StopReason};
 use context_core::{Answer, Json, Message, MessageCodec, ModelRequest};
 use context_simulator::recordings::folder;
-use context_simulator::wire::{Rule, check_request, second_opinion};
+use context_simulator::wire::{Rule, check_request, check_with_official_clients};
 use serde_json::{Value, json};
 
 use crate::data;
@@ -82,7 +82,7 @@ fn requests_come_back_and_are_sent_as_they_were_but_for_named_differences() {
     ];
     assert_eq!((bodies.len(), equal, counts), (70, 64, expected.to_vec()));
     let asked: Vec<_> = bodies.iter().map(|body| ("anthropic", body)).collect();
-    match second_opinion(&shared, &asked) {
+    match check_with_official_clients(&shared, &asked) {
         Ok(said) => assert_eq!(said.concat(), Vec::<String>::new()),
         Err(absent) => println!("no second opinion: {absent}"),
     }

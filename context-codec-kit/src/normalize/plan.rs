@@ -1,5 +1,6 @@
 //! The treatment of each part, and the order of the output.
 
+use context_core::message::Origin;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -7,10 +8,9 @@ use super::names::{self, Ids};
 use super::pairs::{Fate, Pairs};
 use super::sink::{Item, Sink};
 use super::{HistoryRules, Normalized};
-use crate::wire::truth;
 use context_core::base::DiagnosticCode;
 use context_core::model::Unanswered;
-use context_core::{Message, Metadata, Part, Role, ToolCall, ToolResult};
+use context_core::{Message, Part, Role, ToolCall, ToolResult};
 
 /// All decisions that precede the output.
 #[derive(Debug)]
@@ -261,7 +261,7 @@ impl<'a, 'r> Plan<'a, 'r> {
             name: Some(name),
             output: vec![Part::text(Unanswered::TEXT)],
             is_error: true,
-            metadata: Metadata::default().with(Message::SYNTHETIC, truth()),
+            metadata: Origin::Synthetic.to_metadata(),
         })
     }
 }

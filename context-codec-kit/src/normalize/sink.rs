@@ -1,12 +1,12 @@
 //! The output of normalization. It establishes the order of roles after calls and results have been
 //! paired.
 
+use context_core::message::Origin;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::pairs::Place;
 use super::{HistoryRules, Normalized};
-use crate::wire::truth;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::Text;
 use context_core::{Diagnostic, Message, Metadata, Part, Role};
@@ -219,7 +219,7 @@ fn speaker(role: Role) -> Role {
 }
 
 fn synthetic(text: &str) -> Message {
-    Message::from(text).with_metadata(Metadata::default().with(Message::SYNTHETIC, truth()))
+    Message::from(text).with_origin(Origin::Synthetic)
 }
 
 /// Converts a system message into a user message that is marked as system text.
@@ -231,6 +231,5 @@ fn said_by_system(message: &Message) -> Message {
         }),
         part => part.clone(),
     };
-    let metadata = Metadata::default().with(Message::SYNTHETIC, truth());
-    Message::new(Role::User, message.parts.iter().map(marked)).with_metadata(metadata)
+    Message::new(Role::User, message.parts.iter().map(marked)).with_origin(Origin::Synthetic)
 }

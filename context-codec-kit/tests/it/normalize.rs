@@ -1,5 +1,6 @@
 //! The repairs of invalid histories, one test per fault.
 
+use context_core::message::Origin;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -148,7 +149,7 @@ fn a_placeholder_is_marked_and_an_error() {
     let normalized = normalize(&history, &HistoryRules::new(), Unanswered::Answer, false);
     let Part::ToolResult(result) = &normalized.messages[2].parts[0] else { panic!("no result") };
     assert!(result.is_error);
-    assert!(result.metadata.get(Message::SYNTHETIC).is_some());
+    assert!(Origin::of(&result.metadata) == Origin::Synthetic);
     assert_eq!(result.name.as_deref(), Some("look"));
     assert_eq!(normalized.diagnostics[0].path, "messages[1].parts[0]");
     assert_eq!([0, 1, 2].map(|index| normalized.origin(index)), [0, 1, 1]);

@@ -1,6 +1,7 @@
 //! Lifting of items to messages and their parts. This module only reads; the module `residual`
 //! finds the lost values by comparing.
 
+use context_core::message::Origin;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -95,7 +96,7 @@ impl Lift {
             turn.items.end = index + 1;
             turn.is_plain &= is_plain(&item, raw);
             if side == Side::Output {
-                turn.message.metadata.insert(Message::SYNTHETIC, truth());
+                turn.message.metadata = Origin::Synthetic.to_metadata();
             } else if item.role.and_then(peek).as_deref() == Some("developer") {
                 turn.message.metadata.insert(ROLE, "developer");
             }

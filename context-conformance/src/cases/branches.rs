@@ -4,10 +4,10 @@ use context_core::ErrorKind;
 use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::{Desk, id, ids, owned};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, id, ids, owned};
 use crate::expect::{refused, same};
-use crate::lab::Lab;
+use crate::verdict::Check;
 
 cases!("branches":
     fork_of_a_chosen_name,
@@ -24,37 +24,37 @@ cases!("branches":
     listed_in_order_of_creation,
 );
 
-async fn fork_of_a_chosen_name(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a", "b"])).await?;
-    let outcome = desk.commit(desk.fork("side", "a", ["x", "y"])).await?;
+async fn fork_of_a_chosen_name(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a", "b"])).await?;
+    let outcome = fixture.commit(fixture.fork("side", "a", ["x", "y"])).await?;
     let expected = CommitOutcome::Applied(Committed::new(Some("side".into()), id("y")));
     same("forking behind \"a\"", &outcome, &expected)?;
-    desk.expect_chain("side", &["a", "x", "y"]).await?;
-    desk.expect_chain("main", &["a", "b"]).await?;
-    let active = desk.history().chat(&desk.chat).await?.map(|chat| chat.active);
+    fixture.expect_chain("side", &["a", "x", "y"]).await?;
+    fixture.expect_chain("main", &["a", "b"]).await?;
+    let active = fixture.history().chat(&fixture.chat).await?.map(|chat| chat.active);
     same("the active branch", &active, &Some("main".into()))
 }
 
-async fn taken_name_is_a_conflict(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a", "b"])).await?;
-    desk.applied(desk.fork("side", "a", [])).await?;
+async fn taken_name_is_a_conflict(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a", "b"])).await?;
+    fixture.applied(fixture.fork("side", "a", [])).await?;
     for (name, head) in [("side", "a"), ("main", "b")] {
-        let outcome = desk.commit(desk.fork(name, "a", ["x"])).await?;
+        let outcome = fixture.commit(fixture.fork(name, "a", ["x"])).await?;
         let expected = CommitOutcome::Conflict { actual: id(head) };
         same(format!("a fork called {name:?}, which is taken"), &outcome, &expected)?;
     }
     same(
         "branches",
-        &desk.heads().await?,
+        &fixture.heads().await?,
         &vec![("main".into(), id("b")), ("side".into(), id("a"))],
     )
 }
 
-async fn next_version_takes_the_lowest_free_number(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
+async fn next_version_takes_the_lowest_free_number(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
     for trap in [
         "main-vacation",
         "main-v3",
@@ -65,7 +65,7 @@ async fn next_version_takes_the_lowest_free_number(lab: &Lab) -> Checked {
         "xmain-v2",
         "main_v2",
     ] {
-        desk.applied(desk.fork(trap, "a", [])).await?;
+        fixture.applied(fixture.fork(trap, "a", [])).await?;
     }
     let steps = [
         ("main", "main-v2"),
@@ -77,166 +77,172 @@ async fn next_version_takes_the_lowest_free_number(lab: &Lab) -> Checked {
         ("main", "main-v6"),
     ];
     for (base, expected) in steps {
-        let committed = desk.applied(desk.next_version(base, "a")).await?;
+        let committed = fixture.applied(fixture.next_version(base, "a")).await?;
         same(format!("the next version of {base:?}"), &committed.branch, &Some(expected.into()))?;
     }
     Ok(())
 }
 
-async fn fork_from_any_message(lab: &Lab) -> Checked {
+async fn fork_from_any_message(case: &CaseContext) -> Check {
     for per_commit in [1, 7, 100] {
-        let desk = lab.desk().await?;
-        let all = desk.fill(100, per_commit).await?;
+        let fixture = case.fixture().await?;
+        let all = fixture.fill(100, per_commit).await?;
         for at in [0, 1, 14, 15, 16, 17, 31, 63, 64, 65, 98, 99] {
             let (name, new) = (format!("from-{at}"), format!("x{at}"));
-            desk.applied(desk.fork(&name, &all[at], [new.as_str()])).await?;
+            fixture.applied(fixture.fork(&name, &all[at], [new.as_str()])).await?;
             let next = format!("y{at}");
-            desk.applied(desk.extend_on(&name, &new, [next.as_str()])).await?;
+            fixture.applied(fixture.extend_on(&name, &new, [next.as_str()])).await?;
             let mut expected = all[..=at].to_vec();
             expected.extend([new, next]);
-            let chain = desk.whole(&name).await?;
+            let chain = fixture.whole(&name).await?;
             let did = format!("a fork behind message {at} of 100, written {per_commit} at a time");
             same(&did, &ids(&chain), &expected)?;
-            let length = desk.branch(&name).await?.map(|branch| branch.length);
+            let length = fixture.branch(&name).await?.map(|branch| branch.length);
             same(format!("the length of {did}"), &length, &Some(expected.len() as u64))?;
         }
-        desk.applied(desk.extend("m99", ["end"])).await?;
+        fixture.applied(fixture.extend("m99", ["end"])).await?;
         let mut expected = all.clone();
         expected.push("end".to_owned());
-        same("the branch that was forked from", &ids(&desk.whole("main").await?), &expected)?;
+        same("the branch that was forked from", &ids(&fixture.whole("main").await?), &expected)?;
     }
     Ok(())
 }
 
-async fn forks_of_forks(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["m"])).await?;
+async fn forks_of_forks(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["m"])).await?;
     let mut expected = owned(&["m"]);
     for depth in 0..40 {
         let (name, a, b, c) =
             (format!("f{depth}"), format!("a{depth}"), format!("b{depth}"), format!("c{depth}"));
         let at = expected.last().cloned().unwrap_or_default();
-        desk.applied(desk.fork(&name, &at, [a.as_str(), b.as_str(), c.as_str()])).await?;
+        fixture.applied(fixture.fork(&name, &at, [a.as_str(), b.as_str(), c.as_str()])).await?;
         expected.extend([a, b]);
         // The next fork begins after `b`, so `c` is on this branch alone.
         let mut whole = expected.clone();
         whole.push(c);
-        same(format!("fork {depth} of a fork"), &ids(&desk.whole(&name).await?), &whole)?;
+        same(format!("fork {depth} of a fork"), &ids(&fixture.whole(&name).await?), &whole)?;
     }
     Ok(())
 }
 
-async fn fork_without_messages_points_at_its_place(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a", "b", "c"])).await?;
-    let committed = desk.applied(desk.fork("back", "b", [])).await?;
+async fn fork_without_messages_points_at_its_place(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a", "b", "c"])).await?;
+    let committed = fixture.applied(fixture.fork("back", "b", [])).await?;
     same("a fork without messages", &committed, &Committed::new(Some("back".into()), id("b")))?;
-    desk.expect_chain("back", &["a", "b"]).await?;
-    desk.applied(desk.extend_on("back", "b", ["d"])).await?;
-    desk.expect_chain("back", &["a", "b", "d"]).await?;
-    desk.applied(desk.extend("c", ["e"])).await?;
-    desk.expect_chain("main", &["a", "b", "c", "e"]).await
+    fixture.expect_chain("back", &["a", "b"]).await?;
+    fixture.applied(fixture.extend_on("back", "b", ["d"])).await?;
+    fixture.expect_chain("back", &["a", "b", "d"]).await?;
+    fixture.applied(fixture.extend("c", ["e"])).await?;
+    fixture.expect_chain("main", &["a", "b", "c", "e"]).await
 }
 
-async fn new_root(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a", "b"])).await?;
-    desk.applied(desk.fork("anew", "", ["r", "s"])).await?;
-    desk.applied(desk.fork("empty", "", [])).await?;
-    desk.expect_chain("anew", &["r", "s"]).await?;
-    desk.expect_chain("empty", &[]).await?;
-    desk.applied(desk.extend_on("empty", "", ["t"])).await?;
-    desk.expect_chain("empty", &["t"]).await?;
-    desk.expect_chain("main", &["a", "b"]).await
+async fn new_root(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a", "b"])).await?;
+    fixture.applied(fixture.fork("anew", "", ["r", "s"])).await?;
+    fixture.applied(fixture.fork("empty", "", [])).await?;
+    fixture.expect_chain("anew", &["r", "s"]).await?;
+    fixture.expect_chain("empty", &[]).await?;
+    fixture.applied(fixture.extend_on("empty", "", ["t"])).await?;
+    fixture.expect_chain("empty", &["t"]).await?;
+    fixture.expect_chain("main", &["a", "b"]).await
 }
 
-async fn fork_place_must_exist(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let other = desk.other("ada", "other");
+async fn fork_place_must_exist(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let other = fixture.other("ada", "other");
     other.create().await?;
     other.applied(other.extend("", ["theirs"])).await?;
     for at in ["ghost", "theirs"] {
-        let result = desk.history().commit(desk.fork("side", at, ["x"])).await;
+        let result = fixture.history().commit(fixture.fork("side", at, ["x"])).await;
         refused(
             format!("a fork behind {at:?}, which is not in this chat"),
             result,
             ErrorKind::NotFound,
         )?;
     }
-    same("branches", &desk.heads().await?, &vec![("main".into(), None)])
+    same("branches", &fixture.heads().await?, &vec![("main".into(), None)])
 }
 
-async fn active(desk: &Desk) -> Checked<(Option<String>, Vec<String>)> {
-    let chat = desk.history().chat(&desk.chat).await?;
-    let branches = desk.history().branches(&desk.chat).await?;
+async fn active(fixture: &ChatFixture) -> Check<(Option<String>, Vec<String>)> {
+    let chat = fixture.history().chat(&fixture.chat).await?;
+    let branches = fixture.history().branches(&fixture.chat).await?;
     let active =
         branches.into_iter().filter(|branch| branch.active).map(|branch| branch.name.to_string());
     Ok((chat.map(|chat| chat.active.to_string()), active.collect()))
 }
 
-async fn activating(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
-    desk.applied(desk.fork("side", "a", [])).await?;
+async fn activating(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
+    fixture.applied(fixture.fork("side", "a", [])).await?;
     let now = |name: &str| (Some(name.to_owned()), owned(&[name]));
     for name in ["side", "side", "main"] {
-        desk.history().activate_branch(&desk.chat, &name.into(), desk.at()).await?;
+        fixture.history().activate_branch(&fixture.chat, &name.into(), fixture.at()).await?;
         same(
             format!("the active branch after activating {name:?}"),
-            &active(&desk).await?,
+            &active(&fixture).await?,
             &now(name),
         )?;
     }
-    let result = desk.history().activate_branch(&desk.chat, &"ghost".into(), desk.at()).await;
+    let result =
+        fixture.history().activate_branch(&fixture.chat, &"ghost".into(), fixture.at()).await;
     refused("activating an absent branch", result, ErrorKind::NotFound)?;
-    same("the active branch after that", &active(&desk).await?, &now("main"))
+    same("the active branch after that", &active(&fixture).await?, &now("main"))
 }
 
-async fn fork_can_activate(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a", "b"])).await?;
+async fn fork_can_activate(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a", "b"])).await?;
     let fork = |name: &str| Commit {
         target: Target::Fork { name: ForkName::Exact(name.into()), at: id("a"), activate: true },
-        ..desk.stay()
+        ..fixture.stay()
     };
-    desk.applied(fork("side")).await?;
-    same("the active branch", &active(&desk).await?, &(Some("side".into()), owned(&["side"])))?;
-    let outcome = desk.commit(fork("main")).await?;
+    fixture.applied(fork("side")).await?;
+    same("the active branch", &active(&fixture).await?, &(Some("side".into()), owned(&["side"])))?;
+    let outcome = fixture.commit(fork("main")).await?;
     same("a fork of a taken name", &outcome, &CommitOutcome::Conflict { actual: id("b") })?;
-    same("the active branch then", &active(&desk).await?, &(Some("side".into()), owned(&["side"])))
+    same(
+        "the active branch then",
+        &active(&fixture).await?,
+        &(Some("side".into()), owned(&["side"])),
+    )
 }
 
-async fn branches_are_independent(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
-    desk.applied(desk.fork("side", "a", [])).await?;
+async fn branches_are_independent(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
+    fixture.applied(fixture.fork("side", "a", [])).await?;
     let mut expected = [owned(&["a"]), owned(&["a"])];
     for i in 0..70 {
         for (branch, expected) in ["main", "side"].into_iter().zip(&mut expected) {
             let new = format!("{branch}-{i}");
             let head = expected.last().cloned().unwrap_or_default();
-            desk.applied(desk.extend_on(branch, &head, [new.as_str()])).await?;
+            fixture.applied(fixture.extend_on(branch, &head, [new.as_str()])).await?;
             expected.push(new);
         }
     }
     for (branch, expected) in ["main", "side"].into_iter().zip(&expected) {
-        let seen = ids(&desk.whole(branch).await?);
+        let seen = ids(&fixture.whole(branch).await?);
         same(format!("{branch} after both branches grew in turn"), &seen, expected)?;
     }
     Ok(())
 }
 
-async fn listed_in_order_of_creation(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
-    let at = desk.at();
+async fn listed_in_order_of_creation(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
+    let at = fixture.at();
     let names = ["zeta", "alpha", "10", "9", "Main"];
     for name in names {
         // All forks have the same timestamp. They must be ordered by commit, not by time.
-        desk.applied(Commit { at, ..desk.fork(name, "a", []) }).await?;
+        fixture.applied(Commit { at, ..fixture.fork(name, "a", []) }).await?;
     }
-    let seen: Vec<_> = desk.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
+    let seen: Vec<_> =
+        fixture.heads().await?.into_iter().map(|(name, _)| name.to_string()).collect();
     same("the branches", &seen, &owned(&["main", "zeta", "alpha", "10", "9", "Main"]))?;
-    let created = desk.branch("zeta").await?.map(|branch| branch.created_at);
+    let created = fixture.branch("zeta").await?.map(|branch| branch.created_at);
     same("when \"zeta\" was created", &created, &Some(at))
 }

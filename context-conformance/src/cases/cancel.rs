@@ -4,16 +4,16 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use context_core::store::{ChatPatch, Commit, CommitOutcome, NewChat};
+use context_core::store::{ChatPatch, Commit, CommitOutcome, NewChat, TitleChange};
 use context_core::{Metadata, Result, Timestamp};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::{Desk, says, stored};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, says, stored};
 use crate::expect::{ensure, fail, same};
-use crate::lab::Lab;
 use crate::polls::polled;
-use crate::visible::Visible;
+use crate::verdict::Check;
+use crate::visible_chat::VisibleChat;
 
 cases!("cancel":
     dropped_commit_is_whole_or_absent,
@@ -30,11 +30,11 @@ const MOST_POLLS: usize = 200;
 
 /// Returns the visible state once it is stable. A dropped write may still complete in the
 /// background, even between two reads of one snapshot.
-async fn settled(desk: &Desk) -> Checked<Option<Visible>> {
-    let mut before = Visible::of(desk).await;
+async fn settled(fixture: &ChatFixture) -> Check<Option<VisibleChat>> {
+    let mut before = VisibleChat::of(fixture).await;
     for _ in 0..50 {
         tokio::task::yield_now().await;
-        let now = Visible::of(desk).await;
+        let now = VisibleChat::of(fixture).await;
         if let (Ok(before), Ok(now)) = (&before, &now)
             && before == now
         {
@@ -47,18 +47,18 @@ async fn settled(desk: &Desk) -> Checked<Option<Visible>> {
 }
 
 /// Commits to fresh chats of one store, each dropped after another number of polls.
-async fn drop_everywhere(lab: &Lab, commit: impl Fn(&Desk) -> Commit) -> Checked {
-    let first = lab.desk().await?;
+async fn drop_everywhere(case: &CaseContext, commit: impl Fn(&ChatFixture) -> Commit) -> Check {
+    let first = case.fixture().await?;
     for polls in 0..MOST_POLLS {
-        let desk = first.other("ada", &format!("chat-{polls}"));
-        desk.create().await?;
-        desk.applied(desk.extend("", ["a"])).await?;
-        let before = Visible::of(&desk).await?;
-        let commit = commit(&desk);
-        let ended = polled(desk.history().commit(commit.clone()), polls).await.transpose()?;
-        let seen = settled(&desk).await?;
-        let again = desk.commit(commit).await?;
-        let after = Visible::of(&desk).await?;
+        let fixture = first.other("ada", &format!("chat-{polls}"));
+        fixture.create().await?;
+        fixture.applied(fixture.extend("", ["a"])).await?;
+        let before = VisibleChat::of(&fixture).await?;
+        let commit = commit(&fixture);
+        let ended = polled(fixture.history().commit(commit.clone()), polls).await.transpose()?;
+        let seen = settled(&fixture).await?;
+        let again = fixture.commit(commit).await?;
+        let after = VisibleChat::of(&fixture).await?;
         let did = format!("a commit dropped after {polls} polls");
         match &again {
             CommitOutcome::Applied(_) if ended.is_none() => {
@@ -82,132 +82,145 @@ async fn drop_everywhere(lab: &Lab, commit: impl Fn(&Desk) -> Commit) -> Checked
     Ok(())
 }
 
-async fn dropped_commit_is_whole_or_absent(lab: &Lab) -> Checked {
-    drop_everywhere(lab, |desk| Commit {
+async fn dropped_commit_is_whole_or_absent(case: &CaseContext) -> Check {
+    drop_everywhere(case, |fixture| Commit {
         key: Some("k".into()),
         amendments: vec![says("a", "new words")],
         fragments: vec![stored("f", "x")],
         patch: Some(ChatPatch { add: Metadata::default().with("n", 1), ..ChatPatch::default() }),
-        ..desk.extend("a", ["b", "c", "d"])
+        ..fixture.extend("a", ["b", "c", "d"])
     })
     .await?;
     // A plain append without a key may take another code path in a store.
-    drop_everywhere(lab, |desk| desk.extend("a", ["b", "c", "d"])).await
+    drop_everywhere(case, |fixture| fixture.extend("a", ["b", "c", "d"])).await
 }
 
-async fn dropped_fork_is_whole_or_absent(lab: &Lab) -> Checked {
-    drop_everywhere(lab, |desk| Commit {
+async fn dropped_fork_is_whole_or_absent(case: &CaseContext) -> Check {
+    drop_everywhere(case, |fixture| Commit {
         key: Some("k".into()),
         nodes: vec![says("x", "x")],
-        ..desk.next_version("main", "a")
+        ..fixture.next_version("main", "a")
     })
     .await
 }
 
-async fn dropped_amendment_is_whole_or_absent(lab: &Lab) -> Checked {
-    drop_everywhere(lab, |desk| Commit {
+async fn dropped_amendment_is_whole_or_absent(case: &CaseContext) -> Check {
+    drop_everywhere(case, |fixture| Commit {
         key: Some("k".into()),
         amendments: vec![says("a", "new words")],
-        ..desk.stay()
+        ..fixture.stay()
     })
     .await
 }
 
-async fn dropped_redaction_is_whole_or_absent(lab: &Lab) -> Checked {
-    drop_everywhere(lab, |desk| Commit {
+async fn dropped_redaction_is_whole_or_absent(case: &CaseContext) -> Check {
+    drop_everywhere(case, |fixture| Commit {
         key: Some("k".into()),
         redactions: vec![says("a", "[redacted]")],
-        ..desk.extend("a", ["b"])
+        ..fixture.extend("a", ["b"])
     })
     .await
 }
 
-type Call = for<'a> fn(&'a Desk) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+type Call = for<'a> fn(&'a ChatFixture) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 /// Later than any time of a fixture, so that a call can be repeated unchanged.
 const LATER: Timestamp = Timestamp::from_micros(1_900_000_000_000_000);
 
 /// Idempotent calls.
 const CALLS: [(&str, Call); 10] = [
-    ("delete_branch", |desk| {
+    ("delete_branch", |fixture| {
         Box::pin(async {
             let head = Some("y".into());
-            desk.history()
-                .delete_branch(&desk.chat, &"side".into(), head.as_ref(), LATER)
+            fixture
+                .history()
+                .delete_branch(&fixture.chat, &"side".into(), head.as_ref(), LATER)
                 .await
                 .map(drop)
         })
     }),
-    ("delete_chat", |desk| {
-        Box::pin(async { desk.history().delete_chat(&desk.chat, None).await.map(drop) })
+    ("delete_chat", |fixture| {
+        Box::pin(async { fixture.history().delete_chat(&fixture.chat, None).await.map(drop) })
     }),
-    ("rename_branch", |desk| {
+    ("rename_branch", |fixture| {
         Box::pin(async {
-            desk.history().rename_branch(&desk.chat, &"side".into(), &"n".into(), LATER).await
+            fixture.history().rename_branch(&fixture.chat, &"side".into(), &"n".into(), LATER).await
         })
     }),
-    ("activate_branch", |desk| {
-        Box::pin(async { desk.history().activate_branch(&desk.chat, &"side".into(), LATER).await })
-    }),
-    ("set_checkpoint", |desk| {
+    ("activate_branch", |fixture| {
         Box::pin(async {
-            let set =
-                desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"a".into(), LATER).await;
+            fixture.history().activate_branch(&fixture.chat, &"side".into(), LATER).await
+        })
+    }),
+    ("set_checkpoint", |fixture| {
+        Box::pin(async {
+            let set = fixture
+                .history()
+                .set_checkpoint(&fixture.chat, &"cp".into(), &"a".into(), LATER)
+                .await;
             set.map(drop)
         })
     }),
-    ("delete_checkpoint", |desk| {
+    ("delete_checkpoint", |fixture| {
         Box::pin(async {
-            desk.history().delete_checkpoint(&desk.chat, &"cp".into()).await.map(drop)
+            fixture.history().delete_checkpoint(&fixture.chat, &"cp".into()).await.map(drop)
         })
     }),
-    ("update_chat", |desk| {
+    ("update_chat", |fixture| {
         Box::pin(async {
-            let patch = ChatPatch { title: Some(Some("T".into())), ..ChatPatch::default() };
-            desk.history().update_chat(&desk.chat, &patch, LATER).await.map(drop)
+            let patch = ChatPatch { title: TitleChange::Set("T".into()), ..ChatPatch::default() };
+            fixture.history().update_chat(&fixture.chat, &patch, LATER).await.map(drop)
         })
     }),
-    ("put_fragments", |desk| {
+    ("put_fragments", |fixture| {
         Box::pin(async {
             let new = [stored("f", "2"), stored("g", "1"), stored("", "x")];
-            desk.fragments().put_fragments(&desk.chat, &new, LATER).await
+            fixture.fragments().put_fragments(&fixture.chat, &new, LATER).await
         })
     }),
-    ("remove_fragment", |desk| {
+    ("remove_fragment", |fixture| {
         Box::pin(async {
-            desk.fragments().remove_fragment(&desk.chat, &"f".into()).await.map(drop)
+            fixture.fragments().remove_fragment(&fixture.chat, &"f".into()).await.map(drop)
         })
     }),
-    ("create_chat", |desk| {
+    ("create_chat", |fixture| {
         Box::pin(async {
-            let new = NewChat::new(desk.other("ada", "second").chat, LATER);
-            desk.history().create_chat(new).await.map(drop)
+            let new = NewChat::new(fixture.other("ada", "second").chat, LATER);
+            fixture.history().create_chat(new).await.map(drop)
         })
     }),
 ];
 
 /// Makes each call on fresh chats, drops it after each number of polls, and repeats it.
-async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
-    let first = lab.desk().await?;
+async fn dropped_calls_are_whole_or_absent(case: &CaseContext) -> Check {
+    let first = case.fixture().await?;
     for (name, call) in CALLS {
         for polls in 0..MOST_POLLS {
-            let desk = first.other("ada", &format!("{name}-{polls}"));
-            desk.create().await?;
-            desk.applied(desk.extend("", ["a", "b"])).await?;
-            desk.applied(desk.fork("side", "a", ["x", "y"])).await?;
-            desk.applied(desk.fork("deep", "x", ["z"])).await?;
-            desk.applied(Commit { amendments: vec![says("y", "amended")], ..desk.stay() }).await?;
-            desk.history().set_checkpoint(&desk.chat, &"cp".into(), &"z".into(), desk.at()).await?;
-            desk.fragments().put_fragments(&desk.chat, &[stored("f", "1")], desk.at()).await?;
-            let before = Visible::of(&desk).await?;
-            let ended = polled(call(&desk), polls).await.transpose()?.is_some();
-            let seen = settled(&desk).await?;
-            match call(&desk).await {
+            let fixture = first.other("ada", &format!("{name}-{polls}"));
+            fixture.create().await?;
+            fixture.applied(fixture.extend("", ["a", "b"])).await?;
+            fixture.applied(fixture.fork("side", "a", ["x", "y"])).await?;
+            fixture.applied(fixture.fork("deep", "x", ["z"])).await?;
+            fixture
+                .applied(Commit { amendments: vec![says("y", "amended")], ..fixture.stay() })
+                .await?;
+            fixture
+                .history()
+                .set_checkpoint(&fixture.chat, &"cp".into(), &"z".into(), fixture.at())
+                .await?;
+            fixture
+                .fragments()
+                .put_fragments(&fixture.chat, &[stored("f", "1")], fixture.at())
+                .await?;
+            let before = VisibleChat::of(&fixture).await?;
+            let ended = polled(call(&fixture), polls).await.transpose()?.is_some();
+            let seen = settled(&fixture).await?;
+            match call(&fixture).await {
                 // The target of the call may be gone already.
                 Err(error) if !error.is_not_found() => return Err(error.into()),
                 _ => {}
             }
-            let after = Visible::of(&desk).await?;
+            let after = VisibleChat::of(&fixture).await?;
             let did = format!("{name} dropped after {polls} polls");
             ensure(seen == before || seen == after, || {
                 format!("{did}: neither as before nor as after, {seen:?}")
@@ -223,25 +236,25 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn dropped_search_harms_nothing(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.fill(50, 10).await?;
+async fn dropped_search_harms_nothing(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.fill(50, 10).await?;
     for polls in 0..20 {
-        let _ = polled(desk.hits(&desk.asks("this")), polls).await;
-        desk.finds("m7", &["m7"]).await?;
+        let _ = polled(fixture.hits(&fixture.asks("this")), polls).await;
+        fixture.finds("m7", &["m7"]).await?;
     }
-    desk.applied(desk.extend("m49", ["end"])).await?;
-    desk.finds("end", &["end"]).await
+    fixture.applied(fixture.extend("m49", ["end"])).await?;
+    fixture.finds("end", &["end"]).await
 }
 
-async fn dropped_read_harms_nothing(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let all = desk.fill(50, 10).await?;
+async fn dropped_read_harms_nothing(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let all = fixture.fill(50, 10).await?;
     let expected: Vec<_> = all.iter().map(String::as_str).collect();
     for polls in 0..20 {
-        let _ = polled(desk.whole("main"), polls).await;
-        let _ = polled(Visible::of(&desk), polls).await;
-        desk.expect_chain("main", &expected).await?;
+        let _ = polled(fixture.whole("main"), polls).await;
+        let _ = polled(VisibleChat::of(&fixture), polls).await;
+        fixture.expect_chain("main", &expected).await?;
     }
-    desk.applied(desk.extend("m49", ["end"])).await.map(drop)
+    fixture.applied(fixture.extend("m49", ["end"])).await.map(drop)
 }

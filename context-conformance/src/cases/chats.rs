@@ -1,15 +1,15 @@
 //! Cases about chats: creating, reading, changing and deleting them, and their owners.
 
-use context_core::store::{Chat, ChatPatch, CommitOutcome, Created, NewChat, Window};
+use context_core::store::{Chat, ChatPatch, CommitOutcome, Created, NewChat, TitleChange, Window};
 use context_core::{BranchName, Error, ErrorKind, Metadata, Result};
 use serde_json::json;
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::{Desk, message, owned, stored};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, message, owned, stored};
 use crate::expect::{ensure, fail, refused, same, shown};
-use crate::lab::Lab;
-use crate::visible::Visible;
+use crate::verdict::Check;
+use crate::visible_chat::VisibleChat;
 
 cases!("chats":
     created_with_one_empty_active_branch,
@@ -23,18 +23,18 @@ cases!("chats":
     another_user_changes_nothing,
 );
 
-async fn created_with_one_empty_active_branch(lab: &Lab) -> Checked {
-    let desk = Desk::new(lab.open("new").await?, "ada", "chat");
+async fn created_with_one_empty_active_branch(case: &CaseContext) -> Check {
+    let fixture = ChatFixture::new(case.open("new").await?, "ada", "chat");
     let new = NewChat {
         title: Some("Travel".into()),
         metadata: Metadata::default().with("z", 1).with("a", json!({"k": [1, null]})),
-        ..NewChat::new(desk.chat.clone(), desk.at())
+        ..NewChat::new(fixture.chat.clone(), fixture.at())
     };
     let expected = Chat::new(new.clone());
-    let created = desk.history().create_chat(new).await?;
+    let created = fixture.history().create_chat(new).await?;
     same("creating a chat", &created, &Created::New(expected.clone()))?;
-    same("reading it", &desk.history().chat(&desk.chat).await?, &Some(expected))?;
-    let seen = Visible::of(&desk).await?;
+    same("reading it", &fixture.history().chat(&fixture.chat).await?, &Some(expected))?;
+    let seen = VisibleChat::of(&fixture).await?;
     let Some(seen) = seen else { return fail("a chat that was just created is not listed") };
     let branches: Vec<_> = seen
         .branches
@@ -46,26 +46,30 @@ async fn created_with_one_empty_active_branch(lab: &Lab) -> Checked {
     same("its messages, checkpoints and fragments", &rest, &(0, 0, 0))
 }
 
-async fn created_again_is_unchanged(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
-    let before = desk.history().chat(&desk.chat).await?;
+async fn created_again_is_unchanged(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
+    let before = fixture.history().chat(&fixture.chat).await?;
     let again =
-        NewChat { title: Some("other".into()), ..NewChat::new(desk.chat.clone(), desk.at()) };
-    let outcome = desk.history().create_chat(again).await?;
+        NewChat { title: Some("other".into()), ..NewChat::new(fixture.chat.clone(), fixture.at()) };
+    let outcome = fixture.history().create_chat(again).await?;
     same("creating a chat that exists", &Some(outcome), &before.clone().map(Created::Existing))?;
-    same("reading it afterwards", &desk.history().chat(&desk.chat).await?, &before)?;
-    desk.expect_chain("main", &["a"]).await
+    same("reading it afterwards", &fixture.history().chat(&fixture.chat).await?, &before)?;
+    fixture.expect_chain("main", &["a"]).await
 }
 
-async fn absent_is_none(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?.other("ada", "absent");
-    same("reading an absent chat", &desk.history().chat(&desk.chat).await?, &None)?;
-    same("deleting an absent chat", &desk.history().delete_chat(&desk.chat, None).await?, &false)
+async fn absent_is_none(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?.other("ada", "absent");
+    same("reading an absent chat", &fixture.history().chat(&fixture.chat).await?, &None)?;
+    same(
+        "deleting an absent chat",
+        &fixture.history().delete_chat(&fixture.chat, None).await?,
+        &false,
+    )
 }
 
-async fn two_users_may_use_the_same_id(lab: &Lab) -> Checked {
-    let ada = lab.desk().await?;
+async fn two_users_may_use_the_same_id(case: &CaseContext) -> Check {
+    let ada = case.fixture().await?;
     let bob = ada.other("bob", "chat");
     bob.create().await?;
     ada.applied(ada.extend("", ["a", "b"])).await?;
@@ -76,12 +80,12 @@ async fn two_users_may_use_the_same_id(lab: &Lab) -> Checked {
     ada.expect_chain("main", &["a", "b"]).await
 }
 
-async fn patches_merge_and_count(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut expected = desk.create().await?;
+async fn patches_merge_and_count(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut expected = fixture.create().await?;
     let patches = [
         ChatPatch {
-            title: Some(Some("T".into())),
+            title: TitleChange::Set("T".into()),
             set: Metadata::default().with("a", 1).with("b.c", "dot"),
             add: Metadata::default().with("usage", json!({"in": 10, "deep": {"n": 1}})),
             ..ChatPatch::default()
@@ -91,44 +95,50 @@ async fn patches_merge_and_count(lab: &Lab) -> Checked {
             remove: vec!["a".into(), "absent".into()],
             ..ChatPatch::default()
         },
-        ChatPatch { title: Some(None), ..ChatPatch::default() },
+        ChatPatch { title: TitleChange::Remove, ..ChatPatch::default() },
     ];
     for patch in patches {
-        let at = desk.at();
+        let at = fixture.at();
         patch.apply(&mut expected)?;
         expected.updated_at = at;
-        let changed = desk.history().update_chat(&desk.chat, &patch, at).await?;
+        let changed = fixture.history().update_chat(&fixture.chat, &patch, at).await?;
         same(format!("update_chat({patch:?})"), &changed, &expected)?;
-        let read = desk.history().chat(&desk.chat).await?;
+        let read = fixture.history().chat(&fixture.chat).await?;
         same("reading the chat after it", &read.as_ref(), &Some(&expected))?;
     }
     Ok(())
 }
 
-async fn patching_an_absent_chat_is_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?.other("ada", "absent");
-    let result = desk.history().update_chat(&desk.chat, &ChatPatch::default(), desk.at()).await;
+async fn patching_an_absent_chat_is_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?.other("ada", "absent");
+    let result =
+        fixture.history().update_chat(&fixture.chat, &ChatPatch::default(), fixture.at()).await;
     refused("update_chat of an absent chat", result, ErrorKind::NotFound)?;
-    same("and it was not created", &desk.history().chat(&desk.chat).await?, &None)
+    same("and it was not created", &fixture.history().chat(&fixture.chat).await?, &None)
 }
 
-async fn deleting_takes_everything(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut first = desk.extend("", ["a", "b"]);
+async fn deleting_takes_everything(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut first = fixture.extend("", ["a", "b"]);
     first.key = Some("key".into());
     first.fragments = vec![stored("f", "x")];
-    desk.applied(first).await?;
-    desk.applied(desk.fork("side", "a", ["c"])).await?;
-    let mut amend = desk.stay();
+    fixture.applied(first).await?;
+    fixture.applied(fixture.fork("side", "a", ["c"])).await?;
+    let mut amend = fixture.stay();
     amend.amendments = vec![message("a")];
-    desk.applied(amend).await?;
-    desk.history().set_checkpoint(&desk.chat, &"here".into(), &"b".into(), desk.at()).await?;
+    fixture.applied(amend).await?;
+    fixture
+        .history()
+        .set_checkpoint(&fixture.chat, &"here".into(), &"b".into(), fixture.at())
+        .await?;
 
-    same("deleting a chat", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
-    same("everything of it", &Visible::of(&desk).await?, &None)?;
-    same("deleting it again", &desk.history().delete_chat(&desk.chat, None).await?, &false)?;
-    desk.create().await?;
-    let Some(seen) = Visible::of(&desk).await? else { return fail("created again, but not there") };
+    same("deleting a chat", &fixture.history().delete_chat(&fixture.chat, None).await?, &true)?;
+    same("everything of it", &VisibleChat::of(&fixture).await?, &None)?;
+    same("deleting it again", &fixture.history().delete_chat(&fixture.chat, None).await?, &false)?;
+    fixture.create().await?;
+    let Some(seen) = VisibleChat::of(&fixture).await? else {
+        return fail("created again, but not there");
+    };
     let left =
         (seen.branches.len(), seen.messages.len(), seen.checkpoints.len(), seen.fragments.len());
     same(
@@ -136,19 +146,19 @@ async fn deleting_takes_everything(lab: &Lab) -> Checked {
         &left,
         &(1, 0, 0, 0),
     )?;
-    let slots = desk.history().messages(&desk.chat, &["a".into()]).await?;
+    let slots = fixture.history().messages(&fixture.chat, &["a".into()]).await?;
     same("a message of the deleted chat", &slots, &vec![None])?;
-    let mut again = desk.extend("", ["b", "a"]);
+    let mut again = fixture.extend("", ["b", "a"]);
     again.key = Some("key".into());
-    desk.applied(again).await?;
-    let revisions = desk.history().revisions(&desk.chat, &"a".into()).await?;
+    fixture.applied(again).await?;
+    let revisions = fixture.history().revisions(&fixture.chat, &"a".into()).await?;
     same("revisions of a message whose id the deleted chat had", &revisions, &Vec::new())?;
-    desk.expect_chain("main", &["b", "a"]).await
+    fixture.expect_chain("main", &["b", "a"]).await
 }
 
 /// Makes every call that names a chat. Returns the names and results.
-async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
-    let (history, fragments, chat) = (desk.history(), desk.fragments(), &desk.chat);
+async fn every_call(fixture: &ChatFixture) -> Vec<(&'static str, Result<String>)> {
+    let (history, fragments, chat) = (fixture.history(), fixture.fragments(), &fixture.chat);
     let main = BranchName::main();
     let mut calls = Vec::new();
     macro_rules! call {
@@ -157,20 +167,20 @@ async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
         };
     }
     call!("chat", history.chat(chat));
-    call!("update_chat", history.update_chat(chat, &ChatPatch::default(), desk.at()));
-    call!("commit: extend", history.commit(desk.extend("", ["x"])));
-    call!("commit: extend behind a stored message", history.commit(desk.extend("a", ["x"])));
-    call!("commit: stored message", history.commit(desk.extend("", ["a"])));
-    call!("commit: fork", history.commit(desk.fork("side", "a", ["x"])));
-    let mut amend = desk.stay();
+    call!("update_chat", history.update_chat(chat, &ChatPatch::default(), fixture.at()));
+    call!("commit: extend", history.commit(fixture.extend("", ["x"])));
+    call!("commit: extend behind a stored message", history.commit(fixture.extend("a", ["x"])));
+    call!("commit: stored message", history.commit(fixture.extend("", ["a"])));
+    call!("commit: fork", history.commit(fixture.fork("side", "a", ["x"])));
+    let mut amend = fixture.stay();
     amend.amendments = vec![message("a")];
     call!("commit: amend", history.commit(amend));
     call!("branches", history.branches(chat));
-    call!("activate_branch", history.activate_branch(chat, &main, desk.at()));
+    call!("activate_branch", history.activate_branch(chat, &main, fixture.at()));
     call!("chat_size", history.chat_size(chat));
-    call!("rename_branch", history.rename_branch(chat, &main, &"other".into(), desk.at()));
-    call!("delete_branch", history.delete_branch(chat, &main, None, desk.at()));
-    call!("set_checkpoint", history.set_checkpoint(chat, &"cp".into(), &"a".into(), desk.at()));
+    call!("rename_branch", history.rename_branch(chat, &main, &"other".into(), fixture.at()));
+    call!("delete_branch", history.delete_branch(chat, &main, None, fixture.at()));
+    call!("set_checkpoint", history.set_checkpoint(chat, &"cp".into(), &"a".into(), fixture.at()));
     call!("checkpoints", history.checkpoints(chat));
     call!("delete_checkpoint", history.delete_checkpoint(chat, &"cp".into()));
     call!(
@@ -184,21 +194,21 @@ async fn every_call(desk: &Desk) -> Vec<(&'static str, Result<String>)> {
     call!("all_messages", history.all_messages(chat, 10, None));
     call!("revisions", history.revisions(chat, &"a".into()));
     call!("fragments", fragments.fragments(chat));
-    call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], desk.at()));
-    call!("put_fragments without any", fragments.put_fragments(chat, &[], desk.at()));
+    call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], fixture.at()));
+    call!("put_fragments without any", fragments.put_fragments(chat, &[], fixture.at()));
     call!("remove_fragment", fragments.remove_fragment(chat, &"f".into()));
     call!("delete_chat", history.delete_chat(chat, None));
     calls
 }
 
-async fn of_another_user_is_like_absent(lab: &Lab) -> Checked {
-    let ada = lab.desk().await?;
+async fn of_another_user_is_like_absent(case: &CaseContext) -> Check {
+    let ada = case.fixture().await?;
     let mut first = ada.extend("", ["a"]);
     first.fragments = vec![stored("f", "x")];
     ada.applied(first).await?;
     ada.history().set_checkpoint(&ada.chat, &"cp".into(), &"a".into(), ada.at()).await?;
     let foreign = every_call(&ada.other("mallory", "chat")).await;
-    let absent = every_call(&Desk::new(lab.open("empty").await?, "mallory", "chat")).await;
+    let absent = every_call(&ChatFixture::new(case.open("empty").await?, "mallory", "chat")).await;
     for ((name, foreign), (_, absent)) in foreign.into_iter().zip(absent) {
         let said = |result: &Result<String>| result.as_ref().map_err(Error::to_string).cloned();
         same(
@@ -215,14 +225,14 @@ async fn of_another_user_is_like_absent(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn another_user_changes_nothing(lab: &Lab) -> Checked {
-    let ada = lab.desk().await?;
+async fn another_user_changes_nothing(case: &CaseContext) -> Check {
+    let ada = case.fixture().await?;
     let mut first = ada.extend("", ["a"]);
     first.fragments = vec![stored("f", "x")];
     ada.applied(first).await?;
-    let before = Visible::of(&ada).await?;
+    let before = VisibleChat::of(&ada).await?;
     every_call(&ada.other("mallory", "chat")).await;
-    same("a chat after all calls of another user", &Visible::of(&ada).await?, &before)?;
+    same("a chat after all calls of another user", &VisibleChat::of(&ada).await?, &before)?;
 
     // With their own chat of the same id, another user still reaches only that one.
     let mallory = ada.other("mallory", "chat");
@@ -238,6 +248,6 @@ async fn another_user_changes_nothing(lab: &Lab) -> Checked {
     })?;
     same("fragments", &mallory.fragments().fragments(&mallory.chat).await?, &Vec::new())?;
     every_call(&mallory).await;
-    same("the chat after all calls on the other one", &Visible::of(&ada).await?, &before)?;
-    same("its messages", &crate::desk::ids(&ada.whole("main").await?), &owned(&["a"]))
+    same("the chat after all calls on the other one", &VisibleChat::of(&ada).await?, &before)?;
+    same("its messages", &crate::chat_fixture::ids(&ada.whole("main").await?), &owned(&["a"]))
 }

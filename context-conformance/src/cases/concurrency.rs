@@ -10,10 +10,10 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::case::cases;
-use crate::checked::{Checked, Stop};
-use crate::desk::{Desk, ids};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, ids};
 use crate::expect::{ensure, fail, same};
-use crate::lab::Lab;
+use crate::verdict::{Check, Stop};
 
 cases!("concurrency":
     one_of_sixteen_racers_is_applied,
@@ -31,10 +31,10 @@ cases!("concurrency":
 const RACERS: usize = 16;
 
 /// Runs `count` tasks that start at the same time, and collects their results.
-pub(super) async fn race<T, F>(count: usize, task: impl Fn(usize) -> F) -> Checked<Vec<T>>
+pub(super) async fn race<T, F>(count: usize, task: impl Fn(usize) -> F) -> Check<Vec<T>>
 where
     T: Send + 'static,
-    F: Future<Output = Checked<T>> + Send + 'static,
+    F: Future<Output = Check<T>> + Send + 'static,
 {
     let barrier = Arc::new(Barrier::new(count));
     let mut tasks = JoinSet::new();
@@ -53,9 +53,12 @@ where
 }
 
 /// Commits, again while the store is too busy.
-async fn commit(desk: &Desk, commit: context_core::store::Commit) -> Checked<CommitOutcome> {
+async fn commit(
+    fixture: &ChatFixture,
+    commit: context_core::store::Commit,
+) -> Check<CommitOutcome> {
     for _ in 0..100 {
-        match desk.history().commit(commit.clone()).await {
+        match fixture.history().commit(commit.clone()).await {
             Err(error)
                 if error.kind() == ErrorKind::Unavailable && error.retry() == Retry::Safe =>
             {
@@ -67,13 +70,13 @@ async fn commit(desk: &Desk, commit: context_core::store::Commit) -> Checked<Com
     fail("a commit: still unavailable after 100 tries")
 }
 
-async fn race_for_the_head(desks: &[Desk]) -> Checked {
+async fn race_for_the_head(fixtures: &[ChatFixture]) -> Check {
     let mut head = String::new();
     for round in 0..8 {
         let outcomes = race(RACERS, |i| {
-            let (desk, id) = (desks[i % desks.len()].clone(), format!("r{round}-{i}"));
-            let attempt = desk.extend(&head, [id.as_str()]);
-            async move { Ok((commit(&desk, attempt).await?, id)) }
+            let (fixture, id) = (fixtures[i % fixtures.len()].clone(), format!("r{round}-{i}"));
+            let attempt = fixture.extend(&head, [id.as_str()]);
+            async move { Ok((commit(&fixture, attempt).await?, id)) }
         })
         .await?;
         let (won, lost): (Vec<_>, Vec<_>) = outcomes
@@ -85,7 +88,7 @@ async fn race_for_the_head(desks: &[Desk]) -> Checked {
             let expected = CommitOutcome::Conflict { actual: Some(head.as_str().into()) };
             same(format!("what racer {id} was told"), &outcome, &expected)?;
         }
-        let chain = desks[0].whole("main").await?;
+        let chain = fixtures[0].whole("main").await?;
         same(
             "length and head",
             &(chain.len(), chain.head().map(ToString::to_string)),
@@ -95,25 +98,25 @@ async fn race_for_the_head(desks: &[Desk]) -> Checked {
     Ok(())
 }
 
-async fn one_of_sixteen_racers_is_applied(lab: &Lab) -> Checked {
-    race_for_the_head(&[lab.desk().await?]).await
+async fn one_of_sixteen_racers_is_applied(case: &CaseContext) -> Check {
+    race_for_the_head(&[case.fixture().await?]).await
 }
 
-async fn racers_through_two_handles(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("two").await?;
-    let second = desk.through(lab.second_handle("two").await?);
-    race_for_the_head(&[desk, second]).await
+async fn racers_through_two_handles(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("two").await?;
+    let second = fixture.through(case.second_handle("two").await?);
+    race_for_the_head(&[fixture, second]).await
 }
 
-async fn retry_until_applied(desks: &[Desk], writers: usize, each: usize) -> Checked {
+async fn retry_until_applied(fixtures: &[ChatFixture], writers: usize, each: usize) -> Check {
     race(writers, |w| {
-        let desk = desks[w % desks.len()].clone();
+        let fixture = fixtures[w % fixtures.len()].clone();
         async move {
             let mut head = String::new();
             for i in 0..each {
                 let id = format!("w{w}-{i}");
                 loop {
-                    match commit(&desk, desk.extend(&head, [id.as_str()])).await? {
+                    match commit(&fixture, fixture.extend(&head, [id.as_str()])).await? {
                         CommitOutcome::Applied(_) => break head.clone_from(&id),
                         CommitOutcome::Conflict { actual } => {
                             head = actual.map(|id| id.to_string()).unwrap_or_default();
@@ -130,7 +133,7 @@ async fn retry_until_applied(desks: &[Desk], writers: usize, each: usize) -> Che
         }
     })
     .await?;
-    let chain = ids(&desks[0].whole("main").await?);
+    let chain = ids(&fixtures[0].whole("main").await?);
     for w in 0..writers {
         let prefix = format!("w{w}-");
         let own: Vec<_> = chain.iter().filter(|id| id.starts_with(&prefix)).cloned().collect();
@@ -140,29 +143,30 @@ async fn retry_until_applied(desks: &[Desk], writers: usize, each: usize) -> Che
     same("how many messages main has", &chain.len(), &(writers * each))
 }
 
-async fn retrying_writers_lose_nothing(lab: &Lab) -> Checked {
-    retry_until_applied(&[lab.desk().await?], 8, 12).await
+async fn retrying_writers_lose_nothing(case: &CaseContext) -> Check {
+    retry_until_applied(&[case.fixture().await?], 8, 12).await
 }
 
-async fn retrying_writers_through_two_handles(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("two").await?;
-    let second = desk.through(lab.second_handle("two").await?);
-    retry_until_applied(&[desk, second], 8, 12).await
+async fn retrying_writers_through_two_handles(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("two").await?;
+    let second = fixture.through(case.second_handle("two").await?);
+    retry_until_applied(&[fixture, second], 8, 12).await
 }
 
-async fn writers_on_their_own_branches(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["root"])).await?;
+async fn writers_on_their_own_branches(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["root"])).await?;
     for w in 0..RACERS {
-        desk.applied(desk.fork(&format!("b{w}"), "root", [])).await?;
+        fixture.applied(fixture.fork(&format!("b{w}"), "root", [])).await?;
     }
     race(RACERS, |w| {
-        let (desk, branch) = (desk.clone(), format!("b{w}"));
+        let (fixture, branch) = (fixture.clone(), format!("b{w}"));
         async move {
             let mut head = "root".to_owned();
             for i in 0..10 {
                 let id = format!("w{w}-{i}");
-                let outcome = commit(&desk, desk.extend_on(&branch, &head, [id.as_str()])).await?;
+                let outcome =
+                    commit(&fixture, fixture.extend_on(&branch, &head, [id.as_str()])).await?;
                 crate::expect::applied("a commit to a branch of one's own", outcome)?;
                 head = id;
             }
@@ -173,20 +177,20 @@ async fn writers_on_their_own_branches(lab: &Lab) -> Checked {
     for w in 0..RACERS {
         let mut expected = vec!["root".to_owned()];
         expected.extend((0..10).map(|i| format!("w{w}-{i}")));
-        same(format!("branch {w}"), &ids(&desk.whole(&format!("b{w}")).await?), &expected)?;
+        same(format!("branch {w}"), &ids(&fixture.whole(&format!("b{w}")).await?), &expected)?;
     }
     Ok(())
 }
 
-async fn racing_forks_get_different_names(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
+async fn racing_forks_get_different_names(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
     let mut names = race(RACERS, |_| {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         async move {
             let committed = crate::expect::applied(
                 "a fork",
-                commit(&desk, desk.next_version("main", "a")).await?,
+                commit(&fixture, fixture.next_version("main", "a")).await?,
             )?;
             Ok(committed.branch)
         }
@@ -199,14 +203,14 @@ async fn racing_forks_get_different_names(lab: &Lab) -> Checked {
 }
 
 /// Checks a fork with an exact name, which only its key makes safe to repeat.
-async fn one_of_many_replays_is_applied(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
-    let mut keyed = desk.next_version("main", "a");
+async fn one_of_many_replays_is_applied(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
+    let mut keyed = fixture.next_version("main", "a");
     keyed.key = Some("k".into());
     let outcomes = race(RACERS, |_| {
-        let (desk, keyed) = (desk.clone(), keyed.clone());
-        async move { commit(&desk, keyed).await }
+        let (fixture, keyed) = (fixture.clone(), keyed.clone());
+        async move { commit(&fixture, keyed).await }
     })
     .await?;
     let count = |wanted: fn(&CommitOutcome) -> bool| {
@@ -217,46 +221,47 @@ async fn one_of_many_replays_is_applied(lab: &Lab) -> Checked {
         count(|outcome| matches!(outcome, CommitOutcome::Replayed(_))),
     );
     same("16 times the same commit at once: applied, replayed", &seen, &(1, RACERS - 1))?;
-    same("how many branches there are", &desk.heads().await?.len(), &2)
+    same("how many branches there are", &fixture.heads().await?.len(), &2)
 }
 
-async fn counting_loses_nothing(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn counting_loses_nothing(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     race(8, |_| {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         async move {
             for _ in 0..10 {
-                let mut count = desk.stay();
+                let mut count = fixture.stay();
                 let add = context_core::Metadata::default().with("n", 1);
                 count.patch = Some(context_core::store::ChatPatch { add, ..Default::default() });
-                crate::expect::applied("counting", commit(&desk, count).await?)?;
+                crate::expect::applied("counting", commit(&fixture, count).await?)?;
             }
             Ok(())
         }
     })
     .await?;
-    let chat = desk.history().chat(&desk.chat).await?;
+    let chat = fixture.history().chat(&fixture.chat).await?;
     let n = chat.and_then(|chat| chat.metadata.get("n").map(ToString::to_string));
     same("80 times one", &n, &Some("80".to_owned()))
 }
 
 /// Checks that a reader always sees a multiple of three messages, since every commit has three, and
 /// that the head is the last of them.
-async fn readers_see_whole_commits(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn readers_see_whole_commits(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     race(5, |task| {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         async move {
             let mut head = String::new();
             for i in 0..25 {
                 if task == 0 {
                     let new = [format!("{i}-a"), format!("{i}-b"), format!("{i}-c")];
                     let outcome =
-                        commit(&desk, desk.extend(&head, new.iter().map(String::as_str))).await?;
+                        commit(&fixture, fixture.extend(&head, new.iter().map(String::as_str)))
+                            .await?;
                     crate::expect::applied("the writer's commit", outcome)?;
                     head.clone_from(&new[2]);
                 } else {
-                    let chain = desk.whole("main").await?;
+                    let chain = fixture.whole("main").await?;
                     ensure(chain.len() % 3 == 0, || {
                         format!(
                             "reading beside a writer of three at a time: saw {} messages",
@@ -270,12 +275,12 @@ async fn readers_see_whole_commits(lab: &Lab) -> Checked {
         }
     })
     .await?;
-    same("the length in the end", &desk.whole("main").await?.len(), &75)
+    same("the length in the end", &fixture.whole("main").await?.len(), &75)
 }
 
-async fn two_handles_see_each_other(lab: &Lab) -> Checked {
-    let one = lab.desk_in("two").await?;
-    let two = one.through(lab.second_handle("two").await?);
+async fn two_handles_see_each_other(case: &CaseContext) -> Check {
+    let one = case.fixture_in("two").await?;
+    let two = one.through(case.second_handle("two").await?);
     let mut head = String::new();
     for i in 0..20 {
         let (writer, reader) = if i % 2 == 0 { (&one, &two) } else { (&two, &one) };

@@ -7,14 +7,14 @@ use context_core::store::{ChatPatch, Commit, CommitOutcome, Window};
 use context_core::{ErrorKind, Metadata};
 
 use crate::case::cases;
-use crate::checked::{Checked, Stop};
-use crate::desk::{Desk, message, says, stored};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, message, says, stored};
 use crate::expect::{applied, fail, refused, same};
-use crate::lab::Lab;
 use crate::life::Life;
 use crate::polls::polled;
 use crate::step::Step;
-use crate::visible::Visible;
+use crate::verdict::{Check, Stop};
+use crate::visible_chat::VisibleChat;
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 cases!("fault":
@@ -29,63 +29,63 @@ cases!("fault":
 const STEPS: usize = 30;
 
 /// Returns two fixtures of one chat: one that reads, and one that writes through planned faults.
-async fn faulty(lab: &Lab, plan: FaultPlan) -> Checked<(Desk, Desk)> {
-    let view = lab.desk().await?;
+async fn faulty(case: &CaseContext, plan: FaultPlan) -> Check<(ChatFixture, ChatFixture)> {
+    let view = case.fixture().await?;
     view.applied(view.extend("", ["a", "b", "c"])).await?;
     let store = Arc::new(FaultStore::new(Arc::clone(&view.store), plan));
-    let desk = view.through(store);
-    Ok((view, desk))
+    let fixture = view.through(store);
+    Ok((view, fixture))
 }
 
-type Make = fn(&Desk) -> Commit;
+type Make = fn(&ChatFixture) -> Commit;
 
 /// Repeatable commits of every shape.
 const SHAPES: [(&str, Make); 6] = [
-    ("an append without a key", |desk| desk.extend("c", ["d", "e"])),
-    ("a keyed append with all there is", |desk| Commit {
+    ("an append without a key", |fixture| fixture.extend("c", ["d", "e"])),
+    ("a keyed append with all there is", |fixture| Commit {
         key: Some("k".into()),
         amendments: vec![says("a", "new words")],
         redactions: vec![says("b", "[redacted]")],
         fragments: vec![stored("f", "x"), stored("", "y")],
         patch: Some(ChatPatch { add: Metadata::default().with("n", 1), ..ChatPatch::default() }),
-        ..desk.extend("c", ["d"])
+        ..fixture.extend("c", ["d"])
     }),
-    ("a fork that names its branch", |desk| desk.fork("side", "b", ["x"])),
-    ("a keyed fork of the next version", |desk| Commit {
+    ("a fork that names its branch", |fixture| fixture.fork("side", "b", ["x"])),
+    ("a keyed fork of the next version", |fixture| Commit {
         key: Some("k".into()),
         nodes: vec![message("x")],
-        ..desk.next_version("main", "b")
+        ..fixture.next_version("main", "b")
     }),
-    ("a keyed amendment", |desk| Commit {
+    ("a keyed amendment", |fixture| Commit {
         key: Some("k".into()),
         amendments: vec![says("a", "new words")],
-        ..desk.stay()
+        ..fixture.stay()
     }),
-    ("a keyed redaction", |desk| Commit {
+    ("a keyed redaction", |fixture| Commit {
         key: Some("k".into()),
         redactions: vec![says("a", "[redacted]")],
-        ..desk.stay()
+        ..fixture.stay()
     }),
 ];
 
-async fn a_lost_reply_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
+async fn a_lost_reply_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {
     for (what, make) in SHAPES {
         let plan = FaultPlan::default().with(Operation::Commit, 0, Fault::AfterApply);
-        let (view, desk) = faulty(lab, plan).await?;
-        let commit = make(&desk);
-        let lost = desk.history().commit(commit.clone()).await;
+        let (view, fixture) = faulty(case, plan).await?;
+        let commit = make(&fixture);
+        let lost = fixture.history().commit(commit.clone()).await;
         refused(format!("{what}, of which the reply is lost"), lost, ErrorKind::Unavailable)?;
-        let before = Visible::of(&view).await?;
+        let before = VisibleChat::of(&view).await?;
         // Repeat later, and more than once.
         for _ in 0..3 {
-            let again = Commit { at: desk.at(), ..commit.clone() };
-            match desk.commit(again).await? {
+            let again = Commit { at: fixture.at(), ..commit.clone() };
+            match fixture.commit(again).await? {
                 CommitOutcome::Replayed(_) => {}
                 other => return fail(format!("{what}, again after a lost reply: saw {other:?}")),
             }
             same(
                 format!("the chat after {what} was sent again"),
-                &Visible::of(&view).await?,
+                &VisibleChat::of(&view).await?,
                 &before,
             )?;
         }
@@ -93,37 +93,41 @@ async fn a_lost_reply_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn what_did_not_arrive_is_applied_by_the_same_commit(lab: &Lab) -> Checked {
+async fn what_did_not_arrive_is_applied_by_the_same_commit(case: &CaseContext) -> Check {
     for (what, make) in SHAPES {
         let plan = FaultPlan::default().with(Operation::Commit, 0, Fault::BeforeApply);
-        let (view, desk) = faulty(lab, plan).await?;
-        let (commit, before) = (make(&desk), Visible::of(&view).await?);
-        refused(what, desk.history().commit(commit.clone()).await, ErrorKind::Unavailable)?;
-        same(format!("the chat after {what} did not arrive"), &Visible::of(&view).await?, &before)?;
-        applied(format!("{what}, again"), desk.commit(commit).await?)?;
+        let (view, fixture) = faulty(case, plan).await?;
+        let (commit, before) = (make(&fixture), VisibleChat::of(&view).await?);
+        refused(what, fixture.history().commit(commit.clone()).await, ErrorKind::Unavailable)?;
+        same(
+            format!("the chat after {what} did not arrive"),
+            &VisibleChat::of(&view).await?,
+            &before,
+        )?;
+        applied(format!("{what}, again"), fixture.commit(commit).await?)?;
     }
     Ok(())
 }
 
-async fn silence_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
+async fn silence_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {
     for (what, make) in SHAPES {
         for (fault, arrives) in [(Fault::HangAfterApply, true), (Fault::Hang, false)] {
             let plan = FaultPlan::default().with(Operation::Commit, 0, fault);
-            let (view, desk) = faulty(lab, plan).await?;
-            let (commit, before) = (make(&desk), Visible::of(&view).await?);
+            let (view, fixture) = faulty(case, plan).await?;
+            let (commit, before) = (make(&fixture), VisibleChat::of(&view).await?);
             {
-                let mut silent = std::pin::pin!(desk.history().commit(commit.clone()));
+                let mut silent = std::pin::pin!(fixture.history().commit(commit.clone()));
                 // Poll until the commit has arrived or, if it never will, for a while.
                 for _ in 0..10_000 {
                     if let Some(result) = polled(silent.as_mut(), 1).await {
                         return fail(format!("{what}, with {fault:?}: saw {result:?}"));
                     }
-                    if !arrives || Visible::of(&view).await? != before {
+                    if !arrives || VisibleChat::of(&view).await? != before {
                         break;
                     }
                 }
             }
-            let outcome = desk.commit(commit).await?;
+            let outcome = fixture.commit(commit).await?;
             let replayed = matches!(outcome, CommitOutcome::Replayed(_));
             same(
                 format!("whether {what} with {fault:?} was there: {outcome:?}"),
@@ -137,35 +141,35 @@ async fn silence_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
 
 /// Checks that reads fail once before and once after they take effect, and that all other calls
 /// still work.
-async fn a_read_that_fails_harms_nothing(lab: &Lab) -> Checked {
+async fn a_read_that_fails_harms_nothing(case: &CaseContext) -> Check {
     let both = |plan: FaultPlan, read: &Operation| {
         plan.with(*read, 0, Fault::BeforeApply).with(*read, 2, Fault::AfterApply)
     };
     let plan = Operation::READS.iter().fold(FaultPlan::default(), both);
-    let (view, desk) = faulty(lab, plan).await?;
+    let (view, fixture) = faulty(case, plan).await?;
     let mut head = "c".to_owned();
     let mut failed = 0;
     for round in 0..60 {
-        failed += usize::from(Visible::of(&desk).await.is_err());
-        let slots = desk.history().messages(&desk.chat, &["a".into()]).await;
+        failed += usize::from(VisibleChat::of(&fixture).await.is_err());
+        let slots = fixture.history().messages(&fixture.chat, &["a".into()]).await;
         failed += usize::from(slots.is_err());
-        failed += usize::from(desk.history().chat_size(&desk.chat).await.is_err());
+        failed += usize::from(fixture.history().chat_size(&fixture.chat).await.is_err());
         let next = format!("n{round}");
-        desk.applied(desk.extend(&head, [next.as_str()])).await?;
+        fixture.applied(fixture.extend(&head, [next.as_str()])).await?;
         head = next;
     }
     // Revisions are read only for messages that have some.
     same("how many reads failed", &failed, &(2 * (Operation::READS.len() - 2)))?;
     same(
         "the chat through the other handle",
-        &Visible::of(&desk).await?,
-        &Visible::of(&view).await?,
+        &VisibleChat::of(&fixture).await?,
+        &VisibleChat::of(&view).await?,
     )?;
-    same("its length", &desk.read("main", Window::Whole).await?.len(), &63)
+    same("its length", &fixture.read("main", Window::Whole).await?.len(), &63)
 }
 
-async fn fails(lab: &Lab, steps: &[Step], plan: &FaultPlan) -> Checked<Option<String>> {
-    let view = lab.life().await?;
+async fn fails(case: &CaseContext, steps: &[Step], plan: &FaultPlan) -> Check<Option<String>> {
+    let view = case.life().await?;
     let store = Arc::new(FaultStore::new(Arc::clone(&view.store), plan.clone()));
     match Life::begin(view, Some(store)).await?.live(steps).await {
         Ok(()) => Ok(None),
@@ -174,24 +178,24 @@ async fn fails(lab: &Lab, steps: &[Step], plan: &FaultPlan) -> Checked<Option<St
     }
 }
 
-async fn random_faults_with_retries_end_as_they_must(lab: &Lab) -> Checked {
-    for i in 0..u64::from(lab.settings.sequences) {
-        let seed = lab.settings.seed.wrapping_add(i);
+async fn random_faults_with_retries_end_as_they_must(case: &CaseContext) -> Check {
+    for i in 0..u64::from(case.settings.sequences) {
+        let seed = case.settings.seed.wrapping_add(i);
         let mut steps = Step::life(seed, STEPS);
         let mut plan = FaultPlan::random(seed, Operation::WRITES, 12, 24);
-        let Some(mut text) = fails(lab, &steps, &plan).await? else { continue };
+        let Some(mut text) = fails(case, &steps, &plan).await? else { continue };
         // Remove the faults and steps that the failure does not need.
         for at in (0..plan.faults.len()).rev() {
             let mut fewer = plan.clone();
             fewer.faults.remove(at);
-            if let Some(still) = fails(lab, &steps, &fewer).await? {
+            if let Some(still) = fails(case, &steps, &fewer).await? {
                 (plan, text) = (fewer, still);
             }
         }
         for at in (0..steps.len()).rev() {
             let mut fewer = steps.clone();
             fewer.remove(at);
-            if let Some(still) = fails(lab, &fewer, &plan).await? {
+            if let Some(still) = fails(case, &fewer, &plan).await? {
                 (steps, text) = (fewer, still);
             }
         }

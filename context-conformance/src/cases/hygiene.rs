@@ -4,19 +4,19 @@ use context_core::store::{ChatPatch, Commit, NewChat};
 use context_core::{ErrorKind, Metadata, Retry};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::{Desk, says, stored};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, says, stored};
 use crate::expect::{ensure, refused, same};
-use crate::lab::Lab;
+use crate::verdict::Check;
 
 cases!("hygiene": errors_say_what_was_tried, debug_shows_no_content, works_on_after_errors);
 
 const SECRET: &str = "hunter2-do-not-show";
 
-async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let absent = desk.other("ada", "absent");
-    let history = desk.history();
+async fn errors_say_what_was_tried(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let absent = fixture.other("ada", "absent");
+    let history = fixture.history();
     let errors = [
         (
             "branches",
@@ -30,7 +30,9 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
             "set_checkpoint",
             refused(
                 "set_checkpoint",
-                history.set_checkpoint(&desk.chat, &"c".into(), &"ghost".into(), desk.at()).await,
+                history
+                    .set_checkpoint(&fixture.chat, &"c".into(), &"ghost".into(), fixture.at())
+                    .await,
                 ErrorKind::NotFound,
             )?,
         ),
@@ -38,7 +40,9 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
             "rename_branch",
             refused(
                 "rename_branch",
-                history.rename_branch(&desk.chat, &"ghost".into(), &"x".into(), desk.at()).await,
+                history
+                    .rename_branch(&fixture.chat, &"ghost".into(), &"x".into(), fixture.at())
+                    .await,
                 ErrorKind::NotFound,
             )?,
         ),
@@ -46,7 +50,7 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
             "delete_branch",
             refused(
                 "delete_branch",
-                history.delete_branch(&desk.chat, &"main".into(), None, desk.at()).await,
+                history.delete_branch(&fixture.chat, &"main".into(), None, fixture.at()).await,
                 ErrorKind::Invalid,
             )?,
         ),
@@ -55,7 +59,7 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
             refused("chat_size", history.chat_size(&absent.chat).await, ErrorKind::NotFound)?,
         ),
         ("create_chat", {
-            let new = NewChat::new(desk.other("", "c").chat, desk.at());
+            let new = NewChat::new(fixture.other("", "c").chat, fixture.at());
             refused("create_chat", history.create_chat(new).await, ErrorKind::Invalid)?
         }),
     ];
@@ -78,32 +82,33 @@ async fn errors_say_what_was_tried(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn debug_shows_no_content(lab: &Lab) -> Checked {
-    let desk = Desk::new(lab.open("debug").await?, "ada", "chat");
+async fn debug_shows_no_content(case: &CaseContext) -> Check {
+    let fixture = ChatFixture::new(case.open("debug").await?, "ada", "chat");
     let metadata = Metadata::default().with("token", SECRET);
     let new = NewChat {
         title: Some(SECRET.into()),
         metadata: metadata.clone(),
-        ..NewChat::new(desk.chat.clone(), desk.at())
+        ..NewChat::new(fixture.chat.clone(), fixture.at())
     };
-    let _ = desk.history().create_chat(new).await?;
-    let mut commit = Commit { nodes: vec![says("a", SECRET)], ..desk.extend("", []) };
+    let _ = fixture.history().create_chat(new).await?;
+    let mut commit = Commit { nodes: vec![says("a", SECRET)], ..fixture.extend("", []) };
     commit.fragments = vec![stored("f", SECRET)];
     commit.key = Some("k".into());
-    desk.applied(commit.clone()).await?;
-    let mut texts = vec![("Debug of the store", format!("{:?} {:#?}", desk.store, desk.store))];
+    fixture.applied(commit.clone()).await?;
+    let mut texts =
+        vec![("Debug of the store", format!("{:?} {:#?}", fixture.store, fixture.store))];
     let mut too_long = commit.clone();
     too_long.nodes = vec![says(&"x".repeat(600), SECRET)];
     too_long.patch = Some(ChatPatch { set: metadata, ..ChatPatch::default() });
-    if let Some(search) = desk.store.search() {
-        let query = desk.asks(&format!("{SECRET} ").repeat(1000));
+    if let Some(search) = fixture.store.search() {
+        let query = fixture.asks(&format!("{SECRET} ").repeat(1000));
         let error = refused("a long search", search.search(&query).await, ErrorKind::Invalid)?;
         texts.push(("a refused search", format!("{error} {error:?}")));
     }
     let mut same_key = commit;
     same_key.nodes = vec![says("b", SECRET)];
     for (what, commit) in [("a refused id", too_long), ("a used key", same_key)] {
-        let error = refused(what, desk.history().commit(commit).await, ErrorKind::Invalid)?;
+        let error = refused(what, fixture.history().commit(commit).await, ErrorKind::Invalid)?;
         texts.push((what, format!("{error} {error:?}")));
     }
     for (what, text) in texts {
@@ -112,16 +117,20 @@ async fn debug_shows_no_content(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn works_on_after_errors(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn works_on_after_errors(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let mut head = String::new();
     for i in 0..30 {
-        let ghost = desk.history().commit(desk.fork("side", "ghost", ["x"])).await;
+        let ghost = fixture.history().commit(fixture.fork("side", "ghost", ["x"])).await;
         refused("a fork behind nothing", ghost, ErrorKind::NotFound)?;
-        let _ = desk.commit(desk.extend("ghost", ["x"])).await?;
+        let _ = fixture.commit(fixture.extend("ghost", ["x"])).await?;
         let next = format!("m{i}");
-        desk.applied(desk.extend(&head, [next.as_str()])).await?;
+        fixture.applied(fixture.extend(&head, [next.as_str()])).await?;
         head = next;
     }
-    same("the length after 30 commits between 60 refusals", &desk.whole("main").await?.len(), &30)
+    same(
+        "the length after 30 commits between 60 refusals",
+        &fixture.whole("main").await?.len(),
+        &30,
+    )
 }

@@ -4,15 +4,15 @@
 use context_core::base::limits::{
     MAX_BODY_BYTES, MAX_COMMIT_ITEMS, MAX_ID_BYTES, MAX_METADATA_BYTES, MAX_PAGE, MAX_TITLE_BYTES,
 };
-use context_core::store::{ChatPatch, ChatQuery, Commit, NewChat, StoredFragment};
+use context_core::store::{ChatPatch, ChatQuery, Commit, NewChat, StoredFragment, TitleChange};
 use context_core::{Encoded, Error, ErrorKind, Json, Metadata, Retry};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::{Desk, id, message, raw, stored};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, id, message, raw, stored};
 use crate::expect::{refused, same};
-use crate::lab::Lab;
-use crate::visible::Visible;
+use crate::verdict::Check;
+use crate::visible_chat::VisibleChat;
 
 cases!("limits":
     bad_chats_are_not_created,
@@ -25,7 +25,7 @@ cases!("limits":
 );
 
 /// Expects the error to name the limit and not to suggest a retry.
-fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
+fn limit(did: &str, error: &Error, limit: Option<usize>) -> Check {
     let named = error.get("limit").map(ToOwned::to_owned);
     same(format!("{did}: the limit in {error}"), &named, &limit.map(|limit| limit.to_string()))?;
     same(format!("{did}: whether to retry"), &error.retry(), &Retry::Never)
@@ -40,9 +40,9 @@ fn metadata(bytes: usize) -> Metadata {
     Metadata::default().with("k", Json::from("x".repeat(bytes).as_str()))
 }
 
-async fn bad_chats_are_not_created(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let chat = |user: &str, chat: &str| NewChat::new(desk.other(user, chat).chat, desk.at());
+async fn bad_chats_are_not_created(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let chat = |user: &str, chat: &str| NewChat::new(fixture.other(user, chat).chat, fixture.at());
     let tries = [
         ("an empty user", chat("", "c"), None),
         ("an empty chat", chat("u", ""), None),
@@ -63,39 +63,39 @@ async fn bad_chats_are_not_created(lab: &Lab) -> Checked {
         let at = new.chat.clone();
         let error = refused(
             format!("creating a chat with {what}"),
-            desk.history().create_chat(new).await,
+            fixture.history().create_chat(new).await,
             ErrorKind::Invalid,
         )?;
         limit(what, &error, expected)?;
-        same(format!("the chat with {what}"), &desk.history().chat(&at).await?, &None)?;
+        same(format!("the chat with {what}"), &fixture.history().chat(&at).await?, &None)?;
     }
     Ok(())
 }
 
-async fn commits_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
-    let before = Visible::of(&desk).await?;
-    let new = || desk.extend("a", ["x"]);
+async fn commits_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
+    let before = VisibleChat::of(&fixture).await?;
+    let new = || fixture.extend("a", ["x"]);
     let ids: Vec<_> = (0..=MAX_COMMIT_ITEMS).map(|i| format!("i{i}")).collect();
     let large = raw("a", vec![b'x'; MAX_BODY_BYTES + 1]);
     let keyed = |key: &str| Commit { key: Some(key.into()), ..new() };
-    let odd_kind = Commit { nodes: vec![kind("x", &"k".repeat(256))], ..desk.extend("a", []) };
+    let odd_kind = Commit { nodes: vec![kind("x", &"k".repeat(256))], ..fixture.extend("a", []) };
     let tries = [
-        ("an empty id", desk.extend("a", ["x", ""]), None),
-        ("a long id", desk.extend("a", ["x", &long()]), Some(MAX_ID_BYTES)),
+        ("an empty id", fixture.extend("a", ["x", ""]), None),
+        ("a long id", fixture.extend("a", ["x", &long()]), Some(MAX_ID_BYTES)),
         (
             "a long expected head",
-            Commit { nodes: new().nodes, ..desk.extend(&long(), []) },
+            Commit { nodes: new().nodes, ..fixture.extend(&long(), []) },
             Some(MAX_ID_BYTES),
         ),
-        ("an empty branch", desk.extend_on("", "a", ["x"]), None),
-        ("a long branch", desk.fork(&long(), "a", ["x"]), Some(MAX_ID_BYTES)),
-        ("a long base of a version", desk.next_version(&long(), "a"), Some(MAX_ID_BYTES)),
+        ("an empty branch", fixture.extend_on("", "a", ["x"]), None),
+        ("a long branch", fixture.fork(&long(), "a", ["x"]), Some(MAX_ID_BYTES)),
+        ("a long base of a version", fixture.next_version(&long(), "a"), Some(MAX_ID_BYTES)),
         // Such a branch could never be named again.
         (
             "a version whose name grows too long",
-            desk.next_version(&"x".repeat(MAX_ID_BYTES), "a"),
+            fixture.next_version(&"x".repeat(MAX_ID_BYTES), "a"),
             Some(MAX_ID_BYTES),
         ),
         ("an empty key", keyed(""), None),
@@ -113,7 +113,7 @@ async fn commits_are_refused(lab: &Lab) -> Checked {
         ("a long kind", odd_kind, Some(255)),
         (
             "too many messages",
-            desk.extend("a", ids.iter().map(String::as_str)),
+            fixture.extend("a", ids.iter().map(String::as_str)),
             Some(MAX_COMMIT_ITEMS),
         ),
         (
@@ -136,11 +136,15 @@ async fn commits_are_refused(lab: &Lab) -> Checked {
     for (what, commit, expected) in tries {
         let error = refused(
             format!("a commit with {what}"),
-            desk.history().commit(commit).await,
+            fixture.history().commit(commit).await,
             ErrorKind::Invalid,
         )?;
         limit(what, &error, expected)?;
-        same(format!("the chat after a commit with {what}"), &Visible::of(&desk).await?, &before)?;
+        same(
+            format!("the chat after a commit with {what}"),
+            &VisibleChat::of(&fixture).await?,
+            &before,
+        )?;
     }
     Ok(())
 }
@@ -156,18 +160,18 @@ fn kind(id: &str, kind: &str) -> std::sync::Arc<context_core::Node> {
     ))
 }
 
-async fn patches_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn patches_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let half = ChatPatch { set: metadata(MAX_METADATA_BYTES / 2), ..ChatPatch::default() };
-    desk.history().update_chat(&desk.chat, &half, desk.at()).await?;
-    let before = Visible::of(&desk).await?;
+    fixture.history().update_chat(&fixture.chat, &half, fixture.at()).await?;
+    let before = VisibleChat::of(&fixture).await?;
     let more =
         Metadata::default().with("other", Json::from("x".repeat(MAX_METADATA_BYTES / 2).as_str()));
     let patches = [
         (
             "a long title",
             ChatPatch {
-                title: Some(Some("t".repeat(MAX_TITLE_BYTES + 1))),
+                title: TitleChange::Set("t".repeat(MAX_TITLE_BYTES + 1)),
                 ..ChatPatch::default()
             },
             MAX_TITLE_BYTES,
@@ -184,27 +188,27 @@ async fn patches_are_refused(lab: &Lab) -> Checked {
         ),
     ];
     for (what, patch, expected) in patches {
-        let result = desk.history().update_chat(&desk.chat, &patch, desk.at()).await;
+        let result = fixture.history().update_chat(&fixture.chat, &patch, fixture.at()).await;
         limit(
             what,
             &refused(format!("update_chat with {what}"), result, ErrorKind::Invalid)?,
             Some(expected),
         )?;
-        let mut commit = desk.extend("", ["x"]);
+        let mut commit = fixture.extend("", ["x"]);
         commit.patch = Some(patch);
-        let result = desk.history().commit(commit).await;
+        let result = fixture.history().commit(commit).await;
         limit(
             what,
             &refused(format!("a commit with {what}"), result, ErrorKind::Invalid)?,
             Some(expected),
         )?;
-        same(format!("the chat after {what}"), &Visible::of(&desk).await?, &before)?;
+        same(format!("the chat after {what}"), &VisibleChat::of(&fixture).await?, &before)?;
     }
     Ok(())
 }
 
-async fn fragments_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn fragments_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let body = |kind: &str, size: usize| StoredFragment {
         body: Encoded::new(kind, 1, vec![0; size]),
         ..stored("f", "")
@@ -222,70 +226,72 @@ async fn fragments_are_refused(lab: &Lab) -> Checked {
     ];
     for (what, fragment, expected) in tries {
         let all = [stored("good", "x"), fragment];
-        let result = desk.fragments().put_fragments(&desk.chat, &all, desk.at()).await;
+        let result = fixture.fragments().put_fragments(&fixture.chat, &all, fixture.at()).await;
         limit(
             what,
             &refused(format!("put_fragments with {what}"), result, ErrorKind::Invalid)?,
             expected,
         )?;
-        same("the fragments", &desk.fragments().fragments(&desk.chat).await?, &Vec::new())?;
+        same("the fragments", &fixture.fragments().fragments(&fixture.chat).await?, &Vec::new())?;
     }
     Ok(())
 }
 
-async fn checkpoints_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.applied(desk.extend("", ["a"])).await?;
+async fn checkpoints_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.applied(fixture.extend("", ["a"])).await?;
     for (name, expected) in [(String::new(), None), (long(), Some(MAX_ID_BYTES))] {
-        let result =
-            desk.history().set_checkpoint(&desk.chat, &name.into(), &"a".into(), desk.at()).await;
+        let result = fixture
+            .history()
+            .set_checkpoint(&fixture.chat, &name.into(), &"a".into(), fixture.at())
+            .await;
         limit(
             "a checkpoint",
             &refused("a checkpoint of a bad name", result, ErrorKind::Invalid)?,
             expected,
         )?;
     }
-    same("the checkpoints", &desk.history().checkpoints(&desk.chat).await?, &Vec::new())
+    same("the checkpoints", &fixture.history().checkpoints(&fixture.chat).await?, &Vec::new())
 }
 
-async fn pages_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn pages_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for size in [0, MAX_PAGE + 1, usize::MAX] {
         let query = ChatQuery { limit: size, ..ChatQuery::new("ada") };
         let error = refused(
             format!("list_chats of {size}"),
-            desk.history().list_chats(&query).await,
+            fixture.history().list_chats(&query).await,
             ErrorKind::Invalid,
         )?;
         limit("list_chats", &error, Some(MAX_PAGE))?;
-        let result = desk.history().all_messages(&desk.chat, size, None).await;
+        let result = fixture.history().all_messages(&fixture.chat, size, None).await;
         limit(
             "all_messages",
             &refused(format!("all_messages of {size}"), result, ErrorKind::Invalid)?,
             Some(MAX_PAGE),
         )?;
     }
-    let result = desk.history().list_chats(&ChatQuery::new("")).await;
+    let result = fixture.history().list_chats(&ChatQuery::new("")).await;
     refused("list_chats of nobody", result, ErrorKind::Invalid).map(drop)
 }
 
-async fn the_largest_is_accepted(lab: &Lab) -> Checked {
+async fn the_largest_is_accepted(case: &CaseContext) -> Check {
     let long = "x".repeat(MAX_ID_BYTES);
-    let desk = Desk::new(lab.open("largest").await?, &long, &long);
+    let fixture = ChatFixture::new(case.open("largest").await?, &long, &long);
     let new = NewChat {
         title: Some("t".repeat(MAX_TITLE_BYTES)),
         metadata: metadata(MAX_METADATA_BYTES - 16),
-        ..NewChat::new(desk.chat.clone(), desk.at())
+        ..NewChat::new(fixture.chat.clone(), fixture.at())
     };
-    let _ = desk.history().create_chat(new).await?;
+    let _ = fixture.history().create_chat(new).await?;
     let ids: Vec<_> = (0..MAX_COMMIT_ITEMS).map(|i| format!("i{i}")).collect();
-    desk.applied(desk.extend("", ids.iter().map(String::as_str))).await?;
-    let keyed = Commit { key: Some(long.as_str().into()), ..desk.fork(&long, "i0", []) };
-    desk.applied(keyed).await?;
+    fixture.applied(fixture.extend("", ids.iter().map(String::as_str))).await?;
+    let keyed = Commit { key: Some(long.as_str().into()), ..fixture.fork(&long, "i0", []) };
+    fixture.applied(keyed).await?;
     let large = vec![raw(&long, vec![b'x'; MAX_BODY_BYTES])];
     let committed =
-        desk.applied(Commit { nodes: large, ..desk.extend_on(&long, "i0", []) }).await?;
+        fixture.applied(Commit { nodes: large, ..fixture.extend_on(&long, "i0", []) }).await?;
     same("the head", &committed.head, &id(&long))?;
-    let chain = desk.whole(&long).await?;
+    let chain = fixture.whole(&long).await?;
     same("the body", &chain.last().map(|node| node.body().bytes().len()), &Some(MAX_BODY_BYTES))
 }

@@ -5,10 +5,10 @@ use context_core::memory::{MemoryForget, MemoryScope, MemorySource, MemoryVector
 use context_core::store::{Cursor, MemoryList};
 
 use crate::case::cases;
-use crate::checked::Checked;
+use crate::case_context::CaseContext;
 use crate::expect::{refused, same};
-use crate::lab::Lab;
-use crate::notebook::{MemoryStep, Notebook, scope};
+use crate::memory_fixture::{MemoryFixture, MemoryStep, scope};
+use crate::verdict::Check;
 use context_simulator::Random;
 
 cases!("memory_listing":
@@ -26,29 +26,30 @@ fn ada() -> MemoryScope {
     MemoryScope::new("ada")
 }
 
-async fn the_newest_first_page_by_page(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn the_newest_first_page_by_page(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let user = ada();
     for batch in 0..3 {
-        let writes =
-            (0..7).map(|n| book.desk.note(&user, &format!("m{}", (batch * 7 + n) * 11 % 21), "x"));
-        book.add(writes.collect()).await?;
+        let writes = (0..7)
+            .map(|n| memories.fixture.note(&user, &format!("m{}", (batch * 7 + n) * 11 % 21), "x"));
+        memories.add(writes.collect()).await?;
     }
-    book.put(book.desk.note(&user, "m0", "rewritten")).await?;
+    memories.put(memories.fixture.note(&user, "m0", "rewritten")).await?;
     for limit in [1, 2, 7, 20, 21, 22, 1000] {
-        book.lists(&format!("pages of {limit}"), &MemoryList::new(vec![user.clone()], limit))
+        memories
+            .lists(&format!("pages of {limit}"), &MemoryList::new(vec![user.clone()], limit))
             .await?;
     }
-    let full = book.desk.memories()?.list_memories(&MemoryList::new(vec![user], 21)).await?;
+    let full = memories.fixture.memories()?.list_memories(&MemoryList::new(vec![user], 21)).await?;
     same("whether a page that has all has another behind it", &full.next.is_none(), &true)
 }
 
-async fn by_kind_key_and_source(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn by_kind_key_and_source(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let user = ada();
     let mut writes = Vec::new();
     for n in 0..24 {
-        let mut write = book.desk.note(&user, &format!("m{n}"), "x");
+        let mut write = memories.fixture.note(&user, &format!("m{n}"), "x");
         write.record.kind = ["episode", "fact", "fac"][n % 3].to_owned();
         write.record.key = [None, Some("k"), Some("k2"), Some("K")][n % 4].map(ToOwned::to_owned);
         write.record.source = match n % 5 {
@@ -60,7 +61,7 @@ async fn by_kind_key_and_source(lab: &Lab) -> Checked {
         };
         writes.push(write);
     }
-    book.add(writes).await?;
+    memories.add(writes).await?;
     let all = MemoryList::new(vec![user], 3);
     let mut lists = vec![
         all.clone().kind("fact"),
@@ -80,77 +81,82 @@ async fn by_kind_key_and_source(lab: &Lab) -> Checked {
         lists.extend([list.clone().kind("fact"), list.clone().key("k2"), list]);
     }
     for list in lists {
-        book.lists(&format!("{list:?}"), &list).await?;
+        memories.lists(&format!("{list:?}"), &list).await?;
     }
     Ok(())
 }
 
-async fn of_several_scopes(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn of_several_scopes(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let scopes: Vec<_> = (0..16).map(|n| ada().project(format!("p{n}"))).collect();
     for n in 0..40 {
         let scope = &scopes[n * 7 % 16];
-        book.notes(&[(scope, &format!("m{n}"), "x")]).await?;
+        memories.notes(&[(scope, &format!("m{n}"), "x")]).await?;
     }
     for limit in [3, 16, 100] {
-        book.lists("all scopes", &MemoryList::new(scopes.clone(), limit)).await?;
-        book.lists("one scope", &MemoryList::new(scopes[3..4].to_vec(), limit)).await?;
+        memories.lists("all scopes", &MemoryList::new(scopes.clone(), limit)).await?;
+        memories.lists("one scope", &MemoryList::new(scopes[3..4].to_vec(), limit)).await?;
         let empty = vec![ada(), scopes[5].clone(), ada().project("p")];
-        book.lists("scopes with nothing in them", &MemoryList::new(empty, limit)).await?;
+        memories.lists("scopes with nothing in them", &MemoryList::new(empty, limit)).await?;
         let twice = vec![scopes[2].clone(), scopes[2].clone()];
-        book.lists("a scope that is named twice", &MemoryList::new(twice, limit)).await?;
+        memories.lists("a scope that is named twice", &MemoryList::new(twice, limit)).await?;
     }
     Ok(())
 }
 
 /// Checks that each record that exists from the first page to the last is listed once, regardless
 /// of concurrent writes and removals.
-async fn pages_go_on_while_memories_are_written(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn pages_go_on_while_memories_are_written(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let user = ada();
-    let writes = (0..12).map(|n| book.desk.note(&user, &format!("m{n}"), "x"));
-    book.add(writes.collect()).await?;
+    let writes = (0..12).map(|n| memories.fixture.note(&user, &format!("m{n}"), "x"));
+    memories.add(writes.collect()).await?;
     let (mut list, mut seen) = (MemoryList::new(vec![user.clone()], 2), Vec::new());
     for n in 0..20 {
-        let page = book.desk.memories()?.list_memories(&list).await?;
+        let page = memories.fixture.memories()?.list_memories(&list).await?;
         seen.extend(page.items.iter().map(|stored| stored.record.id.to_string()));
         list.after = page.next;
         if list.after.is_none() {
             break;
         }
-        book.notes(&[(&user, &format!("new{n}"), "x")]).await?;
+        memories.notes(&[(&user, &format!("new{n}"), "x")]).await?;
         let last = seen.last().cloned().unwrap_or_default();
-        book.put(book.desk.note(&user, &last, "rewritten")).await?;
-        book.forget("forgetting what was listed", &MemoryForget::ids(user.clone(), [last])).await?;
+        memories.put(memories.fixture.note(&user, &last, "rewritten")).await?;
+        memories
+            .forget("forgetting what was listed", &MemoryForget::ids(user.clone(), [last]))
+            .await?;
     }
     let expected: Vec<_> = (0..12).rev().map(|n| format!("m{n}")).collect();
     same("a listing while memories are written and forgotten", &seen, &expected)
 }
 
-async fn stats_count_what_is_there(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    let nobody = book.desk.memory_stats(&"ada".into(), 10).await?;
+async fn stats_count_what_is_there(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    let nobody = memories.fixture.memory_stats(&"ada".into(), 10).await?;
     same("the stats of a user without memories", &nobody, &Vec::new())?;
     let (user, session) = (ada(), ada().session("s"));
     for n in 0..9 {
-        let mut write =
-            book.desk.note(if n % 3 == 0 { &session } else { &user }, &format!("m{n}"), "é x");
+        let mut write = memories.fixture.note(
+            if n % 3 == 0 { &session } else { &user },
+            &format!("m{n}"),
+            "é x",
+        );
         write.record.kind = ["episode", "fact"][n % 2].to_owned();
         write.vector = (n % 4 == 0).then(|| MemoryVector::new("e", [1.0].as_slice()));
-        book.add(vec![write]).await?;
+        memories.add(vec![write]).await?;
     }
-    book.is_kept("writing").await?;
+    memories.is_kept("writing").await?;
     // A record of another kind and length, without a vector.
-    book.put(book.desk.note(&user, "m4", "")).await?;
-    book.is_kept("writing over one").await?;
+    memories.put(memories.fixture.note(&user, "m4", "")).await?;
+    memories.is_kept("writing over one").await?;
     let bob = MemoryScope::new("bob");
-    book.notes(&[(&bob, "m", "of another user")]).await?;
-    book.forget("a session", &MemoryForget::Scope(session)).await?;
-    book.is_kept("forgetting a scope").await
+    memories.notes(&[(&bob, "m", "of another user")]).await?;
+    memories.forget("a session", &MemoryForget::Scope(session)).await?;
+    memories.is_kept("forgetting a scope").await
 }
 
-async fn stats_come_page_by_page(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn stats_come_page_by_page(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     // Ordered by the keys of the scopes, which differs from the order of their names.
     let names = ["a", "B", "b", "é", "\"", "\\", "\u{0}", " ", "🦀", "\u{ffff}"];
     let mut scopes = vec![ada()];
@@ -158,40 +164,41 @@ async fn stats_come_page_by_page(lab: &Lab) -> Checked {
         scopes.extend([ada().project(name), ada().agent(name).session(name), ada().session(name)]);
     }
     for scope in &scopes {
-        book.notes(&[(scope, "m", "x")]).await?;
+        memories.notes(&[(scope, "m", "x")]).await?;
     }
-    book.notes(&[
-        (&MemoryScope::new("ada2"), "m", "x"),
-        (&MemoryScope::new("ada2").agent("a"), "m", "x"),
-    ])
-    .await?;
+    memories
+        .notes(&[
+            (&MemoryScope::new("ada2"), "m", "x"),
+            (&MemoryScope::new("ada2").agent("a"), "m", "x"),
+        ])
+        .await?;
     for limit in [1, 2, 10, scopes.len(), 1000] {
-        let stats = book.desk.memory_stats(&"ada".into(), limit).await?;
-        same(format!("the stats, {limit} a page"), &stats, &book.model.stats(&"ada".into()))?;
+        let stats = memories.fixture.memory_stats(&"ada".into(), limit).await?;
+        same(format!("the stats, {limit} a page"), &stats, &memories.model.stats(&"ada".into()))?;
     }
     Ok(())
 }
 
-async fn cursors_of_nobody_are_refused(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    book.notes(&[(&ada(), "m", "x")]).await?;
+async fn cursors_of_nobody_are_refused(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    memories.notes(&[(&ada(), "m", "x")]).await?;
     for cursor in ["", "nothing", "1 or 1=1", "🦀"] {
         let list = MemoryList::new(vec![ada()], 5).after(Some(Cursor::new(cursor)));
-        let page = book.desk.memories()?.list_memories(&list).await;
+        let page = memories.fixture.memories()?.list_memories(&list).await;
         refused(format!("a listing behind {cursor:?}"), page, ErrorKind::Invalid)?;
     }
     Ok(())
 }
 
-async fn random_listings_are_those_of_the_model(lab: &Lab) -> Checked {
-    let desk = lab.notebook().await?.desk;
-    for n in 0..lab.settings.sequences.div_ceil(8) {
-        let seed = lab.settings.seed.wrapping_add(n.into());
+async fn random_listings_are_those_of_the_model(case: &CaseContext) -> Check {
+    let fixture = case.memory_fixture().await?.fixture;
+    for n in 0..case.settings.sequences.div_ceil(8) {
+        let seed = case.settings.seed.wrapping_add(n.into());
         let (mut random, user) = (Random::new(seed), format!("user-{n}"));
-        let mut book = Notebook::new(&desk);
+        let mut memories = MemoryFixture::new(&fixture);
         for i in 0..20 {
-            let step = MemoryStep::random(&mut random, &user, &book.model);
-            book.step(&format!("step {i} of seed {seed:#x}"), &step).await?;
+            let step = MemoryStep::random(&mut random, &user, &memories.model);
+            memories.step(&format!("step {i} of seed {seed:#x}"), &step).await?;
             let scopes = (0..=random.below(4)).map(|_| scope(&mut random, &user)).collect();
             let mut list = MemoryList::new(scopes, 1 + random.below(4));
             if random.one_in(2) {
@@ -201,7 +208,7 @@ async fn random_listings_are_those_of_the_model(lab: &Lab) -> Checked {
                 list = list.key("k");
             }
             list.source = random.one_in(3).then(|| MemorySource::session("s1"));
-            book.lists(&format!("step {i} of seed {seed:#x}, {list:?}"), &list).await?;
+            memories.lists(&format!("step {i} of seed {seed:#x}, {list:?}"), &list).await?;
         }
     }
     Ok(())

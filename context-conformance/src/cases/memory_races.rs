@@ -8,13 +8,13 @@ use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite
 
 use super::concurrency::race;
 use crate::case::cases;
-use crate::checked::Checked;
+use crate::case_context::CaseContext;
+use crate::chat_fixture::ChatFixture;
 use crate::child::{Task, Work};
-use crate::desk::Desk;
 use crate::expect::{ensure, fail, same};
-use crate::lab::Lab;
-use crate::notebook::Notebook;
+use crate::memory_fixture::MemoryFixture;
 use crate::polls::polled;
+use crate::verdict::Check;
 use crate::worker::Worker;
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
@@ -45,11 +45,11 @@ fn ids(of: impl IntoIterator<Item = usize>) -> Vec<String> {
 }
 
 /// Lets all racers write the same names, each in its own order, in overlapping batches.
-async fn race_for_records(desks: &[Desk]) -> Checked {
+async fn race_for_records(fixtures: &[ChatFixture]) -> Check {
     for round in 0..4 {
         let scope = ada().project(format!("p{round}"));
         let results = race(RACERS, |i| {
-            let (desk, scope) = (desks[i % desks.len()].clone(), scope.clone());
+            let (fixture, scope) = (fixtures[i % fixtures.len()].clone(), scope.clone());
             async move {
                 let mut written = Vec::new();
                 for batch in 0..3 {
@@ -59,9 +59,9 @@ async fn race_for_records(desks: &[Desk]) -> Checked {
                     }
                     let writes: Vec<_> = names
                         .iter()
-                        .map(|n| desk.note(&scope, &format!("m{n}"), &format!("word by{i}")))
+                        .map(|n| fixture.note(&scope, &format!("m{n}"), &format!("word by{i}")))
                         .collect();
-                    match desk.write_memories(&writes).await? {
+                    match fixture.write_memories(&writes).await? {
                         MemoryOutcome::Applied(answers) => {
                             written.extend(names.into_iter().zip(answers))
                         }
@@ -86,39 +86,39 @@ async fn race_for_records(desks: &[Desk]) -> Checked {
                 &kept.iter().all(|(_, answer)| *answer == MemoryWritten::Kept(1)),
                 &true,
             )?;
-            let read = desks[0].memories()?.memories(&scope, &[format!("m{n}").into()]).await?;
+            let read = fixtures[0].memories()?.memories(&scope, &[format!("m{n}").into()]).await?;
             let text = read.first().map(|stored| stored.record.text.clone());
             same("whose it is", &text, &Some(format!("word by{}", won[0].0)))?;
         }
         let find = MemoryFind::new(vec![scope], vec!["word".into()], 100);
         same(
             "how many are found",
-            &desks[0].memories()?.find_memories(&find).await?.hits.len(),
+            &fixtures[0].memories()?.find_memories(&find).await?.hits.len(),
             &10,
         )?;
     }
-    same("what check() found", &desks[0].findings().await?, &Vec::new())
+    same("what check() found", &fixtures[0].findings().await?, &Vec::new())
 }
 
-async fn one_of_sixteen_writes_each_record(lab: &Lab) -> Checked {
-    race_for_records(&[lab.notebook().await?.desk]).await
+async fn one_of_sixteen_writes_each_record(case: &CaseContext) -> Check {
+    race_for_records(&[case.memory_fixture().await?.fixture]).await
 }
 
-async fn one_of_sixteen_through_two_handles(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("two").await?;
-    desk.memories()?;
-    let second = desk.through(lab.second_handle("two").await?);
-    race_for_records(&[desk, second]).await
+async fn one_of_sixteen_through_two_handles(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("two").await?;
+    fixture.memories()?;
+    let second = fixture.through(case.second_handle("two").await?);
+    race_for_records(&[fixture, second]).await
 }
 
-async fn one_of_sixteen_writes_a_version(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn one_of_sixteen_writes_a_version(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     for version in 0..6 {
         let results = race(RACERS, |i| {
-            let desk = book.desk.clone();
-            let write = desk.note(&ada(), "m", &format!("word by{i}"));
+            let fixture = memories.fixture.clone();
+            let write = fixture.note(&ada(), "m", &format!("word by{i}"));
             let write = write.expected(MemoryExpected::Version(version));
-            async move { Ok((desk.write_memories(std::slice::from_ref(&write)).await?, write)) }
+            async move { Ok((fixture.write_memories(std::slice::from_ref(&write)).await?, write)) }
         })
         .await?;
         let written = MemoryOutcome::Applied(vec![MemoryWritten::Written(version + 1)]);
@@ -133,82 +133,84 @@ async fn one_of_sixteen_writes_a_version(lab: &Lab) -> Checked {
             let told = (stored.version, &stored.record.text);
             same("what is there instead", &told, &(version + 1, &winner.record.text))?;
         }
-        let _same = book.model.write(&[winner]);
-        book.is_kept("a race for a version").await?;
+        let _same = memories.model.write(&[winner]);
+        memories.is_kept("a race for a version").await?;
     }
     let find = MemoryFind::new(vec![ada()], (0..RACERS).map(|i| format!("by{i}")).collect(), 10);
-    book.finds("races for versions", &find).await?;
-    same("what check() found", &book.desk.findings().await?, &Vec::new())
+    memories.finds("races for versions", &find).await?;
+    same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
-async fn count_at_once(desks: &[Desk]) -> Checked {
+async fn count_at_once(fixtures: &[ChatFixture]) -> Check {
     const EACH: usize = 8;
     race(8, |i| {
-        let desk = desks[i % desks.len()].clone();
-        async move { desk.count_up("m", EACH).await }
+        let fixture = fixtures[i % fixtures.len()].clone();
+        async move { fixture.count_up("m", EACH).await }
     })
     .await?;
-    let there = desks[0].memories()?.memories(&ada(), &["m".into()]).await?;
+    let there = fixtures[0].memories()?.memories(&ada(), &["m".into()]).await?;
     let seen = there.first().map(|stored| (stored.version, stored.record.text.clone()));
     same("version and count", &seen, &Some((8 * EACH as u64, (8 * EACH).to_string())))
 }
 
-async fn counting_by_versions_loses_nothing(lab: &Lab) -> Checked {
-    count_at_once(&[lab.notebook().await?.desk]).await
+async fn counting_by_versions_loses_nothing(case: &CaseContext) -> Check {
+    count_at_once(&[case.memory_fixture().await?.fixture]).await
 }
 
-async fn counting_through_two_handles_loses_nothing(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("count").await?;
-    desk.memories()?;
-    let second = desk.through(lab.second_handle("count").await?);
-    count_at_once(&[desk, second]).await
+async fn counting_through_two_handles_loses_nothing(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("count").await?;
+    fixture.memories()?;
+    let second = fixture.through(case.second_handle("count").await?);
+    count_at_once(&[fixture, second]).await
 }
 
-async fn counting_in_several_processes_loses_nothing(lab: &Lab) -> Checked {
+async fn counting_in_several_processes_loses_nothing(case: &CaseContext) -> Check {
     const CHILDREN: usize = 3;
     const EACH: usize = 10;
-    let desk = lab.desk_in("processes").await?;
-    desk.memories()?;
-    let location = lab.location("processes")?;
+    let fixture = case.fixture_in("processes").await?;
+    fixture.memories()?;
+    let location = case.location("processes")?;
     let start =
         |_| Worker::start(&Task { location: location.clone(), work: Work::Count { times: EACH } });
-    let mut workers = (0..CHILDREN).map(start).collect::<Checked<Vec<_>>>()?;
+    let mut workers = (0..CHILDREN).map(start).collect::<Check<Vec<_>>>()?;
     workers.iter_mut().try_for_each(Worker::go)?;
-    desk.count_up("m", EACH).await?;
+    fixture.count_up("m", EACH).await?;
     for worker in workers {
         worker.ended().await?;
     }
-    let there = desk.memories()?.memories(&ada(), &["m".into()]).await?;
+    let there = fixture.memories()?.memories(&ada(), &["m".into()]).await?;
     let count = there.first().map(|stored| stored.record.text.clone());
     same("the count of all processes", &count, &Some(((CHILDREN + 1) * EACH).to_string()))
 }
 
 /// Checks that reads are consistent. Every write gives four records of two scopes the same text, so
 /// two records of one scope always have one text, and a search finds records that match.
-async fn readers_see_whole_writes(lab: &Lab) -> Checked {
-    let book = lab.notebook().await?;
+async fn readers_see_whole_writes(case: &CaseContext) -> Check {
+    let memories = case.memory_fixture().await?;
     let session = ada().session("s");
     race(4, |task| {
-        let (desk, session) = (book.desk.clone(), session.clone());
+        let (fixture, session) = (memories.fixture.clone(), session.clone());
         async move {
             for i in 0..25 {
                 if task == 0 {
                     let writes = [(&session, "a"), (&session, "b"), (&ada(), "a"), (&ada(), "b")]
                         .map(|(scope, id)| {
-                            desk.note(scope, id, &format!("word w{i}"))
+                            fixture
+                                .note(scope, id, &format!("word w{i}"))
                                 .expected(MemoryExpected::Anything)
                         });
-                    let _written = desk.write_memories(&writes).await?;
+                    let _written = fixture.write_memories(&writes).await?;
                     continue;
                 }
-                let read = desk.memories()?.memories(&session, &["a".into(), "b".into()]).await?;
+                let read =
+                    fixture.memories()?.memories(&session, &["a".into(), "b".into()]).await?;
                 let texts: Vec<_> =
                     read.iter().map(|stored| (&stored.record.text, stored.version)).collect();
                 ensure(texts.is_empty() || (texts.len() == 2 && texts[0] == texts[1]), || {
                     format!("two records that are written together: saw {texts:?}")
                 })?;
                 let find = MemoryFind::new(vec![ada(), session.clone()], vec!["word".into()], 10);
-                let hits = desk.memories()?.find_memories(&find).await?.hits;
+                let hits = fixture.memories()?.find_memories(&find).await?.hits;
                 same(
                     "whether all four are found or none",
                     &(hits.is_empty() || hits.len() == 4),
@@ -220,55 +222,62 @@ async fn readers_see_whole_writes(lab: &Lab) -> Checked {
         }
     })
     .await?;
-    same("what check() found", &book.desk.findings().await?, &Vec::new())
+    same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
-async fn forgotten_while_it_is_written(lab: &Lab) -> Checked {
-    let book = lab.notebook().await?;
+async fn forgotten_while_it_is_written(case: &CaseContext) -> Check {
+    let memories = case.memory_fixture().await?;
     race(4, |task| {
-        let desk = book.desk.clone();
+        let fixture = memories.fixture.clone();
         async move {
             for i in 0..25 {
                 let writes = ["a", "b"].map(|id| {
                     let expected =
                         if task == 2 { MemoryExpected::Anything } else { MemoryExpected::Absent };
-                    desk.note(&ada(), id, &format!("word t{task} w{i}")).expected(expected)
+                    fixture.note(&ada(), id, &format!("word t{task} w{i}")).expected(expected)
                 });
                 match task {
-                    0 => drop(desk.forget_memories(&MemoryForget::ids(ada(), ["a", "b"])).await?),
+                    0 => {
+                        let forget = MemoryForget::ids(ada(), ["a", "b"]);
+                        let _forgotten = fixture.forget_memories(&forget).await?;
+                    }
                     1 => {
                         let read =
-                            desk.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
+                            fixture.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
                         same("whether both are there or none", &(read.len() % 2), &0)?;
                     }
-                    _ => drop(desk.write_memories(&writes).await?),
+                    _ => drop(fixture.write_memories(&writes).await?),
                 }
             }
             Ok(())
         }
     })
     .await?;
-    let mut book = book;
+    let mut memories = memories;
     // Both records exist or neither does. After forgetting, neither comes back.
-    let read = book.desk.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
-    let forgotten = book.desk.forget_memories(&MemoryForget::ids(ada(), ["a", "b"])).await?;
+    let read = memories.fixture.memories()?.memories(&ada(), &["a".into(), "b".into()]).await?;
+    let forgotten = memories.fixture.forget_memories(&MemoryForget::ids(ada(), ["a", "b"])).await?;
     same("removed, remaining", &(forgotten.removed, forgotten.remaining), &(read.len() as u64, 0))?;
-    let writes = ["a", "b"].map(|id| book.desk.note(&ada(), id, "word"));
+    let writes = ["a", "b"].map(|id| memories.fixture.note(&ada(), id, "word"));
     let expected = MemoryOutcome::Applied(vec![MemoryWritten::Forgotten; 2]);
-    same("a write of what was forgotten", &book.desk.write_memories(&writes).await?, &expected)?;
-    book.notes(&[(&ada(), "c", "word")]).await?;
-    book.finds("a race", &MemoryFind::new(vec![ada()], vec!["word".into()], 10)).await?;
-    same("what check() found", &book.desk.findings().await?, &Vec::new())
+    same(
+        "a write of what was forgotten",
+        &memories.fixture.write_memories(&writes).await?,
+        &expected,
+    )?;
+    memories.notes(&[(&ada(), "c", "word")]).await?;
+    memories.finds("a race", &MemoryFind::new(vec![ada()], vec!["word".into()], 10)).await?;
+    same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
-async fn a_lost_reply_is_found_out_by_the_same_write(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn a_lost_reply_is_found_out_by_the_same_write(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let plan = FaultPlan::default()
         .with(Operation::WriteMemories, 0, Fault::AfterApply)
         .with(Operation::WriteMemories, 2, Fault::BeforeApply)
         .with(Operation::WriteMemories, 4, Fault::AfterApply)
         .with(Operation::ForgetMemories, 0, Fault::AfterApply);
-    let plain = book.desk.clone();
+    let plain = memories.fixture.clone();
     let faulty = plain.through(Arc::new(FaultStore::new(Arc::clone(&plain.store), plan)));
     use MemoryWritten::{Kept, Written};
     for (what, arrived, expected, answer) in [
@@ -282,34 +291,35 @@ async fn a_lost_reply_is_found_out_by_the_same_write(lab: &Lab) -> Checked {
         let lost = faulty.memories()?.write_memories(&writes).await;
         ensure(lost.is_err(), || format!("{what}: nothing went wrong"))?;
         if arrived {
-            let _judged = book.model.write(&writes);
+            let _judged = memories.model.write(&writes);
         }
-        book.is_kept(what).await?;
+        memories.is_kept(what).await?;
         let again = faulty.memories()?.write_memories(&writes).await?;
         same(
             format!("the same write after {what}"),
             &again,
             &MemoryOutcome::Applied(vec![answer; 3]),
         )?;
-        let _judged = book.model.write(&writes);
-        book.is_kept(&format!("the same write after {what}")).await?;
+        let _judged = memories.model.write(&writes);
+        memories.is_kept(&format!("the same write after {what}")).await?;
     }
     let forget = MemoryForget::ids(ada(), ["m1"]);
     ensure(faulty.memories()?.forget_memories(&forget).await.is_err(), || {
         "nothing went wrong".into()
     })?;
-    book.model.forget(&forget);
-    book.is_kept("a lost reply to forgetting").await?;
+    memories.model.forget(&forget);
+    memories.is_kept("a lost reply to forgetting").await?;
     let again = faulty.memories()?.forget_memories(&forget).await?;
     same("forgetting again: removed, remaining", &(again.removed, again.remaining), &(0, 0))
 }
 
 /// Waits until nothing changes any more, since a dropped write may still complete in the
 /// background.
-async fn settled(desk: &Desk, scope: &MemoryScope) -> Checked<Vec<(String, u64)>> {
+async fn settled(fixture: &ChatFixture, scope: &MemoryScope) -> Check<Vec<(String, u64)>> {
     let look = async || {
-        let read = desk.memories()?.memories(scope, &["a".into(), "b".into(), "c".into()]).await?;
-        Checked::Ok(
+        let read =
+            fixture.memories()?.memories(scope, &["a".into(), "b".into(), "c".into()]).await?;
+        Check::Ok(
             read.into_iter().map(|stored| (stored.record.text, stored.version)).collect::<Vec<_>>(),
         )
     };
@@ -325,18 +335,18 @@ async fn settled(desk: &Desk, scope: &MemoryScope) -> Checked<Vec<(String, u64)>
     fail("a dropped call: what is there still changes after 50 looks")
 }
 
-async fn a_dropped_write_is_whole_or_absent(lab: &Lab) -> Checked {
-    let desk = lab.notebook().await?.desk;
+async fn a_dropped_write_is_whole_or_absent(case: &CaseContext) -> Check {
+    let fixture = case.memory_fixture().await?.fixture;
     for polls in 0..MOST_POLLS {
         let scope = MemoryScope::new(format!("ada-{polls}"));
-        let mut book = Notebook::new(&desk);
-        book.notes(&[(&scope, "a", "word before")]).await?;
+        let mut memories = MemoryFixture::new(&fixture);
+        memories.notes(&[(&scope, "a", "word before")]).await?;
         let write = |id: &str, version| {
-            desk.note(&scope, id, "word after").expected(MemoryExpected::Version(version))
+            fixture.note(&scope, id, "word after").expected(MemoryExpected::Version(version))
         };
         let writes = [write("a", 1), write("b", 0), write("c", 0)];
-        let ended = polled(desk.memories()?.write_memories(&writes), polls).await.transpose()?;
-        let seen = settled(&desk, &scope).await?;
+        let ended = polled(fixture.memories()?.write_memories(&writes), polls).await.transpose()?;
+        let seen = settled(&fixture, &scope).await?;
         let after = |version| ("word after".to_owned(), version);
         let whole =
             seen == [after(2), after(1), after(1)] || seen == [("word before".to_owned(), 1)];
@@ -344,40 +354,43 @@ async fn a_dropped_write_is_whole_or_absent(lab: &Lab) -> Checked {
             format!("a write dropped after {polls} polls is there in part: {seen:?}")
         })?;
         let did = format!("a write that was dropped after {polls} polls, repeated");
-        let _outcome = book.write(&did, &writes).await?;
-        book.is_kept("a dropped write").await?;
+        let _outcome = memories.write(&did, &writes).await?;
+        memories.is_kept("a dropped write").await?;
         if ended.is_some() {
             break;
         }
     }
-    same("what check() found", &desk.findings().await?, &Vec::new())
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
-async fn a_dropped_forgetting_is_whole_or_absent(lab: &Lab) -> Checked {
-    let desk = lab.notebook().await?.desk;
+async fn a_dropped_forgetting_is_whole_or_absent(case: &CaseContext) -> Check {
+    let fixture = case.memory_fixture().await?.fixture;
     for polls in 0..MOST_POLLS {
         let scope = MemoryScope::new(format!("ada-{polls}"));
-        let mut book = Notebook::new(&desk);
-        book.notes(&[(&scope, "a", "word"), (&scope, "b", "word"), (&scope, "c", "word")]).await?;
+        let mut memories = MemoryFixture::new(&fixture);
+        memories
+            .notes(&[(&scope, "a", "word"), (&scope, "b", "word"), (&scope, "c", "word")])
+            .await?;
         let forget = MemoryForget::ids(scope.clone(), ["a", "b", "c"]);
-        let ended = polled(desk.memories()?.forget_memories(&forget), polls).await.transpose()?;
-        let seen = settled(&desk, &scope).await?.len();
+        let ended =
+            polled(fixture.memories()?.forget_memories(&forget), polls).await.transpose()?;
+        let seen = settled(&fixture, &scope).await?.len();
         ensure(seen == 0 || seen == 3, || {
             format!("forgetting dropped after {polls} polls left {seen} of 3")
         })?;
-        let again = desk.forget_memories(&forget).await?;
+        let again = fixture.forget_memories(&forget).await?;
         same("forgetting again: remaining", &again.remaining, &0)?;
-        book.model.forget(&forget);
-        let outcome = book.write("absent", &[desk.note(&scope, "a", "word")]).await?;
+        memories.model.forget(&forget);
+        let outcome = memories.write("absent", &[fixture.note(&scope, "a", "word")]).await?;
         same(
             "a write of what was forgotten",
             &outcome,
             &MemoryOutcome::Applied(vec![MemoryWritten::Forgotten]),
         )?;
-        book.is_kept("forgetting that was dropped").await?;
+        memories.is_kept("forgetting that was dropped").await?;
         if ended.is_some() {
             break;
         }
     }
-    same("what check() found", &desk.findings().await?, &Vec::new())
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }

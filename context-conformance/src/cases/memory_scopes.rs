@@ -7,11 +7,11 @@ use context_core::store::{MemoryFind, MemoryList, MemoryWrite};
 use context_core::{Error, ErrorKind, Json, Metadata, Retry};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::Desk;
+use crate::case_context::CaseContext;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{ensure, refused, same};
-use crate::lab::Lab;
-use crate::notebook::{MemoryStep, Notebook, scope, vector, with};
+use crate::memory_fixture::{MemoryFixture, MemoryStep, scope, vector, with};
+use crate::verdict::Check;
 use context_simulator::Random;
 
 cases!("memory_scopes":
@@ -25,17 +25,24 @@ cases!("memory_scopes":
 );
 
 /// Checks that everything visible from these scopes belongs to them.
-async fn sees_only(desk: &Desk, did: &str, scopes: &[MemoryScope], random: &mut Random) -> Checked {
-    let mut seen = desk.list_memories(&MemoryList::new(scopes.to_vec(), 7)).await?;
+async fn sees_only(
+    fixture: &ChatFixture,
+    did: &str,
+    scopes: &[MemoryScope],
+    random: &mut Random,
+) -> Check {
+    let mut seen = fixture.list_memories(&MemoryList::new(scopes.to_vec(), 7)).await?;
     let words = ["lisbon", "flight", "a", "b", "word"].map(ToOwned::to_owned).to_vec();
     let mut find = MemoryFind::new(scopes.to_vec(), words, 50);
     find.vector = Some(vector(random));
-    let found = desk.memories()?.find_memories(&find).await?;
+    let found = fixture.memories()?.find_memories(&find).await?;
     seen.extend(found.hits.into_iter().map(|hit| hit.stored));
     for scope in scopes {
         let ids: Vec<MemoryId> = (0..8).map(|n| format!("m{n}").into()).collect();
-        seen.extend(desk.memories()?.memories(scope, &ids).await?);
-        seen.extend(desk.memories()?.memories_beside(scope, &ids, 5).await?.into_iter().flatten());
+        seen.extend(fixture.memories()?.memories(scope, &ids).await?);
+        seen.extend(
+            fixture.memories()?.memories_beside(scope, &ids, 5).await?.into_iter().flatten(),
+        );
     }
     for stored in seen {
         let own = scopes.contains(&stored.record.scope);
@@ -50,43 +57,46 @@ async fn sees_only(desk: &Desk, did: &str, scopes: &[MemoryScope], random: &mut 
 }
 
 /// Writes the same names into all of these scopes, and checks that they stay separate.
-async fn are_apart(lab: &Lab, scopes: &[MemoryScope]) -> Checked {
-    let mut book = lab.notebook().await?;
-    let mut random = Random::new(lab.settings.seed);
+async fn are_apart(case: &CaseContext, scopes: &[MemoryScope]) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    let mut random = Random::new(case.settings.seed);
     for (n, scope) in scopes.iter().enumerate() {
-        let mut write = book.desk.note(scope, "m1", &format!("word own{n}"));
+        let mut write = memories.fixture.note(scope, "m1", &format!("word own{n}"));
         write.record.source = Some(MemorySource::message("s", "m"));
         write.vector = Some(MemoryVector::new("small", [1.0, n as f32, 0.0].as_slice()));
-        let mut beside = book.desk.note(scope, "m2", "word");
+        let mut beside = memories.fixture.note(scope, "m2", "word");
         beside.record.source = Some(MemorySource::message("s", "m2"));
-        book.add(vec![write, beside]).await?;
+        memories.add(vec![write, beside]).await?;
     }
     for (n, scope) in scopes.iter().enumerate() {
-        sees_only(&book.desk, "writing alike", std::slice::from_ref(scope), &mut random).await?;
+        sees_only(&memories.fixture, "writing alike", std::slice::from_ref(scope), &mut random)
+            .await?;
         for m in [n, (n + 1) % scopes.len()] {
             let find =
                 MemoryFind::new(vec![scope.clone()], vec![format!("own{m}"), "word".into()], 10);
-            book.finds("writing alike", &find).await?;
+            memories.finds("writing alike", &find).await?;
         }
     }
-    book.is_kept("writing alike").await?;
+    memories.is_kept("writing alike").await?;
     // A change in one scope affects no other.
     for scope in scopes.iter().step_by(2) {
-        book.put(book.desk.note(scope, "m1", "changed")).await?;
-        book.forget("forgetting in one of them", &MemoryForget::ids(scope.clone(), ["m2"])).await?;
+        memories.put(memories.fixture.note(scope, "m1", "changed")).await?;
+        memories
+            .forget("forgetting in one of them", &MemoryForget::ids(scope.clone(), ["m2"]))
+            .await?;
     }
-    book.is_kept("changing every second").await?;
-    same("what check() found", &book.desk.findings().await?, &Vec::new())
+    memories.is_kept("changing every second").await?;
+    same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
-async fn scopes_are_exact(lab: &Lab) -> Checked {
-    are_apart(lab, &MemoryScope::new("ada").project("p").agent("a").session("s").visible()).await
+async fn scopes_are_exact(case: &CaseContext) -> Check {
+    are_apart(case, &MemoryScope::new("ada").project("p").agent("a").session("s").visible()).await
 }
 
-async fn lookalike_scopes_are_apart(lab: &Lab) -> Checked {
+async fn lookalike_scopes_are_apart(case: &CaseContext) -> Check {
     let ada = || MemoryScope::new("ada");
     are_apart(
-        lab,
+        case,
         &[
             ada().project("a|b"),
             ada().project("a").agent("b"),
@@ -115,47 +125,47 @@ async fn lookalike_scopes_are_apart(lab: &Lab) -> Checked {
     .await
 }
 
-async fn users_are_apart(lab: &Lab) -> Checked {
+async fn users_are_apart(case: &CaseContext) -> Check {
     let users =
         ["ada", "ADA", "ada ", "ad", "ada:p", "ada|p", "ada\u{0}", "bob", "ada%", "{ada}", "ada/p"];
     let scopes = users
         .iter()
         .flat_map(|user| [MemoryScope::new(*user), MemoryScope::new(*user).project("p")]);
-    are_apart(lab, &scopes.collect::<Vec<_>>()).await
+    are_apart(case, &scopes.collect::<Vec<_>>()).await
 }
 
-async fn namespaces_are_apart(lab: &Lab) -> Checked {
-    let (one, two) = (lab.desk_in("one").await?, lab.desk_in("two").await?);
+async fn namespaces_are_apart(case: &CaseContext) -> Check {
+    let (one, two) = (case.fixture_in("one").await?, case.fixture_in("two").await?);
     one.memories()?;
-    let (mut one, mut two) = (Notebook::new(&one), Notebook::new(&two));
+    let (mut one, mut two) = (MemoryFixture::new(&one), MemoryFixture::new(&two));
     let user = MemoryScope::new("ada");
     one.notes(&[(&user, "m1", "word one"), (&user, "m2", "word")]).await?;
-    let nothing = two.desk.list_memories(&MemoryList::new(vec![user.clone()], 5)).await?;
+    let nothing = two.fixture.list_memories(&MemoryList::new(vec![user.clone()], 5)).await?;
     same("the other namespace", &nothing.len(), &0)?;
     two.notes(&[(&user, "m1", "word two")]).await?;
-    for (book, did) in [(&one, "one"), (&two, "two")] {
-        book.is_kept(did).await?;
+    for (memories, did) in [(&one, "one"), (&two, "two")] {
+        memories.is_kept(did).await?;
         let find = MemoryFind::new(vec![user.clone()], vec!["word".into(), "one".into()], 5);
-        book.finds(did, &find).await?;
+        memories.finds(did, &find).await?;
     }
     two.forget("in the other namespace", &MemoryForget::Scope(user)).await?;
     one.is_kept("all was forgotten in the other namespace").await
 }
 
-async fn random_scopes_never_give_anothers(lab: &Lab) -> Checked {
-    let desk = lab.notebook().await?.desk;
-    for n in 0..lab.settings.sequences.div_ceil(4) {
-        let seed = lab.settings.seed.wrapping_add(n.into());
+async fn random_scopes_never_give_anothers(case: &CaseContext) -> Check {
+    let fixture = case.memory_fixture().await?.fixture;
+    for n in 0..case.settings.sequences.div_ceil(4) {
+        let seed = case.settings.seed.wrapping_add(n.into());
         let mut random = Random::new(seed);
         let users = [format!("user-{n}"), format!("user-{n} ")];
-        let mut book = Notebook::new(&desk);
+        let mut memories = MemoryFixture::new(&fixture);
         for i in 0..20 {
             let did = format!("step {i} of seed {seed:#x}");
-            let step = MemoryStep::random(&mut random, &users[i % 2], &book.model);
-            book.step(&did, &step).await?;
+            let step = MemoryStep::random(&mut random, &users[i % 2], &memories.model);
+            memories.step(&did, &step).await?;
             let user = &users[random.below(2)];
             let scopes: Vec<_> = (0..=random.below(3)).map(|_| scope(&mut random, user)).collect();
-            sees_only(&desk, &did, &scopes, &mut random).await?;
+            sees_only(&fixture, &did, &scopes, &mut random).await?;
         }
     }
     Ok(())
@@ -170,7 +180,7 @@ fn ada() -> MemoryScope {
 }
 
 /// Expects the error to name the limit and not to suggest a retry.
-fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
+fn limit(did: &str, error: &Error, limit: Option<usize>) -> Check {
     if let Some(limit) = limit {
         same(
             format!("{did}: the limit in {error}"),
@@ -182,11 +192,11 @@ fn limit(did: &str, error: &Error, limit: Option<usize>) -> Checked {
 }
 
 /// Returns invalid writes, each with its problem and the limit that it exceeds.
-fn bad_writes(desk: &Desk) -> Vec<(&'static str, MemoryWrite, Option<usize>)> {
-    let scoped = |scope: MemoryScope| desk.note(&scope, "m", "word");
+fn bad_writes(fixture: &ChatFixture) -> Vec<(&'static str, MemoryWrite, Option<usize>)> {
+    let scoped = |scope: MemoryScope| fixture.note(&scope, "m", "word");
     let vectored = |values: Vec<f32>| scoped(ada()).vector(MemoryVector::new("e", values));
     let with = |change: fn(&mut MemoryWrite)| {
-        let mut write = desk.note(&ada(), "m", "word");
+        let mut write = fixture.note(&ada(), "m", "word");
         change(&mut write);
         write
     };
@@ -206,8 +216,8 @@ fn bad_writes(desk: &Desk) -> Vec<(&'static str, MemoryWrite, Option<usize>)> {
         ("a long agent", scoped(ada().agent(long())), ID),
         ("an empty session", scoped(ada().session("")), None),
         ("another user", scoped(MemoryScope::new("bob")), None),
-        ("an empty id", desk.note(&ada(), "", "word"), None),
-        ("a long id", desk.note(&ada(), &long(), "word"), ID),
+        ("an empty id", fixture.note(&ada(), "", "word"), None),
+        ("a long id", fixture.note(&ada(), &long(), "word"), ID),
         ("an empty kind", with(|write| write.record.kind.clear()), None),
         ("a long kind", with(|write| write.record.kind = long()), ID),
         ("an empty key", with(|write| write.record.key = Some(String::new())), None),
@@ -241,39 +251,40 @@ fn bad_writes(desk: &Desk) -> Vec<(&'static str, MemoryWrite, Option<usize>)> {
         ),
         ("no number in a vector", vectored(vec![1.0, f32::NAN]), None),
         ("a number without end", vectored(vec![f32::INFINITY]), None),
-        ("the same memory twice", desk.note(&ada(), "good", "other"), None),
+        ("the same memory twice", fixture.note(&ada(), "good", "other"), None),
     ]
 }
 
-async fn bad_writes_are_refused(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    book.notes(&[(&ada(), "m", "before")]).await?;
-    for (what, bad, expected) in bad_writes(&book.desk) {
-        let writes = [book.desk.note(&ada(), "good", "word"), bad];
-        let result = book.desk.memories()?.write_memories(&writes).await;
+async fn bad_writes_are_refused(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    memories.notes(&[(&ada(), "m", "before")]).await?;
+    for (what, bad, expected) in bad_writes(&memories.fixture) {
+        let writes = [memories.fixture.note(&ada(), "good", "word"), bad];
+        let result = memories.fixture.memories()?.write_memories(&writes).await;
         limit(
             what,
             &refused(format!("a write with {what}"), result, ErrorKind::Invalid)?,
             expected,
         )?;
     }
-    let many = (0..=limits::MAX_PAGE).map(|n| book.desk.note(&ada(), &format!("m{n}"), "word"));
+    let many =
+        (0..=limits::MAX_PAGE).map(|n| memories.fixture.note(&ada(), &format!("m{n}"), "word"));
     for writes in [Vec::new(), many.collect()] {
-        let result = book.desk.memories()?.write_memories(&writes).await;
+        let result = memories.fixture.memories()?.write_memories(&writes).await;
         let did = format!("a write of {}", writes.len());
         limit(&did, &refused(&did, result, ErrorKind::Invalid)?, Some(limits::MAX_PAGE))?;
     }
-    book.is_kept("bad writes").await?;
+    memories.is_kept("bad writes").await?;
     let found = MemoryFind::new(vec![ada()], vec!["word".into(), "before".into()], 5);
-    book.finds("bad writes", &found).await?;
-    let users = book.desk.memory_stats(&"bob".into(), 5).await?;
+    memories.finds("bad writes", &found).await?;
+    let users = memories.fixture.memory_stats(&"bob".into(), 5).await?;
     same("what there is of another user", &users.len(), &0)
 }
 
-async fn bad_questions_are_refused(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    book.notes(&[(&ada(), "m", "word")]).await?;
-    let store = book.desk.memories()?;
+async fn bad_questions_are_refused(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    memories.notes(&[(&ada(), "m", "word")]).await?;
+    let store = memories.fixture.memories()?;
     let invalid = |did: &str, error: Option<Error>| {
         let result = error.map_or(Ok(()), Err);
         refused(did, result, ErrorKind::Invalid).and_then(|error| limit(did, &error, None))
@@ -357,5 +368,5 @@ async fn bad_questions_are_refused(lab: &Lab) -> Checked {
         invalid("forgetting of a bad name", store.forget_memories(&forget).await.err())?;
     }
     invalid("stats of nobody", store.memory_stats(&"".into(), 5, None).await.err())?;
-    book.is_kept("bad questions").await
+    memories.is_kept("bad questions").await
 }

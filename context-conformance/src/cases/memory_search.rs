@@ -6,10 +6,10 @@ use context_core::memory::{MemoryScope, MemoryVector};
 use context_core::store::{MemoriesFound, MemoryExpected, MemoryFind, MemoryWrite};
 
 use crate::case::cases;
-use crate::checked::Checked;
+use crate::case_context::CaseContext;
 use crate::expect::{ensure, same};
-use crate::lab::Lab;
-use crate::notebook::{MemoryStep, Notebook, looked_for, scope, vector, with};
+use crate::memory_fixture::{MemoryFixture, MemoryStep, looked_for, scope, vector, with};
+use crate::verdict::Check;
 use context_simulator::Random;
 
 cases!("memory_search":
@@ -44,126 +44,129 @@ fn ids(found: &MemoriesFound) -> Vec<String> {
     found.hits.iter().map(|hit| hit.stored.record.id.to_string()).collect()
 }
 
-impl Notebook {
-    async fn note(&mut self, id: &str, words: &str) -> Checked {
+impl MemoryFixture {
+    async fn note(&mut self, id: &str, words: &str) -> Check {
         self.notes(&[(&ada(), id, words)]).await
     }
 
     /// Expects a search to find these records, and the same as the model.
-    async fn found(&self, did: &str, find: &MemoryFind, expected: &[&str]) -> Checked {
-        let found = self.desk.memories()?.find_memories(find).await?;
+    async fn found(&self, did: &str, find: &MemoryFind, expected: &[&str]) -> Check {
+        let found = self.fixture.memories()?.find_memories(find).await?;
         same(
             format!("finding {:?} after {did}", find.words),
             &ids(&found),
-            &crate::desk::owned(expected),
+            &crate::chat_fixture::owned(expected),
         )?;
         self.finds(did, find).await
     }
 }
 
-async fn found_by_some_of_its_words(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    book.found("nothing", &find(&["lisbon"]), &[]).await?;
-    book.note("trip", "lisbon flight may").await?;
-    book.note("hotel", "hotel lisbon").await?;
-    book.note("silent", "").await?;
-    book.found("three notes", &find(&["flight"]), &["trip"]).await?;
-    book.found("three notes", &find(&["absent", "hotel"]), &["hotel"]).await?;
-    book.found("three notes", &find(&["lisbon"]), &["hotel", "trip"]).await?;
-    book.found("three notes", &find(&["absent"]), &[]).await?;
-    book.found("three notes", &find(&["lisb"]), &[]).await?;
-    book.found("three notes, no words", &find(&[]), &[]).await
+async fn found_by_some_of_its_words(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    memories.found("nothing", &find(&["lisbon"]), &[]).await?;
+    memories.note("trip", "lisbon flight may").await?;
+    memories.note("hotel", "hotel lisbon").await?;
+    memories.note("silent", "").await?;
+    memories.found("three notes", &find(&["flight"]), &["trip"]).await?;
+    memories.found("three notes", &find(&["absent", "hotel"]), &["hotel"]).await?;
+    memories.found("three notes", &find(&["lisbon"]), &["hotel", "trip"]).await?;
+    memories.found("three notes", &find(&["absent"]), &[]).await?;
+    memories.found("three notes", &find(&["lisb"]), &[]).await?;
+    memories.found("three notes, no words", &find(&[]), &[]).await
 }
 
-async fn rare_words_and_short_texts_first(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    book.note("once", "lisbon x x x").await?;
-    book.note("twice", "lisbon lisbon x x").await?;
-    book.note("rare", "porto x x x").await?;
-    book.note("long", "lisbon x x x x x x x x x x x x").await?;
-    book.note("both", "lisbon porto x x x x x x x x x x").await?;
+async fn rare_words_and_short_texts_first(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    memories.note("once", "lisbon x x x").await?;
+    memories.note("twice", "lisbon lisbon x x").await?;
+    memories.note("rare", "porto x x x").await?;
+    memories.note("long", "lisbon x x x x x x x x x x x x").await?;
+    memories.note("both", "lisbon porto x x x x x x x x x x").await?;
     for words in [&["lisbon"][..], &["porto"], &["lisbon", "porto"], &["x", "lisbon"], &["x"]] {
-        book.finds("five notes", &find(words)).await?;
+        memories.finds("five notes", &find(words)).await?;
     }
-    book.found("five notes", &find(&["lisbon"]), &["twice", "once", "both", "long"]).await
+    memories.found("five notes", &find(&["lisbon"]), &["twice", "once", "both", "long"]).await
 }
 
-async fn of_equal_ones_the_newest(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn of_equal_ones_the_newest(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     for id in ["b", "c", "a"] {
-        book.note(id, "lisbon flight").await?;
+        memories.note(id, "lisbon flight").await?;
     }
-    book.found("three equal ones", &find(&["lisbon"]), &["a", "c", "b"]).await?;
+    memories.found("three equal ones", &find(&["lisbon"]), &["a", "c", "b"]).await?;
     // A rewritten record keeps its position.
-    book.put(book.desk.note(&ada(), "b", "flight lisbon")).await?;
-    book.found("one was rewritten", &find(&["flight"]), &["a", "c", "b"]).await?;
+    memories.put(memories.fixture.note(&ada(), "b", "flight lisbon")).await?;
+    memories.found("one was rewritten", &find(&["flight"]), &["a", "c", "b"]).await?;
     let two = with(find(&["lisbon"]), |find| find.limit = 2);
-    book.found("one was rewritten", &two, &["a", "c"]).await
+    memories.found("one was rewritten", &two, &["a", "c"]).await
 }
 
-async fn common_words_of_all_kinds_count(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn common_words_of_all_kinds_count(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     for n in 0..6 {
-        let mut write = book.desk.note(&ada(), &format!("m{n}"), ["lisbon", "porto x x x"][n % 2]);
+        let mut write =
+            memories.fixture.note(&ada(), &format!("m{n}"), ["lisbon", "porto x x x"][n % 2]);
         write.record.kind = ["episode", "fact", "block"][n % 3].to_owned();
-        book.add(vec![write]).await?;
+        memories.add(vec![write]).await?;
     }
     for kinds in [&["fact"][..], &["fact", "block"], &["nothing of it"], &["episode", "episode"]] {
         let kinds: Vec<_> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
-        book.finds(
-            "notes of three kinds",
-            &with(find(&["lisbon", "porto"]), |find| find.kinds = kinds),
-        )
-        .await?;
+        memories
+            .finds(
+                "notes of three kinds",
+                &with(find(&["lisbon", "porto"]), |find| find.kinds = kinds),
+            )
+            .await?;
     }
     let facts = with(find(&["lisbon", "porto"]), |find| find.kinds = vec!["fact".into()]);
-    book.found("notes of three kinds", &facts, &["m4", "m1"]).await
+    memories.found("notes of three kinds", &facts, &["m4", "m1"]).await
 }
 
-async fn of_several_scopes_together(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn of_several_scopes_together(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let scopes = [ada(), ada().session("s"), ada().project("p"), ada().agent("p")];
     for (n, scope) in scopes.iter().enumerate() {
         for m in 0..=n {
-            book.notes(&[(scope, &format!("m{n}{m}"), ["lisbon", "lisbon porto", "x"][m % 3])])
+            memories
+                .notes(&[(scope, &format!("m{n}{m}"), ["lisbon", "lisbon porto", "x"][m % 3])])
                 .await?;
         }
     }
     for n in 1..=scopes.len() {
         for scopes in scopes.windows(n) {
             let find = with(find(&["lisbon", "porto"]), |find| find.scopes = scopes.to_vec());
-            book.finds("notes in four scopes", &find).await?;
+            memories.finds("notes in four scopes", &find).await?;
         }
     }
     let twice = with(find(&["lisbon"]), |find| find.scopes = vec![ada(), ada()]);
-    book.finds("a scope that is named twice", &twice).await
+    memories.finds("a scope that is named twice", &twice).await
 }
 
-async fn a_rewrite_changes_the_words(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
-    book.note("m", "lisbon flight").await?;
-    book.note("other", "porto porto").await?;
+async fn a_rewrite_changes_the_words(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
+    memories.note("m", "lisbon flight").await?;
+    memories.note("other", "porto porto").await?;
     for (words, lost) in
         [("porto", "lisbon"), ("porto x", "flight"), ("", "x"), ("lisbon", "porto x")]
     {
-        book.put(book.desk.note(&ada(), "m", words)).await?;
+        memories.put(memories.fixture.note(&ada(), "m", words)).await?;
         for word in ["lisbon", "flight", "porto", "x"] {
-            book.finds(&format!("writing {words:?}, without {lost:?}"), &find(&[word])).await?;
+            memories.finds(&format!("writing {words:?}, without {lost:?}"), &find(&[word])).await?;
         }
     }
     // A refused write, and one that keeps the existing record, change nothing.
-    let kept = book.desk.note(&ada(), "m", "kept out");
-    let _kept = book.write("a write of what is there", &[kept]).await?;
-    let stale = book.desk.note(&ada(), "m", "stale").expected(MemoryExpected::Version(1));
-    let _conflict = book.write("a stale write", &[stale]).await?;
-    book.found("writes in vain", &find(&["kept", "out", "stale"]), &[]).await?;
-    same("what check() found", &book.desk.findings().await?, &Vec::new())
+    let kept = memories.fixture.note(&ada(), "m", "kept out");
+    let _kept = memories.write("a write of what is there", &[kept]).await?;
+    let stale = memories.fixture.note(&ada(), "m", "stale").expected(MemoryExpected::Version(1));
+    let _conflict = memories.write("a stale write", &[stale]).await?;
+    memories.found("writes in vain", &find(&["kept", "out", "stale"]), &[]).await?;
+    same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
 /// Checks that words are opaque to the store: it neither folds nor splits them, and none has a
 /// special meaning.
-async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn words_are_as_they_were_written(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let words = [
         "lisbon",
         "Lisbon",
@@ -213,128 +216,128 @@ async fn words_are_as_they_were_written(lab: &Lab) -> Checked {
         "\u{10ffff}",
     ];
     for (n, word) in words.iter().enumerate() {
-        book.note(&format!("m{n}"), &format!("{word} common {word}")).await?;
+        memories.note(&format!("m{n}"), &format!("{word} common {word}")).await?;
     }
     for (n, word) in words.iter().enumerate() {
-        book.found("notes of strange words", &find(&[word]), &[&format!("m{n}")]).await?;
+        memories.found("notes of strange words", &find(&[word]), &[&format!("m{n}")]).await?;
     }
     let all = with(find(&words), |find| find.limit = 60);
-    book.finds("notes of strange words", &all).await?;
+    memories.finds("notes of strange words", &all).await?;
     let long = "é".repeat(limits::MAX_ID_BYTES / 2);
-    book.note("long", &long).await?;
-    book.found("a long word", &find(&[&long]), &["long"]).await?;
+    memories.note("long", &long).await?;
+    memories.found("a long word", &find(&[&long]), &["long"]).await?;
     // Words are separated by spaces, anywhere.
-    book.note("spaces", "  spaced   out ").await?;
-    book.found("words with spaces around them", &find(&["out"]), &["spaces"]).await
+    memories.note("spaces", "  spaced   out ").await?;
+    memories.found("words with spaces around them", &find(&["out"]), &["spaces"]).await
 }
 
-async fn vectors_by_their_angle(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn vectors_by_their_angle(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     for (id, values) in
         [("x", [2.0, 0.0]), ("y", [0.0, 1.0]), ("xy", [1.0, 1.0]), ("-x", [-1.0, 0.0])]
     {
         let write =
-            book.desk.note(&ada(), id, id).vector(MemoryVector::new("e", values.as_slice()));
-        book.add(vec![write]).await?;
+            memories.fixture.note(&ada(), id, id).vector(MemoryVector::new("e", values.as_slice()));
+        memories.add(vec![write]).await?;
     }
-    book.note("without", "words alone").await?;
-    book.found("vectors", &near(&[1.0, 0.0]), &["x", "xy", "y", "-x"]).await?;
-    book.found("vectors", &near(&[-3.0, -0.5]), &["-x", "y", "xy", "x"]).await?;
-    let rewritten =
-        book.desk.note(&ada(), "-x", "x").vector(MemoryVector::new("e", [0.9, 0.1].as_slice()));
-    book.put(rewritten).await?;
-    book.put(book.desk.note(&ada(), "x", "without a vector")).await?;
-    book.found("vectors were rewritten", &near(&[1.0, 0.0]), &["-x", "xy", "y"]).await?;
-    let zero = book
-        .desk
+    memories.note("without", "words alone").await?;
+    memories.found("vectors", &near(&[1.0, 0.0]), &["x", "xy", "y", "-x"]).await?;
+    memories.found("vectors", &near(&[-3.0, -0.5]), &["-x", "y", "xy", "x"]).await?;
+    let rewritten = memories
+        .fixture
+        .note(&ada(), "-x", "x")
+        .vector(MemoryVector::new("e", [0.9, 0.1].as_slice()));
+    memories.put(rewritten).await?;
+    memories.put(memories.fixture.note(&ada(), "x", "without a vector")).await?;
+    memories.found("vectors were rewritten", &near(&[1.0, 0.0]), &["-x", "xy", "y"]).await?;
+    let zero = memories
+        .fixture
         .note(&ada(), "zero", "zero")
         .vector(MemoryVector::new("e", [0.0, 0.0].as_slice()));
-    book.add(vec![zero]).await?;
-    book.finds("a vector without a direction", &near(&[1.0, 0.0])).await?;
-    let large = book
-        .desk
+    memories.add(vec![zero]).await?;
+    memories.finds("a vector without a direction", &near(&[1.0, 0.0])).await?;
+    let large = memories
+        .fixture
         .note(&ada(), "large", "x")
         .vector(MemoryVector::new("e", [f32::MAX, f32::MIN_POSITIVE].as_slice()));
-    book.add(vec![large]).await?;
-    book.finds("a vector of very large and small numbers", &near(&[f32::MAX, f32::MAX])).await
+    memories.add(vec![large]).await?;
+    memories.finds("a vector of very large and small numbers", &near(&[f32::MAX, f32::MAX])).await
 }
 
-async fn vectors_of_another_embedder_are_not_compared(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn vectors_of_another_embedder_are_not_compared(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     for (id, model) in [("own", "e"), ("other", "f"), ("case", "E")] {
-        let write =
-            book.desk.note(&ada(), id, "lisbon").vector(MemoryVector::new(model, [1.0].as_slice()));
-        book.add(vec![write]).await?;
+        let write = memories
+            .fixture
+            .note(&ada(), id, "lisbon")
+            .vector(MemoryVector::new(model, [1.0].as_slice()));
+        memories.add(vec![write]).await?;
     }
-    book.found("vectors of three embedders", &near(&[1.0]), &["own"]).await?;
+    memories.found("vectors of three embedders", &near(&[1.0]), &["own"]).await?;
     let both = with(near(&[1.0]), |find| find.words = vec!["lisbon".into()]);
-    book.finds("vectors of three embedders", &both).await
+    memories.finds("vectors of three embedders", &both).await
 }
 
-async fn words_first_and_then_vectors(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn words_first_and_then_vectors(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     for (id, words, value) in [
         ("w", "lisbon x", None),
         ("wv", "lisbon", Some(0.0)),
         ("v", "x", Some(9.0)),
         ("v2", "", Some(0.5)),
     ] {
-        let mut write = book.desk.note(&ada(), id, words);
+        let mut write = memories.fixture.note(&ada(), id, words);
         write.vector = value.map(|value| MemoryVector::new("e", [1.0, value].as_slice()));
-        book.add(vec![write]).await?;
+        memories.add(vec![write]).await?;
     }
     let both = with(near(&[0.0, 1.0]), |find| find.words = vec!["lisbon".into()]);
-    book.found("both", &both, &["wv", "w", "v", "v2"]).await?;
+    memories.found("both", &both, &["wv", "w", "v", "v2"]).await?;
     let facts = with(both, |find| find.kinds = vec!["fact".into()]);
-    book.found("both of another kind", &facts, &[]).await
+    memories.found("both of another kind", &facts, &[]).await
 }
 
-async fn so_many_of_each(lab: &Lab) -> Checked {
-    let mut book = lab.notebook().await?;
+async fn so_many_of_each(case: &CaseContext) -> Check {
+    let mut memories = case.memory_fixture().await?;
     let writes: Vec<MemoryWrite> = (0..30)
         .map(|n| {
-            let write = book.desk.note(&ada(), &format!("m{n}"), ["lisbon", "x"][n % 2]);
+            let write = memories.fixture.note(&ada(), &format!("m{n}"), ["lisbon", "x"][n % 2]);
             write.vector(MemoryVector::new("e", [1.0, n as f32].as_slice()))
         })
         .collect();
-    book.add(writes).await?;
+    memories.add(writes).await?;
     for limit in [1, 2, 15, 16, 1000] {
         let words = vec!["lisbon".to_owned()];
         let both = with(near(&[1.0, 0.0]), |find| {
             find.words = words;
             find.limit = limit;
         });
-        book.finds(&format!("at most {limit} of each"), &both).await?;
-        book.finds(
-            &format!("at most {limit}"),
-            &with(find(&["lisbon"]), |find| find.limit = limit),
-        )
-        .await?;
-        book.finds(
-            &format!("at most {limit}"),
-            &with(near(&[0.0, 1.0]), |find| find.limit = limit),
-        )
-        .await?;
+        memories.finds(&format!("at most {limit} of each"), &both).await?;
+        memories
+            .finds(&format!("at most {limit}"), &with(find(&["lisbon"]), |find| find.limit = limit))
+            .await?;
+        memories
+            .finds(&format!("at most {limit}"), &with(near(&[0.0, 1.0]), |find| find.limit = limit))
+            .await?;
     }
     Ok(())
 }
 
 /// Checks a memory above the limit of exact search. A store may leave out records of the common
 /// word there, but not the one that also has the rare words.
-async fn in_a_large_memory_what_has_all_words_is_found(lab: &Lab) -> Checked {
-    let book = lab.notebook().await?;
-    let write = |id: &str, words: &str| book.desk.note(&ada(), id, words);
+async fn in_a_large_memory_what_has_all_words_is_found(case: &CaseContext) -> Check {
+    let memories = case.memory_fixture().await?;
+    let write = |id: &str, words: &str| memories.fixture.note(&ada(), id, words);
     let mut writes =
         vec![write("needle", "common lisbon porto"), write("half", "common porto x x x x")];
     for n in 0..limits::EXACT_MEMORY_POSTINGS + 500 {
         writes.push(write(&format!("m{n}"), "common x x"));
     }
     for writes in writes.chunks(500) {
-        let _written = book.desk.write_memories(writes).await?;
+        let _written = memories.fixture.write_memories(writes).await?;
     }
     for words in [&["common", "lisbon", "porto"][..], &["porto", "common"], &["lisbon", "common"]] {
         let find = with(find(words), |find| find.limit = 5);
-        let found = book.desk.memories()?.find_memories(&find).await?;
+        let found = memories.fixture.memories()?.find_memories(&find).await?;
         let ids = ids(&found);
         same(
             format!("the first of {words:?} among many"),
@@ -348,22 +351,22 @@ async fn in_a_large_memory_what_has_all_words_is_found(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn random_searches_find_what_the_model_finds(lab: &Lab) -> Checked {
-    let desk = lab.notebook().await?.desk;
-    for n in 0..lab.settings.sequences.div_ceil(4) {
-        let seed = lab.settings.seed.wrapping_add(n.into());
+async fn random_searches_find_what_the_model_finds(case: &CaseContext) -> Check {
+    let fixture = case.memory_fixture().await?.fixture;
+    for n in 0..case.settings.sequences.div_ceil(4) {
+        let seed = case.settings.seed.wrapping_add(n.into());
         let (mut random, user) = (Random::new(seed), format!("user-{n}"));
-        let mut book = Notebook::new(&desk);
+        let mut memories = MemoryFixture::new(&fixture);
         for i in 0..25 {
-            let step = MemoryStep::random(&mut random, &user, &book.model);
-            book.step(&format!("step {i} of seed {seed:#x}"), &step).await?;
+            let step = MemoryStep::random(&mut random, &user, &memories.model);
+            memories.step(&format!("step {i} of seed {seed:#x}"), &step).await?;
             let scopes = (0..=random.below(4)).map(|_| scope(&mut random, &user)).collect();
             let mut find = MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
             find.vector = random.one_in(2).then(|| vector(&mut random));
             if random.one_in(3) {
                 find.kinds = vec!["fact".to_owned(), "block".to_owned()];
             }
-            book.finds(&format!("step {i} of seed {seed:#x}, {find:?}"), &find).await?;
+            memories.finds(&format!("step {i} of seed {seed:#x}, {find:?}"), &find).await?;
         }
     }
     Ok(())

@@ -5,16 +5,16 @@
 use std::fmt::Write;
 
 use crate::case::cases;
-use crate::checked::{Checked, Stop};
-use crate::lab::Lab;
+use crate::case_context::CaseContext;
 use crate::life::Life;
 use crate::shrink::Shrinker;
 use crate::step::Step;
+use crate::verdict::{Check, Stop};
 
 cases!("model": random_lives_look_as_they_must, long_lives_look_as_they_must);
 
-async fn fails(lab: &Lab, steps: &[Step]) -> Checked<Option<String>> {
-    let mut life = Life::begin(lab.life().await?, None).await?;
+async fn fails(case: &CaseContext, steps: &[Step]) -> Check<Option<String>> {
+    let mut life = Life::begin(case.life().await?, None).await?;
     match life.live(steps).await {
         Ok(()) => Ok(None),
         Err(Stop::Fail(text)) => Ok(Some(text)),
@@ -22,10 +22,14 @@ async fn fails(lab: &Lab, steps: &[Step]) -> Checked<Option<String>> {
     }
 }
 
-async fn shortest(lab: &Lab, steps: Vec<Step>, mut text: String) -> Checked<(Vec<Step>, String)> {
+async fn shortest(
+    case: &CaseContext,
+    steps: Vec<Step>,
+    mut text: String,
+) -> Check<(Vec<Step>, String)> {
     let mut shrinker = Shrinker::new(steps);
     while let Some(fewer) = shrinker.fewer() {
-        if let Some(still) = fails(lab, &fewer).await? {
+        if let Some(still) = fails(case, &fewer).await? {
             shrinker.fails_too();
             text = still;
         }
@@ -33,12 +37,12 @@ async fn shortest(lab: &Lab, steps: Vec<Step>, mut text: String) -> Checked<(Vec
     Ok((shrinker.shortest(), text))
 }
 
-async fn lives(lab: &Lab, lives: u64, length: usize) -> Checked {
+async fn lives(case: &CaseContext, lives: u64, length: usize) -> Check {
     for i in 0..lives {
-        let seed = lab.settings.seed.wrapping_add(i);
+        let seed = case.settings.seed.wrapping_add(i);
         let steps = Step::life(seed, length);
-        let Some(text) = fails(lab, &steps).await? else { continue };
-        let (steps, text) = shortest(lab, steps, text).await?;
+        let Some(text) = fails(case, &steps).await? else { continue };
+        let (steps, text) = shortest(case, steps, text).await?;
         let mut report = format!("{text}\nafter these steps:");
         for (i, step) in steps.iter().enumerate() {
             let _ = write!(report, "\n  {i} {step:?}");
@@ -52,11 +56,11 @@ async fn lives(lab: &Lab, lives: u64, length: usize) -> Checked {
     Ok(())
 }
 
-async fn random_lives_look_as_they_must(lab: &Lab) -> Checked {
-    lives(lab, lab.settings.sequences.into(), 30).await
+async fn random_lives_look_as_they_must(case: &CaseContext) -> Check {
+    lives(case, case.settings.sequences.into(), 30).await
 }
 
 /// Runs fewer but longer sequences, so that chats grow and get boundaries.
-async fn long_lives_look_as_they_must(lab: &Lab) -> Checked {
-    lives(lab, u64::from(lab.settings.sequences).div_ceil(20), 150).await
+async fn long_lives_look_as_they_must(case: &CaseContext) -> Check {
+    lives(case, u64::from(case.settings.sequences).div_ceil(20), 150).await
 }

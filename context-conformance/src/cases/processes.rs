@@ -3,12 +3,12 @@
 use context_core::{CancelSignal, ErrorKind};
 
 use crate::case::cases;
-use crate::checked::Checked;
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, ids};
 use crate::child::{self, Task, Work};
-use crate::desk::{Desk, ids};
 use crate::expect::same;
-use crate::lab::Lab;
-use crate::visible::summary;
+use crate::verdict::Check;
+use crate::visible_chat::summary;
 use crate::worker::Worker;
 
 cases!("processes":
@@ -21,24 +21,24 @@ cases!("processes":
 const CHILDREN: usize = 3;
 
 /// Starts child processes for these tasks, and signals them to begin once all are running.
-fn started(location: &str, works: Vec<Work>) -> Checked<Vec<Worker>> {
+fn started(location: &str, works: Vec<Work>) -> Check<Vec<Worker>> {
     let start = |work| Worker::start(&Task { location: location.to_owned(), work });
-    let mut workers = works.into_iter().map(start).collect::<Checked<Vec<_>>>()?;
+    let mut workers = works.into_iter().map(start).collect::<Check<Vec<_>>>()?;
     workers.iter_mut().try_for_each(Worker::go)?;
     Ok(workers)
 }
 
-async fn writers_of_several_processes_lose_nothing(lab: &Lab) -> Checked {
+async fn writers_of_several_processes_lose_nothing(case: &CaseContext) -> Check {
     const MESSAGES: usize = 25;
-    let desk = lab.desk_in("compete").await?;
+    let fixture = case.fixture_in("compete").await?;
     let work = |i| Work::Compete { name: format!("w{i}"), messages: MESSAGES };
-    let workers = started(&lab.location("compete")?, (0..CHILDREN).map(work).collect())?;
+    let workers = started(&case.location("compete")?, (0..CHILDREN).map(work).collect())?;
     let mut head = String::new();
     for i in 0..MESSAGES {
         let id = format!("own-{i}");
         loop {
             use context_core::store::CommitOutcome::{Applied, Conflict};
-            match child::patiently(&desk, desk.extend(&head, [id.as_str()])).await? {
+            match child::patiently(&fixture, fixture.extend(&head, [id.as_str()])).await? {
                 Applied(_) => break head.clone_from(&id),
                 Conflict { actual } => head = actual.map(|id| id.to_string()).unwrap_or_default(),
                 other => {
@@ -52,7 +52,7 @@ async fn writers_of_several_processes_lose_nothing(lab: &Lab) -> Checked {
     for worker in workers {
         same("what a child was told", &worker.ended().await?.len(), &MESSAGES)?;
     }
-    let chain = ids(&desk.whole("main").await?);
+    let chain = ids(&fixture.whole("main").await?);
     for name in (0..CHILDREN).map(|i| format!("w{i}")).chain(["own".to_owned()]) {
         let own: Vec<_> =
             chain.iter().filter(|id| id.starts_with(&format!("{name}-"))).cloned().collect();
@@ -62,23 +62,23 @@ async fn writers_of_several_processes_lose_nothing(lab: &Lab) -> Checked {
     same("how many messages main has", &chain.len(), &((CHILDREN + 1) * MESSAGES))
 }
 
-async fn a_store_is_created_by_several_at_once(lab: &Lab) -> Checked {
+async fn a_store_is_created_by_several_at_once(case: &CaseContext) -> Check {
     for round in 0..8 {
-        let location = lab.location(&format!("created-{round}"))?;
+        let location = case.location(&format!("created-{round}"))?;
         let work = |i| Work::Create { name: format!("chat-{i}"), messages: 3 };
         let workers = started(&location, (0..CHILDREN).map(work).collect())?;
         // This process opens the store concurrently, too.
-        let desk = Desk::new(child::open(lab.subject(), &location).await?, "ada", "own");
+        let fixture = ChatFixture::new(child::open(case.subject(), &location).await?, "ada", "own");
         for worker in workers {
             worker.ended().await?;
         }
         for i in 0..CHILDREN {
-            let there = desk.other("ada", &format!("chat-{i}"));
+            let there = fixture.other("ada", &format!("chat-{i}"));
             there.expect_chain("main", &["m0", "m1", "m2"]).await?;
             let listed = summary(&there).await?.map(|item| item.messages);
             same(format!("what the listing says of chat-{i}"), &listed, &Some(3))?;
         }
-        if let Some(maintenance) = desk.store.maintenance() {
+        if let Some(maintenance) = fixture.store.maintenance() {
             let report = maintenance.check(&CancelSignal::never()).await?;
             same("what check() found", &report.findings, &Vec::new())?;
         }
@@ -86,12 +86,12 @@ async fn a_store_is_created_by_several_at_once(lab: &Lab) -> Checked {
     Ok(())
 }
 
-async fn one_process_sees_what_another_wrote(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("sees").await?;
-    let location = lab.location("sees")?;
+async fn one_process_sees_what_another_wrote(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("sees").await?;
+    let location = case.location("sees")?;
     for round in 0..5 {
         let name = format!("chat-{round}");
-        let there = desk.other("ada", &name);
+        let there = fixture.other("ada", &name);
         let before = there.history().chat(&there.chat).await?;
         same("a chat that nobody created", &before, &None)?;
         for worker in started(&location, vec![Work::Create { name, messages: 2 }])? {

@@ -6,11 +6,11 @@ use context_core::store::{Cursor, RoundQuery};
 use context_core::trajectory::{AgentRef, MessageLink, NewQuery, RoundState};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::Desk;
-use crate::diary::Diary;
+use crate::case_context::CaseContext;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{refused, same};
-use crate::lab::Lab;
+use crate::round_fixture::RoundFixture;
+use crate::verdict::Check;
 
 cases!("round_listing":
     by_session_and_agent_and_highest_first if Trajectories,
@@ -28,8 +28,8 @@ const SESSIONS: &[&str] = &["B", "a", "b", "s", "s-10", "s-2", "é", "\u{ffff}",
 type Place = (String, u32, u32);
 
 /// Creates rounds of two users. Returns the expected listing of `ada`.
-async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Place>)> {
-    let desk = lab.desk().await?;
+async fn filled(case: &CaseContext) -> Check<(ChatFixture, Vec<Place>)> {
+    let fixture = case.fixture().await?;
     let mut expected = Vec::new();
     for session in SESSIONS {
         let several = *session == "s";
@@ -46,74 +46,80 @@ async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Place>)> {
     });
     for (session, agent, round) in written {
         for user in ["ada", "bob"] {
-            let mut diary =
-                Diary::new(&desk, AgentRef::new(user, session.as_str(), agent).round(round));
-            diary.ask(&format!("{user} asks"))?;
-            diary.record().await?;
+            let mut round_fixture = RoundFixture::new(
+                &fixture,
+                AgentRef::new(user, session.as_str(), agent).round(round),
+            );
+            round_fixture.ask(&format!("{user} asks"))?;
+            round_fixture.record().await?;
         }
     }
-    Ok((desk, expected))
+    Ok((fixture, expected))
 }
 
-async fn listed(desk: &Desk, query: &RoundQuery) -> Checked<Vec<Place>> {
-    let heads = desk.heads_of(query).await?;
+async fn listed(fixture: &ChatFixture, query: &RoundQuery) -> Check<Vec<Place>> {
+    let heads = fixture.heads_of(query).await?;
     let place = |head: context_core::trajectory::RoundHead| {
         (head.round.agent.session.to_string(), head.round.agent.agent, head.round.round)
     };
     Ok(heads.into_iter().map(place).collect())
 }
 
-async fn by_session_and_agent_and_highest_first(lab: &Lab) -> Checked {
-    let (desk, expected) = filled(lab).await?;
+async fn by_session_and_agent_and_highest_first(case: &CaseContext) -> Check {
+    let (fixture, expected) = filled(case).await?;
     let all = RoundQuery::of_user("ada").limit(limits::MAX_PAGE);
-    same("all rounds of a user", &listed(&desk, &all).await?, &expected)?;
-    let page = desk.trajectories()?.rounds(&all).await?;
+    same("all rounds of a user", &listed(&fixture, &all).await?, &expected)?;
+    let page = fixture.trajectories()?.rounds(&all).await?;
     same("whether there is another page", &page.next, &None)?;
-    same("the rounds of nobody", &listed(&desk, &RoundQuery::of_user("nobody")).await?, &Vec::new())
+    same(
+        "the rounds of nobody",
+        &listed(&fixture, &RoundQuery::of_user("nobody")).await?,
+        &Vec::new(),
+    )
 }
 
-async fn pages_give_each_once(lab: &Lab) -> Checked {
-    let (desk, expected) = filled(lab).await?;
+async fn pages_give_each_once(case: &CaseContext) -> Check {
+    let (fixture, expected) = filled(case).await?;
     for limit in [1, 2, 3, 5, expected.len() - 1, expected.len(), expected.len() + 1] {
-        let seen = listed(&desk, &RoundQuery::of_user("ada").limit(limit)).await?;
+        let seen = listed(&fixture, &RoundQuery::of_user("ada").limit(limit)).await?;
         same(format!("all rounds in pages of {limit}"), &seen, &expected)?;
     }
     let whole =
-        desk.trajectories()?.rounds(&RoundQuery::of_user("ada").limit(expected.len())).await?;
+        fixture.trajectories()?.rounds(&RoundQuery::of_user("ada").limit(expected.len())).await?;
     same("whether another page follows a full last one", &whole.next, &None)?;
-    let one = RoundQuery::of_agent(&desk.agent("s")).limit(3);
-    let rounds: Vec<_> = listed(&desk, &one).await?.iter().map(|place| place.2).collect();
+    let one = RoundQuery::of_agent(&fixture.agent("s")).limit(3);
+    let rounds: Vec<_> = listed(&fixture, &one).await?.iter().map(|place| place.2).collect();
     same("the rounds of an agent in pages of 3", &rounds, &vec![10, 9, 2, 0])
 }
 
-async fn of_one_session_or_agent(lab: &Lab) -> Checked {
-    let (desk, expected) = filled(lab).await?;
+async fn of_one_session_or_agent(case: &CaseContext) -> Check {
+    let (fixture, expected) = filled(case).await?;
     let keep = |wanted: &dyn Fn(&Place) -> bool| {
         expected.iter().filter(|place| wanted(place)).cloned().collect::<Vec<_>>()
     };
     let session = RoundQuery::of_user("ada").session("s").limit(5);
     same(
         "of one session",
-        &listed(&desk, &session).await?,
+        &listed(&fixture, &session).await?,
         &keep(&|(session, ..)| session == "s"),
     )?;
     let absent = RoundQuery::of_user("ada").session("S");
-    same("of a session that is not there", &listed(&desk, &absent).await?, &Vec::new())?;
+    same("of a session that is not there", &listed(&fixture, &absent).await?, &Vec::new())?;
     let agent = RoundQuery::of_agent(&AgentRef::new("ada", "s", 1));
     let of_one = keep(&|(session, agent, _)| session == "s" && *agent == 1);
-    same("of one agent", &listed(&desk, &agent).await?, &of_one)?;
+    same("of one agent", &listed(&fixture, &agent).await?, &of_one)?;
     let mut everywhere = RoundQuery::of_user("ada").limit(2);
     everywhere.agent = Some(0);
     same(
         "of the main agents",
-        &listed(&desk, &everywhere).await?,
+        &listed(&fixture, &everywhere).await?,
         &keep(&|(_, agent, _)| *agent == 0),
     )
 }
 
-async fn before_a_number(lab: &Lab) -> Checked {
-    let (desk, expected) = filled(lab).await?;
-    let agent = RoundQuery::of_agent(&desk.agent("s"));
+async fn before_a_number(case: &CaseContext) -> Check {
+    let (fixture, expected) = filled(case).await?;
+    let agent = RoundQuery::of_agent(&fixture.agent("s"));
     for (before, rounds) in [
         (0, vec![]),
         (1, vec![0]),
@@ -121,36 +127,36 @@ async fn before_a_number(lab: &Lab) -> Checked {
         (10, vec![9, 2, 0]),
         (u32::MAX, vec![10, 9, 2, 0]),
     ] {
-        let seen = listed(&desk, &agent.clone().before(before)).await?;
+        let seen = listed(&fixture, &agent.clone().before(before)).await?;
         let seen: Vec<_> = seen.iter().map(|place| place.2).collect();
         same(format!("the rounds before {before}"), &seen, &rounds)?;
     }
     // The round before another one, which a continuing agent asks for.
-    let last = desk.trajectories()?.rounds(&agent.clone().before(9).limit(1)).await?;
+    let last = fixture.trajectories()?.rounds(&agent.clone().before(9).limit(1)).await?;
     let last: Vec<_> = last.items.iter().map(|head| head.round.round).collect();
     same("the last round before 9", &last, &vec![2])?;
     let all = RoundQuery::of_user("ada").before(9).limit(4);
     let below: Vec<_> = expected.iter().filter(|place| place.2 < 9).cloned().collect();
-    same("all rounds before 9, page by page", &listed(&desk, &all).await?, &below)
+    same("all rounds before 9, page by page", &listed(&fixture, &all).await?, &below)
 }
 
-async fn heads_say_what_rounds_are(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut random = context_simulator::Random::new(lab.settings.seed);
-    let mut first = desk.diary("s", 0).below(3, context_core::trajectory::NodeId::new(5, 7));
+async fn heads_say_what_rounds_are(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut random = context_simulator::Random::new(case.settings.seed);
+    let mut first = fixture.round("s", 0).below(3, context_core::trajectory::NodeId::new(5, 7));
     let title = "é".repeat(4000);
     first.asks(NewQuery::new(title).raw("raw").message(MessageLink::new("chat", "m")))?;
     first.record().await?;
-    let mut second = desk.diary("s", 1);
+    let mut second = fixture.round("s", 1);
     for _ in 0..8 {
         second.live(&mut random);
         second.record().await?;
-        let heads = desk.heads_of(&RoundQuery::of_agent(&desk.agent("s"))).await?;
+        let heads = fixture.heads_of(&RoundQuery::of_agent(&fixture.agent("s"))).await?;
         same("the heads", &heads, &vec![second.round.head(), first.round.head()])?;
     }
     first.set_state(RoundState::Interrupted);
     first.record().await?;
-    let heads = desk.heads_of(&RoundQuery::of_user("ada").limit(1)).await?;
+    let heads = fixture.heads_of(&RoundQuery::of_user("ada").limit(1)).await?;
     same(
         "the heads after a round was stopped",
         &heads,
@@ -159,20 +165,20 @@ async fn heads_say_what_rounds_are(lab: &Lab) -> Checked {
 }
 
 /// Checks that each round that exists from the first page to the last is listed once.
-async fn pages_go_on_while_rounds_are_written(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn pages_go_on_while_rounds_are_written(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for round in 0..9 {
-        desk.asked("s", 2 * round).await?;
+        fixture.asked("s", 2 * round).await?;
     }
-    let (mut seen, mut query) = (Vec::new(), RoundQuery::of_agent(&desk.agent("s")).limit(2));
+    let (mut seen, mut query) = (Vec::new(), RoundQuery::of_agent(&fixture.agent("s")).limit(2));
     for i in 0..20 {
-        let page = desk.trajectories()?.rounds(&query).await?;
+        let page = fixture.trajectories()?.rounds(&query).await?;
         seen.extend(page.items.iter().map(|head| head.round.round));
         let Some(next) = page.next else { break };
         query = query.after(Some(next));
         // New rounds above and below the end of the page.
-        desk.asked("s", 31 + i).await?;
-        desk.asked("s", 1 + 2 * i).await?;
+        fixture.asked("s", 31 + i).await?;
+        fixture.asked("s", 1 + 2 * i).await?;
     }
     let even: Vec<_> = seen.iter().copied().filter(|round| round % 2 == 0).collect();
     same("the rounds that were there all the time", &even, &vec![16, 14, 12, 10, 8, 6, 4, 2, 0])?;
@@ -181,9 +187,9 @@ async fn pages_go_on_while_rounds_are_written(lab: &Lab) -> Checked {
     same("whether any came twice", &once, &seen)
 }
 
-async fn bad_queries_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.asked("s", 0).await?;
+async fn bad_queries_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.asked("s", 0).await?;
     let long = "x".repeat(limits::MAX_ID_BYTES + 1);
     let all = || RoundQuery::of_user("ada");
     for (what, query) in [
@@ -195,7 +201,7 @@ async fn bad_queries_are_refused(lab: &Lab) -> Checked {
         ("a long session", all().session(long.as_str())),
         ("a cursor of another listing", all().after(Some(Cursor::new("elsewhere")))),
     ] {
-        let saw = desk.trajectories()?.rounds(&query).await;
+        let saw = fixture.trajectories()?.rounds(&query).await;
         refused(format!("a listing with {what}"), saw, ErrorKind::Invalid)?;
     }
     Ok(())

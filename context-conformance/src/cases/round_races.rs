@@ -8,13 +8,13 @@ use context_core::trajectory::{Changes, Round, RoundState};
 
 use super::concurrency::race;
 use crate::case::cases;
-use crate::checked::{Checked, Stop};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::ChatFixture;
 use crate::child::{Task, Work, recorder};
-use crate::desk::Desk;
-use crate::diary::Diary;
 use crate::expect::{ensure, fail, same};
-use crate::lab::Lab;
 use crate::polls::polled;
+use crate::round_fixture::RoundFixture;
+use crate::verdict::{Check, Stop};
 use crate::worker::Worker;
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
@@ -36,18 +36,18 @@ const RACERS: usize = 16;
 /// The maximum number of polls after which a commit is dropped.
 const MOST_POLLS: usize = 100;
 
-async fn race_for_revisions(desks: &[Desk]) -> Checked {
-    let mut diary = desks[0].asked("s", 0).await?;
+async fn race_for_revisions(fixtures: &[ChatFixture]) -> Check {
+    let mut round_fixture = fixtures[0].asked("s", 0).await?;
     for turn in 0..6u64 {
         let results = race(RACERS, |i| {
-            let mut own = diary.clone();
-            own.desk = desks[i % desks.len()].clone();
+            let mut own = round_fixture.clone();
+            own.fixture = fixtures[i % fixtures.len()].clone();
             async move {
                 let leaf = own.conclude(own.query(), &format!("{turn}, {i}"))?;
                 own.change(leaf, &Changes::new().set("goal", format!("{i}")))?;
                 let mut commit = own.commit();
                 commit.key = format!("{turn}-{i}").into();
-                let outcome = own.desk.record(&commit).await?;
+                let outcome = own.fixture.record(&commit).await?;
                 Ok((outcome, own))
             }
         })
@@ -60,33 +60,33 @@ async fn race_for_revisions(desks: &[Desk]) -> Checked {
             same("what the others were told", &outcome, &expected)?;
         }
         let Some((_, winner)) = won.into_iter().next() else { return fail("nobody won") };
-        diary = winner;
-        diary.is_kept("a race").await?;
+        round_fixture = winner;
+        round_fixture.is_kept("a race").await?;
     }
-    same("what check() found", &desks[0].findings().await?, &Vec::new())
+    same("what check() found", &fixtures[0].findings().await?, &Vec::new())
 }
 
-async fn one_of_sixteen_commits_is_applied(lab: &Lab) -> Checked {
-    race_for_revisions(&[lab.desk().await?]).await
+async fn one_of_sixteen_commits_is_applied(case: &CaseContext) -> Check {
+    race_for_revisions(&[case.fixture().await?]).await
 }
 
-async fn one_of_sixteen_through_two_handles(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("two").await?;
-    desk.trajectories()?;
-    let second = desk.through(lab.second_handle("two").await?);
-    race_for_revisions(&[desk, second]).await
+async fn one_of_sixteen_through_two_handles(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("two").await?;
+    fixture.trajectories()?;
+    let second = fixture.through(case.second_handle("two").await?);
+    race_for_revisions(&[fixture, second]).await
 }
 
-async fn one_of_sixteen_creates_it(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn one_of_sixteen_creates_it(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for round in 0..4 {
         let outcomes = race(RACERS, |i| {
-            let mut diary = desk.diary("s", round);
+            let mut round_fixture = fixture.round("s", round);
             async move {
-                diary.ask(&format!("{i}"))?;
-                let mut commit = diary.commit();
+                round_fixture.ask(&format!("{i}"))?;
+                let mut commit = round_fixture.commit();
                 commit.key = format!("{round}-{i}").into();
-                Ok((diary.desk.record(&commit).await?, diary))
+                Ok((round_fixture.fixture.record(&commit).await?, round_fixture))
             }
         })
         .await?;
@@ -99,18 +99,22 @@ async fn one_of_sixteen_creates_it(lab: &Lab) -> Checked {
         same("how many were told that it is there", &told.count(), &(RACERS - 1))?;
         won[0].1.is_kept("a race to create it").await?;
     }
-    same("how many rounds there are", &desk.heads_of(&RoundQuery::of_user("ada")).await?.len(), &4)
+    same(
+        "how many rounds there are",
+        &fixture.heads_of(&RoundQuery::of_user("ada")).await?.len(),
+        &4,
+    )
 }
 
-async fn the_same_commit_at_once_is_applied_once(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut diary = desk.diary("s", 0);
-    let mut last = diary.ask("why?")?;
+async fn the_same_commit_at_once_is_applied_once(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut round_fixture = fixture.round("s", 0);
+    let mut last = round_fixture.ask("why?")?;
     for turn in 0..3 {
-        let commit = diary.commit();
+        let commit = round_fixture.commit();
         let outcomes = race(RACERS, |_| {
-            let (desk, commit) = (desk.clone(), commit.clone());
-            async move { desk.record(&commit).await }
+            let (fixture, commit) = (fixture.clone(), commit.clone());
+            async move { fixture.record(&commit).await }
         })
         .await?;
         let count =
@@ -121,26 +125,26 @@ async fn the_same_commit_at_once_is_applied_once(lab: &Lab) -> Checked {
             &seen,
             &(1, RACERS - 1),
         )?;
-        diary.is_kept("the same commit 16 times at once").await?;
-        last = diary.conclude(last, &format!("{turn}"))?;
+        round_fixture.is_kept("the same commit 16 times at once").await?;
+        last = round_fixture.conclude(last, &format!("{turn}"))?;
     }
     Ok(())
 }
 
 /// Adds conclusions to a round from several tasks, each after a fresh read.
-async fn record_until_applied(desks: &[Desk], recorders: usize, each: usize) -> Checked {
-    let diary = desks[0].asked("s", 0).await?;
+async fn record_until_applied(fixtures: &[ChatFixture], recorders: usize, each: usize) -> Check {
+    let round_fixture = fixtures[0].asked("s", 0).await?;
     race(recorders, |i| {
-        let desk = desks[i % desks.len()].clone();
-        async move { recorder(&desk, &format!("w{i}"), each, |_| Ok(())).await }
+        let fixture = fixtures[i % fixtures.len()].clone();
+        async move { recorder(&fixture, &format!("w{i}"), each, |_| Ok(())).await }
     })
     .await?;
-    all_recorded(&diary, recorders, each).await
+    all_recorded(&round_fixture, recorders, each).await
 }
 
 /// Expects all conclusions of each recorder, in order, and one revision per commit.
-async fn all_recorded(diary: &Diary, recorders: usize, each: usize) -> Checked {
-    let record = diary.desk.load(diary.reference()).await?;
+async fn all_recorded(round_fixture: &RoundFixture, recorders: usize, each: usize) -> Check {
+    let record = round_fixture.fixture.load(round_fixture.reference()).await?;
     let record = record.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
     let all = (recorders * each) as u64;
     same("the revision after every commit was applied", &record.head.revision, &(1 + all))?;
@@ -153,85 +157,85 @@ async fn all_recorded(diary: &Diary, recorders: usize, each: usize) -> Checked {
         let expected: Vec<_> = (0..each).map(|n| format!("w{i}-{n}")).collect();
         same(format!("what recorder {i} added"), &own.collect(), &expected)?;
     }
-    same("what check() found", &diary.desk.findings().await?, &Vec::new())
+    same("what check() found", &round_fixture.fixture.findings().await?, &Vec::new())
 }
 
-async fn retrying_recorders_lose_nothing(lab: &Lab) -> Checked {
-    record_until_applied(&[lab.desk().await?], RACERS, 6).await
+async fn retrying_recorders_lose_nothing(case: &CaseContext) -> Check {
+    record_until_applied(&[case.fixture().await?], RACERS, 6).await
 }
 
-async fn retrying_recorders_of_two_handles_lose_nothing(lab: &Lab) -> Checked {
-    let desk = lab.desk_in("two").await?;
-    desk.trajectories()?;
-    let second = desk.through(lab.second_handle("two").await?);
-    record_until_applied(&[desk, second], 8, 8).await
+async fn retrying_recorders_of_two_handles_lose_nothing(case: &CaseContext) -> Check {
+    let fixture = case.fixture_in("two").await?;
+    fixture.trajectories()?;
+    let second = fixture.through(case.second_handle("two").await?);
+    record_until_applied(&[fixture, second], 8, 8).await
 }
 
-async fn recorders_of_several_processes_lose_nothing(lab: &Lab) -> Checked {
+async fn recorders_of_several_processes_lose_nothing(case: &CaseContext) -> Check {
     const CHILDREN: usize = 3;
     const EACH: usize = 15;
-    let desk = lab.desk_in("processes").await?;
-    let diary = desk.asked("s", 0).await?;
-    let location = lab.location("processes")?;
+    let fixture = case.fixture_in("processes").await?;
+    let round_fixture = fixture.asked("s", 0).await?;
+    let location = case.location("processes")?;
     let start = |i| {
         let work = Work::Record { name: format!("w{i}"), nodes: EACH };
         Worker::start(&Task { location: location.clone(), work })
     };
-    let mut workers = (1..=CHILDREN).map(start).collect::<Checked<Vec<_>>>()?;
+    let mut workers = (1..=CHILDREN).map(start).collect::<Check<Vec<_>>>()?;
     workers.iter_mut().try_for_each(Worker::go)?;
-    recorder(&desk, "w0", EACH, |_| Ok(())).await?;
+    recorder(&fixture, "w0", EACH, |_| Ok(())).await?;
     for worker in workers {
         same("what a child was told", &worker.ended().await?.len(), &EACH)?;
     }
-    all_recorded(&diary, CHILDREN + 1, EACH).await
+    all_recorded(&round_fixture, CHILDREN + 1, EACH).await
 }
 
-async fn agents_do_not_wait_for_each_other(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.trajectories()?;
+async fn agents_do_not_wait_for_each_other(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.trajectories()?;
     let diaries = race(RACERS, |i| {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         async move {
             let agent =
                 context_core::trajectory::AgentRef::new("ada", format!("s{}", i % 3), i as u32);
-            let mut diary = Diary::new(&desk, agent.round(0));
-            let mut last = diary.ask("why?")?;
+            let mut round_fixture = RoundFixture::new(&fixture, agent.round(0));
+            let mut last = round_fixture.ask("why?")?;
             for n in 0..8 {
-                diary.record().await?;
-                last = diary.conclude(last, &format!("{n}"))?;
+                round_fixture.record().await?;
+                last = round_fixture.conclude(last, &format!("{n}"))?;
             }
-            diary.record().await?;
-            Ok(diary)
+            round_fixture.record().await?;
+            Ok(round_fixture)
         }
     })
     .await?;
-    for diary in &diaries {
-        diary.is_kept("16 agents at once").await?;
+    for round_fixture in &diaries {
+        round_fixture.is_kept("16 agents at once").await?;
     }
     same(
         "how many rounds are listed",
-        &desk.heads_of(&RoundQuery::of_user("ada").limit(5)).await?.len(),
+        &fixture.heads_of(&RoundQuery::of_user("ada").limit(5)).await?.len(),
         &RACERS,
     )
 }
 
 /// Checks that a reader sees a multiple of three conclusions besides the question, since every
 /// commit adds three. The reader never sees a node without its edge, or the head of another commit.
-async fn readers_see_whole_commits(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let diary = desk.asked("s", 0).await?;
+async fn readers_see_whole_commits(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let round_fixture = fixture.asked("s", 0).await?;
     race(4, |task| {
-        let mut diary = diary.clone();
+        let mut round_fixture = round_fixture.clone();
         async move {
             for i in 0..20 {
                 if task == 0 {
                     for n in 0..3 {
-                        diary.conclude(diary.query(), &format!("{i}, {n}"))?;
+                        round_fixture.conclude(round_fixture.query(), &format!("{i}, {n}"))?;
                     }
-                    diary.record().await?;
+                    round_fixture.record().await?;
                     continue;
                 }
-                let record = diary.desk.load(diary.reference()).await?;
+                let record = round_fixture.fixture.load(round_fixture.reference()).await?;
                 let record = record.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
                 let seen = (record.nodes.len(), record.edges.len(), record.head.nodes as usize);
                 let nodes = 1 + 3 * (record.head.revision as usize - 1);
@@ -245,53 +249,54 @@ async fn readers_see_whole_commits(lab: &Lab) -> Checked {
     .map(drop)
 }
 
-async fn a_lost_reply_is_found_out_by_the_same_commit(lab: &Lab) -> Checked {
-    let plain = lab.desk().await?;
+async fn a_lost_reply_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {
+    let plain = case.fixture().await?;
     plain.trajectories()?;
     let plan = FaultPlan::default()
         .with(Operation::RecordRound, 0, Fault::AfterApply)
         .with(Operation::RecordRound, 2, Fault::BeforeApply)
         .with(Operation::RecordRound, 4, Fault::AfterApply);
-    let desk = plain.through(Arc::new(FaultStore::new(Arc::clone(&plain.store), plan)));
-    let mut diary = desk.diary("s", 0);
-    let mut last = diary.ask("why?")?;
+    let fixture = plain.through(Arc::new(FaultStore::new(Arc::clone(&plain.store), plan)));
+    let mut round_fixture = fixture.round("s", 0);
+    let mut last = round_fixture.ask("why?")?;
     for (what, expected) in [
         ("a reply that was lost", RecordOutcome::Replayed),
         ("a call that did not arrive", RecordOutcome::Applied),
         ("another lost reply", RecordOutcome::Replayed),
     ] {
-        let commit = diary.commit();
-        let lost = desk.trajectories()?.record_round(&commit).await;
+        let commit = round_fixture.commit();
+        let lost = fixture.trajectories()?.record_round(&commit).await;
         ensure(lost.is_err(), || format!("{what}: nothing went wrong"))?;
-        let again = desk.trajectories()?.record_round(&commit).await?;
+        let again = fixture.trajectories()?.record_round(&commit).await?;
         same(format!("the same commit after {what}"), &again, &expected)?;
-        diary.desk = plain.clone();
-        diary.is_kept(what).await?;
-        diary.desk = desk.clone();
-        last = diary.conclude(last, what)?;
+        round_fixture.fixture = plain.clone();
+        round_fixture.is_kept(what).await?;
+        round_fixture.fixture = fixture.clone();
+        last = round_fixture.conclude(last, what)?;
     }
     Ok(())
 }
 
-async fn a_dropped_commit_is_whole_or_absent(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn a_dropped_commit_is_whole_or_absent(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for polls in 0..MOST_POLLS {
-        let mut diary = desk.asked(&format!("s{polls}"), 0).await?;
-        let before = diary.round.to_record();
+        let mut round_fixture = fixture.asked(&format!("s{polls}"), 0).await?;
+        let before = round_fixture.round.to_record();
         for i in 0..5 {
-            let leaf = diary.conclude(diary.query(), &format!("{i}"))?;
-            diary.change(leaf, &Changes::new().set("goal", "changed"))?;
+            let leaf = round_fixture.conclude(round_fixture.query(), &format!("{i}"))?;
+            round_fixture.change(leaf, &Changes::new().set("goal", "changed"))?;
         }
-        diary.set_state(RoundState::Interrupted);
-        let commit = diary.commit();
-        let ended = polled(desk.trajectories()?.record_round(&commit), polls).await.transpose()?;
-        let seen = desk.load(diary.reference()).await?;
-        let whole =
-            seen.as_ref() == Some(&before) || seen.as_ref() == Some(&diary.round.to_record());
+        round_fixture.set_state(RoundState::Interrupted);
+        let commit = round_fixture.commit();
+        let ended =
+            polled(fixture.trajectories()?.record_round(&commit), polls).await.transpose()?;
+        let seen = fixture.load(round_fixture.reference()).await?;
+        let whole = seen.as_ref() == Some(&before)
+            || seen.as_ref() == Some(&round_fixture.round.to_record());
         ensure(whole, || {
             format!("a commit dropped after {polls} polls is there in part: {seen:?}")
         })?;
-        match desk.record(&commit).await? {
+        match fixture.record(&commit).await? {
             RecordOutcome::Replayed => {}
             RecordOutcome::Applied if ended.is_none() => {}
             other => {
@@ -300,12 +305,12 @@ async fn a_dropped_commit_is_whole_or_absent(lab: &Lab) -> Checked {
                 ));
             }
         }
-        diary
+        round_fixture
             .is_kept(&format!("a commit that was dropped after {polls} polls and repeated"))
             .await?;
         if ended.is_some() {
             break;
         }
     }
-    same("what check() found", &desk.findings().await?, &Vec::new())
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }

@@ -9,11 +9,11 @@ use context_core::{CancelSignal, ErrorKind, Timestamp};
 
 use super::concurrency::race;
 use crate::case::cases;
-use crate::checked::{Checked, Stop};
-use crate::desk::Desk;
-use crate::diary::Diary;
+use crate::case_context::CaseContext;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{refused, same};
-use crate::lab::Lab;
+use crate::round_fixture::RoundFixture;
+use crate::verdict::{Check, Stop};
 
 cases!("round_removal":
     pruned_of_a_user if Trajectories,
@@ -30,48 +30,55 @@ cases!("round_removal":
 );
 
 /// Creates a round of three nodes that was last written at `micros`.
-async fn old(desk: &Desk, agent: AgentRef, round: u32, micros: i64) -> Checked<Diary> {
+async fn old(
+    fixture: &ChatFixture,
+    agent: AgentRef,
+    round: u32,
+    micros: i64,
+) -> Check<RoundFixture> {
     let at = Timestamp::from_micros(micros);
-    let mut diary = Diary::new(desk, agent.round(round));
+    let mut round_fixture = RoundFixture::new(fixture, agent.round(round));
     let names = context_core::trajectory::EdgeNames::Any;
-    diary.round =
-        context_core::trajectory::Round::new(diary.reference().clone(), at).edge_names(names);
-    let (query, changes) = diary.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
-    diary.pending.extend(changes);
+    round_fixture.round =
+        context_core::trajectory::Round::new(round_fixture.reference().clone(), at)
+            .edge_names(names);
+    let (query, changes) =
+        round_fixture.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
+    round_fixture.pending.extend(changes);
     for text in ["a", "b"] {
         let body = context_core::trajectory::NodeBody::state(text);
         let new = context_core::trajectory::NewNode::new(body, [query]).append();
-        diary.pending.extend(diary.round.add(new, at)?.1);
+        round_fixture.pending.extend(round_fixture.round.add(new, at)?.1);
     }
-    diary.record().await?;
-    Ok(diary)
+    round_fixture.record().await?;
+    Ok(round_fixture)
 }
 
 /// Prunes rounds. Returns the numbers of removed rounds and nodes.
-async fn pruned(desk: &Desk, prune: &RoundPrune) -> Checked<(u64, u64)> {
-    let pruned = desk.trajectories()?.prune_rounds(prune).await?;
+async fn pruned(fixture: &ChatFixture, prune: &RoundPrune) -> Check<(u64, u64)> {
+    let pruned = fixture.trajectories()?.prune_rounds(prune).await?;
     Ok((pruned.rounds, pruned.nodes))
 }
 
 /// Expects exactly the rounds to remain that `stays` selects.
 async fn left(
-    desk: &Desk,
+    fixture: &ChatFixture,
     did: &str,
-    diaries: &[Diary],
+    diaries: &[RoundFixture],
     stays: impl Fn(&AgentRef, u32) -> bool,
-) -> Checked {
-    for diary in diaries {
-        let round = diary.reference();
+) -> Check {
+    for round_fixture in diaries {
+        let round = round_fixture.reference();
         if stays(&round.agent, round.round) {
-            diary.is_kept(did).await?;
+            round_fixture.is_kept(did).await?;
         } else {
             same(
                 format!("{round} of {} after {did}", round.agent.user),
-                &desk.load(round).await?,
+                &fixture.load(round).await?,
                 &None,
             )?;
         }
-        let listed = desk.heads_of(&RoundQuery::of_agent(&round.agent)).await?;
+        let listed = fixture.heads_of(&RoundQuery::of_agent(&round.agent)).await?;
         let listed = listed.iter().any(|head| head.round == *round);
         same(
             format!("whether {round} is listed after {did}"),
@@ -79,11 +86,11 @@ async fn left(
             &stays(&round.agent, round.round),
         )?;
     }
-    same(format!("what check() found after {did}"), &desk.findings().await?, &Vec::new())
+    same(format!("what check() found after {did}"), &fixture.findings().await?, &Vec::new())
 }
 
-async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Diary>)> {
-    let desk = lab.desk().await?;
+async fn filled(case: &CaseContext) -> Check<(ChatFixture, Vec<RoundFixture>)> {
+    let fixture = case.fixture().await?;
     let mut diaries = Vec::new();
     for (user, session, agent) in [
         ("ada", "s", 0),
@@ -95,75 +102,79 @@ async fn filled(lab: &Lab) -> Checked<(Desk, Vec<Diary>)> {
     ] {
         for round in 0..3 {
             let micros = 100 + i64::from(round);
-            diaries.push(old(&desk, AgentRef::new(user, session, agent), round, micros).await?);
+            diaries.push(old(&fixture, AgentRef::new(user, session, agent), round, micros).await?);
         }
     }
-    Ok((desk, diaries))
+    Ok((fixture, diaries))
 }
 
-async fn pruned_of_a_user(lab: &Lab) -> Checked {
-    let (desk, diaries) = filled(lab).await?;
+async fn pruned_of_a_user(case: &CaseContext) -> Check {
+    let (fixture, diaries) = filled(case).await?;
     let all = RoundPrune::of_user("ada");
-    same("rounds and nodes pruned", &pruned(&desk, &all).await?, &(12, 36))?;
-    left(&desk, "pruning a user", &diaries, |agent, _| agent.user != *"ada").await?;
-    same("pruning again", &pruned(&desk, &all).await?, &(0, 0))?;
-    same("pruning nobody", &pruned(&desk, &RoundPrune::of_user("nobody")).await?, &(0, 0))
+    same("rounds and nodes pruned", &pruned(&fixture, &all).await?, &(12, 36))?;
+    left(&fixture, "pruning a user", &diaries, |agent, _| agent.user != *"ada").await?;
+    same("pruning again", &pruned(&fixture, &all).await?, &(0, 0))?;
+    same("pruning nobody", &pruned(&fixture, &RoundPrune::of_user("nobody")).await?, &(0, 0))
 }
 
-async fn pruned_of_a_session_or_agent(lab: &Lab) -> Checked {
-    let (desk, diaries) = filled(lab).await?;
+async fn pruned_of_a_session_or_agent(case: &CaseContext) -> Check {
+    let (fixture, diaries) = filled(case).await?;
     let one = RoundPrune::of_user("ada").session("s").agent(1);
-    same("rounds and nodes of an agent", &pruned(&desk, &one).await?, &(3, 9))?;
+    same("rounds and nodes of an agent", &pruned(&fixture, &one).await?, &(3, 9))?;
     let gone = |agent: &AgentRef| agent.user == *"ada" && agent.session == *"s" && agent.agent == 1;
-    left(&desk, "pruning an agent", &diaries, |agent, _| !gone(agent)).await?;
-    same("of a session", &pruned(&desk, &RoundPrune::of_user("ada").session("s")).await?, &(3, 9))?;
+    left(&fixture, "pruning an agent", &diaries, |agent, _| !gone(agent)).await?;
+    same(
+        "of a session",
+        &pruned(&fixture, &RoundPrune::of_user("ada").session("s")).await?,
+        &(3, 9),
+    )?;
     let gone = |agent: &AgentRef| agent.user == *"ada" && agent.session == *"s";
-    left(&desk, "pruning a session", &diaries, |agent, _| !gone(agent)).await?;
+    left(&fixture, "pruning a session", &diaries, |agent, _| !gone(agent)).await?;
     same(
         "of all main agents",
-        &pruned(&desk, &RoundPrune::of_user("ada").agent(0)).await?,
+        &pruned(&fixture, &RoundPrune::of_user("ada").agent(0)).await?,
         &(6, 18),
     )?;
-    left(&desk, "pruning all main agents", &diaries, |agent, _| agent.user != *"ada").await
+    left(&fixture, "pruning all main agents", &diaries, |agent, _| agent.user != *"ada").await
 }
 
-async fn pruned_by_when_they_were_written(lab: &Lab) -> Checked {
-    let (desk, mut diaries) = filled(lab).await?;
+async fn pruned_by_when_they_were_written(case: &CaseContext) -> Check {
+    let (fixture, mut diaries) = filled(case).await?;
     let at = Timestamp::from_micros(900);
     diaries[0].round.set_state(RoundState::Closed, at);
     diaries[0].record().await?;
     let early = RoundPrune::of_user("ada").updated_until(Timestamp::from_micros(99));
-    same("before all", &pruned(&desk, &early).await?, &(0, 0))?;
+    same("before all", &pruned(&fixture, &early).await?, &(0, 0))?;
     let until = RoundPrune::of_user("ada").updated_until(Timestamp::from_micros(101));
-    same("until then", &pruned(&desk, &until).await?, &(7, 21))?;
+    same("until then", &pruned(&fixture, &until).await?, &(7, 21))?;
     let stays = |agent: &AgentRef, round| {
         agent.user != *"ada"
             || round == 2
             || (agent.session == *"s" && agent.agent == 0 && round == 0)
     };
-    left(&desk, "pruning by time", &diaries, stays).await?;
+    left(&fixture, "pruning by time", &diaries, stays).await?;
     let mut of_one = until.session("s").agent(0);
     of_one.updated_until = Some(at);
-    same("of one agent until then", &pruned(&desk, &of_one).await?, &(2, 6))
+    same("of one agent until then", &pruned(&fixture, &of_one).await?, &(2, 6))
 }
 
-async fn recorded_anew_after_that(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut diary = old(&desk, desk.agent("s"), 0, 100).await?;
-    same("pruning it", &pruned(&desk, &RoundPrune::of_user("ada")).await?, &(1, 3))?;
-    diary.set_state(RoundState::Closed);
-    let late = diary.commit();
+async fn recorded_anew_after_that(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut round_fixture = old(&fixture, fixture.agent("s"), 0, 100).await?;
+    same("pruning it", &pruned(&fixture, &RoundPrune::of_user("ada")).await?, &(1, 3))?;
+    round_fixture.set_state(RoundState::Closed);
+    let late = round_fixture.commit();
     let absent = RecordOutcome::Conflict { actual: 0 };
-    same("a commit to a round that is gone", &desk.record(&late).await?, &absent)?;
-    same("the round then", &desk.load(diary.reference()).await?, &None)?;
-    let anew = desk.asked("s", 0).await?;
+    same("a commit to a round that is gone", &fixture.record(&late).await?, &absent)?;
+    same("the round then", &fixture.load(round_fixture.reference()).await?, &None)?;
+    let anew = fixture.asked("s", 0).await?;
     anew.is_kept("it was recorded anew").await?;
-    same("what check() found", &desk.findings().await?, &Vec::new())
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
-async fn bad_prunes_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let diary = desk.asked("s", 0).await?;
+async fn bad_prunes_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let round_fixture = fixture.asked("s", 0).await?;
     let long = "x".repeat(limits::MAX_ID_BYTES + 1);
     for prune in [
         RoundPrune::of_user(""),
@@ -173,50 +184,50 @@ async fn bad_prunes_are_refused(lab: &Lab) -> Checked {
     ] {
         refused(
             "pruning with a bad name",
-            desk.trajectories()?.prune_rounds(&prune).await,
+            fixture.trajectories()?.prune_rounds(&prune).await,
             ErrorKind::Invalid,
         )?;
     }
-    diary.is_kept("bad prunes").await
+    round_fixture.is_kept("bad prunes").await
 }
 
-async fn a_deleted_chat_leaves_them(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let diary = desk.asked(desk.chat.chat.clone().as_str(), 0).await?;
-    same("deleting the chat", &desk.history().delete_chat(&desk.chat, None).await?, &true)?;
-    diary.is_kept("a chat of the name of its session was deleted").await?;
-    same("what check() found", &desk.findings().await?, &Vec::new())
+async fn a_deleted_chat_leaves_them(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let round_fixture = fixture.asked(fixture.chat.chat.clone().as_str(), 0).await?;
+    same("deleting the chat", &fixture.history().delete_chat(&fixture.chat, None).await?, &true)?;
+    round_fixture.is_kept("a chat of the name of its session was deleted").await?;
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
-async fn an_erased_user_leaves_none(lab: &Lab) -> Checked {
-    let (desk, diaries) = filled(lab).await?;
-    let Some(maintenance) = desk.store.maintenance() else {
+async fn an_erased_user_leaves_none(case: &CaseContext) -> Check {
+    let (fixture, diaries) = filled(case).await?;
+    let Some(maintenance) = fixture.store.maintenance() else {
         return Err(Stop::Skip("no maintenance".into()));
     };
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     let seen = (erased.chats, erased.rounds, erased.remaining);
     same("chats and rounds erased, records remaining", &seen, &(1, 12, 0))?;
-    left(&desk, "erasing a user", &diaries, |agent, _| agent.user != *"ada").await?;
+    left(&fixture, "erasing a user", &diaries, |agent, _| agent.user != *"ada").await?;
     // A user who has rounds only.
     let erased = maintenance.erase_user(&"bob".into(), &CancelSignal::never()).await?;
     let seen = (erased.chats, erased.rounds, erased.remaining);
     same("of a user without chats", &seen, &(0, 3, 0))?;
-    left(&desk, "erasing another", &diaries, |agent, _| agent.user == *"ada2").await?;
+    left(&fixture, "erasing another", &diaries, |agent, _| agent.user == *"ada2").await?;
     let again = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await?;
     same("erasing again", &(again.chats, again.rounds, again.remaining), &(0, 0, 0))
 }
 
-async fn users_with_rounds_are_listed(lab: &Lab) -> Checked {
-    let (desk, _) = filled(lab).await?;
-    let Some(maintenance) = desk.store.maintenance() else {
+async fn users_with_rounds_are_listed(case: &CaseContext) -> Check {
+    let (fixture, _) = filled(case).await?;
+    let Some(maintenance) = fixture.store.maintenance() else {
         return Err(Stop::Skip("no maintenance".into()));
     };
-    desk.other("bob", "chat").create().await?;
-    desk.other("zoe", "chat").create().await?;
+    fixture.other("bob", "chat").create().await?;
+    fixture.other("zoe", "chat").create().await?;
     let seen = super::maintenance::all_users(maintenance).await?;
     let expected = ["ada", "ada2", "bob", "zoe"].map(ToOwned::to_owned).to_vec();
     same("who has a chat or a round, page by page", &seen, &expected)?;
-    same("pruning", &pruned(&desk, &RoundPrune::of_user("ada2")).await?, &(3, 9))?;
+    same("pruning", &pruned(&fixture, &RoundPrune::of_user("ada2")).await?, &(3, 9))?;
     let left = maintenance.users(10, None).await?.items;
     same(
         "who is left",
@@ -225,9 +236,9 @@ async fn users_with_rounds_are_listed(lab: &Lab) -> Checked {
     )
 }
 
-async fn the_check_looks_at_them(lab: &Lab) -> Checked {
-    let (desk, diaries) = filled(lab).await?;
-    let Some(maintenance) = desk.store.maintenance() else {
+async fn the_check_looks_at_them(case: &CaseContext) -> Check {
+    let (fixture, diaries) = filled(case).await?;
+    let Some(maintenance) = fixture.store.maintenance() else {
         return Err(Stop::Skip("no maintenance".into()));
     };
     let report = maintenance.check(&CancelSignal::never()).await?;
@@ -235,41 +246,41 @@ async fn the_check_looks_at_them(lab: &Lab) -> Checked {
     same("what it found", &report.findings, &Vec::new())
 }
 
-async fn a_backup_has_them(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let Some(maintenance) = desk.store.maintenance() else {
+async fn a_backup_has_them(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let Some(maintenance) = fixture.store.maintenance() else {
         return Err(Stop::Skip("no maintenance".into()));
     };
-    let mut diary = old(&desk, desk.agent("s"), 0, 100).await?;
+    let mut round_fixture = old(&fixture, fixture.agent("s"), 0, 100).await?;
     // An in-process store has no location, and no backups.
-    let location = lab.location("backup")?;
+    let location = case.location("backup")?;
     match maintenance.backup(Path::new(&location)).await {
         Err(error) if error.kind() == ErrorKind::Unsupported => {
             return Err(Stop::Skip(error.to_string()));
         }
         result => result?,
     }
-    let before = diary.round.to_record();
-    diary.set_state(RoundState::Closed);
-    diary.record().await?;
-    let copy = desk.through(crate::child::open(lab.subject(), &location).await?);
+    let before = round_fixture.round.to_record();
+    round_fixture.set_state(RoundState::Closed);
+    round_fixture.record().await?;
+    let copy = fixture.through(crate::child::open(case.subject(), &location).await?);
     copy.expect_round("a backup", &before).await?;
     same("what check() found in it", &copy.findings().await?, &Vec::new())
 }
 
 /// Checks that writing to a removed round is refused, and that a reader sees a whole round or none.
-async fn pruned_while_they_are_written(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.trajectories()?;
+async fn pruned_while_they_are_written(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.trajectories()?;
     race(4, |task| {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         async move {
             let prune = RoundPrune::of_user("ada").session("s");
             for i in 0..25 {
                 match task {
-                    0 => drop(pruned(&desk, &prune).await?),
+                    0 => drop(pruned(&fixture, &prune).await?),
                     1 => {
-                        let seen = desk.load(&desk.agent("s").round(0)).await?;
+                        let seen = fixture.load(&fixture.agent("s").round(0)).await?;
                         let whole = seen.is_none_or(|record| {
                             let nodes = record.nodes.len();
                             nodes == record.head.nodes as usize && nodes == 1 + record.edges.len()
@@ -277,13 +288,13 @@ async fn pruned_while_they_are_written(lab: &Lab) -> Checked {
                         same("whether a round is whole", &whole, &true)?;
                     }
                     _ => {
-                        let mut diary = desk.diary("s", 0);
-                        let query = diary.ask("why?")?;
+                        let mut round_fixture = fixture.round("s", 0);
+                        let query = round_fixture.ask("why?")?;
                         for _ in 0..2 {
-                            diary.conclude(query, "because")?;
-                            let mut commit = diary.commit();
+                            round_fixture.conclude(query, "because")?;
+                            let mut commit = round_fixture.commit();
                             commit.key = format!("{task}-{i}-{}", commit.expected).into();
-                            match desk.record(&commit).await? {
+                            match fixture.record(&commit).await? {
                                 RecordOutcome::Applied => {}
                                 _ => break,
                             }
@@ -295,5 +306,5 @@ async fn pruned_while_they_are_written(lab: &Lab) -> Checked {
         }
     })
     .await?;
-    same("what check() found", &desk.findings().await?, &Vec::new())
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }

@@ -12,10 +12,10 @@ use context_core::trajectory::{
 use context_core::{ErrorKind, Json, Timestamp};
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::diary::{Diary, JSONS, TEXTS};
+use crate::case_context::CaseContext;
 use crate::expect::{refused, same};
-use crate::lab::Lab;
+use crate::round_fixture::{JSONS, RoundFixture, TEXTS};
+use crate::verdict::Check;
 
 cases!("round_values":
     any_text_comes_back if Trajectories,
@@ -30,80 +30,84 @@ cases!("round_values":
     bad_agents_are_refused if Trajectories,
 );
 
-async fn any_text_comes_back(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn any_text_comes_back(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for (round, text) in (0..).zip(TEXTS) {
-        let mut diary = desk.diary("s", round);
-        let query = diary.ask(text)?;
+        let mut round_fixture = fixture.round("s", round);
+        let query = round_fixture.ask(text)?;
         let body = NodeBody::state(*text).with("feedback", *text)?;
         let state = NewNode::new(body, [query]).edge(*text).describe(*text).author(*text);
-        let state = diary.add(state.label(format!("{text}.")))?;
-        diary
+        let state = round_fixture.add(state.label(format!("{text}.")))?;
+        round_fixture
             .add(NewNode::new(NodeBody::action(*text, "{}"), [state]).label(format!("({text})")))?;
-        diary.connect(query, state, &format!("{text}?"))?;
-        diary.record().await?;
-        diary.is_kept(&format!("a commit with {text:?}")).await?;
-        diary.change(state, &Changes::new().set("goal", *text).describe(format!("{text}!")))?;
-        diary.record().await?;
-        diary.is_kept(&format!("a change to {text:?}")).await?;
+        round_fixture.connect(query, state, &format!("{text}?"))?;
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("a commit with {text:?}")).await?;
+        round_fixture
+            .change(state, &Changes::new().set("goal", *text).describe(format!("{text}!")))?;
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("a change to {text:?}")).await?;
     }
-    same("what check() found", &desk.findings().await?, &Vec::new())
+    same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
-async fn any_name_of_whose_it_is(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn any_name_of_whose_it_is(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let long = "é".repeat(limits::MAX_ID_BYTES / 2);
     let mut diaries = Vec::new();
     for name in ["a\u{0}b", "a", "a:b", "a/b", "a{b}", " ", "%", "*", "a'b", "a\"b", "🦀", &long]
     {
-        let mut diary = Diary::new(&desk, AgentRef::new(name, name, 2).round(i32::MAX as u32));
-        diary.ask(name)?;
-        diary.record().await?;
-        diaries.push(diary);
+        let mut round_fixture =
+            RoundFixture::new(&fixture, AgentRef::new(name, name, 2).round(i32::MAX as u32));
+        round_fixture.ask(name)?;
+        round_fixture.record().await?;
+        diaries.push(round_fixture);
     }
-    for diary in &diaries {
-        diary.is_kept("others were written").await?;
-        let heads = desk
-            .heads_of(&context_core::store::RoundQuery::of_agent(&diary.reference().agent))
+    for round_fixture in &diaries {
+        round_fixture.is_kept("others were written").await?;
+        let heads = fixture
+            .heads_of(&context_core::store::RoundQuery::of_agent(&round_fixture.reference().agent))
             .await?;
-        same("what is listed", &heads, &vec![diary.round.head()])?;
+        same("what is listed", &heads, &vec![round_fixture.round.head()])?;
     }
     Ok(())
 }
 
-async fn digits_and_keys_of_json_come_back(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut diary = desk.diary("s", 0);
-    let query = diary.ask("why?")?;
+async fn digits_and_keys_of_json_come_back(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut round_fixture = fixture.round("s", 0);
+    let query = round_fixture.ask("why?")?;
     for text in JSONS {
         let json = Json::from_text(*text).expect("the table is JSON");
         let body = NodeBody::tool(json.clone(), json.clone());
-        let tool = diary.add(NewNode::new(body, [query]).edge("find_relevant_tool"))?;
-        let call = diary.add(
+        let tool = round_fixture.add(NewNode::new(body, [query]).edge("find_relevant_tool"))?;
+        let call = round_fixture.add(
             NewNode::new(NodeBody::action("a", json.clone()), [query]).edge("triggers").append(),
         )?;
-        diary.record().await?;
-        diary.is_kept(&format!("a commit with {text}")).await?;
-        diary.change(call, &Changes::new().set("output", json.clone()))?;
-        diary.change(tool, &Changes::new().set("tool_params", serde_json::json!("other")))?;
-        diary.change(tool, &Changes::new().set("tool_params", json.clone()))?;
-        diary.record().await?;
-        diary.is_kept(&format!("changes to {text}")).await?;
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("a commit with {text}")).await?;
+        round_fixture.change(call, &Changes::new().set("output", json.clone()))?;
+        round_fixture
+            .change(tool, &Changes::new().set("tool_params", serde_json::json!("other")))?;
+        round_fixture.change(tool, &Changes::new().set("tool_params", json.clone()))?;
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("changes to {text}")).await?;
     }
     Ok(())
 }
 
-async fn times_measures_and_messages_come_back(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn times_measures_and_messages_come_back(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for (round, micros) in (0..).zip([0, -1, 1, i64::MAX, i64::MIN, 1_700_000_000_123_456]) {
         let at = Timestamp::from_micros(micros);
         let names = context_core::trajectory::EdgeNames::Any;
-        let mut diary = desk.diary("s", round);
-        diary.round =
-            context_core::trajectory::Round::new(diary.reference().clone(), at).edge_names(names);
+        let mut round_fixture = fixture.round("s", round);
+        round_fixture.round =
+            context_core::trajectory::Round::new(round_fixture.reference().clone(), at)
+                .edge_names(names);
         let (query, changes) =
-            diary.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
-        diary.pending.extend(changes);
+            round_fixture.round.ask(context_core::trajectory::NewQuery::new("why?"), at)?;
+        round_fixture.pending.extend(changes);
         let mut measures = Measures::default();
         (measures.started_at, measures.ended_at) = (Some(at), Some(at));
         (measures.provider, measures.model) =
@@ -114,24 +118,25 @@ async fn times_measures_and_messages_come_back(lab: &Lab) -> Checked {
             (0..20u32).map(|i| MessageLink::new(format!("chat {}", i % 3), format!("m{}", 20 - i)));
         let new = NewNode::new(NodeBody::action("a", "{}"), [query]).measure(measures.clone());
         let new = links.fold(new, NewNode::message);
-        let (call, changes) = diary.round.add(new, at)?;
-        diary.pending.extend(changes);
-        diary.record().await?;
-        diary.is_kept(&format!("a commit at {micros}")).await?;
+        let (call, changes) = round_fixture.round.add(new, at)?;
+        round_fixture.pending.extend(changes);
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("a commit at {micros}")).await?;
         measures.cache_read_tokens = Some(7);
         let changes = Changes::new().measure(&measures).set("success", true);
-        diary.pending.extend(diary.round.change(call, &changes, None, at)?);
-        diary.record().await?;
-        diary.is_kept(&format!("a change at {micros}")).await?;
+        round_fixture.pending.extend(round_fixture.round.change(call, &changes, None, at)?);
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("a change at {micros}")).await?;
     }
     Ok(())
 }
 
-async fn every_field_of_every_kind_comes_back(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut diary = desk.diary("s", 0);
-    let query = diary.ask("why?")?;
-    diary.change(query, &Changes::new().set("additional_files", serde_json::json!(["a", "b"])))?;
+async fn every_field_of_every_kind_comes_back(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut round_fixture = fixture.round("s", 0);
+    let query = round_fixture.ask("why?")?;
+    round_fixture
+        .change(query, &Changes::new().set("additional_files", serde_json::json!(["a", "b"])))?;
     for kind in NodeKind::ALL.into_iter().filter(|kind| *kind != NodeKind::Query) {
         let value = |i: usize, name: &str| match kind.fields()[i].default {
             Some("false") => FieldValue::from(true),
@@ -142,7 +147,7 @@ async fn every_field_of_every_kind_comes_back(lab: &Lab) -> Checked {
         };
         let values = kind.fields().iter().enumerate().map(|(i, field)| Some(value(i, field.name)));
         let body = NodeBody::from_values(kind, values)?;
-        let node = diary.add(NewNode::new(body, [query]).edge("leads to").append())?;
+        let node = round_fixture.add(NewNode::new(body, [query]).edge("leads to").append())?;
         for field in kind.fields() {
             let other = match field.form {
                 context_core::trajectory::FieldForm::Flag => FieldValue::from(false),
@@ -151,66 +156,70 @@ async fn every_field_of_every_kind_comes_back(lab: &Lab) -> Checked {
                 }
                 _ => FieldValue::from("changed"),
             };
-            diary.change(node, &Changes::new().set(field.name, other))?;
+            round_fixture.change(node, &Changes::new().set(field.name, other))?;
         }
-        diary.record().await?;
-        diary.is_kept(&format!("a {kind}")).await?;
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("a {kind}")).await?;
     }
     Ok(())
 }
 
-async fn full_queues_come_back(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut diary = desk.asked("s", 0).await?;
+async fn full_queues_come_back(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut round_fixture = fixture.asked("s", 0).await?;
     for name in QueueName::ALL {
         for i in 0..Queue::CAPACITY {
             let json = Json::from_text(JSONS[i % JSONS.len()]).expect("it is JSON");
             let params = JsonMap::from_iter([(TEXTS[i % TEXTS.len()].to_owned(), json)]);
-            let at = diary.at();
+            let at = round_fixture.at();
             let item = QueueItem { name: format!("{}{i}", TEXTS[i % TEXTS.len()]), params };
-            same("whether it fits", &diary.round.queues_mut(at).get_mut(name).push(item), &true)?;
+            same(
+                "whether it fits",
+                &round_fixture.round.queues_mut(at).get_mut(name).push(item),
+                &true,
+            )?;
         }
-        diary.record().await?;
-        diary.is_kept(&format!("{} was filled", name.as_str())).await?;
+        round_fixture.record().await?;
+        round_fixture.is_kept(&format!("{} was filled", name.as_str())).await?;
     }
     Ok(())
 }
 
-async fn large_values_come_back(lab: &Lab) -> Checked {
+async fn large_values_come_back(case: &CaseContext) -> Check {
     const MEGABYTE: usize = 1 << 20;
-    let desk = lab.desk().await?;
-    let mut diary = desk.diary("s", 0);
+    let fixture = case.fixture().await?;
+    let mut round_fixture = fixture.round("s", 0);
     let text = "é\u{0}x".repeat(MEGABYTE / 4);
-    let query = diary.ask(&text)?;
+    let query = round_fixture.ask(&text)?;
     let json = Json::from(text.as_str());
     let call = NewNode::new(NodeBody::action("a", json.clone()), [query]).describe(text.as_str());
-    let call = diary.add(call)?;
-    diary.record().await?;
-    diary.is_kept("a megabyte").await?;
-    diary.change(
+    let call = round_fixture.add(call)?;
+    round_fixture.record().await?;
+    round_fixture.is_kept("a megabyte").await?;
+    round_fixture.change(
         call,
         &Changes::new().set("output", json).set("params", serde_json::json!({})).describe("short"),
     )?;
-    diary.record().await?;
-    diary.is_kept("a version of a megabyte").await?;
-    let heads = desk.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
-    same("the head", &heads, &vec![diary.round.head()])
+    round_fixture.record().await?;
+    round_fixture.is_kept("a version of a megabyte").await?;
+    let heads = fixture.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
+    same("the head", &heads, &vec![round_fixture.round.head()])
 }
 
 /// Checks a commit with the maximum number of changes, which exceeds the parameters of one SQL
 /// statement.
-async fn the_largest_commit_is_accepted(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let mut diary = desk.diary("s", 0);
-    let query = diary.ask("why?")?;
+async fn the_largest_commit_is_accepted(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let mut round_fixture = fixture.round("s", 0);
+    let query = round_fixture.ask("why?")?;
     for i in 1..limits::MAX_COMMIT_ITEMS / 2 {
-        diary.conclude(query, &format!("{i}"))?;
+        round_fixture.conclude(query, &format!("{i}"))?;
     }
-    let last = diary.round.nodes().next_back().map_or(query, |node| node.id);
-    diary.change(last, &Changes::new().set("goal", "the last change"))?;
-    same("how many changes there are", &diary.pending.len(), &limits::MAX_COMMIT_ITEMS)?;
-    diary.record().await?;
-    diary.is_kept("the largest commit").await
+    let last = round_fixture.round.nodes().next_back().map_or(query, |node| node.id);
+    round_fixture.change(last, &Changes::new().set("goal", "the last change"))?;
+    same("how many changes there are", &round_fixture.pending.len(), &limits::MAX_COMMIT_ITEMS)?;
+    round_fixture.record().await?;
+    round_fixture.is_kept("the largest commit").await
 }
 
 /// Builds a commit of one change without validation.
@@ -220,13 +229,13 @@ fn unchecked(head: &RoundHead, change: Change) -> RoundCommit {
     RoundCommit::new("unchecked", vec![change], head)
 }
 
-async fn bad_commits_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let diary = desk.asked("s", 3).await?;
-    let head = diary.round.head();
+async fn bad_commits_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let round_fixture = fixture.asked("s", 3).await?;
+    let head = round_fixture.round.head();
     let long = "x".repeat(limits::MAX_ID_BYTES + 1);
     let large = "x".repeat(limits::MAX_BODY_BYTES + 1);
-    let at = desk.at();
+    let at = fixture.at();
     let query = NodeId::new(3, 0);
     let node = |id: NodeId, label: &str, body: NodeBody| Node::new(id, label, body, at);
     let added = |node: Node| unchecked(&head, Change::NodeAdded { node: Arc::new(node) });
@@ -295,19 +304,19 @@ async fn bad_commits_are_refused(lab: &Lab) -> Checked {
             unknown,
         ),
     ] {
-        let saw = desk.trajectories()?.record_round(&commit).await;
+        let saw = fixture.trajectories()?.record_round(&commit).await;
         refused(format!("a commit with {what}"), saw, kind)?;
-        diary.is_kept(&format!("a commit with {what}")).await?;
+        round_fixture.is_kept(&format!("a commit with {what}")).await?;
     }
-    let others = desk.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
+    let others = fixture.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
     same("the rounds there are", &others.len(), &1)
 }
 
-async fn bad_agents_are_refused(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn bad_agents_are_refused(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let long = "x".repeat(limits::MAX_ID_BYTES + 1);
     for (user, session) in [("", "s"), ("ada", ""), (long.as_str(), "s"), ("ada", long.as_str())] {
-        let saw = desk.trajectories()?.load_rounds(&AgentRef::main(user, session), 0..=1).await;
+        let saw = fixture.trajectories()?.load_rounds(&AgentRef::main(user, session), 0..=1).await;
         refused("loading rounds of a bad name", saw, ErrorKind::Invalid)?;
     }
     Ok(())

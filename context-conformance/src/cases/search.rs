@@ -8,10 +8,10 @@ use context_core::{Error, ErrorKind, Message, Metadata, Node, Part, Role, Timest
 use serde_json::json;
 
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::{Desk, boundary, raw, says};
+use crate::case_context::CaseContext;
+use crate::chat_fixture::{ChatFixture, boundary, raw, says};
 use crate::expect::{ensure, refused, same};
-use crate::lab::Lab;
+use crate::verdict::Check;
 
 cases!("search":
     words_and_not_what_is_around_them if Search,
@@ -35,15 +35,15 @@ fn speaks(id: &str, role: Role, text: &str) -> Arc<Node> {
 }
 
 /// Creates a chat of messages with these texts.
-pub(super) async fn said(lab: &Lab, texts: &[(&str, &str)]) -> Checked<Desk> {
-    let desk = lab.desk().await?;
+pub(super) async fn said(case: &CaseContext, texts: &[(&str, &str)]) -> Check<ChatFixture> {
+    let fixture = case.fixture().await?;
     let nodes = texts.iter().map(|(id, text)| says(id, text)).collect();
-    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
-    Ok(desk)
+    fixture.applied(Commit { nodes, ..fixture.extend("", []) }).await?;
+    Ok(fixture)
 }
 
-async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn words_and_not_what_is_around_them(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let metadata = Metadata::default().with("tenant", "acmecorp");
     let asked = Message::text(Role::User, "Two tickets, please").with_metadata(metadata);
     let call = Part::tool_call("callid77", "bookseat", json!({"seatkey": "windowvalue"}));
@@ -59,19 +59,20 @@ async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
         [("asked1", asked), ("answer1", answer), ("result1", Message::new(Role::Tool, [result]))];
     let nodes =
         nodes.map(|(id, message)| Arc::new(Node::new(id, message, Timestamp::from_micros(7))));
-    desk.applied(Commit {
-        nodes: nodes.into(),
-        key: Some("keyname".into()),
-        ..desk.extend("", [])
-    })
-    .await?;
+    fixture
+        .applied(Commit {
+            nodes: nodes.into(),
+            key: Some("keyname".into()),
+            ..fixture.extend("", [])
+        })
+        .await?;
     for (text, expected) in [
         ("tickets", "asked1"),
         ("booked", "answer1"),
         ("done deal", "result1"),
         ("umbrella", "result1"),
     ] {
-        desk.finds(text, &[expected]).await?;
+        fixture.finds(text, &[expected]).await?;
     }
     let around = [
         "text",
@@ -103,15 +104,15 @@ async fn words_and_not_what_is_around_them(lab: &Lab) -> Checked {
         "null",
     ];
     for text in around {
-        desk.finds(text, &[]).await?;
+        fixture.finds(text, &[]).await?;
     }
     Ok(())
 }
 
 /// Checks that queries have no syntax: punctuation separates words and does nothing else.
-async fn anything_can_be_typed(lab: &Lab) -> Checked {
-    let desk =
-        said(lab, &[("a", "so what's up"), ("b", "a foo bar b"), ("c", "or and not near 1 1")])
+async fn anything_can_be_typed(case: &CaseContext) -> Check {
+    let fixture =
+        said(case, &[("a", "so what's up"), ("b", "a foo bar b"), ("c", "or and not near 1 1")])
             .await?;
     let typed: [(&str, &[&str]); 22] = [
         ("what's up?", &["a"]),
@@ -138,16 +139,16 @@ async fn anything_can_be_typed(lab: &Lab) -> Checked {
         ("%_\\$1:?", &["c"]),
     ];
     for (text, expected) in typed {
-        desk.finds(text, expected).await?;
-        let ids: Vec<_> = desk.hits(&SearchQuery { prefix: true, ..desk.asks(text) }).await?;
+        fixture.finds(text, expected).await?;
+        let ids: Vec<_> = fixture.hits(&SearchQuery { prefix: true, ..fixture.asks(text) }).await?;
         ensure(expected.is_empty() || !ids.is_empty(), || {
             format!("{text:?} as a prefix: saw nothing")
         })?;
     }
     // Every punctuation character, alone and at both ends of a word.
     for sign in (0u8..128).map(char::from).filter(|c| !c.is_ascii_alphanumeric()) {
-        desk.finds(&sign.to_string(), &[]).await?;
-        desk.finds(&format!("{sign}foo{sign}"), &["b"]).await?;
+        fixture.finds(&sign.to_string(), &[]).await?;
+        fixture.finds(&format!("{sign}foo{sign}"), &["b"]).await?;
     }
     for text in [
         "🦀",
@@ -159,30 +160,30 @@ async fn anything_can_be_typed(lab: &Lab) -> Checked {
         "\u{10ffff}",
         "e\u{301}\u{302}\u{303}",
     ] {
-        desk.finds(text, &[]).await?;
+        fixture.finds(text, &[]).await?;
     }
     Ok(())
 }
 
-async fn all_words_are_needed(lab: &Lab) -> Checked {
+async fn all_words_are_needed(case: &CaseContext) -> Check {
     let texts = [
         ("a", "Two tickets to Lisbon on Friday."),
         ("b", "Friday it rains in Lisbon"),
         ("c", "Friday, Friday"),
         ("d", "lisbonfriday"),
     ];
-    let desk = said(lab, &texts).await?;
-    desk.finds("friday", &["a", "b", "c"]).await?;
-    desk.finds("lisbon friday", &["a", "b"]).await?;
-    desk.finds("friday friday", &["a", "b", "c"]).await?;
-    desk.finds("friday tickets lisbon", &["a"]).await?;
-    desk.finds("friday tickets porto", &[]).await?;
-    desk.finds("lisb", &[]).await?;
+    let fixture = said(case, &texts).await?;
+    fixture.finds("friday", &["a", "b", "c"]).await?;
+    fixture.finds("lisbon friday", &["a", "b"]).await?;
+    fixture.finds("friday friday", &["a", "b", "c"]).await?;
+    fixture.finds("friday tickets lisbon", &["a"]).await?;
+    fixture.finds("friday tickets porto", &[]).await?;
+    fixture.finds("lisb", &[]).await?;
     // Words are not stemmed.
-    desk.finds("ticket", &[]).await
+    fixture.finds("ticket", &[]).await
 }
 
-async fn case_accents_and_forms_do_not_count(lab: &Lab) -> Checked {
+async fn case_accents_and_forms_do_not_count(case: &CaseContext) -> Check {
     let texts = [
         ("plain", "cafe strasse"),
         ("accent", "Café Straße"),
@@ -192,17 +193,17 @@ async fn case_accents_and_forms_do_not_count(lab: &Lab) -> Checked {
         ("ligature", "the ﬁnal"),
         ("russian", "ЁЛКА"),
     ];
-    let desk = said(lab, &texts).await?;
+    let fixture = said(case, &texts).await?;
     for text in ["cafe", "CAFÉ", "cAfE\u{301}", "ｃａｆｅ"] {
-        desk.finds(text, &["plain", "accent", "apart", "wide"]).await?;
+        fixture.finds(text, &["plain", "accent", "apart", "wide"]).await?;
     }
-    desk.finds("STRASSE", &["plain", "accent"]).await?;
-    desk.finds("οδυσσευς", &["greek"]).await?;
-    desk.finds("final", &["ligature"]).await?;
-    desk.finds("елка", &["russian"]).await
+    fixture.finds("STRASSE", &["plain", "accent"]).await?;
+    fixture.finds("οδυσσευς", &["greek"]).await?;
+    fixture.finds("final", &["ligature"]).await?;
+    fixture.finds("елка", &["russian"]).await
 }
 
-async fn scripts_without_spaces(lab: &Lab) -> Checked {
+async fn scripts_without_spaces(case: &CaseContext) -> Check {
     let texts = [
         ("zh", "我住在北京东边"),
         ("ja", "東京タワーに行きます"),
@@ -212,7 +213,7 @@ async fn scripts_without_spaces(lab: &Lab) -> Checked {
         ("hindi", "नमस्ते दुनिया"),
         ("emoji", "I 🦀 Rust🦀"),
     ];
-    let desk = said(lab, &texts).await?;
+    let fixture = said(case, &texts).await?;
     for (text, expected) in [
         ("北京", &["zh", "mixed"][..]),
         ("京东", &["zh"]),
@@ -229,26 +230,26 @@ async fn scripts_without_spaces(lab: &Lab) -> Checked {
         ("🦀", &["emoji"]),
         ("rust", &["emoji"]),
     ] {
-        desk.finds(text, expected).await?;
+        fixture.finds(text, expected).await?;
     }
-    let beginning = SearchQuery { prefix: true, ..desk.asks("서울") };
-    desk.expect_found(&beginning, &["ko"]).await
+    let beginning = SearchQuery { prefix: true, ..fixture.asks("서울") };
+    fixture.expect_found(&beginning, &["ko"]).await
 }
 
-async fn what_is_cut_must_be_together(lab: &Lab) -> Checked {
+async fn what_is_cut_must_be_together(case: &CaseContext) -> Check {
     let texts =
         [("a", "a foo bar b"), ("b", "bar foo"), ("c", "foo b bar"), ("d", "北 京"), ("e", "京北")];
-    let desk = said(lab, &texts).await?;
-    desk.finds("foo:bar", &["a"]).await?;
-    desk.finds("foo bar", &["a", "b", "c"]).await?;
-    desk.finds("foo/bar-b", &["a"]).await?;
-    desk.finds("北京", &["d"]).await?;
-    desk.finds("京北", &["e"]).await
+    let fixture = said(case, &texts).await?;
+    fixture.finds("foo:bar", &["a"]).await?;
+    fixture.finds("foo bar", &["a", "b", "c"]).await?;
+    fixture.finds("foo/bar-b", &["a"]).await?;
+    fixture.finds("北京", &["d"]).await?;
+    fixture.finds("京北", &["e"]).await
 }
 
-async fn the_last_word_may_be_a_beginning(lab: &Lab) -> Checked {
+async fn the_last_word_may_be_a_beginning(case: &CaseContext) -> Check {
     let texts = [("a", "tickets for two"), ("b", "tickets for twofold"), ("c", "Éclair for two")];
-    let desk = said(lab, &texts).await?;
+    let fixture = said(case, &texts).await?;
     for (text, expected) in [
         ("two", &["a", "b", "c"][..]),
         ("two tick", &["a"]),
@@ -259,22 +260,22 @@ async fn the_last_word_may_be_a_beginning(lab: &Lab) -> Checked {
         ("", &[]),
         ("tick ", &["a", "b"]),
     ] {
-        desk.expect_found(&SearchQuery { prefix: true, ..desk.asks(text) }, expected).await?;
+        fixture.expect_found(&SearchQuery { prefix: true, ..fixture.asks(text) }, expected).await?;
     }
-    desk.finds("tick", &[]).await
+    fixture.finds("tick", &[]).await
 }
 
-async fn a_branch_sees_its_chain(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn a_branch_sees_its_chain(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let nodes =
         |ids: &[&str]| ids.iter().map(|id| says(id, &format!("apple {id}"))).collect::<Vec<_>>();
-    desk.applied(Commit { nodes: nodes(&["a", "b", "c"]), ..desk.extend("", []) }).await?;
-    desk.applied(Commit { nodes: nodes(&["x"]), ..desk.fork("side", "a", []) }).await?;
-    desk.applied(Commit { nodes: nodes(&["y"]), ..desk.fork("deep", "x", []) }).await?;
-    desk.applied(Commit { nodes: nodes(&["r"]), ..desk.fork("root", "", []) }).await?;
-    desk.applied(desk.fork("empty", "", [])).await?;
-    desk.finds("apple", &["a", "b", "c", "x", "y", "r"]).await?;
-    desk.expect_found(&desk.asks_chat("apple"), &["a", "b", "c", "x", "y", "r"]).await?;
+    fixture.applied(Commit { nodes: nodes(&["a", "b", "c"]), ..fixture.extend("", []) }).await?;
+    fixture.applied(Commit { nodes: nodes(&["x"]), ..fixture.fork("side", "a", []) }).await?;
+    fixture.applied(Commit { nodes: nodes(&["y"]), ..fixture.fork("deep", "x", []) }).await?;
+    fixture.applied(Commit { nodes: nodes(&["r"]), ..fixture.fork("root", "", []) }).await?;
+    fixture.applied(fixture.fork("empty", "", [])).await?;
+    fixture.finds("apple", &["a", "b", "c", "x", "y", "r"]).await?;
+    fixture.expect_found(&fixture.asks_chat("apple"), &["a", "b", "c", "x", "y", "r"]).await?;
     for (branch, expected) in [
         ("main", &["a", "b", "c"][..]),
         ("side", &["a", "x"]),
@@ -282,60 +283,60 @@ async fn a_branch_sees_its_chain(lab: &Lab) -> Checked {
         ("root", &["r"]),
         ("empty", &[]),
     ] {
-        desk.expect_found(&desk.asks_branch(branch, "apple"), expected).await?;
+        fixture.expect_found(&fixture.asks_branch(branch, "apple"), expected).await?;
     }
-    desk.expect_found(&desk.asks_branch("main", "x"), &[]).await
+    fixture.expect_found(&fixture.asks_branch("main", "x"), &[]).await
 }
 
-async fn chats_and_users_are_apart(lab: &Lab) -> Checked {
-    let desk = said(lab, &[("m", "apple here")]).await?;
+async fn chats_and_users_are_apart(case: &CaseContext) -> Check {
+    let fixture = said(case, &[("m", "apple here")]).await?;
     let places = [("ada", "other", "n"), ("bob", "chat", "m"), ("bob", "theirs", "t")];
     for (user, chat, id) in places {
-        let there = desk.other(user, chat);
+        let there = fixture.other(user, chat);
         there.create().await?;
         let nodes = vec![says(id, "apple there")];
         there.applied(Commit { nodes, ..there.extend("", []) }).await?;
     }
-    desk.finds("apple", &["m", "n"]).await?;
-    desk.finds("there", &["n"]).await?;
-    desk.expect_found(&desk.asks_chat("apple"), &["m"]).await?;
-    let bob = desk.other("bob", "chat");
+    fixture.finds("apple", &["m", "n"]).await?;
+    fixture.finds("there", &["n"]).await?;
+    fixture.expect_found(&fixture.asks_chat("apple"), &["m"]).await?;
+    let bob = fixture.other("bob", "chat");
     bob.finds("apple", &["m", "t"]).await?;
     bob.finds("here", &[]).await?;
     bob.expect_found(&bob.asks_branch("main", "apple"), &["m"]).await?;
     for hit in bob.hits(&bob.asks("apple")).await? {
         same("whose hit it is", &hit.chat.user.as_str(), &"bob")?;
     }
-    desk.other("nobody", "chat").finds("apple", &[]).await
+    fixture.other("nobody", "chat").finds("apple", &[]).await
 }
 
-async fn only_the_roles_asked_for(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn only_the_roles_asked_for(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let roles = [("s", Role::System), ("u", Role::User), ("a", Role::Assistant), ("t", Role::Tool)];
     let nodes = roles.map(|(id, role)| speaks(id, role, "apple")).into();
-    desk.applied(Commit { nodes, ..desk.extend("", []) }).await?;
-    let of = |roles: &[Role]| SearchQuery { roles: roles.to_vec(), ..desk.asks("apple") };
-    desk.expect_found(&of(&[]), &["s", "u", "a", "t"]).await?;
+    fixture.applied(Commit { nodes, ..fixture.extend("", []) }).await?;
+    let of = |roles: &[Role]| SearchQuery { roles: roles.to_vec(), ..fixture.asks("apple") };
+    fixture.expect_found(&of(&[]), &["s", "u", "a", "t"]).await?;
     for (id, role) in roles {
-        desk.expect_found(&of(&[role]), &[id]).await?;
-        let seen = desk.hits(&of(&[role])).await?.first().map(|hit| (hit.role, hit.created_at));
+        fixture.expect_found(&of(&[role]), &[id]).await?;
+        let seen = fixture.hits(&of(&[role])).await?.first().map(|hit| (hit.role, hit.created_at));
         same("role and time of the hit", &seen, &Some((role, Timestamp::from_micros(7))))?;
     }
-    desk.expect_found(&of(&[Role::User, Role::Tool, Role::User]), &["u", "t"]).await
+    fixture.expect_found(&of(&[Role::User, Role::Tool, Role::User]), &["u", "t"]).await
 }
 
-async fn nothing_is_found_by_nothing(lab: &Lab) -> Checked {
-    let desk = said(lab, &[("a", "apple"), ("b", ""), ("c", " \n…!")]).await?;
+async fn nothing_is_found_by_nothing(case: &CaseContext) -> Check {
+    let fixture = said(case, &[("a", "apple"), ("b", ""), ("c", " \n…!")]).await?;
     for text in ["", " ", "\n\t", "…", "\"\"", "*", "()", "-", "\u{3000}"] {
         for prefix in [false, true] {
-            desk.expect_found(&SearchQuery { prefix, ..desk.asks(text) }, &[]).await?;
+            fixture.expect_found(&SearchQuery { prefix, ..fixture.asks(text) }, &[]).await?;
         }
     }
     Ok(())
 }
 
-async fn what_cannot_be_read_is_not_found(lab: &Lab) -> Checked {
-    let desk = said(lab, &[("a", "apple")]).await?;
+async fn what_cannot_be_read_is_not_found(case: &CaseContext) -> Check {
+    let fixture = said(case, &[("a", "apple")]).await?;
     let broken = br#"{"role":"user","parts":[{"type":"text","text":"apple"#;
     let node = |id: &str, kind: &str, version| {
         let body = context_core::Encoded::new(kind, version, &broken[..]);
@@ -348,14 +349,14 @@ async fn what_cannot_be_read_is_not_found(lab: &Lab) -> Checked {
         boundary("apple"),
         says("b", "apple too"),
     ];
-    desk.applied(Commit { nodes, ..desk.extend("a", []) }).await?;
-    desk.finds("apple", &["a", "b"]).await?;
-    desk.expect_found(&desk.asks_branch("main", "apple"), &["a", "b"]).await
+    fixture.applied(Commit { nodes, ..fixture.extend("a", []) }).await?;
+    fixture.finds("apple", &["a", "b"]).await?;
+    fixture.expect_found(&fixture.asks_branch("main", "apple"), &["a", "b"]).await
 }
 
-async fn absent_places_are_not_found(lab: &Lab) -> Checked {
-    let desk = said(lab, &[("a", "apple")]).await?;
-    let bobs = desk.other("bob", "bobs");
+async fn absent_places_are_not_found(case: &CaseContext) -> Check {
+    let fixture = said(case, &[("a", "apple")]).await?;
+    let bobs = fixture.other("bob", "bobs");
     bobs.create().await?;
     let places = [
         ("an absent chat", SearchScope::Chat("absent".into())),
@@ -366,20 +367,20 @@ async fn absent_places_are_not_found(lab: &Lab) -> Checked {
     ];
     for (what, scope) in places {
         for text in ["apple", ""] {
-            let query = SearchQuery { scope: scope.clone(), ..desk.asks(text) };
-            let result = desk.search()?.search(&query).await;
+            let query = SearchQuery { scope: scope.clone(), ..fixture.asks(text) };
+            let result = fixture.search()?.search(&query).await;
             refused(format!("searching {what} for {text:?}"), result, ErrorKind::NotFound)?;
         }
     }
     Ok(())
 }
 
-async fn what_is_too_much_is_refused(lab: &Lab) -> Checked {
-    let desk = said(lab, &[("a", "apple")]).await?;
-    let asks = |text: String| SearchQuery { text, ..desk.asks("") };
-    let page = |limit| SearchQuery { limit, ..desk.asks("apple") };
-    let nobody = SearchQuery { user: "".into(), ..desk.asks("apple") };
-    let nowhere = SearchQuery { scope: SearchScope::Chat("".into()), ..desk.asks("apple") };
+async fn what_is_too_much_is_refused(case: &CaseContext) -> Check {
+    let fixture = said(case, &[("a", "apple")]).await?;
+    let asks = |text: String| SearchQuery { text, ..fixture.asks("") };
+    let page = |limit| SearchQuery { limit, ..fixture.asks("apple") };
+    let nobody = SearchQuery { user: "".into(), ..fixture.asks("apple") };
+    let nowhere = SearchQuery { scope: SearchScope::Chat("".into()), ..fixture.asks("apple") };
     let tries: [(&str, SearchQuery, Option<usize>); 6] = [
         ("a long text", asks("a ".repeat(MAX_SEARCH_BYTES)), Some(MAX_SEARCH_BYTES)),
         ("no page", page(0), Some(MAX_PAGE)),
@@ -389,7 +390,7 @@ async fn what_is_too_much_is_refused(lab: &Lab) -> Checked {
         ("no chat", nowhere, None),
     ];
     for (what, query, limit) in tries {
-        let result = desk.search()?.search(&query).await;
+        let result = fixture.search()?.search(&query).await;
         let error: Error = refused(format!("searching with {what}"), result, ErrorKind::Invalid)?;
         let named = error.get("limit").map(ToOwned::to_owned);
         same(
@@ -400,8 +401,8 @@ async fn what_is_too_much_is_refused(lab: &Lab) -> Checked {
     }
     // The longest query is accepted: a word and punctuation, many words, one long word.
     let long = format!("apple{}", "?".repeat(MAX_SEARCH_BYTES - 5));
-    desk.expect_found(&asks(long), &["a"]).await?;
-    desk.expect_found(&asks("apple ".repeat(MAX_SEARCH_BYTES / 6)), &["a"]).await?;
+    fixture.expect_found(&asks(long), &["a"]).await?;
+    fixture.expect_found(&asks("apple ".repeat(MAX_SEARCH_BYTES / 6)), &["a"]).await?;
     let words: String = (0..)
         .map(|i| format!("w{i} "))
         .scan(0, |length, word| {
@@ -409,7 +410,7 @@ async fn what_is_too_much_is_refused(lab: &Lab) -> Checked {
             (*length <= MAX_SEARCH_BYTES).then_some(word)
         })
         .collect();
-    desk.expect_found(&asks(words), &[]).await?;
-    desk.expect_found(&asks("北".repeat(MAX_SEARCH_BYTES / 3)), &[]).await?;
-    desk.expect_found(&asks("x".repeat(MAX_SEARCH_BYTES)), &[]).await
+    fixture.expect_found(&asks(words), &[]).await?;
+    fixture.expect_found(&asks("北".repeat(MAX_SEARCH_BYTES / 3)), &[]).await?;
+    fixture.expect_found(&asks("x".repeat(MAX_SEARCH_BYTES)), &[]).await
 }

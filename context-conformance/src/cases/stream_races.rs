@@ -11,12 +11,12 @@ use context_core::store::{
 
 use super::concurrency::race;
 use crate::case::cases;
-use crate::checked::Checked;
-use crate::desk::Desk;
+use crate::case_context::CaseContext;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{ensure, fail, same};
-use crate::flow::{said, written};
-use crate::lab::Lab;
 use crate::polls::polled;
+use crate::stream_fixture::{said, written};
+use crate::verdict::Check;
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 
 cases!("stream_races":
@@ -47,20 +47,20 @@ fn counted(outcomes: &[StreamOutcome]) -> (usize, usize, usize) {
     (count("applied"), count("replayed"), count("refused"))
 }
 
-async fn two_handles(lab: &Lab) -> Checked<[Desk; 2]> {
-    let desk = lab.desk_in("two").await?;
-    desk.streams()?;
-    let second = desk.through(lab.second_handle("two").await?);
-    Ok([desk, second])
+async fn two_handles(case: &CaseContext) -> Check<[ChatFixture; 2]> {
+    let fixture = case.fixture_in("two").await?;
+    fixture.streams()?;
+    let second = fixture.through(case.second_handle("two").await?);
+    Ok([fixture, second])
 }
 
-async fn race_for_claims(desks: &[Desk]) -> Checked {
+async fn race_for_claims(fixtures: &[ChatFixture]) -> Check {
     for round in 0..6 {
         let id = format!("s{round}");
-        desks[0].queue(&id).await?;
+        fixtures[0].queue(&id).await?;
         let outcomes = race(RACERS, |i| {
-            let (desk, id) = (desks[i % desks.len()].clone(), id.clone());
-            async move { desk.claim(&id, &format!("w{i}")).await }
+            let (fixture, id) = (fixtures[i % fixtures.len()].clone(), id.clone());
+            async move { fixture.claim(&id, &format!("w{i}")).await }
         })
         .await?;
         same(
@@ -68,33 +68,33 @@ async fn race_for_claims(desks: &[Desk]) -> Checked {
             &counted(&outcomes),
             &(1, 0, RACERS - 1),
         )?;
-        let known = desks[0].known(&id).await?;
+        let known = fixtures[0].known(&id).await?;
         for outcome in &outcomes {
             same("what each was told", outcome.stream(), &known)?;
         }
         let winner = known.writer.map(|writer| writer.to_string()).unwrap_or_default();
-        desks[0].add(&id, &winner, 0, &["won"]).await?;
+        fixtures[0].add(&id, &winner, 0, &["won"]).await?;
     }
     Ok(())
 }
 
-async fn one_of_many_claims_wins(lab: &Lab) -> Checked {
-    race_for_claims(&[lab.desk().await?]).await
+async fn one_of_many_claims_wins(case: &CaseContext) -> Check {
+    race_for_claims(&[case.fixture().await?]).await
 }
 
-async fn one_of_many_claims_wins_through_two_handles(lab: &Lab) -> Checked {
-    race_for_claims(&two_handles(lab).await?).await
+async fn one_of_many_claims_wins_through_two_handles(case: &CaseContext) -> Check {
+    race_for_claims(&two_handles(case).await?).await
 }
 
-async fn one_of_many_takes_over(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let heard = desk.begin("s", "old").await?.updated_at;
+async fn one_of_many_takes_over(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let heard = fixture.begin("s", "old").await?.updated_at;
     let outcomes = race(RACERS, |i| {
-        let desk = desk.clone();
+        let fixture = fixture.clone();
         async move {
             let claim =
                 StreamClaim::new(format!("w{i}"), at(heard.as_micros() + 1)).take_over(heard);
-            Ok(desk.streams()?.claim_stream(&desk.chat, &"s".into(), &claim).await?)
+            Ok(fixture.streams()?.claim_stream(&fixture.chat, &"s".into(), &claim).await?)
         }
     })
     .await?;
@@ -105,33 +105,35 @@ async fn one_of_many_takes_over(lab: &Lab) -> Checked {
     )
 }
 
-async fn created_and_begun_anew_once(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    let created =
-        race(RACERS, |i| {
-            let desk = desk.clone();
-            async move {
-                Ok(desk.streams()?.create_stream(&desk.chat, &"s".into(), at(i as i64)).await?)
-            }
-        })
-        .await?;
+async fn created_and_begun_anew_once(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    let created = race(RACERS, |i| {
+        let fixture = fixture.clone();
+        async move {
+            Ok(fixture.streams()?.create_stream(&fixture.chat, &"s".into(), at(i as i64)).await?)
+        }
+    })
+    .await?;
     same(
         "16 creating it at once: applied, replayed, refused",
         &counted(&created),
         &(1, RACERS - 1, 0),
     )?;
-    let known = desk.known("s").await?;
+    let known = fixture.known("s").await?;
     for outcome in &created {
         same("what each was told", outcome.stream(), &known)?;
     }
     for run in 0..3 {
-        written("claiming it", desk.claim("s", "w").await?)?;
-        desk.add("s", "w", 0, &["a", "b"]).await?;
-        desk.finish("s", "w", 2, StreamEnd::Completed).await?;
+        written("claiming it", fixture.claim("s", "w").await?)?;
+        fixture.add("s", "w", 0, &["a", "b"]).await?;
+        fixture.finish("s", "w", 2, StreamEnd::Completed).await?;
         let anew = race(RACERS, |_| {
-            let desk = desk.clone();
+            let fixture = fixture.clone();
             async move {
-                Ok(desk.streams()?.reopen_stream(&desk.chat, &"s".into(), run, desk.at()).await?)
+                Ok(fixture
+                    .streams()?
+                    .reopen_stream(&fixture.chat, &"s".into(), run, fixture.at())
+                    .await?)
             }
         })
         .await?;
@@ -140,21 +142,21 @@ async fn created_and_begun_anew_once(lab: &Lab) -> Checked {
             &counted(&anew),
             &(1, RACERS - 1, 0),
         )?;
-        same("the run", &desk.known("s").await?.run, &(run + 1))?;
-        desk.expect_stream("it was begun anew", "s", &[]).await?;
+        same("the run", &fixture.known("s").await?.run, &(run + 1))?;
+        fixture.expect_stream("it was begun anew", "s", &[]).await?;
     }
     Ok(())
 }
 
-async fn one_of_many_appends_at_an_offset_is_written(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.begin("s", "w").await?;
+async fn one_of_many_appends_at_an_offset_is_written(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.begin("s", "w").await?;
     for round in 0..6u64 {
         let outcomes = race(RACERS, |i| {
-            let desk = desk.clone();
+            let fixture = fixture.clone();
             async move {
-                let append = StreamAppend::new("w", round, [format!("{round}-{i}")], desk.at());
-                desk.append("s", append).await
+                let append = StreamAppend::new("w", round, [format!("{round}-{i}")], fixture.at());
+                fixture.append("s", append).await
             }
         })
         .await?;
@@ -163,18 +165,18 @@ async fn one_of_many_appends_at_an_offset_is_written(lab: &Lab) -> Checked {
             &counted(&outcomes),
             &(1, 0, RACERS - 1),
         )?;
-        same("how many chunks there are", &desk.known("s").await?.chunks, &(round + 1))?;
+        same("how many chunks there are", &fixture.known("s").await?.chunks, &(round + 1))?;
     }
-    same("how many are read", &desk.read_on("s", 0, 100).await?.len(), &6)
+    same("how many are read", &fixture.read_on("s", 0, 100).await?.len(), &6)
 }
 
-async fn the_same_append_at_once_is_written_once(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    desk.begin("s", "w").await?;
-    let append = desk.chunks("w", 0, &["a", "", "bc"]).end(StreamEnd::Failed("boom".into()));
+async fn the_same_append_at_once_is_written_once(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    fixture.begin("s", "w").await?;
+    let append = fixture.chunks("w", 0, &["a", "", "bc"]).end(StreamEnd::Failed("boom".into()));
     let outcomes = race(RACERS, |_| {
-        let (desk, append) = (desk.clone(), append.clone());
-        async move { desk.append("s", append).await }
+        let (fixture, append) = (fixture.clone(), append.clone());
+        async move { fixture.append("s", append).await }
     })
     .await?;
     same(
@@ -182,20 +184,21 @@ async fn the_same_append_at_once_is_written_once(lab: &Lab) -> Checked {
         &counted(&outcomes),
         &(1, RACERS - 1, 0),
     )?;
-    desk.expect_stream("16 times the same append", "s", &["a", "", "bc"]).await
+    fixture.expect_stream("16 times the same append", "s", &["a", "", "bc"]).await
 }
 
 /// Checks a single writer that calls through several handles and continues at the current offset.
-async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
-    let desks = two_handles(lab).await?;
-    desks[0].begin("s", "w").await?;
+async fn appends_through_two_handles_leave_no_gap(case: &CaseContext) -> Check {
+    let fixtures = two_handles(case).await?;
+    fixtures[0].begin("s", "w").await?;
     race(4, |task| {
-        let desk = desks[task % 2].clone();
+        let fixture = fixtures[task % 2].clone();
         async move {
             let (mut offset, mut left) = (0, 20);
             while left > 0 {
-                let append = StreamAppend::new("w", offset, [format!("{task}-{left}")], desk.at());
-                let outcome = desk.append("s", append).await?;
+                let append =
+                    StreamAppend::new("w", offset, [format!("{task}-{left}")], fixture.at());
+                let outcome = fixture.append("s", append).await?;
                 left -= u32::from(said(&outcome) == "applied");
                 offset = outcome.stream().chunks;
             }
@@ -203,7 +206,7 @@ async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
         }
     })
     .await?;
-    let mut seen = desks[1].read_on("s", 0, 7).await?;
+    let mut seen = fixtures[1].read_on("s", 0, 7).await?;
     let mut expected: Vec<_> = (0..4)
         .flat_map(|task| (1..=20).map(move |left| Bytes::from(format!("{task}-{left}"))))
         .collect();
@@ -215,7 +218,7 @@ async fn appends_through_two_handles_leave_no_gap(lab: &Lab) -> Checked {
 /// Checks a concurrent reader. Each append has three chunks, and the last one ends the stream: the
 /// reader must see consecutive numbers, multiples of three, and no end before it has seen all
 /// chunks.
-async fn read_beside_a_writer(writer: &Desk, reader: &Desk) -> Checked {
+async fn read_beside_a_writer(writer: &ChatFixture, reader: &ChatFixture) -> Check {
     const APPENDS: u64 = 40;
     for round in 0..3 {
         let id = format!("s{round}");
@@ -237,22 +240,22 @@ async fn read_beside_a_writer(writer: &Desk, reader: &Desk) -> Checked {
     Ok(())
 }
 
-async fn write_threes(desk: &Desk, id: &str, appends: u64) -> Checked {
+async fn write_threes(fixture: &ChatFixture, id: &str, appends: u64) -> Check {
     for n in 0..appends {
         let chunks = (n * 3..n * 3 + 3).map(|i| i.to_string());
-        let mut append = StreamAppend::new("w", n * 3, chunks, desk.at());
+        let mut append = StreamAppend::new("w", n * 3, chunks, fixture.at());
         if n + 1 == appends {
             append = append.end(StreamEnd::Completed);
         }
-        written("the writer's append", desk.append(id, append).await?)?;
+        written("the writer's append", fixture.append(id, append).await?)?;
     }
     Ok(())
 }
 
-async fn follow(desk: &Desk, id: &str) -> Checked {
+async fn follow(fixture: &ChatFixture, id: &str) -> Check {
     let mut next = 0;
     loop {
-        let part = desk.part(id, next, 1000).await?;
+        let part = fixture.part(id, next, 1000).await?;
         for (i, chunk) in (next..).zip(&part.chunks) {
             same("the next chunk", chunk, &Bytes::from(i.to_string()))?;
         }
@@ -267,44 +270,45 @@ async fn follow(desk: &Desk, id: &str) -> Checked {
     }
 }
 
-async fn readers_see_neither_gaps_nor_an_early_end(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
-    read_beside_a_writer(&desk, &desk).await
+async fn readers_see_neither_gaps_nor_an_early_end(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
+    read_beside_a_writer(&fixture, &fixture).await
 }
 
-async fn readers_of_another_handle_see_neither(lab: &Lab) -> Checked {
-    let [writer, reader] = two_handles(lab).await?;
+async fn readers_of_another_handle_see_neither(case: &CaseContext) -> Check {
+    let [writer, reader] = two_handles(case).await?;
     read_beside_a_writer(&writer, &reader).await
 }
 
-async fn cancelled_while_it_ends(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn cancelled_while_it_ends(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for round in 0..10 {
         let id = format!("s{round}");
-        desk.begin(&id, "w").await?;
+        fixture.begin(&id, "w").await?;
         race(4, |task| {
-            let (desk, id) = (desk.clone(), id.clone());
+            let (fixture, id) = (fixture.clone(), id.clone());
             async move {
                 if task == 0 {
-                    desk.finish(&id, "w", 0, StreamEnd::Completed).await
+                    fixture.finish(&id, "w", 0, StreamEnd::Completed).await
                 } else {
-                    desk.streams()?
-                        .cancel_stream(&desk.chat, &id.as_str().into(), desk.at())
+                    fixture
+                        .streams()?
+                        .cancel_stream(&fixture.chat, &id.as_str().into(), fixture.at())
                         .await?;
                     Ok(())
                 }
             }
         })
         .await?;
-        let known = desk.known(&id).await?;
+        let known = fixture.known(&id).await?;
         same("how it ended", &known.state, &StreamState::Completed)?;
     }
     Ok(())
 }
 
 /// Checks calls that take effect but whose replies are lost, and that are then repeated unchanged.
-async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn a_lost_reply_is_found_out_by_the_same_call(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     let mut plan = FaultPlan::default();
     for operation in [
         Operation::CreateStream,
@@ -314,10 +318,10 @@ async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
     ] {
         plan = plan.with(operation, 0, Fault::AfterApply);
     }
-    let desk = desk.through(Arc::new(FaultStore::new(Arc::clone(&desk.store), plan)));
-    let (streams, id, chat) = (desk.streams()?, "s".into(), &desk.chat);
-    let append = desk.chunks("w", 0, &["a", "b"]).end(StreamEnd::Completed);
-    let claim = StreamClaim::new("w", desk.at());
+    let fixture = fixture.through(Arc::new(FaultStore::new(Arc::clone(&fixture.store), plan)));
+    let (streams, id, chat) = (fixture.streams()?, "s".into(), &fixture.chat);
+    let append = fixture.chunks("w", 0, &["a", "b"]).end(StreamEnd::Completed);
+    let claim = StreamClaim::new("w", fixture.at());
     for (what, lost, again) in [
         (
             "create_stream",
@@ -336,24 +340,24 @@ async fn a_lost_reply_is_found_out_by_the_same_call(lab: &Lab) -> Checked {
         ),
         (
             "reopen_stream",
-            streams.reopen_stream(chat, &id, 0, desk.at()).await,
-            streams.reopen_stream(chat, &id, 0, desk.at()).await,
+            streams.reopen_stream(chat, &id, 0, fixture.at()).await,
+            streams.reopen_stream(chat, &id, 0, fixture.at()).await,
         ),
     ] {
         ensure(lost.is_err(), || format!("{what}: the reply was not lost"))?;
         same(format!("{what} again"), &said(&again?), &"replayed")?;
     }
-    same("the run", &desk.known("s").await?.run, &1)
+    same("the run", &fixture.known("s").await?.run, &1)
 }
 
 /// Checks a creation, a claim, an append and a reopening that are dropped after each number of
 /// polls and then repeated.
-async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
-    let desk = lab.desk().await?;
+async fn dropped_calls_are_whole_or_absent(case: &CaseContext) -> Check {
+    let fixture = case.fixture().await?;
     for polls in 0..MOST_POLLS {
         let id = format!("s{polls}");
         let name = id.as_str().into();
-        let (streams, chat) = (desk.streams()?, &desk.chat);
+        let (streams, chat) = (fixture.streams()?, &fixture.chat);
         let mut ended = Vec::new();
 
         let create = || streams.create_stream(chat, &name, at(1));
@@ -365,20 +369,20 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
         ended.push(polled(claims(), polls).await.transpose()?.is_some());
         done("claiming", claims().await?)?;
 
-        let append = desk.chunks("w", 0, &["a", "b", "c"]).end(StreamEnd::Completed);
+        let append = fixture.chunks("w", 0, &["a", "b", "c"]).end(StreamEnd::Completed);
         let appends = || streams.append_stream(chat, &name, append.clone());
         ended.push(polled(appends(), polls).await.transpose()?.is_some());
-        let part = desk.part(&id, 0, 10).await?;
+        let part = fixture.part(&id, 0, 10).await?;
         let seen = (part.chunks.len(), part.stream.chunks, part.stream.state);
         let whole = [(0, 0, StreamState::Running), (3, 3, StreamState::Completed)].contains(&seen);
         ensure(whole, || format!("an append dropped after {polls} polls: saw {seen:?}"))?;
         done("adding", appends().await?)?;
-        desk.expect_stream("a dropped append was repeated", &id, &["a", "b", "c"]).await?;
+        fixture.expect_stream("a dropped append was repeated", &id, &["a", "b", "c"]).await?;
 
         let reopens = || streams.reopen_stream(chat, &name, 0, at(5));
         ended.push(polled(reopens(), polls).await.transpose()?.is_some());
         done("beginning anew", reopens().await?)?;
-        desk.expect_stream("it was begun anew", &id, &[]).await?;
+        fixture.expect_stream("it was begun anew", &id, &[]).await?;
 
         ended.push(polled(streams.remove_stream(chat, &name), polls).await.transpose()?.is_some());
         streams.remove_stream(chat, &name).await?;
@@ -387,10 +391,10 @@ async fn dropped_calls_are_whole_or_absent(lab: &Lab) -> Checked {
             break;
         }
     }
-    desk.expect_streams("removing all", &[]).await
+    fixture.expect_streams("removing all", &[]).await
 }
 
-fn done(did: &str, outcome: StreamOutcome) -> Checked {
+fn done(did: &str, outcome: StreamOutcome) -> Check {
     if outcome.is_done() {
         Ok(())
     } else {

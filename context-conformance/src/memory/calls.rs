@@ -6,9 +6,9 @@ use context_core::{CancelSignal, Message, Role};
 
 use super::memory_cases;
 use super::table::{Kit, at, query, turn, turn_of, whole};
-use crate::checked::Checked;
 use crate::expect::ensure;
 use crate::polls::polled;
+use crate::verdict::Check;
 
 memory_cases!(
     a_cancelled_recall_ends,
@@ -22,7 +22,7 @@ memory_cases!(
 /// The maximum number of polls after which a call is dropped.
 const MOST_POLLS: usize = 40;
 
-async fn a_cancelled_recall_ends(kit: &Kit<'_>) -> Checked {
+async fn a_cancelled_recall_ends(kit: &Kit<'_>) -> Check {
     let mind = kit.open().await;
     if kit.claims.captures {
         mind.told(&whole(), [0]).await?;
@@ -46,7 +46,7 @@ async fn a_cancelled_recall_ends(kit: &Kit<'_>) -> Checked {
 }
 
 /// Checks that a cancelled capture is either complete or, with an error, has no effect.
-async fn a_cancelled_capture_is_taken_or_not(kit: &Kit<'_>) -> Checked {
+async fn a_cancelled_capture_is_taken_or_not(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     let cancelled = CancelSource::new();
     cancelled.cancel();
@@ -61,7 +61,7 @@ async fn a_cancelled_capture_is_taken_or_not(kit: &Kit<'_>) -> Checked {
     mind.expect("telling it again", &whole(), 0..2).await
 }
 
-async fn a_dropped_recall_harms_nothing(kit: &Kit<'_>) -> Checked {
+async fn a_dropped_recall_harms_nothing(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     mind.told(&whole(), 0..3).await?;
     for polls in 0..MOST_POLLS {
@@ -75,7 +75,7 @@ async fn a_dropped_recall_harms_nothing(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn a_dropped_capture_is_told_again(kit: &Kit<'_>) -> Checked {
+async fn a_dropped_capture_is_told_again(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     for polls in 0..MOST_POLLS {
         let (from, never) = (polls * 2, CancelSignal::never());
@@ -93,7 +93,7 @@ async fn a_dropped_capture_is_told_again(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn a_dropped_forgetting_is_done_again(kit: &Kit<'_>) -> Checked {
+async fn a_dropped_forgetting_is_done_again(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     for polls in 0..MOST_POLLS {
         mind.told(&whole(), [polls, polls + 100]).await?;
@@ -112,7 +112,7 @@ async fn a_dropped_forgetting_is_done_again(kit: &Kit<'_>) -> Checked {
 }
 
 /// Checks that neither errors nor `Debug` output contain captured content.
-async fn nobody_sees_content_by_debugging(kit: &Kit<'_>) -> Checked {
+async fn nobody_sees_content_by_debugging(kit: &Kit<'_>) -> Check {
     const SECRET: &str = "swordfish77";
     let mind = kit.open().await;
     let says = |id: &str| {

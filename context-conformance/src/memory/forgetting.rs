@@ -5,8 +5,8 @@ use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 
 use super::memory_cases;
 use super::table::{Kit, Mind, turn, whole};
-use crate::checked::{Checked, Stop};
 use crate::expect::{ensure, same};
+use crate::verdict::{Check, Stop};
 
 memory_cases!(
     forgotten_by_its_name,
@@ -20,7 +20,7 @@ memory_cases!(
 );
 
 /// Returns a provider that has captured six messages.
-async fn told(kit: &Kit<'_>) -> Checked<Mind> {
+async fn told(kit: &Kit<'_>) -> Check<Mind> {
     let mind = kit.capturing().await?;
     if !kit.claims.forgets {
         // A provider that cannot forget must refuse, and keeps everything.
@@ -43,7 +43,7 @@ async fn told(kit: &Kit<'_>) -> Checked<Mind> {
 }
 
 /// Forgets, and expects at least `least` removals to be reported and none to remain.
-async fn forgotten(mind: &Mind, did: &str, forget: &MemoryForget, least: u64) -> Checked {
+async fn forgotten(mind: &Mind, did: &str, forget: &MemoryForget, least: u64) -> Check {
     let forgotten = mind.forget(forget).await?;
     ensure(forgotten.removed >= least, || {
         format!("{did}: expected at least {least} to be removed, saw {}", forgotten.removed)
@@ -51,7 +51,7 @@ async fn forgotten(mind: &Mind, did: &str, forget: &MemoryForget, least: u64) ->
     same(format!("{did}: what remains"), &forgotten.remaining, &0)
 }
 
-async fn forgotten_by_its_name(kit: &Kit<'_>) -> Checked {
+async fn forgotten_by_its_name(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     let mut names: Vec<(MemoryScope, MemoryId)> = Vec::new();
     for memory in mind.about(&whole(), 2).await? {
@@ -71,7 +71,7 @@ async fn forgotten_by_its_name(kit: &Kit<'_>) -> Checked {
     mind.expect("forgetting another", &whole(), [0, 1, 4, 5]).await
 }
 
-async fn forgotten_by_its_message(kit: &Kit<'_>) -> Checked {
+async fn forgotten_by_its_message(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     let forget = MemoryForget::source(MemoryScope::new("ada"), MemorySource::message("s1", "m2"));
     forgotten(&mind, "by message", &forget, 1).await?;
@@ -83,7 +83,7 @@ async fn forgotten_by_its_message(kit: &Kit<'_>) -> Checked {
     mind.expect("forgetting another", &whole(), [0, 1, 4, 5, 7]).await
 }
 
-async fn forgotten_by_its_session(kit: &Kit<'_>) -> Checked {
+async fn forgotten_by_its_session(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     let other = whole().session("s2");
     mind.told(&other, 20..23).await?;
@@ -95,7 +95,7 @@ async fn forgotten_by_its_session(kit: &Kit<'_>) -> Checked {
     mind.expect("forgetting another session", &other, 20..23).await
 }
 
-async fn forgotten_with_its_scope(kit: &Kit<'_>) -> Checked {
+async fn forgotten_with_its_scope(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     forgotten(&mind, "a scope", &MemoryForget::Scope(MemoryScope::new("ada")), 1).await?;
     mind.expect_gone("forgetting a user", &whole(), 0..6).await?;
@@ -108,7 +108,7 @@ async fn forgotten_with_its_scope(kit: &Kit<'_>) -> Checked {
     mind.expect("a user who comes back", &whole(), [30]).await
 }
 
-async fn forgotten_before_it_is_kept(kit: &Kit<'_>) -> Checked {
+async fn forgotten_before_it_is_kept(kit: &Kit<'_>) -> Check {
     for forget in [
         MemoryForget::source(MemoryScope::new("ada"), MemorySource::message("s1", "m2")),
         MemoryForget::source(MemoryScope::new("ada"), MemorySource::session("s1")),
@@ -130,7 +130,7 @@ async fn forgotten_before_it_is_kept(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn forgetting_nothing(kit: &Kit<'_>) -> Checked {
+async fn forgetting_nothing(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     for forget in [
         MemoryForget::ids(whole(), Vec::<String>::new()),
@@ -146,7 +146,7 @@ async fn forgetting_nothing(kit: &Kit<'_>) -> Checked {
     mind.expect("forgetting nothing", &whole(), 0..6).await
 }
 
-async fn forgetting_again(kit: &Kit<'_>) -> Checked {
+async fn forgetting_again(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     for forget in [
         MemoryForget::source(MemoryScope::new("ada"), MemorySource::message("s1", "m2")),
@@ -159,7 +159,7 @@ async fn forgetting_again(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn other_users_are_not_forgotten(kit: &Kit<'_>) -> Checked {
+async fn other_users_are_not_forgotten(kit: &Kit<'_>) -> Check {
     let mind = told(kit).await?;
     // Another user with the same names, sessions and messages.
     let bob = MemoryScope::new("bob").project("trip").agent("guide").session("s1");

@@ -5,9 +5,9 @@ use context_core::{Message, Role};
 
 use super::memory_cases;
 use super::table::{Kit, at, message, query, says, turn, turn_of, whole, word};
-use crate::checked::{Checked, Stop};
-use crate::diary::TEXTS;
 use crate::expect::{ensure, same};
+use crate::round_fixture::TEXTS;
+use crate::verdict::{Check, Stop};
 
 memory_cases!(
     remembers_nothing_at_first,
@@ -22,7 +22,7 @@ memory_cases!(
     flushing_nothing,
 );
 
-async fn remembers_nothing_at_first(kit: &Kit<'_>) -> Checked {
+async fn remembers_nothing_at_first(kit: &Kit<'_>) -> Check {
     let mind = kit.open().await;
     for text in ["", " ", "Where is the parcel?", "\u{0}"] {
         let recalled = mind.asked(&RecallQuery::new(whole(), text)).await?;
@@ -31,7 +31,7 @@ async fn remembers_nothing_at_first(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn captured_turns_come_back(kit: &Kit<'_>) -> Checked {
+async fn captured_turns_come_back(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     for n in 0..5 {
         mind.told(&whole(), [2 * n, 2 * n + 1]).await?;
@@ -42,7 +42,7 @@ async fn captured_turns_come_back(kit: &Kit<'_>) -> Checked {
     mind.expect("capturing a turn without messages", &whole(), 0..10).await
 }
 
-async fn the_same_turn_counts_once(kit: &Kit<'_>) -> Checked {
+async fn the_same_turn_counts_once(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     mind.capture(&turn(&whole(), 0..2)).await?;
     mind.capture(&turn(&whole(), 0..2)).await?;
@@ -52,7 +52,7 @@ async fn the_same_turn_counts_once(kit: &Kit<'_>) -> Checked {
     mind.expect("a turn that was told again behind a flush", &whole(), 0..2).await
 }
 
-async fn overlapping_turns_count_once(kit: &Kit<'_>) -> Checked {
+async fn overlapping_turns_count_once(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     for (from, to) in [(0, 2), (1, 3), (0, 4), (3, 6)] {
         mind.capture(&turn(&whole(), from..to)).await?;
@@ -68,7 +68,7 @@ async fn overlapping_turns_count_once(kit: &Kit<'_>) -> Checked {
     mind.expect("overlapping turns", &whole(), 0..7).await
 }
 
-async fn turns_at_once_count_once(kit: &Kit<'_>) -> Checked {
+async fn turns_at_once_count_once(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..8 {
@@ -85,7 +85,7 @@ async fn turns_at_once_count_once(kit: &Kit<'_>) -> Checked {
     mind.expect("turns that were told at once", &whole(), 0..6).await
 }
 
-async fn results_are_attributed(kit: &Kit<'_>) -> Checked {
+async fn results_are_attributed(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     if !kit.claims.attributed {
         return Err(Stop::Skip("does not claim to attribute".to_owned()));
@@ -112,7 +112,7 @@ async fn results_are_attributed(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn the_best_first(kit: &Kit<'_>) -> Checked {
+async fn the_best_first(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     if !kit.claims.ranked {
         return Err(Stop::Skip("does not claim to rank".to_owned()));
@@ -134,7 +134,7 @@ async fn the_best_first(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn a_budget_is_kept(kit: &Kit<'_>) -> Checked {
+async fn a_budget_is_kept(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     if !kit.claims.budgeted {
         return Err(Stop::Skip("does not claim to keep within a budget".to_owned()));
@@ -158,7 +158,7 @@ async fn a_budget_is_kept(kit: &Kit<'_>) -> Checked {
 }
 
 /// Checks hostile texts: each is captured or refused, and messages next to them are captured.
-async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Checked {
+async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     let long = "word ".repeat(60_000);
     let wide = "é".repeat(80_000);
@@ -190,7 +190,7 @@ async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Checked {
     mind.expect("all hostile texts", &whole(), [0, texts.len() / 2, texts.len() - 1]).await
 }
 
-async fn flushing_nothing(kit: &Kit<'_>) -> Checked {
+async fn flushing_nothing(kit: &Kit<'_>) -> Check {
     let mind = kit.open().await;
     mind.flush().await?;
     mind.flush().await

@@ -5,9 +5,9 @@ use context_core::{CancelSignal, ErrorKind};
 
 use super::memory_cases;
 use super::table::{Kit, Sight, query, turn, unsupported, whole, word};
-use crate::checked::Checked;
 use crate::expect::{ensure, fail, same};
-use crate::notebook::scope;
+use crate::memory_fixture::scope;
+use crate::verdict::Check;
 use context_simulator::Random;
 
 memory_cases!(
@@ -18,7 +18,7 @@ memory_cases!(
     bad_scopes_are_refused,
 );
 
-async fn users_are_apart(kit: &Kit<'_>) -> Checked {
+async fn users_are_apart(kit: &Kit<'_>) -> Check {
     let mind = kit.capturing().await?;
     let of = |user: &str| MemoryScope::new(user).project("trip").agent("guide").session("s1");
     let users = ["ada", "ADA", "ada ", "ad", "bob", "ada|trip"];
@@ -33,7 +33,7 @@ async fn users_are_apart(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Checked {
+async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Check {
     let sight = Sight::of(&kit.capturing().await?).await?;
     let mind = kit.capturing().await?;
     let of = |project: &str, agent: &str| {
@@ -63,7 +63,7 @@ async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Checked {
+async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Check {
     let sight = Sight::of(&kit.capturing().await?).await?;
     for n in 0..kit.settings.sequences.div_ceil(10) {
         let seed = kit.settings.seed.wrapping_add(n.into());
@@ -121,7 +121,7 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Checked {
 }
 
 /// Checks that a scope that cannot be isolated is refused, instead of answered from a wider one.
-async fn scopes_are_kept_apart_or_refused(kit: &Kit<'_>) -> Checked {
+async fn scopes_are_kept_apart_or_refused(kit: &Kit<'_>) -> Check {
     let mind = kit.open().await;
     for place in whole().visible() {
         if let Err(error) = mind.provider.recall(&query(&place, 0), &CancelSignal::never()).await {
@@ -135,7 +135,7 @@ async fn scopes_are_kept_apart_or_refused(kit: &Kit<'_>) -> Checked {
     Ok(())
 }
 
-async fn bad_scopes_are_refused(kit: &Kit<'_>) -> Checked {
+async fn bad_scopes_are_refused(kit: &Kit<'_>) -> Check {
     let mind = kit.open().await;
     if kit.claims.captures {
         mind.told(&whole(), [0]).await?;

@@ -11,9 +11,9 @@ use context_core::memory::{
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Message, Role, Timestamp};
 
 use super::MemoryClaims;
-use crate::checked::{Checked, Stop};
 use crate::expect::{ensure, fail};
 use crate::settings::Settings;
+use crate::verdict::{Check, Stop};
 
 /// A function that returns a fresh provider.
 pub(super) type Open<'a> =
@@ -41,7 +41,7 @@ impl<'a> Kit<'a> {
     }
 
     /// Returns a fresh provider that claims to capture, or skips the case.
-    pub(super) async fn capturing(&self) -> Checked<Mind> {
+    pub(super) async fn capturing(&self) -> Check<Mind> {
         if !self.claims.captures {
             return Err(Stop::Skip("does not claim to keep what it captures".to_owned()));
         }
@@ -94,11 +94,11 @@ pub(super) fn unsupported(error: &Error) -> bool {
 }
 
 impl Mind {
-    pub(super) async fn capture(&self, turn: &CapturedTurn) -> Checked {
+    pub(super) async fn capture(&self, turn: &CapturedTurn) -> Check {
         Ok(self.provider.capture(turn, &CancelSignal::never()).await?)
     }
 
-    pub(super) async fn flush(&self) -> Checked {
+    pub(super) async fn flush(&self) -> Check {
         Ok(self.provider.flush(&CancelSignal::never()).await?)
     }
 
@@ -107,16 +107,16 @@ impl Mind {
         &self,
         scope: &MemoryScope,
         messages: impl IntoIterator<Item = usize>,
-    ) -> Checked {
+    ) -> Check {
         self.capture(&turn(scope, messages)).await?;
         self.flush().await
     }
 
-    pub(super) async fn asked(&self, query: &RecallQuery) -> Checked<Recalled> {
+    pub(super) async fn asked(&self, query: &RecallQuery) -> Check<Recalled> {
         Ok(self.provider.recall(query, &CancelSignal::never()).await?)
     }
 
-    pub(super) async fn forget(&self, forget: &MemoryForget) -> Checked<MemoriesForgotten> {
+    pub(super) async fn forget(&self, forget: &MemoryForget) -> Check<MemoriesForgotten> {
         match self.provider.forget(forget).await {
             Err(error) if unsupported(&error) => {
                 Err(Stop::Skip(format!("does not forget so: {error}")))
@@ -126,17 +126,13 @@ impl Mind {
     }
 
     /// Returns the recalled memories that contain the word with this number.
-    pub(super) async fn about(
-        &self,
-        scope: &MemoryScope,
-        n: usize,
-    ) -> Checked<Vec<RecalledMemory>> {
+    pub(super) async fn about(&self, scope: &MemoryScope, n: usize) -> Check<Vec<RecalledMemory>> {
         let recalled = self.asked(&query(scope, n)).await?;
         Ok(recalled.memories.into_iter().filter(|memory| memory.text.contains(&word(n))).collect())
     }
 
     /// Returns how often the recalled memories contain the word with this number.
-    pub(super) async fn times(&self, scope: &MemoryScope, n: usize) -> Checked<usize> {
+    pub(super) async fn times(&self, scope: &MemoryScope, n: usize) -> Check<usize> {
         let memories = self.about(scope, n).await?;
         Ok(memories.iter().map(|memory| memory.text.matches(&word(n)).count()).sum())
     }
@@ -147,7 +143,7 @@ impl Mind {
         did: &str,
         scope: &MemoryScope,
         words: impl IntoIterator<Item = usize>,
-    ) -> Checked {
+    ) -> Check {
         for n in words {
             let times = self.times(scope, n).await?;
             ensure(times == 1, || {
@@ -163,7 +159,7 @@ impl Mind {
         did: &str,
         scope: &MemoryScope,
         words: impl IntoIterator<Item = usize>,
-    ) -> Checked {
+    ) -> Check {
         for n in words {
             let times = self.times(scope, n).await?;
             ensure(times == 0, || {
@@ -189,7 +185,7 @@ fn part(of: &MemoryScope, names: usize) -> MemoryScope {
 
 impl Sight {
     /// Finds out the visibility by a recall from every part of a scope.
-    pub(super) async fn of(mind: &Mind) -> Checked<Self> {
+    pub(super) async fn of(mind: &Mind) -> Check<Self> {
         mind.told(&whole(), [0]).await?;
         let mut seen = [false; 8];
         for (names, seen) in seen.iter_mut().enumerate() {

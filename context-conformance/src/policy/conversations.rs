@@ -1,5 +1,6 @@
 //! Random conversations that are too long, with goals.
 
+use context_core::message::Origin;
 use std::sync::Arc;
 
 use context_core::history::{CacheState, Goal, HistoryView};
@@ -46,13 +47,14 @@ pub fn conversations() -> impl Strategy<Value = Asked> {
             long.iter().for_each(|(at, bytes)| lengthen(&mut messages, at, *bytes));
             if let Some(at) = gap {
                 let left_out = "Something was left out here, by somebody else.";
-                messages.insert(at.index(messages.len() + 1), marked(left_out, Message::GAP));
+                messages.insert(
+                    at.index(messages.len() + 1),
+                    Arc::new(Message::from(left_out).with_origin(Origin::Gap)),
+                );
             }
             if checkpoint {
-                messages.insert(
-                    0,
-                    marked("What was said before, in a few words.", Message::CHECKPOINT),
-                );
+                let summary = Message::from("A summary of what was said before.");
+                messages.insert(0, Arc::new(summary.with_origin(Origin::Checkpoint)));
             }
             let total = HistoryView::new(&messages, &QuarterCounter).total();
             let mut asked = Asked::new(messages, total.saturating_mul(percent) / 100);
@@ -64,10 +66,6 @@ pub fn conversations() -> impl Strategy<Value = Asked> {
             asked
         },
     )
-}
-
-fn marked(text: &str, key: &str) -> Arc<Message> {
-    Arc::new(Message::from(text).marked(Message::SYNTHETIC).marked(key))
 }
 
 /// Extends a text of a part of one message to this length, preferably the text of a result.

@@ -6,9 +6,9 @@ use context_core::store::{MemoriesFound, MemoryFind, MemoryList, MemoryOutcome};
 
 use super::moves::MemoryMove;
 use super::table::{Asked, Table};
-use crate::checked::Checked;
-use crate::desk::Desk;
-use crate::notebook::{MemoryStep, Remembered, looked_for, scope, vector};
+use crate::chat_fixture::ChatFixture;
+use crate::memory_fixture::{MemoryStep, Remembered, looked_for, scope, vector};
+use crate::verdict::Check;
 use context_simulator::Random;
 
 /// The state that later moves need.
@@ -27,7 +27,7 @@ impl Memories {
         chat: &ChatRef,
         did: &str,
         what: &MemoryMove,
-    ) -> Checked {
+    ) -> Check {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
         match *what {
             MemoryMove::Live { seed } => {
@@ -44,7 +44,7 @@ impl Memories {
                 let mut find =
                     MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
                 find.vector = random.one_in(2).then(|| vector(&mut random));
-                let found = async |desk: Desk| match desk.store.memories() {
+                let found = async |fixture: ChatFixture| match fixture.store.memories() {
                     Some(memories) => Ok(memories.find_memories(&find).await.map(hits).into()),
                     None => Ok(Asked::Unable),
                 };
@@ -53,15 +53,9 @@ impl Memories {
         }
     }
 
-    async fn step(
-        &mut self,
-        table: &Table,
-        chat: &ChatRef,
-        did: &str,
-        step: MemoryStep,
-    ) -> Checked {
+    async fn step(&mut self, table: &Table, chat: &ChatRef, did: &str, step: MemoryStep) -> Check {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
-        let done = async |desk: Desk| match (desk.store.memories(), &step) {
+        let done = async |fixture: ChatFixture| match (fixture.store.memories(), &step) {
             (None, _) => Ok(Asked::Unable),
             (Some(memories), MemoryStep::Write(writes)) => {
                 Ok(memories.write_memories(writes).await.map(outcome).into())
@@ -80,14 +74,14 @@ impl Memories {
         self.last = Some(step);
         let scopes: Vec<_> =
             self.model.names.keys().filter(|scope| scope.user == *user).cloned().collect();
-        let all = async |desk: Desk| {
-            if desk.store.memories().is_none() {
+        let all = async |fixture: ChatFixture| {
+            if fixture.store.memories().is_none() {
                 return Ok(Asked::Unable);
             }
-            let stats = desk.memory_stats(&desk.chat.user, 2).await?;
+            let stats = fixture.memory_stats(&fixture.chat.user, 2).await?;
             let mut seen = vec![format!("{stats:?}")];
             for scopes in scopes.chunks(context_core::base::limits::MAX_MEMORY_SCOPES) {
-                let listed = desk.list_memories(&MemoryList::new(scopes.to_vec(), 3)).await?;
+                let listed = fixture.list_memories(&MemoryList::new(scopes.to_vec(), 3)).await?;
                 seen.extend(listed.iter().map(text));
             }
             Ok(Asked::Answer(seen))

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use context_core::base::BlobId;
 use context_core::store::{
-    BlobPrune, ChainEnd, ChatPatch, ChatQuery, NewBlob, SearchScope, Window,
+    BlobPrune, ChainEnd, ChatPatch, ChatQuery, NewBlob, SearchScope, TitleChange, Window,
 };
 use context_core::{CancelSignal, ChatRef, Metadata};
 
@@ -15,14 +15,14 @@ use super::moves::{BlobMove, CHATS, Look, Move};
 use super::rounds::Rounds;
 use super::streams::Streams;
 use super::table::{Asked, Table};
-use crate::checked::Checked;
-use crate::desk::Desk;
+use crate::blob_fixture::noise;
+use crate::chat_fixture::ChatFixture;
+use crate::environment::FixedClock;
 use crate::expect::{ensure, same};
-use crate::fixed::FixedClock;
 use crate::script::{BIRTH, Script};
-use crate::shelf::noise;
 use crate::step::Step;
-use crate::visible::Visible;
+use crate::verdict::Check;
+use crate::visible_chat::VisibleChat;
 
 /// The chats of a sequence, and the generators of their next moves.
 pub(super) struct Play<'a> {
@@ -36,7 +36,7 @@ pub(super) struct Play<'a> {
 
 impl<'a> Play<'a> {
     /// Creates chats for new users. `n` makes their names unique.
-    pub(super) async fn begin(table: &'a Table, n: u64) -> Checked<Self> {
+    pub(super) async fn begin(table: &'a Table, n: u64) -> Check<Self> {
         let users = ["ada", "ada", "bob"];
         let chat =
             |i: usize| ChatRef::new(format!("{}-{n}", users[i % users.len()]), format!("chat-{i}"));
@@ -50,15 +50,15 @@ impl<'a> Play<'a> {
             clock: FixedClock::at(BIRTH + 1_000_000),
         };
         for i in 0..CHATS {
-            let birth = async |desk: Desk| {
-                Ok(desk.history().create_chat(Script::birth(desk.chat.clone())).await.into())
+            let birth = async |fixture: ChatFixture| {
+                Ok(fixture.history().create_chat(Script::birth(fixture.chat.clone())).await.into())
             };
             play.ask(i, "creating the chat", birth).await?;
         }
         Ok(play)
     }
 
-    pub(super) async fn play(&mut self, moves: &[(usize, Move)]) -> Checked {
+    pub(super) async fn play(&mut self, moves: &[(usize, Move)]) -> Check {
         for (i, (chat, what)) in moves.iter().enumerate() {
             let did = format!("move {i}, chat {chat}, {what:?}");
             match what {
@@ -91,23 +91,27 @@ impl<'a> Play<'a> {
         &self,
         chat: usize,
         did: &str,
-        ask: impl AsyncFn(Desk) -> Checked<Asked<T>>,
-    ) -> Checked<Option<T>> {
+        ask: impl AsyncFn(ChatFixture) -> Check<Asked<T>>,
+    ) -> Check<Option<T>> {
         let chat = self.chat(chat);
         self.table.same(chat.user.as_str(), chat.chat.as_str(), did, ask).await
     }
 
-    async fn live(&mut self, chat: usize, did: &str, step: &Step) -> Checked {
+    async fn live(&mut self, chat: usize, did: &str, step: &Step) -> Check {
         let Some(action) = self.scripts[chat].next(step) else { return Ok(()) };
         let _model_alone = self.scripts[chat].expect(&action);
-        self.ask(chat, did, async |desk| Ok(action.perform(&desk).await.into())).await?;
+        self.ask(chat, did, async |fixture| Ok(action.perform(&fixture).await.into())).await?;
         self.look_at_all(chat, did).await
     }
 
-    async fn update(&mut self, chat: usize, did: &str, n: usize) -> Checked {
+    async fn update(&mut self, chat: usize, did: &str, n: usize) -> Check {
         let at = self.clock.tick();
         let patch = ChatPatch {
-            title: n.is_multiple_of(2).then(|| n.is_multiple_of(4).then(|| format!("title {n}"))),
+            title: match n % 4 {
+                0 => TitleChange::Set(format!("title {n}")),
+                2 => TitleChange::Remove,
+                _ => TitleChange::Keep,
+            },
             remove: vec![format!("k{}", n % 3)],
             set: Metadata::default().with(format!("k{}", n % 7), n as i64),
             add: Metadata::default().with("count", 2),
@@ -116,56 +120,58 @@ impl<'a> Play<'a> {
         if patch.apply(model).is_ok() {
             model.updated_at = at;
         }
-        let update =
-            async |desk: Desk| Ok(desk.history().update_chat(&desk.chat, &patch, at).await.into());
+        let update = async |fixture: ChatFixture| {
+            Ok(fixture.history().update_chat(&fixture.chat, &patch, at).await.into())
+        };
         self.ask(chat, did, update).await?;
         self.look_at_all(chat, did).await
     }
 
     /// Compares the complete visible state of a chat.
-    async fn look_at_all(&self, chat: usize, did: &str) -> Checked {
+    async fn look_at_all(&self, chat: usize, did: &str) -> Check {
         let did = format!("the chat after {did}");
-        let all = async |desk: Desk| Ok(Asked::Answer(Visible::of(&desk).await?));
+        let all = async |fixture: ChatFixture| Ok(Asked::Answer(VisibleChat::of(&fixture).await?));
         self.ask(chat, &did, all).await.map(drop)
     }
 
-    async fn look(&self, chat: usize, did: &str, look: &Look) -> Checked {
+    async fn look(&self, chat: usize, did: &str, look: &Look) -> Check {
         match *look {
             Look::Window { branch, kind, n } => {
                 let branches = &self.scripts[chat].model.branches;
                 let branch = &branches[branch % branches.len()];
                 let (end, placed) = (ChainEnd::Branch(branch.name.clone()), branch.head.clone());
-                let window = async |desk: Desk| {
-                    let history = desk.history();
+                let window = async |fixture: ChatFixture| {
+                    let history = fixture.history();
                     let window = match (kind, &placed) {
                         (0, _) => Window::Last(n),
                         (1, _) => Window::Boundary,
                         (2, _) => Window::Tokens(n as u64 * 4),
                         (3, Some(head)) => {
                             let generation = history
-                                .chain(&desk.chat, &end, &Window::Last(1))
+                                .chain(&fixture.chat, &end, &Window::Last(1))
                                 .await?
                                 .generation();
                             Window::After { message: head.clone(), generation }
                         }
                         _ => Window::Whole,
                     };
-                    Ok(history.chain(&desk.chat, &end, &window).await.into())
+                    Ok(history.chain(&fixture.chat, &end, &window).await.into())
                 };
                 self.ask(chat, did, window).await.map(drop)
             }
             Look::Messages { n } => {
                 let ids: Vec<_> = (n..n + 8).map(|i| format!("n{}", i % 40).into()).collect();
-                let messages =
-                    async |desk: Desk| Ok(desk.history().messages(&desk.chat, &ids).await.into());
+                let messages = async |fixture: ChatFixture| {
+                    Ok(fixture.history().messages(&fixture.chat, &ids).await.into())
+                };
                 self.ask(chat, did, messages).await.map(drop)
             }
             Look::Listing { limit } => {
-                let listing = async |desk: Desk| {
-                    let mut query = ChatQuery { limit, ..ChatQuery::new(&desk.chat.user) };
+                let listing = async |fixture: ChatFixture| {
+                    let mut query = ChatQuery { limit, ..ChatQuery::new(&fixture.chat.user) };
                     let mut pages = Vec::new();
                     loop {
-                        let page = desk.history().list_chats(&query).await?;
+                        let page = fixture.history().list_chats(&query).await?;
                         pages.push(page.items);
                         query.after = page.next;
                         if query.after.is_none() || pages.len() > CHATS {
@@ -177,8 +183,13 @@ impl<'a> Play<'a> {
             }
             Look::Size => {
                 // The size in bytes may differ between stores.
-                let size = async |desk: Desk| {
-                    Ok(desk.history().chat_size(&desk.chat).await.map(|size| size.messages).into())
+                let size = async |fixture: ChatFixture| {
+                    Ok(fixture
+                        .history()
+                        .chat_size(&fixture.chat)
+                        .await
+                        .map(|size| size.messages)
+                        .into())
                 };
                 self.ask(chat, did, size).await.map(drop)
             }
@@ -186,14 +197,14 @@ impl<'a> Play<'a> {
                 let words = ["words", "amended", "redacted", "something else", "this"];
                 let text =
                     words.get(word).map_or_else(|| format!("n{word}"), |word| (*word).to_owned());
-                let found = async |desk: Desk| {
-                    if desk.store.search().is_none() {
+                let found = async |fixture: ChatFixture| {
+                    if fixture.store.search().is_none() {
                         return Ok(Asked::Unable);
                     }
-                    let mut query = desk.asks_chat(&text);
+                    let mut query = fixture.asks_chat(&text);
                     (query.prefix, query.scope) = (prefix, SearchScope::User);
                     // The order of hits is checked by the suite, not here.
-                    let hits = desk.hits(&query).await?;
+                    let hits = fixture.hits(&query).await?;
                     let mut hits: Vec<_> =
                         hits.into_iter().map(|hit| (hit.chat, hit.message)).collect();
                     hits.sort();
@@ -204,49 +215,49 @@ impl<'a> Play<'a> {
         }
     }
 
-    async fn blob(&self, chat: usize, did: &str, what: &BlobMove) -> Checked {
+    async fn blob(&self, chat: usize, did: &str, what: &BlobMove) -> Check {
         let (now, before) = (self.clock.tick(), |back: usize| earlier(self.clock.tick(), back));
         match *what {
             BlobMove::Put { blob, typed } => {
                 let new = NewBlob::new(bytes(blob), now);
                 let new = if typed { new.media_type(format!("text/x-{}", blob % 2)) } else { new };
-                let put = async |desk: Desk| {
-                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
-                    Ok(blobs.put_blob(&desk.chat, new.clone()).await.into())
+                let put = async |fixture: ChatFixture| {
+                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    Ok(blobs.put_blob(&fixture.chat, new.clone()).await.into())
                 };
                 self.ask(chat, did, put).await?;
             }
             BlobMove::Read { blob, from, to, used } => {
                 let (id, range): (_, Range<u64>) = (BlobId::of(&bytes(blob)), from..to);
-                let read = async |desk: Desk| {
-                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
+                let read = async |fixture: ChatFixture| {
+                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
                     let at = used.then_some(now);
-                    Ok(blobs.read_blob(&desk.chat, &id, range.clone(), at).await.into())
+                    Ok(blobs.read_blob(&fixture.chat, &id, range.clone(), at).await.into())
                 };
                 self.ask(chat, did, read).await?;
             }
             BlobMove::Remove { blob } => {
                 let id = BlobId::of(&bytes(blob));
-                let remove = async |desk: Desk| {
-                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
-                    Ok(blobs.remove_blob(&desk.chat, &id).await.into())
+                let remove = async |fixture: ChatFixture| {
+                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    Ok(blobs.remove_blob(&fixture.chat, &id).await.into())
                 };
                 self.ask(chat, did, remove).await?;
             }
             BlobMove::Prune { back, of_chat } => {
                 let since = before(back);
-                let prune = async |desk: Desk| {
-                    let Ok(blobs) = desk.blobs() else { return Ok(Asked::Unable) };
-                    let prune = BlobPrune::new(&desk.chat.user, since);
-                    let prune = if of_chat { prune.of_chat(&desk.chat.chat) } else { prune };
+                let prune = async |fixture: ChatFixture| {
+                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    let prune = BlobPrune::new(&fixture.chat.user, since);
+                    let prune = if of_chat { prune.of_chat(&fixture.chat.chat) } else { prune };
                     Ok(blobs.prune_blobs(&prune).await.into())
                 };
                 self.ask(chat, did, prune).await?;
             }
         }
         for chat in 0..CHATS {
-            let all = async |desk: Desk| match desk.blobs() {
-                Ok(_) => Ok(Asked::Answer(desk.all_blobs(2).await?)),
+            let all = async |fixture: ChatFixture| match fixture.blobs() {
+                Ok(_) => Ok(Asked::Answer(fixture.all_blobs(2).await?)),
                 Err(_) => Ok(Asked::Unable),
             };
             self.ask(chat, &format!("the blobs of chat {chat} after {did}"), all).await?;
@@ -255,22 +266,24 @@ impl<'a> Play<'a> {
     }
 
     /// Erases the users at the end.
-    async fn erase(&self) -> Checked {
+    async fn erase(&self) -> Check {
         for chat in [0, CHATS - 1] {
-            let erase = async |desk: Desk| {
-                let Some(maintenance) = desk.store.maintenance() else { return Ok(Asked::Unable) };
+            let erase = async |fixture: ChatFixture| {
+                let Some(maintenance) = fixture.store.maintenance() else {
+                    return Ok(Asked::Unable);
+                };
                 let erased =
-                    maintenance.erase_user(&desk.chat.user, &CancelSignal::never()).await?;
+                    maintenance.erase_user(&fixture.chat.user, &CancelSignal::never()).await?;
                 same("what was left of a user that was erased", &erased.remaining, &0)?;
                 // Not all stores count blobs and streams, so they are not compared.
                 Ok(Asked::Answer((erased.chats, erased.messages)))
             };
             self.ask(chat, "erasing a user", erase).await?;
-            let gone = async |desk: Desk| {
-                if desk.store.maintenance().is_none() {
-                    let _was_there = desk.history().delete_chat(&desk.chat, None).await?;
+            let gone = async |fixture: ChatFixture| {
+                if fixture.store.maintenance().is_none() {
+                    let _was_there = fixture.history().delete_chat(&fixture.chat, None).await?;
                 }
-                let there = desk.history().chat(&desk.chat).await?.is_some();
+                let there = fixture.history().chat(&fixture.chat).await?.is_some();
                 ensure(!there, || "a chat is there after its user was erased".to_owned())?;
                 Ok(Asked::Answer(()))
             };

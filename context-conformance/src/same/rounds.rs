@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::moves::RoundMove;
 use super::table::{Asked, Table};
-use crate::checked::Checked;
-use crate::desk::Desk;
-use crate::diary::Diary;
+use crate::chat_fixture::ChatFixture;
+use crate::round_fixture::RoundFixture;
+use crate::verdict::Check;
 use context_simulator::Random;
 
 /// The state that later moves need.
@@ -30,7 +30,7 @@ impl Rounds {
         chat: &ChatRef,
         did: &str,
         what: &RoundMove,
-    ) -> Checked {
+    ) -> Check {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
         match *what {
             RoundMove::Live { session, round, seed, stale } => {
@@ -48,13 +48,13 @@ impl Rounds {
                 }
             }
             RoundMove::Message { n } => {
-                let nodes = async |desk: Desk| {
-                    let Some(trajectories) = desk.store.trajectories() else {
+                let nodes = async |fixture: ChatFixture| {
+                    let Some(trajectories) = fixture.store.trajectories() else {
                         return Ok(Asked::Unable);
                     };
                     let message = format!("m{n}").into();
                     Ok(trajectories
-                        .nodes_of_message(&desk.chat.user, &"chat".into(), &message)
+                        .nodes_of_message(&fixture.chat.user, &"chat".into(), &message)
                         .await
                         .into())
                 };
@@ -64,8 +64,8 @@ impl Rounds {
                 let prune = RoundPrune::of_user(user).updated_until(written(back));
                 let prune =
                     session.map_or(prune.clone(), |session| prune.session(format!("s{session}")));
-                let pruned = async |desk: Desk| {
-                    let Some(trajectories) = desk.store.trajectories() else {
+                let pruned = async |fixture: ChatFixture| {
+                    let Some(trajectories) = fixture.store.trajectories() else {
                         return Ok(Asked::Unable);
                     };
                     Ok(trajectories.prune_rounds(&prune).await.into())
@@ -73,10 +73,10 @@ impl Rounds {
                 table.same(user, name, did, pruned).await?;
             }
         }
-        let heads = async |desk: Desk| match desk.store.trajectories() {
-            Some(_) => {
-                Ok(Asked::Answer(texts(&desk.heads_of(&RoundQuery::of_user(user).limit(2)).await?)))
-            }
+        let heads = async |fixture: ChatFixture| match fixture.store.trajectories() {
+            Some(_) => Ok(Asked::Answer(texts(
+                &fixture.heads_of(&RoundQuery::of_user(user).limit(2)).await?,
+            ))),
             None => Ok(Asked::Unable),
         };
         table.same(user, name, &format!("the rounds after {did}"), heads).await.map(drop)
@@ -92,17 +92,17 @@ impl Rounds {
         stale: bool,
     ) -> RoundCommit {
         let store: Arc<dyn Store> = Arc::clone(&table.0[0].store);
-        let desk = Desk::new(store, place.agent.user.as_str(), "chat");
-        let begun = Diary::new(&desk, place.clone());
-        let mut diary = match seen.map(Round::from_record) {
-            Some(Ok(round)) => Diary::of(&desk, round),
+        let fixture = ChatFixture::new(store, place.agent.user.as_str(), "chat");
+        let begun = RoundFixture::new(&fixture, place.clone());
+        let mut round_fixture = match seen.map(Round::from_record) {
+            Some(Ok(round)) => RoundFixture::of(&fixture, round),
             _ => begun,
         };
-        diary.live(&mut Random::new(seed));
+        round_fixture.live(&mut Random::new(seed));
         if stale {
-            diary.round.committed();
+            round_fixture.round.committed();
         }
-        let mut commit = diary.commit();
+        let mut commit = round_fixture.commit();
         self.made += 1;
         commit.key = format!("{}-{}", place.agent.user, self.made).into();
         commit
@@ -114,9 +114,9 @@ impl Rounds {
         chat: &ChatRef,
         did: &str,
         commit: RoundCommit,
-    ) -> Checked {
-        let recorded = async |desk: Desk| {
-            let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+    ) -> Check {
+        let recorded = async |fixture: ChatFixture| {
+            let Some(trajectories) = fixture.store.trajectories() else { return Ok(Asked::Unable) };
             Ok(trajectories.record_round(&commit).await.into())
         };
         let outcome = table.same(chat.user.as_str(), chat.chat.as_str(), did, recorded).await?;
@@ -138,9 +138,9 @@ async fn load(
     chat: &ChatRef,
     did: &str,
     place: &RoundRef,
-) -> Checked<Option<RoundRecord>> {
-    let loaded = async |desk: Desk| {
-        let Some(trajectories) = desk.store.trajectories() else { return Ok(Asked::Unable) };
+) -> Check<Option<RoundRecord>> {
+    let loaded = async |fixture: ChatFixture| {
+        let Some(trajectories) = fixture.store.trajectories() else { return Ok(Asked::Unable) };
         let rounds = trajectories.load_rounds(&place.agent, place.round..=place.round).await;
         Ok(rounds.map(|rounds| texts(&rounds)).into())
     };

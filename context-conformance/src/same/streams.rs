@@ -10,9 +10,9 @@ use context_core::{ChatRef, Timestamp};
 use super::ago::earlier;
 use super::moves::StreamMove;
 use super::table::{Asked, Table};
-use crate::checked::Checked;
-use crate::desk::Desk;
-use crate::shelf::noise;
+use crate::blob_fixture::noise;
+use crate::chat_fixture::ChatFixture;
+use crate::verdict::Check;
 
 /// The state that later moves need.
 #[derive(Default)]
@@ -30,18 +30,18 @@ impl Streams {
         stream: usize,
         what: &StreamMove,
         now: Timestamp,
-    ) -> Checked {
+    ) -> Check {
         let id = StreamId::from(format!("s{stream}"));
         let seen = look(table, chat, &format!("a stream before {did}"), &id).await?;
         let append = self.append(chat, stream, what, seen.as_ref(), now);
         let seen = (seen.as_ref().map_or(0, |stream| stream.run), append);
-        let doing = async |desk: Desk| done(&desk, &id, what, &seen, now).await;
+        let doing = async |fixture: ChatFixture| done(&fixture, &id, what, &seen, now).await;
         table.same(chat.user.as_str(), chat.chat.as_str(), did, doing).await?;
-        let all = async |desk: Desk| {
-            let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
+        let all = async |fixture: ChatFixture| {
+            let Some(streams) = fixture.store.streams() else { return Ok(Asked::Unable) };
             let (mut pages, mut after) = (Vec::new(), None);
             loop {
-                let page = streams.streams(&desk.chat, 2, after.as_ref()).await?;
+                let page = streams.streams(&fixture.chat, 2, after.as_ref()).await?;
                 pages.push(page.items);
                 after = page.next;
                 if after.is_none() || pages.len() > 3 {
@@ -87,24 +87,24 @@ async fn look(
     chat: &ChatRef,
     did: &str,
     id: &StreamId,
-) -> Checked<Option<StoredStream>> {
-    let stream = async |desk: Desk| {
-        let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
-        Ok(streams.stream(&desk.chat, id).await.into())
+) -> Check<Option<StoredStream>> {
+    let stream = async |fixture: ChatFixture| {
+        let Some(streams) = fixture.store.streams() else { return Ok(Asked::Unable) };
+        Ok(streams.stream(&fixture.chat, id).await.into())
     };
     Ok(table.same(chat.user.as_str(), chat.chat.as_str(), did, stream).await?.flatten())
 }
 
 /// Returns the result of a move as text, since the results have several types.
 async fn done(
-    desk: &Desk,
+    fixture: &ChatFixture,
     id: &StreamId,
     what: &StreamMove,
     (run, append): &(u32, Option<StreamAppend>),
     now: Timestamp,
-) -> Checked<Asked<String>> {
-    let Some(streams) = desk.store.streams() else { return Ok(Asked::Unable) };
-    let chat = &desk.chat;
+) -> Check<Asked<String>> {
+    let Some(streams) = fixture.store.streams() else { return Ok(Asked::Unable) };
+    let chat = &fixture.chat;
     let result = match *what {
         StreamMove::Create => text(streams.create_stream(chat, id, now).await),
         StreamMove::Claim { writer, idle } => {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use context_core::{Error, ErrorKind, Store};
 
-use crate::checked::{Checked, Stop};
-use crate::desk::Desk;
+use crate::chat_fixture::ChatFixture;
 use crate::expect::{fail, shown};
-use crate::subject::Subject;
+use crate::store_fixture::StoreFixture;
+use crate::verdict::{Check, Stop};
 
 /// The result of a call to one store.
 pub(super) enum Asked<T> {
@@ -33,7 +33,7 @@ pub(super) struct Seat {
 pub(super) struct Table(pub(super) Vec<Seat>);
 
 impl Table {
-    pub(super) async fn open(subjects: &[Arc<dyn Subject>]) -> Result<Self, Error> {
+    pub(super) async fn open(subjects: &[Arc<dyn StoreFixture>]) -> Result<Self, Error> {
         let mut seats = Vec::new();
         for subject in subjects {
             let store = subject.open("same").await?;
@@ -49,12 +49,12 @@ impl Table {
         user: &str,
         chat: &str,
         did: &str,
-        ask: impl AsyncFn(Desk) -> Checked<Asked<T>>,
-    ) -> Checked<Option<T>> {
+        ask: impl AsyncFn(ChatFixture) -> Check<Asked<T>>,
+    ) -> Check<Option<T>> {
         let mut first: Option<(&str, Result<T, ErrorKind>)> = None;
         for seat in &self.0 {
-            let desk = Desk::new(Arc::clone(&seat.store), user, chat);
-            let saw = match ask(desk).await {
+            let fixture = ChatFixture::new(Arc::clone(&seat.store), user, chat);
+            let saw = match ask(fixture).await {
                 Ok(Asked::Answer(answer)) => Ok(answer),
                 Ok(Asked::Refused(kind)) => Err(kind),
                 Ok(Asked::Unable) => continue,

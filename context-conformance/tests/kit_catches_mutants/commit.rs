@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use context_core::store::{ChatPatch, Commit, CommitOutcome, ForkName, Target};
-use context_core::{BranchName, ChatRef, Encoded, MessageId, Node, Result, Store};
+use context_core::store::{Branch, ChatPatch, Commit, CommitOutcome, ForkName, Target};
+use context_core::{BranchName, ChatRef, Encoded, Node, Result, Store};
 use tokio::task::yield_now;
 
 use crate::fault::Fault;
@@ -23,13 +23,9 @@ impl Broken {
         }
     }
 
-    pub(crate) async fn head(
-        &self,
-        chat: &ChatRef,
-        name: &BranchName,
-    ) -> Result<Option<Option<MessageId>>> {
+    pub(crate) async fn branch(&self, chat: &ChatRef, name: &BranchName) -> Result<Option<Branch>> {
         let branches = self.history().branches(chat).await?;
-        Ok(branches.into_iter().find(|branch| branch.name == *name).map(|branch| branch.head))
+        Ok(branches.into_iter().find(|branch| branch.name == *name))
     }
 
     fn spoil(&self, node: &Arc<Node>) -> Arc<Node> {
@@ -80,8 +76,10 @@ impl Broken {
                 Ok(outcome)
             }
             (Fault::ChecksAwaitsActs, Target::Extend { branch, expected }) => {
-                match self.head(&commit.chat, &branch).await? {
-                    Some(actual) if actual != expected => Ok(CommitOutcome::Conflict { actual }),
+                match self.branch(&commit.chat, &branch).await? {
+                    Some(found) if found.head != expected => {
+                        Ok(CommitOutcome::Conflict { actual: found.head })
+                    }
                     _ => {
                         yield_now().await;
                         self.force(commit).await
@@ -127,7 +125,7 @@ impl Broken {
                     patch.apply(&mut chat)?;
                     yield_now().await;
                     commit.patch = Some(ChatPatch {
-                        title: Some(chat.title),
+                        title: chat.title.into(),
                         set: chat.metadata,
                         ..ChatPatch::default()
                     });

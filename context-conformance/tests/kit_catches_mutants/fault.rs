@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 
 use crate::mutant::Mutant;
@@ -178,7 +178,7 @@ impl Mutants {
 }
 
 #[async_trait]
-impl Subject for Mutants {
+impl StoreFixture for Mutants {
     fn name(&self) -> &str {
         "mutant"
     }

@@ -203,7 +203,7 @@ impl HistoryStore for Broken {
         expected: Option<&MessageId>,
         at: Timestamp,
     ) -> Result<BranchDeletion> {
-        let head = self.head(chat, branch).await?.flatten();
+        let head = self.branch(chat, branch).await?.and_then(|branch| branch.head);
         match (self.fault, &head) {
             (Fault::DeletesBranchesThatMoved, _) => {
                 self.history().delete_branch(chat, branch, head.as_ref(), at).await

@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_conformance::{Subject, file_name};
+use context_conformance::{StoreFixture, file_name};
 use context_core::{Result, Store};
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -39,7 +39,7 @@ impl Files {
 }
 
 #[async_trait]
-impl Subject for Files {
+impl StoreFixture for Files {
     fn name(&self) -> &str {
         "file"
     }

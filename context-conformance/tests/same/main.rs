@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_conformance::{Settings, Subject, find_difference};
+use context_conformance::{Settings, StoreFixture, find_difference};
 use context_core::store::{
     BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, StoreInfo,
     TrajectoryStore,
@@ -53,7 +53,7 @@ impl Store for Split {
 struct Named(&'static str, bool);
 
 #[async_trait]
-impl Subject for Named {
+impl StoreFixture for Named {
     fn name(&self) -> &str {
         self.0
     }
@@ -79,7 +79,7 @@ fn settings(sequences: u32) -> Settings {
 
 #[tokio::test]
 async fn stores_that_are_alike_do_not_come_apart() {
-    let subjects: [Arc<dyn Subject>; 2] =
+    let subjects: [Arc<dyn StoreFixture>; 2] =
         [Arc::new(Named("one", false)), Arc::new(Named("two", false))];
     let difference = find_difference(&subjects, &settings(8)).await.unwrap();
     assert!(difference.is_none(), "{}", difference.unwrap());
@@ -87,7 +87,7 @@ async fn stores_that_are_alike_do_not_come_apart() {
 
 #[tokio::test]
 async fn a_store_that_forgets_whose_blobs_it_has_is_found_out_in_one_move() {
-    let subjects: [Arc<dyn Subject>; 2] =
+    let subjects: [Arc<dyn StoreFixture>; 2] =
         [Arc::new(Named("right", false)), Arc::new(Named("wrong", true))];
     let difference =
         find_difference(&subjects, &settings(8)).await.unwrap().expect("they come apart");

@@ -24,7 +24,7 @@ pub use goal::{CacheState, Goal, Price};
 pub use kind::{Boundary, BoundaryKind};
 pub use pairs::{clean_cuts, pairs};
 pub use plan::{Edit, Plan, PlanError};
-pub use policy::{Proposal, SummaryError, SummaryTask};
+pub use policy::{PolicyKind, Proposal, SummaryError, SummaryTask};
 pub use rewrite::HistoryRewrite;
 pub use structure::Structure;
 pub use tool_names::ToolNames;

@@ -73,16 +73,16 @@ impl RecoveryDecision {
         Self::GiveUp { reason: reason.into() }
     }
 
-    /// Returns the stable name, without parameters.
-    pub fn name(&self) -> &'static str {
+    /// Returns the kind, without parameters.
+    pub fn kind(&self) -> DecisionKind {
         match self {
-            Self::TruncateHeadAndRetry { .. } => "truncate_head_and_retry",
-            Self::StripImagesAndRetry { .. } => "strip_images_and_retry",
-            Self::GiveUp { .. } => "give_up",
-            Self::CompactAndRetry { .. } => "compact_and_retry",
-            Self::AdjustOutputAndRetry { .. } => "adjust_output_and_retry",
-            Self::RemoveThoughtsAndRetry { .. } => "remove_thoughts_and_retry",
-            Self::RepairAndRetry { .. } => "repair_and_retry",
+            Self::TruncateHeadAndRetry { .. } => DecisionKind::TruncateHeadAndRetry,
+            Self::StripImagesAndRetry { .. } => DecisionKind::StripImagesAndRetry,
+            Self::GiveUp { .. } => DecisionKind::GiveUp,
+            Self::CompactAndRetry { .. } => DecisionKind::CompactAndRetry,
+            Self::AdjustOutputAndRetry { .. } => DecisionKind::AdjustOutputAndRetry,
+            Self::RemoveThoughtsAndRetry { .. } => DecisionKind::RemoveThoughtsAndRetry,
+            Self::RepairAndRetry { .. } => DecisionKind::RepairAndRetry,
         }
     }
 
@@ -102,6 +102,47 @@ impl RecoveryDecision {
     /// Returns whether the request is to be sent again.
     pub fn retries(&self) -> bool {
         !matches!(self, Self::GiveUp { .. })
+    }
+}
+
+/// The kind of a [`RecoveryDecision`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DecisionKind {
+    /// [`RecoveryDecision::TruncateHeadAndRetry`].
+    TruncateHeadAndRetry,
+    /// [`RecoveryDecision::StripImagesAndRetry`].
+    StripImagesAndRetry,
+    /// [`RecoveryDecision::GiveUp`].
+    GiveUp,
+    /// [`RecoveryDecision::CompactAndRetry`].
+    CompactAndRetry,
+    /// [`RecoveryDecision::AdjustOutputAndRetry`].
+    AdjustOutputAndRetry,
+    /// [`RecoveryDecision::RemoveThoughtsAndRetry`].
+    RemoveThoughtsAndRetry,
+    /// [`RecoveryDecision::RepairAndRetry`].
+    RepairAndRetry,
+}
+
+impl DecisionKind {
+    /// Returns the stable name, as in the JSON form of a decision.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TruncateHeadAndRetry => "truncate_head_and_retry",
+            Self::StripImagesAndRetry => "strip_images_and_retry",
+            Self::GiveUp => "give_up",
+            Self::CompactAndRetry => "compact_and_retry",
+            Self::AdjustOutputAndRetry => "adjust_output_and_retry",
+            Self::RemoveThoughtsAndRetry => "remove_thoughts_and_retry",
+            Self::RepairAndRetry => "repair_and_retry",
+        }
+    }
+}
+
+impl fmt::Display for DecisionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -151,16 +192,16 @@ impl<'a> Failure<'a> {
         Self { error, attempts: &[], has_attempted_compact: false, view, budget: None }
     }
 
-    /// Returns the number of attempts with a decision of this name.
-    pub fn tried(&self, name: &str) -> usize {
-        self.attempts.iter().filter(|attempt| attempt.decision.name() == name).count()
+    /// Returns the number of attempts with a decision of this kind.
+    pub fn tried(&self, kind: DecisionKind) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.decision.kind() == kind).count()
     }
 
     /// Returns whether an attempt to make the history smaller was made.
     pub fn attempted(&self) -> bool {
         self.has_attempted_compact
-            || self.tried("truncate_head_and_retry") > 0
-            || self.tried("compact_and_retry") > 0
+            || self.tried(DecisionKind::TruncateHeadAndRetry) > 0
+            || self.tried(DecisionKind::CompactAndRetry) > 0
     }
 }
 
@@ -171,7 +212,7 @@ impl<'a> Failure<'a> {
 /// given up.
 ///
 /// ```
-/// use context_core::history::{Failure, RecoveryDecision, RecoveryPolicy};
+/// use context_core::history::{DecisionKind, Failure, RecoveryDecision, RecoveryPolicy};
 /// use context_core::model::ModelErrorCode;
 ///
 /// /// Halves the history once where a request has too many bytes.
@@ -185,7 +226,7 @@ impl<'a> Failure<'a> {
 ///
 ///     fn decide(&self, failure: &Failure<'_>) -> Option<RecoveryDecision> {
 ///         let is_ours = failure.error.code == ModelErrorCode::RequestTooLarge;
-///         (is_ours && failure.tried("truncate_head_and_retry") == 0).then(|| {
+///         (is_ours && failure.tried(DecisionKind::TruncateHeadAndRetry) == 0).then(|| {
 ///             let reason = "too many bytes: the newer half is kept".to_owned();
 ///             RecoveryDecision::TruncateHeadAndRetry { keep_ratio: 0.5, reason }
 ///         })

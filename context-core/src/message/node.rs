@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::base::{CodecError, limits, sealed};
 
+use super::Origin;
 use crate::{Encoded, Message, MessageId, Role, Timestamp};
 
 /// The kind of a node.
@@ -144,16 +145,20 @@ impl Node {
         self.role().is_some() && self.is_readable() && !self.is_placeholder()
     }
 
+    /// Returns the origin of the message. A boundary, and a body that cannot be read, have that of
+    /// an author.
+    pub fn origin(&self) -> Origin {
+        // Messages without metadata, which most are, are not parsed.
+        if self.role().is_none() || !Message::body_may_have_metadata(self.body.bytes()) {
+            return Origin::Author;
+        }
+        self.message().map_or(Origin::Author, |message| message.origin())
+    }
+
     /// Returns whether the node starts a turn: a message with the user's role that is not
     /// [synthetic](Message::is_synthetic).
     pub fn is_turn(&self) -> bool {
-        if self.role() != Some(Role::User) {
-            return false;
-        }
-        // A body that this crate wrote ends with its metadata, if there is any. This saves parsing
-        // every node of a chain.
-        !self.body.bytes().ends_with(b"}}")
-            || !self.message().is_ok_and(|message| message.is_synthetic())
+        self.role() == Some(Role::User) && !self.origin().is_synthetic()
     }
 
     /// Returns the weight for [`Window::Tokens`](crate::store::Window::Tokens): the saved token

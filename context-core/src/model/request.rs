@@ -247,7 +247,8 @@ impl CacheMarks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unanswered {
-    /// Answer each with a result that states this and is marked as [synthetic](Message::SYNTHETIC).
+    /// Answer each with a result that states this and is marked as
+    /// [synthetic](Message::is_synthetic).
     #[default]
     Answer,
     /// Remove them, and messages that become empty. Used after cuts.

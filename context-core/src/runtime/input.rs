@@ -241,7 +241,7 @@ pub struct RecoveryInput {
     pub attempts: Option<Vec<Attempt>>,
     /// Whether the caller can carry out every decision. If false (the default), the runtime returns
     /// only the three basic decisions: strip images, truncate the head, give up.
-    pub follows_all: bool,
+    pub supports_all_decisions: bool,
 }
 
 impl RecoveryInput {
@@ -258,7 +258,7 @@ impl RecoveryInput {
             messages,
             has_attempted_compact: false,
             attempts: None,
-            follows_all: false,
+            supports_all_decisions: false,
         }
     }
 }

@@ -102,11 +102,11 @@ impl Created {
 ///
 /// ```
 /// use context_core::{ChatRef, Metadata, Timestamp};
-/// use context_core::store::{Chat, ChatPatch, NewChat};
+/// use context_core::store::{Chat, ChatPatch, NewChat, TitleChange};
 ///
 /// let mut chat = Chat::new(NewChat::new(ChatRef::new("ada", "lisbon"), Timestamp::default()));
 /// let patch = ChatPatch {
-///     title: Some(Some("To Lisbon".to_owned())),
+///     title: TitleChange::Set("To Lisbon".to_owned()),
 ///     add: Metadata::default().with("tokens", 120),
 ///     ..ChatPatch::default()
 /// };
@@ -117,8 +117,8 @@ impl Created {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatPatch {
-    /// A new title. `Some(None)` removes the title.
-    pub title: Option<Option<String>>,
+    /// The change of the title.
+    pub title: TitleChange,
     /// Metadata keys to remove.
     pub remove: Vec<String>,
     /// Metadata keys to set, at the top level.
@@ -129,15 +129,47 @@ pub struct ChatPatch {
     pub add: Metadata,
 }
 
+/// A change of a chat's title.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TitleChange {
+    /// The title stays as it is.
+    #[default]
+    Keep,
+    /// The chat has no title.
+    Remove,
+    /// The chat has this title.
+    Set(String),
+}
+
+impl TitleChange {
+    /// Returns the new title, if there is one.
+    pub fn title(&self) -> Option<&str> {
+        match self {
+            Self::Set(title) => Some(title),
+            Self::Keep | Self::Remove => None,
+        }
+    }
+}
+
+impl From<Option<String>> for TitleChange {
+    /// Returns the change that leaves a chat with this title, or with none.
+    fn from(title: Option<String>) -> Self {
+        title.map_or(Self::Remove, Self::Set)
+    }
+}
+
 impl ChatPatch {
     /// Returns whether the patch changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.title.is_none() && self.remove.is_empty() && self.set.is_empty() && self.add.is_empty()
+        self.title == TitleChange::Keep
+            && self.remove.is_empty()
+            && self.set.is_empty()
+            && self.add.is_empty()
     }
 
     /// Refuses a patch that exceeds a limit by itself.
     pub(crate) fn check(&self, operation: &'static str) -> Result<()> {
-        limits::check_title(operation, self.title.as_ref().and_then(|title| title.as_deref()))?;
+        limits::check_title(operation, self.title.title())?;
         limits::check_metadata(operation, &self.set)?;
         limits::check_metadata(operation, &self.add)
     }
@@ -148,8 +180,8 @@ impl ChatPatch {
     pub fn apply(&self, chat: &mut Chat) -> Result<()> {
         const OPERATION: &str = "update_chat";
         self.check(OPERATION)?;
-        if let Some(title) = &self.title {
-            chat.title.clone_from(title);
+        if self.title != TitleChange::Keep {
+            chat.title = self.title.title().map(str::to_owned);
         }
         for key in &self.remove {
             chat.metadata.remove(key);
@@ -320,7 +352,7 @@ mod tests {
         patch.apply(&mut chat).unwrap();
         ChatPatch {
             remove: vec!["a".into()],
-            title: Some(Some("T".into())),
+            title: TitleChange::Set("T".into()),
             ..ChatPatch::default()
         }
         .apply(&mut chat)

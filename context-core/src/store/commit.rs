@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::base::{CheckpointName, CommitKey, FragmentId, limits, sealed};
-use crate::store::ChatPatch;
+use crate::store::{ChatPatch, TitleChange};
 use crate::{BranchName, ChatRef, Encoded, Error, MessageId, Metadata, Node, Timestamp};
 
 /// A set of changes to a chat that is written in one transaction.
@@ -274,9 +274,8 @@ impl Commit {
             }
         }
         if let Some(patch) = &self.patch {
-            let title = patch.title.as_ref();
-            hash.number(1 + u64::from(title.is_some()))
-                .option(title.and_then(|title| title.as_deref()));
+            hash.number(1 + u64::from(patch.title != TitleChange::Keep))
+                .option(patch.title.title());
             hash.number(patch.remove.len() as u64);
             patch.remove.iter().for_each(|key| {
                 hash.bytes(key);

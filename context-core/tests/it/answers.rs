@@ -1,5 +1,6 @@
 //! Small queries on errors, failures, plans and stored messages.
 
+use context_core::message::Origin;
 use std::sync::Arc;
 
 use context_core::base::limits;
@@ -60,10 +61,11 @@ fn an_error_tells_its_facts_in_order() {
 #[test]
 fn a_turn_is_what_the_user_said() {
     let is_turn = |message: Message| Node::new("m", message, Timestamp::from_micros(1)).is_turn();
-    let marked = |message: Message| message.marked(Message::SYNTHETIC);
+    let marked = |message: Message| message.with_origin(Origin::Synthetic);
     assert!(is_turn(Message::from("Go on.")) && !is_turn(marked(Message::from("Go on."))));
     assert!(
-        is_turn(Message::from("it ends with }}")) && is_turn(Message::from("x").marked("mine"))
+        is_turn(Message::from("it ends with }}"))
+            && is_turn(Message::from("x").with_origin(Origin::CarriedOver))
     );
     assert!(!is_turn(Message::text(Role::Assistant, "Done.")));
 }

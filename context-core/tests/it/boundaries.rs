@@ -1,5 +1,6 @@
 //! The documented JSON form of boundaries, and how it is read.
 
+use context_core::message::Origin;
 use std::sync::Arc;
 
 use context_core::history::{BoundaryDraft, DraftError, HistoryRewrite, StoredBoundary, shown};
@@ -81,7 +82,7 @@ fn what_a_boundary_holds_of_a_message_can_be_taken_out() {
     let mut chain = chain(&["a", "b"]);
     let entries = shown(&chain);
     let mut compacted = HistoryRewrite::identity(&[]);
-    let checkpoint = Message::from("secret").marked(Message::SYNTHETIC).marked("checkpoint");
+    let checkpoint = Message::from("secret").with_origin(Origin::Checkpoint);
     compacted.messages = vec![Arc::new(checkpoint), Arc::new(Message::from("brief"))];
     compacted.origins = vec![None, Some(1)];
     let draft =

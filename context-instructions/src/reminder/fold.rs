@@ -1,5 +1,6 @@
 //! Folds reminders into messages that are about to be saved.
 
+use context_core::message::Origin;
 use std::sync::Arc;
 
 use context_core::message::Text;
@@ -199,7 +200,7 @@ fn steer(spoken: Vec<Spoken>) -> Message {
     let mut message = Message::new(Role::User, []);
     let marks = append(&mut message.parts, spoken);
     if let Ok(json) = Json::from_serialize(&Synthetic { source: SOURCE.to_owned(), once }) {
-        message.metadata.insert(Message::SYNTHETIC, json);
+        message = message.with_origin_record(Origin::Synthetic, json);
     }
     mark(&mut message, &marks);
     message

@@ -198,10 +198,7 @@ impl ConversationSummary {
         for id in marks(message).into_iter().flatten().flat_map(|mark| mark.once) {
             self.use_once(&id);
         }
-        let synthetic = message
-            .metadata
-            .get(Message::SYNTHETIC)
-            .and_then(|json| json.parse::<Synthetic>().ok());
+        let synthetic = message.origin_record().and_then(|json| json.parse::<Synthetic>().ok());
         for id in synthetic.into_iter().flat_map(|synthetic| synthetic.once) {
             self.use_once(&id);
         }

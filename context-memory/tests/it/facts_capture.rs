@@ -1,5 +1,6 @@
 //! Facts from captured messages.
 
+use context_core::message::Origin;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -122,7 +123,7 @@ async fn messages_are_looked_through_once() {
         ),
         CapturedMessage::new(
             "m4",
-            Message::text(Role::User, "fact: Ada, owns, a bank").marked(Message::SYNTHETIC),
+            Message::text(Role::User, "fact: Ada, owns, a bank").with_origin(Origin::Synthetic),
         ),
     ]);
     capture(&facts, &first).await.unwrap();

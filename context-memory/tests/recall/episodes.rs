@@ -1,5 +1,6 @@
 //! Messages are recalled once, and only within their scope.
 
+use context_core::message::Origin;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,7 +42,7 @@ async fn a_message_that_is_told_again_counts_once_and_what_was_only_shown_never(
     let mut longer = turn(&ada("s"), 0, &["The code is 4711.", "Noted.", "Thanks."]);
     longer.messages.push(CapturedMessage::new(
         "shown",
-        Message::text(Role::User, "shown").marked(Message::SYNTHETIC),
+        Message::text(Role::User, "shown").with_origin(Origin::Synthetic),
     ));
     for told in [&told, &longer, &told] {
         memory.capture(told, &never()).await.unwrap();

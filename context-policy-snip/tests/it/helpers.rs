@@ -1,5 +1,6 @@
 //! Conversations and goals.
 
+use context_core::message::Origin;
 use std::sync::Arc;
 
 use context_conformance::policy::QuarterCounter;
@@ -31,7 +32,7 @@ pub(crate) fn step(id: &str, tool: &str) -> [Message; 2] {
 }
 
 pub(crate) fn checkpoint() -> Message {
-    Message::from("So far.").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT)
+    Message::from("So far.").with_origin(Origin::Checkpoint)
 }
 
 pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {

@@ -2,11 +2,12 @@
 
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{Goal, HistoryView, Proposal};
+use context_core::message::Origin;
 use context_core::model::{Budget, TokenCounter};
 use context_core::{CompactionPolicy, Message};
 use context_policy_summarize::{Checkpoint, Summarize};
 
-use crate::desk::{
+use crate::fixture::{
     History, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown,
     stand_in, steps, task, user,
 };
@@ -57,7 +58,7 @@ fn so_many_messages_stay_and_groups_are_whole() {
 /// The new checkpoint replaces the old one.
 #[test]
 fn an_old_checkpoint_takes_no_room() {
-    let old = user("so far. ".repeat(1_500)).marked(Message::SYNTHETIC).marked(Message::CHECKPOINT);
+    let old = user("so far. ".repeat(1_500)).with_origin(Origin::Checkpoint);
     let with: Vec<_> = [old].into_iter().chain(steps("the task", 40, 4_000)).collect();
     let policy = Summarize::new();
     let without = stays(&policy, &history(steps("the task", 40, 4_000)), &goal(10_000));
@@ -154,9 +155,8 @@ fn a_checkpoint_counts_what_it_stands_for_and_nothing_that_stays() {
 /// A summary that has grown too long is shortened inside, and no more than necessary.
 #[test]
 fn of_a_long_summary_so_far_as_much_as_fits_is_given() {
-    let old = user(format!("first {} last", "word ".repeat(200_000)))
-        .marked(Message::SYNTHETIC)
-        .marked(Message::CHECKPOINT);
+    let old =
+        user(format!("first {} last", "word ".repeat(200_000))).with_origin(Origin::Checkpoint);
     let messages = history([old].into_iter().chain(steps("the task", 40, 4_000)));
     let task = task(&Summarize::new().window(8_000), &messages, &goal(4_000));
     let text = shown(&task);

@@ -8,7 +8,7 @@ use context_core::{Answer, Message, ModelError, Part, Role};
 use context_policy_summarize::{Checkpoint, Summarize};
 use serde_json::json;
 
-use crate::desk::{WHOLE, accept, assistant, goal, history, says, steps, task, user};
+use crate::fixture::{WHOLE, accept, assistant, goal, history, says, steps, task, user};
 
 fn judged(answer: &Answer) -> Result<(), SummaryError> {
     let messages = history(steps("the task", 40, 4_000));

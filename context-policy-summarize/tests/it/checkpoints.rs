@@ -1,11 +1,14 @@
 //! The checkpoint message.
 
+use context_core::message::Origin;
 use context_core::{Message, Part, Role};
 use context_policy_summarize::{CarriedTools, Checkpoint, Summarize};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::desk::{History, WHOLE, accept, call, goal, history, result, says, steps, task, user};
+use crate::fixture::{
+    History, WHOLE, accept, call, goal, history, result, says, steps, task, user,
+};
 
 fn checkpoint_of(policy: &Summarize, messages: &History, text: &str) -> Message {
     let task = task(policy, messages, &goal(10_000));
@@ -162,16 +165,14 @@ fn prose_about_tokens_stays_and_keys_do_not() {
 /// A checkpoint of another policy, or one whose record cannot be read, is still a summary.
 #[test]
 fn a_foreign_checkpoint_is_taken_at_its_word() {
-    let foreign = user("Earlier: the user booked a trip.")
-        .marked(Message::SYNTHETIC)
-        .marked(Message::CHECKPOINT);
+    let foreign = user("Earlier: the user booked a trip.").with_origin(Origin::Checkpoint);
     let read = Checkpoint::read(&foreign).unwrap();
     assert_eq!((read.summary.as_str(), read.messages), ("Earlier: the user booked a trip.", 0));
     let mut talk = vec![foreign];
     talk.extend(steps("the task", 40, 4_000));
     let messages = history(talk);
     let task = task(&Summarize::new(), &messages, &goal(10_000));
-    assert!(crate::desk::shown(&task).contains("the user booked a trip"));
+    assert!(crate::fixture::shown(&task).contains("the user booked a trip"));
     let own = checkpoint_of(&Summarize::new(), &busy(), WHOLE);
     let edited = Message { parts: vec![Part::text("cut")], ..own };
     assert_eq!(Checkpoint::read(&edited).unwrap().summary, "cut");

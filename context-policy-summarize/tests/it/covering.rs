@@ -8,12 +8,12 @@ use context_core::{Message, Part, Role};
 use context_policy_summarize::{Checkpoint, Summarize};
 use serde_json::json;
 
-use crate::desk::{
+use crate::fixture::{
     accept, assistant, call, compacted, goal, history, plan, result, shown, stand_in, steps, task,
     user,
 };
 
-fn tokens(messages: &crate::desk::History) -> u64 {
+fn tokens(messages: &crate::fixture::History) -> u64 {
     QuarterCounter.count_messages(messages).tokens()
 }
 

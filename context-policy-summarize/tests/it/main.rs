@@ -6,7 +6,7 @@ mod amounts;
 mod answers;
 mod checkpoints;
 mod covering;
-mod desk;
+mod fixture;
 mod properties;
 mod recorded;
 mod requests;

@@ -7,7 +7,7 @@ use context_core::{Answer, CompactionPolicy, Message, Role};
 use context_policy_summarize::{Checkpoint, Summarize};
 use proptest::prelude::*;
 
-use crate::desk::{WHOLE, stand_in};
+use crate::fixture::{WHOLE, stand_in};
 
 #[test]
 fn the_policy_conforms() {

@@ -1,12 +1,13 @@
 //! Behaviour recorded from another implementation, as far as it concerns summaries.
 
+use context_core::message::Origin;
 use context_core::message::{Media, MediaSource};
 use context_core::{Message, Metadata, Part, Role};
 use context_policy_summarize::Summarize;
 use context_simulator::recordings;
 use serde_json::Value;
 
-use crate::desk::{WHOLE, accept, between, goal, history, says, shown, steps, task, user};
+use crate::fixture::{WHOLE, accept, between, goal, history, says, shown, steps, task, user};
 
 /// Returns the sound and the unsound cases of a group.
 #[allow(clippy::print_stdout, reason = "whoever runs tests should know what was not tested")]
@@ -108,7 +109,7 @@ fn requests_of_the_user_are_shown_as_theirs() {
     for case in cases("real_request") {
         let given = message(&case["input"]["message"]);
         let synthetic = case["input"]["message"]["metadata"]["synthetic"] == true;
-        let given = if synthetic { given.marked(Message::SYNTHETIC) } else { given };
+        let given = if synthetic { given.with_origin(Origin::Synthetic) } else { given };
         let request = given.is_request();
         let words = given.plain_text().into_owned();
         let mut talk = vec![user("the task"), given];

@@ -1,6 +1,7 @@
 //! Which messages stay.
 
 use context_core::history::HistoryView;
+use context_core::message::Origin;
 use context_core::{Message, Part, Role};
 use context_policy_truncate_head::{Measure, TruncateHead, newest, truncate_head};
 
@@ -81,7 +82,7 @@ fn a_call_and_its_result_stay_or_go_together_also_where_somebody_speaks_in_betwe
 
 #[test]
 fn a_checkpoint_stays_in_front_and_is_not_counted_as_a_message() {
-    let checkpoint = user("so far").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT);
+    let checkpoint = user("so far").with_origin(Origin::Checkpoint);
     let turns =
         (0..5).flat_map(|n| [user(&format!("question {n}")), assistant(&format!("answer {n}"))]);
     let messages = history(std::iter::once(checkpoint).chain(turns));
@@ -117,7 +118,7 @@ fn what_was_left_out_is_said_and_added_up() {
     let messages = history(turns);
     let once = left(&messages, |view| truncate_head(view, 0.5)).unwrap().messages;
     let gap = |messages: &[std::sync::Arc<Message>]| messages[1].plain_text().into_owned();
-    assert!(once[1].is_synthetic() && once[1].metadata.get(Message::GAP).is_some());
+    assert!(once[1].is_synthetic() && once[1].is_gap());
     let gone = messages.len() - (once.len() - 1);
     assert_eq!(gap(&once), format!("[{gone} earlier messages were left out here]"));
     let twice = left(&once, |view| truncate_head(view, 0.5)).unwrap().messages;

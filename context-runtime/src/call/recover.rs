@@ -45,7 +45,7 @@ impl ModelCall<'_> {
                     DiagnosticCode::RecoveryApplied,
                     Severity::Info,
                     "history",
-                    format!("{}: {}", decision.name(), decision.reason()),
+                    format!("{}: {}", decision.kind(), decision.reason()),
                 ));
                 self.record.open = Some((decision, before));
                 return Ok(());
@@ -62,7 +62,7 @@ impl ModelCall<'_> {
         input.has_attempted_compact =
             self.record.attempts.iter().any(|attempt| cuts(&attempt.decision));
         input.attempts = Some(self.record.attempts.clone());
-        input.follows_all = true;
+        input.supports_all_decisions = true;
         input
     }
 

@@ -35,13 +35,12 @@ impl ContextEngineBuilder {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         let parts = Parts {
             store,
-            renderer: default_renderer(),
+            renderer: Arc::new(context_render::XmlRenderer::default()),
             codecs: Arc::new(CodecRegistry::default()),
             clock: Arc::new(SystemClock),
             ids: Arc::new(Uuid7Ids),
             conflict: ConflictPolicy::default(),
             load_concurrency: DEFAULT_CONCURRENCY,
-            #[cfg(feature = "cache")]
             cache: None,
         };
         Self {
@@ -95,7 +94,7 @@ impl ContextEngineBuilder {
 
     /// Sets a shared renderer, such as one chosen [by name](crate::renderer).
     pub fn shared_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
-        self.parts.renderer = Some(renderer);
+        self.parts.renderer = renderer;
         self
     }
 
@@ -139,7 +138,7 @@ impl ContextEngineBuilder {
     /// servers that open a chat per request.
     #[cfg(feature = "cache")]
     pub fn cache(mut self, cache: &super::ChainCache) -> Self {
-        self.parts.cache = Some(cache.clone());
+        self.parts.cache = Some(Arc::new(cache.clone()));
         self
     }
 
@@ -154,7 +153,6 @@ impl ContextEngineBuilder {
         let chat = ChatRef::new(user, self.chat.ok_or_else(|| missing("chat"))?);
         limits::check_chat(OPERATION, &chat)?;
         let parts = self.parts;
-        #[cfg(feature = "cache")]
         if parts.cache.as_ref().is_some_and(|cache| !Arc::ptr_eq(cache.store(), &parts.store)) {
             return Err(Error::invalid(OPERATION, "the cache holds chains of another store"));
         }
@@ -174,7 +172,6 @@ impl ContextEngineBuilder {
             let patch = ChatPatch { set: self.metadata, ..ChatPatch::default() };
             let _updated = history.update_chat(&chat, &patch, parts.clock.now()).await?;
         }
-        #[cfg(feature = "instructions")]
         let usage = super::chat::total_usage(&stored.metadata);
         let branch = self.branch.unwrap_or(stored.active);
 
@@ -205,9 +202,7 @@ impl ContextEngineBuilder {
             fragments: ContextFragments::loaded(persisted),
             loads: Loads::default(),
             prompt: Prompt::default(),
-            #[cfg(feature = "instructions")]
             reminders: super::remind::Reminders::default(),
-            #[cfg(feature = "instructions")]
             usage,
             pending: PendingMessages::default(),
             compaction: None,
@@ -217,11 +212,4 @@ impl ContextEngineBuilder {
             captured: Captured::default(),
         })
     }
-}
-
-fn default_renderer() -> Option<Arc<dyn Renderer>> {
-    #[cfg(feature = "xml")]
-    return Some(Arc::new(crate::XmlRenderer::default()));
-    #[cfg(not(feature = "xml"))]
-    None
 }

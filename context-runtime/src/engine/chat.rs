@@ -44,10 +44,7 @@ impl ContextEngine {
         let patch =
             ChatPatch { add: Metadata::default().with(USAGE, usage), ..ChatPatch::default() };
         let chat = self.update_chat(&patch).await?;
-        #[cfg(feature = "instructions")]
-        {
-            self.usage = total_usage(&chat.metadata);
-        }
+        self.usage = total_usage(&chat.metadata);
         chat.metadata
             .get(USAGE)
             .cloned()
@@ -138,7 +135,6 @@ impl ContextEngine {
 }
 
 /// Returns the total number of tokens in the usage of a chat's metadata.
-#[cfg(feature = "instructions")]
 pub(super) fn total_usage(metadata: &Metadata) -> Option<u64> {
     metadata.get(USAGE).map(context_instructions::total_tokens)
 }

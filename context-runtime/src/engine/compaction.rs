@@ -3,7 +3,7 @@
 //!
 //! This module does not decide what to cut, and removes no message.
 
-mod track;
+mod undo_stack;
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use context_core::history::{
 use context_core::store::Target;
 use context_core::{Chain, Error, ErrorKind, MessageId, Metadata, Node, Result, Timestamp};
 
-use self::track::Track;
+use self::undo_stack::UndoStack;
 use super::resolve::refuse;
 use super::{ContextEngine, Resolved};
 
@@ -118,7 +118,7 @@ impl ContextEngine {
     /// Returns the boundary that was undone, or `None` if no compaction is in force.
     pub async fn undo_compaction(&mut self) -> Result<Option<MessageId>> {
         let all = self.compactions().await?;
-        let newest = Track::of(&all).newest();
+        let newest = UndoStack::of(&all).newest();
         self.take_back("undo_compaction", newest).await
     }
 
@@ -128,7 +128,7 @@ impl ContextEngine {
     /// Returns the undo that was reverted, or `None` if there is none.
     pub async fn redo_compaction(&mut self) -> Result<Option<MessageId>> {
         let all = self.compactions().await?;
-        let newest = Track::of(&all).newest_undo();
+        let newest = UndoStack::of(&all).newest_undo();
         self.take_back("redo_compaction", newest).await
     }
 
@@ -152,7 +152,7 @@ impl ContextEngine {
             Compaction { id, created_at, boundary, stands: false, pending }
         };
         let mut all: Vec<_> = all.into_iter().map(compaction).collect();
-        for position in Track::of(&all).standing() {
+        for position in UndoStack::of(&all).standing() {
             all[position].stands = true;
         }
         Ok(all)

@@ -123,15 +123,9 @@ impl ContextEngine {
         let boundaries = self.boundaries().await?;
         // Done last, because it consumes the recorded changes, which must not be lost with a failed
         // read.
-        let (system_prompt, changes) = match (options.renderer, self.parts.renderer.clone()) {
-            (Some(renderer), _) => self.prompt.render(&mut self.fragments, renderer)?,
-            (None, Some(renderer)) => self.prompt.update(&mut self.fragments, &*renderer)?,
-            (None, None) => {
-                let hint = "turn on the feature xml, or give the builder a renderer";
-                return Err(
-                    Error::invalid("resolve", "the engine has no renderer").with("hint", hint)
-                );
-            }
+        let (system_prompt, changes) = match options.renderer {
+            Some(renderer) => self.prompt.render(&mut self.fragments, renderer)?,
+            None => self.prompt.update(&mut self.fragments, &*self.parts.renderer)?,
         };
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);

@@ -111,9 +111,7 @@ impl ContextEngine {
         self.load_fragments(Purpose::Store, &CancelSignal::never()).await?;
         self.seen().await?;
         let view = self.view.as_ref().expect("just read");
-        #[cfg_attr(not(feature = "instructions"), allow(unused_mut))]
         let Settled { mut nodes, replacement } = self.pending.settle(view).map_err(refuse)?;
-        #[cfg(feature = "instructions")]
         self.fold(&mut nodes, edits);
         let mut draft = Draft { pending: self.pending.nodes(), nodes, amendments: Vec::new() };
         match edits {
@@ -166,7 +164,7 @@ impl ContextEngine {
                 CommitOutcome::Exists { ids } => {
                     if let Some(at) = self.take_edits(&mut draft, &ids).await? {
                         let outcome = SaveOutcome::Edited { from: self.branch.clone() };
-                        return self.commit_fork(&draft, at, true, outcome).await;
+                        return self.commit_fork(&draft, at.after, true, outcome).await;
                     }
                 }
                 _ => {
@@ -207,7 +205,7 @@ impl ContextEngine {
         &mut self,
         draft: &mut Draft,
         ids: &[MessageId],
-    ) -> Result<Option<Option<MessageId>>> {
+    ) -> Result<Option<ForkPoint>> {
         let stored = self.parts.history().messages(&self.chat, ids).await?;
         let mut place = None;
         for placed in stored.into_iter().flatten() {
@@ -232,7 +230,7 @@ impl ContextEngine {
             self.compaction = self.compaction.take().filter(|_| place.is_some());
             self.compaction.iter_mut().for_each(|pending| pending.id = MessageId::clone(&fresh));
         }
-        Ok(place.map(|(_, parent)| parent))
+        Ok(place.map(|(_, after)| ForkPoint { after }))
     }
 
     fn flight(&self, draft: &Draft, target: Target) -> Result<InFlight> {
@@ -321,13 +319,12 @@ impl ContextEngine {
 
 /// Whether a stored message is the one to be saved.
 fn is_same(new: &Node, stored: &Node) -> bool {
-    if new.same_content(stored) {
-        return true;
-    }
-    #[cfg(feature = "instructions")]
-    return super::remind::same_but_for_reminders(new, stored);
-    #[cfg(not(feature = "instructions"))]
-    false
+    new.same_content(stored) || super::remind::same_but_for_reminders(new, stored)
+}
+
+/// The position of a new branch: after this message, or at the root.
+struct ForkPoint {
+    after: Option<MessageId>,
 }
 
 /// The content of the next commit.

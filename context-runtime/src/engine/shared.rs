@@ -6,6 +6,7 @@ use std::sync::Arc;
 use context_core::{BranchName, ChatRef, Store};
 use moka::sync::Cache;
 
+use super::SharedViews;
 use super::view::View;
 
 /// A cache of the chains that engines have read from a store. A turn on a chat that was read before
@@ -50,7 +51,7 @@ impl ChainCache {
     pub fn new(store: Arc<dyn Store>, bytes: u64) -> Self {
         let weigh = |(chat, branch): &(ChatRef, BranchName), view: &View| {
             let key = chat.user.as_str().len() + chat.chat.as_str().len() + branch.as_str().len();
-            u32::try_from(view.memory() + key).unwrap_or(u32::MAX)
+            u32::try_from(memory(view) + key).unwrap_or(u32::MAX)
         };
         Self { store, views: Cache::builder().max_capacity(bytes).weigher(weigh).build() }
     }
@@ -70,21 +71,34 @@ impl ChainCache {
     pub fn clear(&self) {
         self.views.invalidate_all();
     }
+}
 
-    pub(super) fn get(&self, chat: &ChatRef, branch: &BranchName) -> Option<View> {
+impl SharedViews for ChainCache {
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    fn get(&self, chat: &ChatRef, branch: &BranchName) -> Option<View> {
         self.views.get(&(chat.clone(), branch.clone()))
     }
 
-    pub(super) fn put(&self, chat: &ChatRef, branch: &BranchName, view: &View) {
+    fn put(&self, chat: &ChatRef, branch: &BranchName, view: &View) {
         self.views.insert((chat.clone(), branch.clone()), view.clone());
     }
 
-    pub(super) fn forget(&self, chat: &ChatRef) {
+    fn forget(&self, chat: &ChatRef) {
         // Redactions are rare, so a scan of all keys is acceptable.
         let keys: Vec<_> =
             self.views.iter().filter(|(key, _)| key.0 == *chat).map(|(key, _)| key).collect();
         keys.iter().for_each(|key| self.views.invalidate(&**key));
     }
+}
+
+/// Returns the approximate size of a view in memory, in bytes.
+fn memory(view: &View) -> usize {
+    // The size of a position map entry per message.
+    const POSITION: usize = 96;
+    view.chain().memory() + view.chain().len() * POSITION
 }
 
 impl fmt::Debug for ChainCache {

@@ -91,7 +91,7 @@ fn readable(messages: &Chain) -> Vec<Arc<Message>> {
 
 /// Returns the turn: the id of the newest user request.
 fn turn_of(messages: &Chain) -> &str {
-    let is_request = |message: &Arc<Message>| message.is_request() && !message.is_checkpoint();
+    let is_request = |message: &Arc<Message>| message.is_request();
     let mut nodes = messages.iter().rev();
     nodes.find(|node| node.message().is_ok_and(is_request)).map_or("", |node| node.id.as_str())
 }

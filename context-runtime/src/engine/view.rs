@@ -9,7 +9,6 @@ use context_core::history::StoredBoundary;
 use context_core::message::NodeKind;
 use context_core::store::{ChainEnd, HistoryStore, Window};
 use context_core::{BranchName, Chain, ChatRef, Diagnostic, MessageId, Node, Result, Role};
-#[cfg(feature = "instructions")]
 use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;
 
@@ -31,7 +30,6 @@ pub(super) struct View {
     /// The position of each node. Built on first use.
     positions: Option<HashTrieMapSync<MessageId, usize>>,
     /// The summary that reminders use. Built if there are reminders.
-    #[cfg(feature = "instructions")]
     summary: Option<ConversationSummary>,
 }
 
@@ -91,14 +89,6 @@ impl View {
         self.chain.head()
     }
 
-    /// Returns the approximate size in memory, in bytes.
-    #[cfg(feature = "cache")]
-    pub(super) fn memory(&self) -> usize {
-        // The size of a position map entry per message.
-        const POSITION: usize = 96;
-        self.chain.memory() + self.chain.len() * POSITION
-    }
-
     pub(super) fn turns(&self) -> usize {
         self.turns
     }
@@ -123,7 +113,6 @@ impl View {
         if let Some(positions) = &mut self.positions {
             positions.insert_mut(node.id.clone(), self.chain.len());
         }
-        #[cfg(feature = "instructions")]
         if let Some(summary) = &mut self.summary {
             summary.push(&node);
         }
@@ -132,7 +121,6 @@ impl View {
 
     /// Returns the branch summary that reminder predicates use. Walks the chain once; later nodes
     /// are added incrementally.
-    #[cfg(feature = "instructions")]
     pub(super) fn summary(&mut self) -> &ConversationSummary {
         self.summary.get_or_insert_with(|| {
             let mut summary = ConversationSummary::new();
@@ -203,14 +191,12 @@ impl View {
             }
             shown
         });
-        #[cfg(feature = "instructions")]
         self.follow(position, &node);
         self.chain.replace(position, node);
     }
 
     /// Keeps the summary if the change only fills the last placeholder, as every answer of
     /// `continue_turn` does. Otherwise the summary is built again on demand.
-    #[cfg(feature = "instructions")]
     fn follow(&mut self, position: usize, by: &Node) {
         let fills = position + 1 == self.chain.len() && self.chain[position].is_placeholder();
         match &mut self.summary {

@@ -1,8 +1,8 @@
 //! Carrying out decisions that concern the history alone.
 
 use context_core::history::{
-    Attempt, BoundaryKind, Failure, HistoryRewrite, HistoryView, Plan, PlanError, Proposal,
-    RecoveryDecision as Decision,
+    Attempt, BoundaryKind, DecisionKind, Failure, HistoryRewrite, HistoryView, Plan, PlanError,
+    Proposal, RecoveryDecision as Decision,
 };
 
 use super::{RecoveryChain, repair};
@@ -31,7 +31,7 @@ pub enum CarryOutError {
     #[error("{decision} is for the loop to carry out")]
     NotHere {
         /// The name of the decision.
-        decision: &'static str,
+        decision: DecisionKind,
     },
     /// The history has nothing to remove, so the request would be the same again.
     #[error("the history would stay as it is: {reason}")]
@@ -42,14 +42,6 @@ pub enum CarryOutError {
     /// The plan of the decision is not valid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The policy is not compiled in.
-    #[error("carrying out {decision} needs the feature {feature}")]
-    NoPolicy {
-        /// The name of the decision.
-        decision: &'static str,
-        /// The feature.
-        feature: &'static str,
-    },
 }
 
 context_core::readable_debug!(CarryOutError);
@@ -89,9 +81,11 @@ pub(super) fn carry_out(
     let view = failure.view;
     match decision {
         Decision::TruncateHeadAndRetry { keep_ratio, .. } => {
-            planned(truncated(chain, decision, view, *keep_ratio)?, view)
+            planned(chain.truncate.keep(view, *keep_ratio), view)
         }
-        Decision::StripImagesAndRetry { .. } => planned(stripped(chain, decision, failure)?, view),
+        Decision::StripImagesAndRetry { .. } => {
+            planned(chain.strip.for_error(view, failure.error), view)
+        }
         Decision::RemoveThoughtsAndRetry { .. } => {
             let plan =
                 repair::without_thoughts(view).ok_or_else(|| nothing("it has no thoughts"))??;
@@ -104,7 +98,7 @@ pub(super) fn carry_out(
             let what = "calls and results repaired".to_owned();
             Ok(Carried { rewrite, kind: BoundaryKind::Strip, before: view.total(), after, what })
         }
-        other => Err(CarryOutError::NotHere { decision: other.name() }),
+        other => Err(CarryOutError::NotHere { decision: other.kind() }),
     }
 }
 
@@ -138,42 +132,4 @@ fn planned(proposal: Proposal, view: &HistoryView<'_>) -> Result<Carried, CarryO
 
 fn nothing(reason: &str) -> CarryOutError {
     CarryOutError::Nothing { reason: reason.to_owned() }
-}
-
-#[cfg(feature = "truncate-head")]
-fn truncated(
-    chain: &RecoveryChain,
-    _: &Decision,
-    view: &HistoryView<'_>,
-    keep_ratio: f64,
-) -> Result<Proposal, CarryOutError> {
-    Ok(chain.truncate.keep(view, keep_ratio))
-}
-
-#[cfg(not(feature = "truncate-head"))]
-fn truncated(
-    _: &RecoveryChain,
-    decision: &Decision,
-    _: &HistoryView<'_>,
-    _: f64,
-) -> Result<Proposal, CarryOutError> {
-    Err(CarryOutError::NoPolicy { decision: decision.name(), feature: "truncate-head" })
-}
-
-#[cfg(feature = "strip-images")]
-fn stripped(
-    chain: &RecoveryChain,
-    _: &Decision,
-    failure: &Failure<'_>,
-) -> Result<Proposal, CarryOutError> {
-    Ok(chain.strip.for_error(failure.view, failure.error))
-}
-
-#[cfg(not(feature = "strip-images"))]
-fn stripped(
-    _: &RecoveryChain,
-    decision: &Decision,
-    _: &Failure<'_>,
-) -> Result<Proposal, CarryOutError> {
-    Err(CarryOutError::NoPolicy { decision: decision.name(), feature: "strip-images" })
 }

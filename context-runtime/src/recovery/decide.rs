@@ -1,11 +1,10 @@
 //! The decision tables.
 
-#[cfg(feature = "strip-images")]
 use context_core::history::RecoveryPolicy;
-use context_core::history::{Attempt, Failure, RecoveryDecision as Decision};
+use context_core::history::{Attempt, DecisionKind, Failure, RecoveryDecision as Decision};
 use context_core::model::ModelErrorCode as Code;
 
-use super::{Contract, RecoveryChain};
+use super::{DecisionSet, RecoveryChain};
 
 pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
     let code = failure.error.code;
@@ -16,7 +15,8 @@ pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
     let is_new =
         |decision: &Decision| !failure.attempts.iter().any(|attempt| repeats(attempt, decision));
     let theirs = chain.policies.iter().find_map(|policy| policy.decide(failure).filter(is_new));
-    let ours = || steps(chain.contract).iter().find_map(|step| step(chain, failure).filter(is_new));
+    let ours =
+        || steps(chain.decisions).iter().find_map(|step| step(chain, failure).filter(is_new));
     theirs.or_else(ours).unwrap_or_else(|| match tries {
         0 if failure.has_attempted_compact => {
             Decision::give_up(format!("{code}: compacted before, refused again"))
@@ -39,25 +39,25 @@ fn repeats(attempt: &Attempt, decision: &Decision) -> bool {
                 Decision::AdjustOutputAndRetry { max_output_tokens: tried, .. },
                 Decision::AdjustOutputAndRetry { max_output_tokens, .. },
             ) => max_output_tokens >= tried,
-            (tried, decision) => decision.retries() && tried.name() == decision.name(),
+            (tried, decision) => decision.retries() && tried.kind() == decision.kind(),
         }
 }
 
 type Step = fn(&RecoveryChain, &Failure<'_>) -> Option<Decision>;
 
-fn steps(contract: Contract) -> &'static [Step] {
-    match contract {
-        Contract::Seed => &[seed_strip, seed_cut],
-        Contract::Extended => &[strip, output, thoughts, pairs, compact, cut],
+fn steps(decisions: DecisionSet) -> &'static [Step] {
+    match decisions {
+        DecisionSet::Basic => &[basic_strip, basic_cut],
+        DecisionSet::Full => &[strip, output, thoughts, pairs, compact, cut],
     }
 }
 
-fn seed_strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
-    // Under the first contract a request with too many bytes has no remedy of its own.
+fn basic_strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    // With the basic decisions, a request with too many bytes has no remedy of its own.
     (failure.error.code != Code::RequestTooLarge).then(|| strip(chain, failure)).flatten()
 }
 
-fn seed_cut(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+fn basic_cut(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     let error = failure.error;
     let overflow = error.code == Code::ContextOverflow
         || (error.helped_by_compaction
@@ -65,14 +65,8 @@ fn seed_cut(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     (overflow && !failure.attempted()).then(|| deeper(chain, failure)).flatten()
 }
 
-#[cfg(feature = "strip-images")]
 fn strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     chain.strip.decide(failure)
-}
-
-#[cfg(not(feature = "strip-images"))]
-fn strip(_: &RecoveryChain, _: &Failure<'_>) -> Option<Decision> {
-    None
 }
 
 /// Decides to request a smaller answer, if there is room for a useful one, or if the model has a
@@ -101,13 +95,14 @@ fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
 }
 
 fn thoughts(_: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
-    let wanted = failure.error.refuses_thoughts && failure.tried("remove_thoughts_and_retry") == 0;
+    let wanted =
+        failure.error.refuses_thoughts && failure.tried(DecisionKind::RemoveThoughtsAndRetry) == 0;
     let reason = || format!("{}: thoughts of the model are refused", failure.error.code);
     wanted.then(|| Decision::RemoveThoughtsAndRetry { reason: reason() })
 }
 
 fn pairs(_: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
-    let wanted = failure.error.refuses_pairs && failure.tried("repair_and_retry") == 0;
+    let wanted = failure.error.refuses_pairs && failure.tried(DecisionKind::RepairAndRetry) == 0;
     let reason = || format!("{}: calls and results are refused", failure.error.code);
     wanted.then(|| Decision::RepairAndRetry { reason: reason() })
 }
@@ -139,12 +134,6 @@ fn has_no_room(chain: &RecoveryChain, failure: &Failure<'_>) -> bool {
     available.is_some_and(|available| available > 0 && available < chain.least_output)
 }
 
-#[cfg(feature = "truncate-head")]
 fn deeper(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     chain.truncate.deeper(failure)
-}
-
-#[cfg(not(feature = "truncate-head"))]
-fn deeper(_: &RecoveryChain, _: &Failure<'_>) -> Option<Decision> {
-    None
 }

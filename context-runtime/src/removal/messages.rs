@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::base::{BlobId, StreamId, limits};
 use context_core::history::{Shown, StoredBoundary};
 use context_core::message::{NodeKind, Placed};
-use context_core::store::{ChatPatch, Commit, HistoryStore, PageWalk, Target};
+use context_core::store::{ChatPatch, Commit, HistoryStore, PageWalk, Target, TitleChange};
 use context_core::{
     Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Store,
 };
@@ -205,7 +205,7 @@ async fn remove_title(
 ) -> Result<()> {
     let known = store.history().chat(chat).await?;
     if known.and_then(|known| known.title).is_some_and(|title| removed.has_title(&title)) {
-        let patch = ChatPatch { title: Some(None), ..ChatPatch::default() };
+        let patch = ChatPatch { title: TitleChange::Remove, ..ChatPatch::default() };
         store.history().update_chat(chat, &patch, options.now).await?;
         report.titles += 1;
     }

@@ -133,8 +133,7 @@ impl Pipeline {
     }
 
     /// Returns the policy with a name.
-    #[cfg(feature = "tokens")]
-    pub(super) fn policy(&self, name: &str) -> Option<&Arc<dyn context_core::CompactionPolicy>> {
+    pub fn policy(&self, name: &str) -> Option<&Arc<dyn context_core::CompactionPolicy>> {
         self.stages.iter().map(|stage| &stage.policy).find(|policy| policy.name() == name)
     }
 

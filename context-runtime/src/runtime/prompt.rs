@@ -42,7 +42,6 @@ impl Prompt {
     }
 
     /// Returns the instruction parts.
-    #[cfg(feature = "tokens")]
     pub(super) fn instructions(&self) -> &[String] {
         &self.parts[self.before_instructions..self.before_instructions + self.instructions]
     }

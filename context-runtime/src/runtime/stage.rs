@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::CompactionPolicy;
+use context_core::history::PolicyKind;
 
 /// The default trigger of a stage, as a share of the window.
 const TRIGGER: f64 = 0.9;
@@ -12,10 +13,11 @@ const TARGET: f64 = 0.6;
 
 /// A compaction policy with its trigger and its target, both as shares of the window.
 ///
-/// The default trigger depends on the policy's name. `microcompact` has 0.80 and `summarize` 0.90.
-/// `snip` has 0.90, or, after a stage that summarizes, runs only as a last resort. `truncate-head`
-/// always runs only as a last resort. Any other policy has 0.90. The default target is 0.60. The
-/// distance between trigger and target prevents a compaction with every message.
+/// The default trigger depends on the policy's [kind](CompactionPolicy::kind). A policy that
+/// shortens has 0.80. One that leaves turns out has 0.90, or, after a stage that summarizes, runs
+/// only as a last resort. One that truncates always runs only as a last resort. Any other policy
+/// has 0.90. The default target is 0.60. The distance between trigger and target prevents a
+/// compaction with every message.
 ///
 /// ```
 /// use context_runtime::compaction::{Pipeline, Stage};
@@ -151,11 +153,11 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<Resolved>, StageFaults> 
     let mut faults = Vec::new();
     for Stage { policy, trigger, target } in stages {
         let name = policy.name();
-        let summarised = resolved.iter().any(|stage| stage.policy.name() == "summarize");
-        let trigger = trigger.unwrap_or(match name {
-            "microcompact" => 0.8,
-            "truncate-head" => Stage::EMERGENCY,
-            "snip" if summarised => Stage::EMERGENCY,
+        let summarizes = |stage: &Resolved| stage.policy.kind() == PolicyKind::Summarize;
+        let trigger = trigger.unwrap_or(match policy.kind() {
+            PolicyKind::Shorten => 0.8,
+            PolicyKind::Truncate => Stage::EMERGENCY,
+            PolicyKind::LeaveOut if resolved.iter().any(summarizes) => Stage::EMERGENCY,
             _ => TRIGGER,
         });
         let target = target.unwrap_or(if trigger > TARGET { TARGET } else { trigger * 0.75 });

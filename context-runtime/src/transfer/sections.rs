@@ -70,11 +70,11 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         let mut told = false;
         loop {
             match self.read()? {
-                None => return Ok(None),
-                Some(Ok(ChatRecord::Chat(source))) => return self.chat(source).map(Some),
-                Some(Ok(_)) if told => {}
-                Some(Ok(_)) => self.report(self.at.line, "it belongs to no chat"),
-                Some(Err(error)) => self.report(self.at.line, &error.to_string()),
+                Line::End => return Ok(None),
+                Line::Record(ChatRecord::Chat(source)) => return self.chat(source).map(Some),
+                Line::Record(_) if told => {}
+                Line::Record(_) => self.report(self.at.line, "it belongs to no chat"),
+                Line::Faulty(error) => self.report(self.at.line, &error.to_string()),
             }
             told = true;
         }
@@ -89,16 +89,16 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         loop {
             let place = self.at;
             let record = match self.read()? {
-                None => {
+                Line::End => {
                     self.report(self.at.line, "the file ends before its chat does");
                     break;
                 }
-                Some(Err(error)) => {
+                Line::Faulty(error) => {
                     self.report(self.at.line, &error.to_string());
                     fits = false;
                     continue;
                 }
-                Some(Ok(record)) => record,
+                Line::Record(record) => record,
             };
             let begins = matches!(record, ChatRecord::Chat(_));
             if fits && let Err(Finding { line, problem }) = self.check(&mut check, &record) {
@@ -142,22 +142,28 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         let changed =
             || Error::new(ErrorKind::Conflict, OPERATION, "the file was changed while it was read");
         let line = self.at.line + 1;
-        self.read()?.and_then(Result::ok).ok_or_else(|| changed().with("line", line))
+        match self.read()? {
+            Line::Record(record) => Ok(record),
+            Line::Faulty(_) | Line::End => Err(changed().with("line", line)),
+        }
     }
 
-    /// Reads the next non-blank line. Returns `None` at the end.
-    fn read(&mut self) -> Result<Option<Result<ChatRecord, LineError>>> {
+    /// Reads the next non-blank line.
+    fn read(&mut self) -> Result<Line> {
         loop {
             self.cancel.check(OPERATION)?;
             let fits = match self.line()? {
-                None => return Ok(None),
+                None => return Ok(Line::End),
                 Some(fits) => fits,
             };
             if !fits {
-                return Ok(Some(Err(LineError::TooLong)));
+                return Ok(Line::Faulty(LineError::TooLong));
             }
             if !self.buffer.trim_ascii().is_empty() {
-                return Ok(Some(line::read(&self.buffer, &self.user)));
+                return Ok(match line::read(&self.buffer, &self.user) {
+                    Ok(record) => Line::Record(record),
+                    Err(error) => Line::Faulty(error),
+                });
             }
         }
     }
@@ -204,4 +210,11 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
             Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Warning, path, text);
         self.broken.push(BrokenLine { line, diagnostic });
     }
+}
+
+/// A line of the file.
+enum Line {
+    Record(ChatRecord),
+    Faulty(LineError),
+    End,
 }

@@ -94,7 +94,8 @@ async fn decisions_are_those_that_the_caller_follows() {
     let input = turn.prepare().max_output_tokens(500);
     let mut call = ModelCall::new(&runtime, provider("anthropic").unwrap(), input);
     let _answer = call.run(&simulator(6_000, done)).await.unwrap();
-    let decided: Vec<_> = call.attempts().iter().map(|attempt| attempt.decision.name()).collect();
+    let decided: Vec<_> =
+        call.attempts().iter().map(|attempt| attempt.decision.kind().as_str()).collect();
     assert_eq!(decided[0], "compact_and_retry");
 
     chat.accept(&turn, &call).await.unwrap();
@@ -112,7 +113,7 @@ async fn decisions_are_those_that_the_caller_follows() {
     assert!(
         matches!(decision, RecoveryDecision::TruncateHeadAndRetry { .. }),
         "{}",
-        decision.name()
+        decision.kind()
     );
 }
 

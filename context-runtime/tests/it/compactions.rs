@@ -1,5 +1,6 @@
 //! Compactions: the history shown and kept, other processes, other writers, and undo.
 
+use context_runtime::Origin;
 use std::sync::Arc;
 
 use context_runtime::{
@@ -26,11 +27,9 @@ pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> HistoryRewrite {
         out.messages.push(match (origin, text) {
             (Some(origin), None) => Arc::clone(&messages[*origin]),
             (Some(origin), Some(text)) => Arc::new(Message::text(messages[*origin].role, *text)),
-            (None, text) => Arc::new(
-                Message::from(text.unwrap_or_default())
-                    .marked(Message::SYNTHETIC)
-                    .marked("checkpoint"),
-            ),
+            (None, text) => {
+                Arc::new(Message::from(text.unwrap_or_default()).with_origin(Origin::Checkpoint))
+            }
         });
         out.origins.push(*origin);
     }

@@ -8,7 +8,7 @@ use context_runtime::transfer::{
 use context_runtime::{
     ErrorKind, Metadata, Result, Store, Timestamp,
     fragments::Encoded,
-    store::{ChatPatch, NewBlob, StoredFragment},
+    store::{ChatPatch, NewBlob, StoredFragment, TitleChange},
 };
 use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use proptest::prelude::*;
@@ -104,7 +104,8 @@ async fn a_chat_that_differs_is_told_and_left() {
         let head = history.branches(&chat("c")).await.unwrap().remove(1);
         match part {
             "chat" => {
-                let patch = ChatPatch { title: Some(Some("other".into())), ..ChatPatch::default() };
+                let patch =
+                    ChatPatch { title: TitleChange::Set("other".into()), ..ChatPatch::default() };
                 history.update_chat(&chat("c"), &patch, Timestamp::default()).await.unwrap();
             }
             "branches" => {

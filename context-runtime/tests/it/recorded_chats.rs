@@ -14,7 +14,7 @@ use context_runtime::{
     Json, Message,
     model::{MessageCodec, ModelRequest},
 };
-use context_simulator::wire::{check_request, second_opinion};
+use context_simulator::wire::{check_request, check_with_official_clients};
 use serde_json::Value;
 
 type Lift = fn(&Json) -> Result<Lifted, WireError>;
@@ -109,7 +109,7 @@ fn every_chat_is_taken_by_every_provider() {
     }
     println!("{} chats, {} bodies", chats.len(), bodies.len());
     let borrowed: Vec<_> = bodies.iter().map(|(provider, body)| (*provider, body)).collect();
-    match second_opinion(&data_root(), &borrowed) {
+    match check_with_official_clients(&data_root(), &borrowed) {
         Ok(complaints) => {
             for ((name, (provider, _)), said) in names.iter().zip(&bodies).zip(complaints) {
                 assert!(said.is_empty(), "{name} for {provider}: {said:#?}");

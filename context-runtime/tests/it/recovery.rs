@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use context_conformance::histories::damaged;
 use context_runtime::{
-    CarryOutError, Contract, Media, MediaSource, Message, Metadata, Part, Reasoning, RecoveryChain,
-    RecoveryDecision as Decision, Role,
-    compaction::{Attempt, Budget, Failure, HistoryView, RecoveryPolicy},
+    CarryOutError, DecisionSet, Media, MediaSource, Message, Metadata, Part, Reasoning,
+    RecoveryChain, RecoveryDecision as Decision, Role,
+    compaction::{Attempt, Budget, DecisionKind, Failure, HistoryView, RecoveryPolicy},
     model::{ModelError, ModelErrorCode as Code, TokenCount, TokenCounter},
     raised_output, without_failed_answer,
 };
@@ -64,8 +64,8 @@ impl<'a> Refused<'a> {
     }
 
     /// Returns name and number of the decision.
-    fn shown(&self, contract: Contract) -> String {
-        match self.decision(&RecoveryChain::new(contract)) {
+    fn shown(&self, decisions: DecisionSet) -> String {
+        match self.decision(&RecoveryChain::new(decisions)) {
             Decision::TruncateHeadAndRetry { keep_ratio, .. } => format!("truncate {keep_ratio}"),
             Decision::AdjustOutputAndRetry { max_output_tokens, lasting, .. } => {
                 format!("output {max_output_tokens}{}", if lasting { ", lasting" } else { "" })
@@ -73,7 +73,7 @@ impl<'a> Refused<'a> {
             Decision::CompactAndRetry { window, max_output_tokens, .. } => {
                 format!("compact {window:?} {max_output_tokens:?}")
             }
-            other => other.name().to_owned(),
+            other => other.kind().to_string(),
         }
     }
 }
@@ -82,9 +82,9 @@ impl<'a> Refused<'a> {
 fn under_the_first_contract_an_overflow_is_cut_once_and_images_go_once() {
     let overflow = said(400, "prompt is too long: 214676 tokens > 200000 maximum");
     let mut refused = Refused::new(&overflow);
-    assert_eq!(refused.shown(Contract::Seed), "truncate 0.5");
+    assert_eq!(refused.shown(DecisionSet::Basic), "truncate 0.5");
     refused.compacted = true;
-    assert_eq!(refused.shown(Contract::Seed), "give_up");
+    assert_eq!(refused.shown(DecisionSet::Basic), "give_up");
     for (error, decision) in [
         (said(400, "image exceeds 5 MB maximum"), "strip_images_and_retry"),
         (said(413, "Request too large"), "give_up"),
@@ -97,7 +97,7 @@ fn under_the_first_contract_an_overflow_is_cut_once_and_images_go_once() {
         ),
         (said(429, "slow down"), "give_up"),
     ] {
-        assert_eq!(Refused::new(&error).shown(Contract::Seed), decision, "{error}");
+        assert_eq!(Refused::new(&error).shown(DecisionSet::Basic), decision, "{error}");
     }
 }
 
@@ -141,7 +141,7 @@ fn under_the_extended_contract_each_error_has_its_remedy() {
         (400, "prompt is too long, and so is the image", "truncate 0.5"),
     ] {
         let error = said(status, words);
-        assert_eq!(Refused::new(&error).shown(Contract::Extended), decision, "{words}");
+        assert_eq!(Refused::new(&error).shown(DecisionSet::Full), decision, "{words}");
     }
 }
 
@@ -151,8 +151,8 @@ fn what_no_change_of_the_history_helps_is_given_up_with_its_code() {
         [(401, "invalid api key"), (402, "no credits"), (429, "slow down"), (418, "what?")]
     {
         let error = said(status, words);
-        for contract in [Contract::Seed, Contract::Extended] {
-            let decision = Refused::new(&error).decision(&RecoveryChain::new(contract));
+        for decisions in [DecisionSet::Basic, DecisionSet::Full] {
+            let decision = Refused::new(&error).decision(&RecoveryChain::new(decisions));
             assert!(
                 !decision.retries() && decision.reason().contains(error.code.as_str()),
                 "{decision:?}"
@@ -166,16 +166,16 @@ fn too_many_bytes_cost_media_first_and_then_the_beginning() {
     let error = said(413, "Request too large");
     let messages = [Arc::new(Message::new(Role::User, [Part::text("see"), image()]))];
     let mut refused = Refused { messages: &messages, ..Refused::new(&error) };
-    assert_eq!(refused.shown(Contract::Extended), "strip_images_and_retry");
+    assert_eq!(refused.shown(DecisionSet::Full), "strip_images_and_retry");
     let attempts =
         [Attempt::new(Decision::StripImagesAndRetry { reason: String::new() }, 1_600, 40)];
     refused.attempts = &attempts;
-    assert_eq!(refused.shown(Contract::Extended), "truncate 0.5");
+    assert_eq!(refused.shown(DecisionSet::Full), "truncate 0.5");
 }
 
 #[test]
 fn what_was_tried_in_vain_is_not_tried_again() {
-    let chain = RecoveryChain::new(Contract::Extended);
+    let chain = RecoveryChain::new(DecisionSet::Full);
     for words in [
         "image exceeds 5 MB maximum",
         "Invalid `signature` in `thinking` block",
@@ -186,12 +186,12 @@ fn what_was_tried_in_vain_is_not_tried_again() {
         let first = Refused::new(&error).decision(&chain);
         let attempts = [Attempt::new(first, 100, 100)];
         let refused = Refused { attempts: &attempts, ..Refused::new(&error) };
-        assert_eq!(refused.decision(&chain).name(), "give_up", "{words}");
+        assert_eq!(refused.decision(&chain).kind().as_str(), "give_up", "{words}");
     }
     let overflow = said(400, "prompt is too long");
     let attempts = [Attempt::new(Refused::new(&overflow).decision(&chain), 100, 100)];
     let refused = Refused { attempts: &attempts, ..Refused::new(&overflow) };
-    assert_eq!(refused.shown(Contract::Extended), "truncate 0.25");
+    assert_eq!(refused.shown(DecisionSet::Full), "truncate 0.25");
 }
 
 #[test]
@@ -201,10 +201,10 @@ fn a_smaller_answer_is_asked_for_only_if_that_is_less_than_was_asked() {
     let view = HistoryView::new(&[], &Bytes);
     let mut failure = Failure::new(&error, &view);
     failure.budget = Some(Budget::new(200_000, 8_192));
-    let chain = RecoveryChain::new(Contract::Extended);
+    let chain = RecoveryChain::new(DecisionSet::Full);
     assert!(!chain.decide(&failure).retries());
     failure.budget = Some(Budget::new(200_000, 64_000));
-    assert_eq!(chain.decide(&failure).name(), "adjust_output_and_retry");
+    assert_eq!(chain.decide(&failure).kind().as_str(), "adjust_output_and_retry");
 }
 
 /// Gives up on every overflow.
@@ -223,11 +223,11 @@ impl RecoveryPolicy for Strict {
 
 #[test]
 fn policies_of_the_application_are_asked_first() {
-    let chain = RecoveryChain::new(Contract::Extended).policy(Strict);
+    let chain = RecoveryChain::new(DecisionSet::Full).policy(Strict);
     let overflow = said(400, "prompt is too long");
     assert_eq!(Refused::new(&overflow).decision(&chain), Decision::give_up("not here"));
     let picture = said(400, "image exceeds 5 MB maximum");
-    assert_eq!(Refused::new(&picture).decision(&chain).name(), "strip_images_and_retry");
+    assert_eq!(Refused::new(&picture).decision(&chain).kind().as_str(), "strip_images_and_retry");
 }
 
 /// Makes the same decision, whatever was tried.
@@ -250,16 +250,16 @@ impl RecoveryPolicy for Stubborn {
 
 #[test]
 fn a_policy_that_repeats_itself_is_passed_over() {
-    let chain = RecoveryChain::new(Contract::Extended).policy(Stubborn);
+    let chain = RecoveryChain::new(DecisionSet::Full).policy(Stubborn);
     let error = said(400, "prompt is too long");
     let attempts = [Attempt::new(Refused::new(&error).decision(&chain), 100, 100)];
     let refused = Refused { attempts: &attempts, ..Refused::new(&error) };
-    assert_eq!(refused.decision(&chain).name(), "truncate_head_and_retry");
+    assert_eq!(refused.decision(&chain).kind().as_str(), "truncate_head_and_retry");
 }
 
 fn recovered(error: &ModelError, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let view = HistoryView::new(messages, &Bytes);
-    let chain = RecoveryChain::new(Contract::Extended);
+    let chain = RecoveryChain::new(DecisionSet::Full);
     chain.recover(&Failure::new(error, &view)).carried.expect("something to do").rewrite.messages
 }
 
@@ -306,7 +306,7 @@ fn a_decision_that_would_change_nothing_is_not_sent() {
     let error = said(400, "Invalid `signature` in `thinking` block");
     let messages = talk();
     let view = HistoryView::new(&messages, &Bytes);
-    let chain = RecoveryChain::new(Contract::Extended);
+    let chain = RecoveryChain::new(DecisionSet::Full);
     let failure = Failure::new(&error, &view);
     let decision = chain.decide(&failure);
     assert!(matches!(chain.carry_out(&decision, &failure), Err(CarryOutError::Nothing { .. })));
@@ -321,9 +321,9 @@ fn what_needs_a_model_or_the_loop_is_theirs() {
     let messages = talk();
     let view = HistoryView::new(&messages, &Bytes);
     let failure = Failure::new(&error, &view);
-    let chain = RecoveryChain::new(Contract::Extended);
+    let chain = RecoveryChain::new(DecisionSet::Full);
     let decision = chain.decide(&failure);
-    let expected = CarryOutError::NotHere { decision: "compact_and_retry" };
+    let expected = CarryOutError::NotHere { decision: DecisionKind::CompactAndRetry };
     assert_eq!(chain.carry_out(&decision, &failure), Err(expected));
     assert_eq!(chain.recover(&failure).decision, decision);
 }
@@ -390,8 +390,8 @@ proptest! {
         limit in 0_usize..8,
         seed in any::<bool>(),
     ) {
-        let contract = if seed { Contract::Seed } else { Contract::Extended };
-        let chain = RecoveryChain::new(contract).limit(limit);
+        let decisions = if seed { DecisionSet::Basic } else { DecisionSet::Full };
+        let chain = RecoveryChain::new(decisions).limit(limit);
         let (mut messages, mut attempts, mut requests) = (history, Vec::new(), 0);
         for error in refusals.iter().cycle() {
             requests += 1;
@@ -409,7 +409,7 @@ proptest! {
             }
             if is_done_once(&decision) {
                 prop_assert!(tried.iter()
-                    .all(|attempt| attempt.decision.name() != decision.name()));
+                    .all(|attempt| attempt.decision.kind() != decision.kind()));
             }
             let attempt = match recovered.carried {
                 Some(carried) => {

@@ -13,7 +13,7 @@ use context_runtime::removal::{
 };
 use context_runtime::store::{
     ChatPatch, ChatQuery, Commit, MemoryList, MemoryRecord, MemorySource, MemoryWrite, NewBlob,
-    Node, RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target,
+    Node, RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target, TitleChange,
 };
 use context_runtime::trajectory::{
     MessageLink, NewQuery, OpenOptions, RoundState, Trajectories, Turn,
@@ -63,7 +63,8 @@ impl<'a> Planted<'a> {
         // An earlier revision has the sentence too.
         engine.set([user(format!("{SENTENCE}, please")).with_id("said")]);
         let _saved = engine.save_with(Edits::Amend).await.unwrap();
-        let patch = ChatPatch { title: Some(Some(SENTENCE.to_owned())), ..ChatPatch::default() };
+        let patch =
+            ChatPatch { title: TitleChange::Set(SENTENCE.to_owned()), ..ChatPatch::default() };
         engine.update_chat(&patch).await.unwrap();
         if self.store.blobs().is_none() {
             return;

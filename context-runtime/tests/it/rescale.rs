@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use context_runtime::strip_images::{Rescale, Rescaled, StripImages};
 use context_runtime::{
-    Contract, ImageRescaler, Media, MediaSource, Message, Metadata, Part, RecoveryChain, Role,
+    DecisionSet, ImageRescaler, Media, MediaSource, Message, Metadata, Part, RecoveryChain, Role,
     compaction::{Failure, HistoryView},
     model::{ImageLimits, TokenCount, TokenCounter},
 };
@@ -170,7 +170,7 @@ fn attached(name: &str, bytes: &[u8]) -> Part {
 
 /// Returns the images of the history after a refusal with this message: size, or the note instead.
 fn after(refusal: &str, image: &[u8]) -> Vec<String> {
-    let chain = RecoveryChain::new(Contract::Extended)
+    let chain = RecoveryChain::new(DecisionSet::Full)
         .strip(StripImages::new().rescale(ImageRescaler::new()));
     let history = [Arc::new(Message::new(
         Role::User,
@@ -179,7 +179,7 @@ fn after(refusal: &str, image: &[u8]) -> Vec<String> {
     let error = context_codec_kit::classify("anyone", Some(400), refusal);
     let view = HistoryView::new(&history, &Bytes);
     let recovered = chain.recover(&Failure::new(&error, &view));
-    assert_eq!(recovered.decision.name(), "strip_images_and_retry");
+    assert_eq!(recovered.decision.kind().as_str(), "strip_images_and_retry");
     let shown = |part: &Part| match part {
         Part::Image(Media { source: MediaSource::Base64(data), .. }) => {
             let image = image::load_from_memory(&STANDARD.decode(data).unwrap()).unwrap();

@@ -1,6 +1,7 @@
 //! Helpers for the tests of runtimes: one token per byte, simple policies, and a clock that stands
 //! still.
 
+use context_runtime::Origin;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +9,9 @@ use async_trait::async_trait;
 use context_runtime::{
     CancelSignal, Clock, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder,
     Error, ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role, Timestamp,
-    compaction::{BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, Proposal},
+    compaction::{
+        BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, PolicyKind, Proposal,
+    },
     memory::{CapturedTurn, MemoryProvider, RecallQuery, Recalled},
     model::{Answer, ModelRequest, SummaryError, SummaryTask, TokenCount, TokenCounter},
     store::{MemoriesForgotten, MemoryForget},
@@ -111,6 +114,10 @@ impl CompactionPolicy for Shorten {
         "microcompact"
     }
 
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::Shorten
+    }
+
     fn plan(&self, view: &HistoryView<'_>, _goal: &Goal) -> Proposal {
         let results: Vec<_> = (0..view.messages().len())
             .filter(|at| view.messages()[*at].role == Role::Tool)
@@ -171,6 +178,10 @@ impl CompactionPolicy for Sum {
         "summarize"
     }
 
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::Summarize
+    }
+
     fn plan(&self, view: &HistoryView<'_>, _goal: &Goal) -> Proposal {
         let end = view.messages().len().saturating_sub(5);
         if end <= 1 {
@@ -191,7 +202,7 @@ impl CompactionPolicy for Sum {
             return Err(SummaryError::CutOff);
         }
         let checkpoint = Message::text(Role::User, answer.message.plain_text());
-        let checkpoint = Arc::new(checkpoint.marked(Message::SYNTHETIC).marked("checkpoint"));
+        let checkpoint = Arc::new(checkpoint.with_origin(Origin::Checkpoint));
         // The first request stays the very same message.
         let edits = vec![Edit::new(0..0, vec![checkpoint]), Edit::remove(1..task.covers.end)];
         Ok(Plan::new(self.name(), BoundaryKind::Compact, view, edits, "a summary")?)

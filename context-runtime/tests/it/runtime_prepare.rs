@@ -1,11 +1,12 @@
 //! Prepared requests: repair, limits of messages, the system prompt, the budget.
 
+use context_runtime::Origin;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSource, ContextRuntime, Contract, DefaultContextRuntime, ErrorKind, Message,
+    CancelSource, ContextRuntime, DecisionSet, DefaultContextRuntime, ErrorKind, Message,
     NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
     compaction::{Stage, StageFault},
     model::Usage,
@@ -125,7 +126,7 @@ async fn a_limit_keeps_the_request_that_started_the_work() {
 
 #[tokio::test]
 async fn a_checkpoint_in_front_is_not_cut() {
-    let checkpoint = Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint");
+    let checkpoint = Message::from("so far").with_origin(Origin::Checkpoint);
     let history = [Arc::new(checkpoint), ask("a"), reply("b"), ask("q"), reply("x")];
     let runtime = builder().max_messages(2).build().unwrap();
     let context = prepare(&runtime, &history).await;
@@ -219,8 +220,7 @@ async fn parts_of_the_prompt_stand_as_given_and_blank_ones_are_left_out() {
 #[tokio::test]
 async fn a_checkpoint_behind_what_the_system_says_is_counted_as_one() {
     let system = Arc::new(Message::text(Role::System, "You book trips."));
-    let checkpoint =
-        Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"));
+    let checkpoint = Arc::new(Message::from("so far").with_origin(Origin::Checkpoint));
     let mut history = vec![system, checkpoint, ask("q"), reply("r")];
     let runtime = builder().build().unwrap();
     let valid = prepare(&runtime, &history).await.breakdown;
@@ -347,7 +347,7 @@ fn message() -> impl Strategy<Value = Arc<Message>> {
             Role::User,
             [Part::tool_result(one, "x"), Part::tool_result(two, "y"), Part::text("and")]
         ))),
-        Just(Arc::new(Message::from("note").marked(Message::SYNTHETIC))),
+        Just(Arc::new(Message::from("note").with_origin(Origin::Synthetic))),
     ]
 }
 
@@ -368,7 +368,7 @@ fn ids(messages: &[Arc<Message>]) -> (Vec<String>, Vec<String>) {
 /// request of each turn, and the retry learned nothing for the next turn.
 #[tokio::test]
 async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
-    let chain = RecoveryChain::new(Contract::Extended);
+    let chain = RecoveryChain::new(DecisionSet::Full);
     let runtime = DefaultContextRuntime::builder().window(200_000).reserve(64_000).recovery(chain);
     let runtime = runtime.counter(Arc::new(Bytes)).build().unwrap();
     let asked = async |session: &str, model: &str, most: Option<u64>| {
@@ -382,7 +382,7 @@ async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let refuse = async |session: &str, words: &str| {
         let error = context_codec_kit::classify("anthropic", Some(400), words);
         let input = RecoveryInput::new(("ada", session), "t", error, vec![ask("q")]);
-        runtime.recover_from_model_error(input).await.unwrap().name()
+        runtime.recover_from_model_error(input).await.unwrap().kind().as_str()
     };
     assert_eq!(asked("first", "small", None).await, 64_000);
     let words = "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens";

@@ -1,11 +1,11 @@
 //! Memories: when they are recalled, where they stand in the request, and what is captured.
 
+use context_runtime::Origin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::{
-    CARRIED_OVER, CancelSource, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, ErrorKind,
-    Message,
+    CancelSource, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, ErrorKind, Message,
 };
 
 use crate::runtime_kit::*;
@@ -50,7 +50,7 @@ async fn a_turn_recalls_once_and_what_stands_before_never_changes() {
 async fn the_query_is_what_the_user_asked_and_not_what_was_put_in_between() {
     let notes = Notes::saying("x");
     let runtime = with(&notes);
-    let continued = Message::from("Continue.").marked(Message::SYNTHETIC);
+    let continued = Message::from("Continue.").with_origin(Origin::Synthetic);
     let _context = prepare(
         &runtime,
         &[ask("migrate the database"), reply("working on it"), Arc::new(continued)],
@@ -117,7 +117,7 @@ async fn the_memory_is_told_what_is_new_and_once() {
     let notes = Notes::saying("x");
     let runtime = with(&notes);
     assert!(runtime.captures_turns() && !builder().build().unwrap().captures_turns());
-    let carried = Message::from("from before").marked(CARRIED_OVER);
+    let carried = Message::from("from before").with_origin(Origin::CarriedOver);
     let mut history = vec![Arc::new(carried), ask("q"), reply("r")];
     let turn = |history: &[Arc<Message>]| {
         runtime.capture_turn(CaptureTurnInput::new(("ada", "s"), "t", history.to_vec()))
@@ -126,15 +126,14 @@ async fn the_memory_is_told_what_is_new_and_once() {
     assert_eq!(turn(&history).await.unwrap(), vec![]);
     history.extend([
         ask("again"),
-        Arc::new(Message::from("note").marked(Message::SYNTHETIC)),
+        Arc::new(Message::from("note").with_origin(Origin::Synthetic)),
         reply("r"),
     ]);
     // Equal content in other allocations.
     let read_again: Vec<_> = history.iter().map(|message| Arc::new((**message).clone())).collect();
     assert_eq!(turn(&read_again).await.unwrap(), vec![]);
     // The beginning was compacted away.
-    let mut cut =
-        vec![Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked("checkpoint"))];
+    let mut cut = vec![Arc::new(Message::from("so far").with_origin(Origin::Checkpoint))];
     cut.extend(read_again[3..].iter().map(Arc::clone));
     cut.push(ask("third"));
     assert_eq!(turn(&cut).await.unwrap(), vec![]);

@@ -1,7 +1,9 @@
 //! Turns: set, resolve, save, count, continue.
 
 use context_runtime::{
-    Edits, ErrorKind, Json, Metadata, SaveOutcome, assistant, role, store::ChatPatch, user,
+    Edits, ErrorKind, Json, Metadata, SaveOutcome, assistant, role,
+    store::{ChatPatch, TitleChange},
+    user,
 };
 
 use crate::kit::{builder, engine, say, shown, store, stored, with_messages};
@@ -99,7 +101,7 @@ async fn chats_are_updated_and_usage_adds_up_with_any_number_of_engines() {
     let _first = one.track_usage(usage(r#"{"input":10,"output":2}"#)).await.unwrap();
     let sum = two.track_usage(usage(r#"{"input":5,"details":{"cached":4}}"#)).await.unwrap();
     assert_eq!(sum.as_str(), r#"{"input":15,"output":2,"details":{"cached":4}}"#);
-    let patch = ChatPatch { title: Some(Some("T".into())), ..ChatPatch::default() };
+    let patch = ChatPatch { title: TitleChange::Set("T".into()), ..ChatPatch::default() };
     assert_eq!(one.update_chat(&patch).await.unwrap().title.as_deref(), Some("T"));
     assert_eq!(two.chat().await.unwrap().metadata.get("usage"), Some(&sum));
 }

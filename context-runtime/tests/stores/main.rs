@@ -7,7 +7,7 @@ mod subjects;
 
 use std::sync::Arc;
 
-use context_conformance::{Settings, Subject, assert_same};
+use context_conformance::{Settings, StoreFixture, assert_same};
 use context_servers::{Postgres, PostgresOptions, Redis, RedisOptions, ServerError};
 
 use crate::subjects::{InMemory, OnPostgres, OnRedis, Sqlite};
@@ -32,13 +32,14 @@ fn started<T>(server: Result<T, ServerError>) -> Option<T> {
 async fn random_sequences_come_to_the_same_in_all_stores() {
     let postgres = started(Postgres::start(PostgresOptions::new()));
     let redis = started(Redis::start(RedisOptions::new()));
-    let mut subjects: Vec<Arc<dyn Subject>> = vec![Arc::new(InMemory), Arc::new(Sqlite::new())];
+    let mut subjects: Vec<Arc<dyn StoreFixture>> =
+        vec![Arc::new(InMemory), Arc::new(Sqlite::new())];
     subjects.extend(postgres.as_ref().map(|server| {
-        let subject: Arc<dyn Subject> = Arc::new(OnPostgres(server.url("postgres")));
+        let subject: Arc<dyn StoreFixture> = Arc::new(OnPostgres(server.url("postgres")));
         subject
     }));
     subjects.extend(redis.as_ref().map(|server| {
-        let subject: Arc<dyn Subject> = Arc::new(OnRedis(server.url()));
+        let subject: Arc<dyn StoreFixture> = Arc::new(OnRedis(server.url()));
         subject
     }));
     assert_same(&subjects, &Settings::from_env()).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_conformance::{Subject, file_name};
+use context_conformance::{StoreFixture, file_name};
 use context_core::{Result, Store};
 use context_store_inmem::InMemoryStore;
 use context_store_postgres::{PostgresConfig, PostgresStore};
@@ -14,7 +14,7 @@ use context_store_sqlite::{SqliteConfig, SqliteStore};
 macro_rules! opened {
     ($subject:ty, $name:literal, |$self:ident, $namespace:ident| $open:expr) => {
         #[async_trait]
-        impl Subject for $subject {
+        impl StoreFixture for $subject {
             fn name(&self) -> &str {
                 $name
             }

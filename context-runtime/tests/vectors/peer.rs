@@ -19,7 +19,7 @@ use context_runtime::tokens::{Estimate, ModelTable};
 use context_runtime::{
     ChatRef, ContextEngine, Edits, Error, Fragment, Json, MessageId, Metadata, Moved,
     RenderOptions, ResolveOptions, Store,
-    store::{ChatPatch, Checkpoint, Node},
+    store::{ChatPatch, Checkpoint, Node, TitleChange},
 };
 use serde_json::{Value, json};
 
@@ -373,7 +373,10 @@ fn metadata(value: &Value) -> Metadata {
 
 fn patch(value: &Value) -> ChatPatch {
     ChatPatch {
-        title: value["title"].as_str().map(|title| Some(title.to_owned())),
+        title: match value["title"].as_str() {
+            Some(title) => TitleChange::Set(title.to_owned()),
+            None => TitleChange::Keep,
+        },
         set: metadata(&value["metadata"]),
         ..ChatPatch::default()
     }

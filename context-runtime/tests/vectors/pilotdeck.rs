@@ -59,7 +59,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use context_runtime::strip_images::Marker;
-use context_runtime::{Contract, FragmentData};
+use context_runtime::{DecisionSet, FragmentData};
 
 use crate::File;
 use crate::encoding::{flag, text};
@@ -108,8 +108,8 @@ fn judge_case(case: &Case) -> Outcome {
         "tool_pairs" => history::judge_pairs(case),
         "trailing_user" => history::judge_end(case),
         "normalize_error" => errors::judge(case),
-        "recovery" => recovery::judge(case, Contract::Extended),
-        "recovery_seed_era" | "recovery_inline" => recovery::judge(case, Contract::Seed),
+        "recovery" => recovery::judge(case, DecisionSet::Full),
+        "recovery_seed_era" | "recovery_inline" => recovery::judge(case, DecisionSet::Basic),
         "output_bump" => recovery::judge_raise(case),
         "truncate_head" => cuts::judge_newest(case),
         "truncate_head_preserving" => cuts::judge_truncated(case),

@@ -65,8 +65,8 @@ pub(super) fn images(body: &Value) -> Vec<Image<'_>> {
                 );
             }
             Value::Object(map) => {
-                if let Some(data) = image(value) {
-                    found.push(Image { path, data });
+                if let Some(source) = image(value) {
+                    found.push(Image { path, data: source.base64 });
                     continue;
                 }
                 let is_call = text(value, "type").is_some_and(|kind| kind.ends_with("tool_use"));
@@ -83,24 +83,28 @@ pub(super) fn images(body: &Value) -> Vec<Image<'_>> {
     found
 }
 
-/// Returns `Some` if an object is an image, with its Base64 if it has any.
-fn image(value: &Value) -> Option<Option<&str>> {
-    match text(value, "type") {
-        Some("image") => Some(value.get("source").and_then(|source| text(source, "data"))),
+/// The source of an image.
+struct Source<'a> {
+    /// The Base64, unless the image is given by URL.
+    base64: Option<&'a str>,
+}
+
+/// Returns the source of an object that is an image.
+fn image(value: &Value) -> Option<Source<'_>> {
+    let base64 = match text(value, "type") {
+        Some("image") => value.get("source").and_then(|source| text(source, "data")),
         Some("image_url") => {
-            let url =
-                value.get("image_url").and_then(|image| text(image, "url").or(image.as_str()));
-            Some(url.and_then(data_of))
+            let image = value.get("image_url");
+            image.and_then(|image| text(image, "url").or(image.as_str())).and_then(data_of)
         }
-        Some("input_image" | "computer_screenshot") => {
-            Some(text(value, "image_url").and_then(data_of))
-        }
+        Some("input_image" | "computer_screenshot") => text(value, "image_url").and_then(data_of),
         _ => {
             let blob = value.get("inlineData").or_else(|| value.get("fileData"))?;
-            let is_image = text(blob, "mimeType").is_some_and(|kind| kind.starts_with("image/"));
-            is_image.then(|| text(blob, "data"))
+            text(blob, "mimeType").filter(|kind| kind.starts_with("image/"))?;
+            text(blob, "data")
         }
-    }
+    };
+    Some(Source { base64 })
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {

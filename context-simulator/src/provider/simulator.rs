@@ -15,12 +15,12 @@ use super::compose::Draft;
 use super::fault::{ProviderFault, Script};
 use super::forms::{self, Form};
 use super::images::images;
-use super::judge::{Judge, Judged, first_thought};
 use super::limits::Limits;
 use super::log::Served;
 use super::prompt::{boundaries, cut};
 use super::refusal::Refusal;
 use super::reply::{Reply, ReplyContent};
+use super::validator::{ValidRequest, Validator, first_thought};
 
 /// A provider and its model, in process. The [crate](crate#the-simulated-provider) has its rules.
 ///
@@ -187,8 +187,8 @@ impl Simulator {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn judge(&self) -> Judge<'_> {
-        Judge {
+    fn validator(&self) -> Validator<'_> {
+        Validator {
             codec: &*self.codec,
             counter: &*self.counter,
             limits: self.limits,
@@ -237,26 +237,26 @@ impl Simulator {
         let body: Value = serde_json::from_str(body).map_err(|_| refused(Refusal::NoJson))?;
         let model = body.get("model").and_then(Value::as_str).unwrap_or(&self.model).to_owned();
         let refused = |refusal| (refusal, model.clone());
-        let judge = self.judge();
-        served.violations = judge.violations(&body);
+        let validator = self.validator();
+        served.violations = validator.violations(&body);
         if let Some(fault) = fault.filter(|fault| fault.comes_first()) {
             return Err(refused(Refusal::unread(fault)));
         }
         if let Some(first) = served.violations.first() {
             return Err(refused(Refusal::Rule(first.clone())));
         }
-        let judged = judge.read(&body).map_err(refused)?;
-        served.input = Some(judged.input);
-        if let Some(refusal) = fault.and_then(|fault| self.scripted(fault, &body, &judged)) {
+        let valid = validator.read(&body).map_err(refused)?;
+        served.input = Some(valid.input);
+        if let Some(refusal) = fault.and_then(|fault| self.scripted(fault, &body, &valid)) {
             return Err(refused(refusal));
         }
-        if let Some(refusal) = judge.limits(&body, &judged) {
+        if let Some(refusal) = validator.limits(&body, &valid) {
             return Err(refused(refusal));
         }
-        let cached = self.cached(&model, &body, &judged);
+        let cached = self.cached(&model, &body, &valid);
         let asks_for_events = body.get("stream").and_then(Value::as_bool) == Some(true);
         let reports_usage = body.pointer("/stream_options/include_usage").and_then(Value::as_bool);
-        let asked = judged.request.max_output_tokens.into_iter().chain(self.limits.max_output);
+        let asked = valid.request.max_output_tokens.into_iter().chain(self.limits.max_output);
         let cut_off = match fault {
             Some(ProviderFault::CutOff { tokens }) => Some(tokens),
             _ => None,
@@ -265,7 +265,7 @@ impl Simulator {
             counter: &*self.counter,
             number: served.number,
             model: model.clone(),
-            input: judged.input,
+            input: valid.input,
             cached,
             reports_usage: reports_usage == Some(true),
             most: asked.chain(cut_off).min(),
@@ -274,7 +274,7 @@ impl Simulator {
             Some(ProviderFault::EmptyAnswer) => draft.nothing(End::Done),
             Some(ProviderFault::ContentFilter) => draft.nothing(End::Filtered),
             _ => {
-                let mut said = draft.answer(self.behaviour.answer(&judged.request));
+                let mut said = draft.answer(self.behaviour.answer(&valid.request));
                 if cut_off.is_some() {
                     said.end = End::Length;
                 }
@@ -287,17 +287,22 @@ impl Simulator {
     }
 
     /// Returns the refusal that the script asks for, regardless of the request.
-    fn scripted(&self, fault: ProviderFault, body: &Value, judged: &Judged) -> Option<Refusal> {
+    fn scripted(
+        &self,
+        fault: ProviderFault,
+        body: &Value,
+        valid: &ValidRequest,
+    ) -> Option<Refusal> {
         let somewhere = || "messages[0].content[0]".to_owned();
         Some(match fault {
             ProviderFault::Overflow => {
                 let window =
-                    self.limits.window.unwrap_or_else(|| judged.input.saturating_sub(1).max(1));
-                let input = judged.input.max(window.saturating_add(1));
+                    self.limits.window.unwrap_or_else(|| valid.input.saturating_sub(1).max(1));
+                let input = valid.input.max(window.saturating_add(1));
                 Refusal::Window { input, output: None, window }
             }
             ProviderFault::OutputTooLarge => {
-                let asked = judged.request.max_output_tokens.unwrap_or(4_096).max(2);
+                let asked = valid.request.max_output_tokens.unwrap_or(4_096).max(2);
                 let most = self.limits.max_output.filter(|most| *most < asked).unwrap_or(asked / 2);
                 Refusal::Output { asked, most }
             }
@@ -316,12 +321,12 @@ impl Simulator {
         })
     }
 
-    fn cached(&self, model: &str, body: &Value, judged: &Judged) -> Cached {
+    fn cached(&self, model: &str, body: &Value, valid: &ValidRequest) -> Cached {
         let provider = self.codec.name();
         let boundaries = boundaries(provider, model, body);
-        let judge = self.judge();
-        let count = |place| judge.count(&cut(provider, body, place));
-        self.state().cache.take(Keeping::of(provider), &boundaries, judged.input, count)
+        let validator = self.validator();
+        let count = |place| validator.count(&cut(provider, body, place));
+        self.state().cache.take(Keeping::of(provider), &boundaries, valid.input, count)
     }
 
     fn refuse(&self, refusal: &Refusal, model: &str) -> Reply {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use context_simulator::recordings::folder;
-use context_simulator::wire::{check_request, second_opinion};
+use context_simulator::wire::{check_request, check_with_official_clients};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn what_the_official_types_refuse_is_refused() {
     }
     let borrowed: Vec<(&str, &Value)> =
         bodies.iter().map(|(provider, body)| (*provider, body)).collect();
-    let theirs = match second_opinion(&folder, &borrowed) {
+    let theirs = match check_with_official_clients(&folder, &borrowed) {
         Ok(theirs) => theirs,
         Err(absent) if absent.is_absent() => {
             println!("skipped: {absent}");

@@ -9,7 +9,7 @@ use context_core::store::{Branch, ChainEnd, Commit, CommitOutcome, Revision, Tar
 use context_core::{BranchName, MessageId, Node, Result, Timestamp};
 
 use super::ChatState;
-use crate::{CommitDecision, CommitFacts, changes, decide_commit, named_messages};
+use crate::{BranchHead, CommitDecision, CommitFacts, changes, decide_commit, named_messages};
 
 impl ChatState {
     /// Writes a commit, or returns the reason for not writing it.
@@ -68,7 +68,7 @@ impl ChatState {
         }
         let head = |name: &BranchName| {
             let branch = self.branches.iter().find(|branch| branch.name == *name);
-            branch.map(|branch| branch.head.clone())
+            branch.map_or(BranchHead::Missing, |branch| BranchHead::At(branch.head.clone()))
         };
         match &commit.target {
             Target::Stay => {}

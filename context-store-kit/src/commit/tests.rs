@@ -1,7 +1,7 @@
 //! The cases of a commit's decision.
 
 use context_core::base::limits::MAX_ID_BYTES;
-use context_core::store::{ChatPatch, NewChat};
+use context_core::store::{ChatPatch, NewChat, TitleChange};
 use context_core::{ChatRef, ErrorKind, Message};
 use proptest::prelude::*;
 
@@ -43,7 +43,9 @@ fn facts(commit: &Commit) -> CommitFacts<u8> {
         Target::Extend { branch, .. } => Some(branch),
         Target::Fork { name, .. } => Some(name.base()),
     };
-    facts.head = branch.filter(|name| name.as_str() == "main").map(|_| Some("b".into()));
+    if branch.is_some_and(|name| name.as_str() == "main") {
+        facts.head = BranchHead::At(Some("b".into()));
+    }
     facts.names = vec!["main".into(), "main-v2".into()];
     if facts.repeated_on(commit).is_some() {
         let stored = [("a", None), ("b", Some("a"))].into_iter();
@@ -102,7 +104,7 @@ fn a_write_has_the_places_of_changed_messages_the_patched_chat_and_the_digest() 
     let commit = Commit {
         amendments: vec![node("b", "new")],
         redactions: vec![node("a", "")],
-        patch: Some(ChatPatch { title: Some(Some("t".into())), ..ChatPatch::default() }),
+        patch: Some(ChatPatch { title: TitleChange::Set("t".into()), ..ChatPatch::default() }),
         key: Some("k".into()),
         ..commit(fork(exact("x"), Some("a")), &["c"])
     };

@@ -7,7 +7,7 @@
 //! encrypted. Decryption merges both.
 
 use context_core::base::{JsonMap, sealed};
-use context_core::store::{Chat, ChatPatch, ChatSummary, NewChat};
+use context_core::store::{Chat, ChatPatch, ChatSummary, NewChat, TitleChange};
 use context_core::{ChatRef, Error, Json, Metadata, Result};
 
 use super::keys::EncryptionKey;
@@ -30,9 +30,10 @@ pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
 
 /// Returns an encrypted patch for the backend. Its amounts go to counters.
 pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch) -> ChatPatch {
-    let title = patch.title.as_ref();
-    let title =
-        title.map(|title| title.as_ref().map(|title| seal_text(key, &Place::title(chat), title)));
+    let title = match &patch.title {
+        TitleChange::Set(title) => TitleChange::Set(seal_text(key, &Place::title(chat), title)),
+        unsealed => unsealed.clone(),
+    };
     let counter = |name: &str| format!("{COUNTER}{name}");
     let set = patch.set.iter().map(|(name, _)| counter(name));
     let remove =
@@ -195,9 +196,9 @@ impl Sealer {
             }
         }
         let opened = self.open_chat("rotate", values)?;
-        let title =
-            opened.title.map(|title| Some(seal_text(key, &Place::title(&opened.chat), &title)));
+        let title = opened.title.map(|title| seal_text(key, &Place::title(&opened.chat), &title));
         let set = seal_values(key, &opened.chat, &opened.metadata);
+        let title = title.map_or(TitleChange::Keep, TitleChange::Set);
         Ok(ChatPatch { title, set, add, ..ChatPatch::default() })
     }
 }

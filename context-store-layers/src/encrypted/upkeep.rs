@@ -158,7 +158,7 @@ impl Layer {
             let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
             let next = walk.next(&page)?;
             for stream in page.items {
-                if let Err(error) = self.check_stream(chat, &stream.id).await? {
+                if let Some(error) = self.sealed_chunk(chat, &stream.id).await? {
                     report(format!("stream {}", stream.id), &error);
                 }
             }
@@ -169,18 +169,19 @@ impl Layer {
         }
     }
 
-    async fn check_stream(
+    /// Returns the error of the first chunk of a stream that cannot be decrypted.
+    async fn sealed_chunk(
         &self,
         chat: &ChatRef,
         id: &context_core::base::StreamId,
-    ) -> Result<Result<(), SealError>> {
+    ) -> Result<Option<SealError>> {
         let mut offset = 0;
         while let Some(part) =
             self.streams()?.read_stream(chat, id, offset, limits::MAX_PAGE).await?
         {
             for (i, chunk) in (0..).zip(&part.chunks) {
                 if let Err(error) = self.open_chunk(chat, id, offset.saturating_add(i), chunk) {
-                    return Ok(Err(error));
+                    return Ok(Some(error));
                 }
             }
             if part.chunks.is_empty() {
@@ -188,6 +189,6 @@ impl Layer {
             }
             offset = part.next();
         }
-        Ok(Ok(()))
+        Ok(None)
     }
 }

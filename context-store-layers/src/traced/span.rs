@@ -147,7 +147,7 @@ fn text(sent: &Sent<'_>) -> Option<String> {
     match sent {
         Sent::Nothing | Sent::Ids(_) | Sent::Blob(_) | Sent::Chunks(_) | Sent::Round(_) => None,
         Sent::Chat(new) => Words::of(new.title.as_deref().map(str::as_bytes)),
-        Sent::Patch(patch) => Words::of(patch.title.iter().flatten().map(String::as_bytes)),
+        Sent::Patch(patch) => Words::of(patch.title.title().into_iter().map(str::as_bytes)),
         Sent::Text(text) => Words::of([text.as_bytes()]),
         Sent::Commit(commit) => {
             let nodes = commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);

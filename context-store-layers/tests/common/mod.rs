@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::{Settings, Subject};
+use context_conformance::{Settings, StoreFixture};
 use context_core::{IdGenerator, Result, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -58,7 +58,7 @@ impl Layered {
 }
 
 #[async_trait]
-impl Subject for Layered {
+impl StoreFixture for Layered {
     fn name(&self) -> &str {
         self.name
     }

@@ -67,7 +67,7 @@ async fn no_other_record_opens_in_another_place() {
     let about = beneath.metadata.get("about").unwrap().clone();
     let set = |name: &str| Metadata::default().with(name, about.clone());
     let patches = [
-        (&other, ChatPatch { title: Some(beneath.title.clone()), ..ChatPatch::default() }),
+        (&other, ChatPatch { title: beneath.title.clone().into(), ..ChatPatch::default() }),
         (&other, ChatPatch { set: set("about"), ..ChatPatch::default() }),
         (&one, ChatPatch { set: set("elsewhere"), ..ChatPatch::default() }),
         (&one, ChatPatch { set: set("sealed+usage"), ..ChatPatch::default() }),
@@ -78,7 +78,7 @@ async fn no_other_record_opens_in_another_place() {
         assert_eq!(store.history().chat(chat).await.unwrap_err().kind(), ErrorKind::Corrupt);
         let remove = vec!["elsewhere".to_owned()];
         let back = ChatPatch {
-            title: Some(before.title),
+            title: before.title.into(),
             set: before.metadata,
             remove,
             ..ChatPatch::default()

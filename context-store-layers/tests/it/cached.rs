@@ -16,7 +16,7 @@ use context_store_layers::CachedStore;
 use proptest::prelude::*;
 use tokio::sync::Notify;
 
-use crate::desk::{applied, at, begin, boundary, branch, chat, extend, says, stay};
+use crate::fixture::{applied, at, begin, boundary, branch, chat, extend, says, stay};
 
 /// An operation between two reads, and the store it goes through.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use context_simulator::faults::{FaultPlan, FaultStore};
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
-use crate::desk::Numbers;
+use crate::fixture::Numbers;
 
 async fn file(folder: &tempfile::TempDir, name: &str) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(SqliteConfig::new(folder.path().join(name))).await.unwrap())

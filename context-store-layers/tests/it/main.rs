@@ -4,7 +4,7 @@
 
 mod cached;
 mod closing;
-mod desk;
+mod fixture;
 mod memories;
 mod retry;
 mod retry_property;

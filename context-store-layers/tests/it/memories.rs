@@ -9,7 +9,7 @@ use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 
-use crate::desk::{Numbers, at};
+use crate::fixture::{Numbers, at};
 use crate::retry::Instantly;
 
 fn note(id: &str, words: &str, expected: MemoryExpected) -> MemoryWrite {

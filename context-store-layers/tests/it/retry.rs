@@ -10,7 +10,7 @@ use context_simulator::faults::{Fault, FaultPlan, FaultStore, Operation};
 use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore, Sleeper};
 
-use crate::desk::{Numbers, applied, at, begin, chat, extend, is_applied, says, stay};
+use crate::fixture::{Numbers, applied, at, begin, chat, extend, is_applied, says, stay};
 
 /// A sleeper that does not wait, but records the waits.
 #[derive(Debug, Default)]
@@ -34,14 +34,14 @@ impl Sleeper for Instantly {
 }
 
 /// A store with planned faults, under the retry layer.
-struct Lab {
+struct StoreFixture {
     bare: Arc<InMemoryStore>,
     broken: FaultStore,
     sleeper: Arc<Instantly>,
     store: RetryStore,
 }
 
-impl Lab {
+impl StoreFixture {
     async fn new(plan: FaultPlan) -> Self {
         let bare = Arc::new(InMemoryStore::default());
         begin(&*bare, &["a", "b"]).await;
@@ -65,8 +65,8 @@ fn adds() -> ChatPatch {
 
 #[tokio::test(flavor = "current_thread")]
 async fn it_gives_up_after_so_many_tries() {
-    let lab = Lab::failing(Operation::Commit, 9, Fault::BeforeApply).await;
-    let error = lab
+    let fixture = StoreFixture::failing(Operation::Commit, 9, Fault::BeforeApply).await;
+    let error = fixture
         .store
         .history()
         .commit(extend("main", Some("b"), vec![says("c", "x")]))
@@ -76,8 +76,8 @@ async fn it_gives_up_after_so_many_tries() {
         (error.kind(), error.retry(), error.get("tries")),
         (ErrorKind::Unavailable, Retry::Safe, Some("5"))
     );
-    assert_eq!(lab.broken.calls(Operation::Commit), 5);
-    let waits = lab.sleeper.waits();
+    assert_eq!(fixture.broken.calls(Operation::Commit), 5);
+    let waits = fixture.sleeper.waits();
     let within =
         |wait: &Duration, most: u64| (most / 2..=most).contains(&(wait.as_millis() as u64));
     assert!(
@@ -89,23 +89,27 @@ async fn it_gives_up_after_so_many_tries() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn it_gives_up_when_the_time_is_over() {
-    let lab = Lab::failing(Operation::Chat, 90, Fault::BeforeApply).await;
+    let fixture = StoreFixture::failing(Operation::Chat, 90, Fault::BeforeApply).await;
     let policy = RetryPolicy::default().tries(u32::MAX).total(Duration::from_millis(600));
-    let store = lab.store.policy(policy);
+    let store = fixture.store.policy(policy);
     let error = store.history().chat(&chat()).await.unwrap_err();
-    assert!(lab.sleeper.elapsed() <= Duration::from_millis(600));
-    let made = lab.broken.calls(Operation::Chat);
+    assert!(fixture.sleeper.elapsed() <= Duration::from_millis(600));
+    let made = fixture.broken.calls(Operation::Chat);
     assert!((3..=6).contains(&made), "{made} tries");
     assert_eq!(error.get("tries"), Some(made.to_string().as_str()));
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_is_not_safe_to_repeat_is_not() {
-    let lab = Lab::new(FaultPlan::default()).await;
-    let ghost =
-        lab.store.history().commit(extend("ghost", None, vec![says("c", "x")])).await.unwrap_err();
+    let fixture = StoreFixture::new(FaultPlan::default()).await;
+    let ghost = fixture
+        .store
+        .history()
+        .commit(extend("ghost", None, vec![says("c", "x")]))
+        .await
+        .unwrap_err();
     assert_eq!((ghost.kind(), ghost.get("tries")), (ErrorKind::NotFound, None));
-    assert_eq!((lab.broken.calls(Operation::Commit), lab.sleeper.waits().len()), (1, 0));
+    assert_eq!((fixture.broken.calls(Operation::Commit), fixture.sleeper.waits().len()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,56 +125,65 @@ async fn by_default_it_waits_by_the_timer_of_tokio() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_lost_creation_is_still_one() {
-    let lab = Lab::failing(Operation::CreateChat, 2, Fault::AfterApply).await;
+    let fixture = StoreFixture::failing(Operation::CreateChat, 2, Fault::AfterApply).await;
     let new = NewChat {
         chat: context_core::ChatRef::new("ada", "second"),
         ..NewChat::new(chat(), at(9))
     };
-    assert!(matches!(lab.store.history().create_chat(new.clone()).await.unwrap(), Created::New(_)));
-    assert!(matches!(lab.store.history().create_chat(new).await.unwrap(), Created::Existing(_)));
+    assert!(matches!(
+        fixture.store.history().create_chat(new.clone()).await.unwrap(),
+        Created::New(_)
+    ));
+    assert!(matches!(
+        fixture.store.history().create_chat(new).await.unwrap(),
+        Created::Existing(_)
+    ));
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn numbers_are_added_once() {
-    let lab = Lab::failing(Operation::Commit, 3, Fault::AfterApply).await;
-    let chat = lab.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap();
+    let fixture = StoreFixture::failing(Operation::Commit, 3, Fault::AfterApply).await;
+    let chat = fixture.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap();
     assert_eq!(chat.metadata, Metadata::default().with("used", 1));
     let outcome =
-        lab.store.history().commit(Commit { patch: Some(adds()), ..stay() }).await.unwrap();
+        fixture.store.history().commit(Commit { patch: Some(adds()), ..stay() }).await.unwrap();
     is_applied(&outcome);
 }
 
 /// A caller who is told that a retry is safe would apply the change again under another key.
 #[tokio::test(flavor = "current_thread")]
 async fn whoever_does_not_know_the_key_is_told_to_look_first() {
-    let lab = Lab::failing(Operation::Commit, 5, Fault::AfterApply).await;
-    let error = lab.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap_err();
+    let fixture = StoreFixture::failing(Operation::Commit, 5, Fault::AfterApply).await;
+    let error = fixture.store.history().update_chat(&chat(), &adds(), at(9)).await.unwrap_err();
     assert_eq!(error.retry(), Retry::AfterRefresh);
-    let lab = Lab::failing(Operation::Commit, 5, Fault::AfterApply).await;
+    let fixture = StoreFixture::failing(Operation::Commit, 5, Fault::AfterApply).await;
     let keyed = Commit { patch: Some(adds()), key: Some("mine".into()), ..stay() };
-    let error = lab.store.history().commit(keyed.clone()).await.unwrap_err();
+    let error = fixture.store.history().commit(keyed.clone()).await.unwrap_err();
     assert_eq!(error.retry(), Retry::Safe);
-    assert!(matches!(lab.store.history().commit(keyed).await.unwrap(), CommitOutcome::Replayed(_)));
-    let chat = lab.bare.history().chat(&chat()).await.unwrap().unwrap();
+    assert!(matches!(
+        fixture.store.history().commit(keyed).await.unwrap(),
+        CommitOutcome::Replayed(_)
+    ));
+    let chat = fixture.bare.history().chat(&chat()).await.unwrap().unwrap();
     assert_eq!(chat.metadata, Metadata::default().with("used", 1));
 }
 
 /// A reply is lost, and somebody creates the chat again: the new chat must not be deleted.
 #[tokio::test(flavor = "current_thread")]
 async fn a_chat_that_was_created_anew_is_not_deleted() {
-    let lab = Lab::failing(Operation::DeleteChat, 1, Fault::AfterApply).await;
+    let fixture = StoreFixture::failing(Operation::DeleteChat, 1, Fault::AfterApply).await;
     let anew = NewChat::new(chat(), at(50));
-    let bare = Arc::clone(&lab.bare);
+    let bare = Arc::clone(&fixture.bare);
     // Another writer acts while the call waits for its second try.
-    let store = lab.store.sleeper(Arc::new(Meanwhile(Mutex::new(Some(Box::new(move || {
+    let store = fixture.store.sleeper(Arc::new(Meanwhile(Mutex::new(Some(Box::new(move || {
         Box::pin(async move {
             let _created = bare.history().create_chat(anew).await.unwrap();
         })
     }))))));
     assert!(store.history().delete_chat(&chat(), None).await.unwrap());
-    let there = lab.bare.history().chat(&chat()).await.unwrap();
+    let there = fixture.bare.history().chat(&chat()).await.unwrap();
     assert_eq!(there.map(|chat| chat.created_at), Some(at(50)));
-    assert_eq!(lab.broken.calls(Operation::DeleteChat), 1);
+    assert_eq!(fixture.broken.calls(Operation::DeleteChat), 1);
 }
 
 type Work = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
@@ -205,15 +218,15 @@ async fn lost_replies_about_branches_are_found_out() {
         0,
         Fault::AfterApply,
     );
-    let lab = Lab::new(plan).await;
+    let fixture = StoreFixture::new(plan).await;
     let target = context_core::store::Target::Fork {
         name: context_core::store::ForkName::Exact("side".into()),
         at: Some("a".into()),
         activate: false,
     };
     let nodes = vec![says("x", "1"), says("y", "2")];
-    applied(&lab.store, Commit { nodes, ..Commit::new(chat(), target, at(8)) }).await;
-    let history = lab.store.history();
+    applied(&fixture.store, Commit { nodes, ..Commit::new(chat(), target, at(8)) }).await;
+    let history = fixture.store.history();
     history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap();
     let again =
         history.rename_branch(&chat(), &"side".into(), &"aside".into(), at(9)).await.unwrap_err();
@@ -226,9 +239,9 @@ async fn lost_replies_about_branches_are_found_out() {
 /// The file may exist after a lost reply, so the caller must look.
 #[tokio::test(flavor = "current_thread")]
 async fn a_backup_is_made_once() {
-    let lab = Lab::failing(Operation::Backup, 1, Fault::BeforeApply).await;
+    let fixture = StoreFixture::failing(Operation::Backup, 1, Fault::BeforeApply).await;
     let to = std::path::Path::new("unused");
-    let error = lab.store.maintenance().unwrap().backup(to).await.unwrap_err();
+    let error = fixture.store.maintenance().unwrap().backup(to).await.unwrap_err();
     assert_eq!((error.kind(), error.get("tries")), (ErrorKind::Unavailable, None));
-    assert_eq!(lab.broken.calls(Operation::Backup), 1);
+    assert_eq!(fixture.broken.calls(Operation::Backup), 1);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use context_core::base::BlobId;
 use context_core::store::{
     ChatPatch, Commit, CommitOutcome, ForkName, NewBlob, NewChat, StreamAppend, StreamClaim,
-    StreamEnd, StreamOutcome, Target, Window,
+    StreamEnd, StreamOutcome, Target, TitleChange, Window,
 };
 use context_core::{Error, MessageId, Metadata, Result, Store};
 use context_simulator::faults::{FaultPlan, FaultStore, Operation};
@@ -15,7 +15,7 @@ use context_store_inmem::InMemoryStore;
 use context_store_layers::{RetryPolicy, RetryStore};
 use proptest::prelude::*;
 
-use crate::desk::{Numbers, at, begin, branch, chat, extend, fragment, says, stay};
+use crate::fixture::{Numbers, at, begin, branch, chat, extend, fragment, says, stay};
 use crate::retry::Instantly;
 
 /// A call, with numbers that are mapped to existing names.
@@ -113,7 +113,7 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
         Step::Create => told(history.create_chat(NewChat::new(chat, now)).await),
         Step::Set => {
             let patch =
-                ChatPatch { title: Some(Some(format!("title {n}"))), ..ChatPatch::default() };
+                ChatPatch { title: TitleChange::Set(format!("title {n}")), ..ChatPatch::default() };
             told(history.update_chat(&chat, &patch, now).await)
         }
         Step::Add => {

@@ -14,15 +14,15 @@ use context_store_inmem::InMemoryStore;
 use context_store_layers::SplitStore;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
-use crate::desk::{at, begin, chat};
+use crate::fixture::{at, begin, chat};
 
-struct Lab {
+struct StoreFixture {
     main: Arc<InMemoryStore>,
     files: Arc<InMemoryStore>,
     split: SplitStore,
 }
 
-impl Lab {
+impl StoreFixture {
     /// A split store with planned faults in the second store, and with a chat.
     async fn new(plan: FaultPlan) -> Self {
         let (main, files) =
@@ -66,71 +66,77 @@ impl Lab {
 
 #[tokio::test(flavor = "current_thread")]
 async fn bytes_are_in_the_second_store_and_go_with_the_chat() {
-    let lab = Lab::new(FaultPlan::default()).await;
-    assert_eq!(lab.put(&chat(), "a report").await.unwrap().references, 1);
-    assert_eq!(lab.read(&chat(), "a report").await.unwrap().as_deref(), Some(&b"a report"[..]));
-    let blobs = lab.main.blobs().unwrap().blobs(&chat(), 10, None).await.unwrap();
+    let fixture = StoreFixture::new(FaultPlan::default()).await;
+    assert_eq!(fixture.put(&chat(), "a report").await.unwrap().references, 1);
+    assert_eq!(fixture.read(&chat(), "a report").await.unwrap().as_deref(), Some(&b"a report"[..]));
+    let blobs = fixture.main.blobs().unwrap().blobs(&chat(), 10, None).await.unwrap();
     assert!(blobs.items.is_empty());
-    assert_eq!((lab.shadows().await, lab.findings().await), (1, Vec::<String>::new()));
-    let report = lab.split.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+    assert_eq!((fixture.shadows().await, fixture.findings().await), (1, Vec::<String>::new()));
+    let report = fixture.split.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
     // Shadows do not count as chats.
     assert_eq!((report.chats, report.messages, report.blobs), (1, 1, 1));
-    assert!(lab.split.history().delete_chat(&chat(), None).await.unwrap());
-    assert_eq!(lab.shadows().await, 0);
-    assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(fixture.split.history().delete_chat(&chat(), None).await.unwrap());
+    assert_eq!(fixture.shadows().await, 0);
+    assert_eq!(fixture.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 /// The history is deleted first. If deleting the bytes fails, they cannot be reached, the check
 /// finds them, and the next deletion removes them.
 #[tokio::test(flavor = "current_thread")]
 async fn what_a_broken_deletion_leaves_is_out_of_reach_and_found() {
-    let lab =
-        Lab::new(FaultPlan::default().with(Operation::DeleteChat, 0, Fault::BeforeApply)).await;
-    lab.put(&chat(), "a report").await.unwrap();
-    let error = lab.split.history().delete_chat(&chat(), None).await.unwrap_err();
+    let fixture =
+        StoreFixture::new(FaultPlan::default().with(Operation::DeleteChat, 0, Fault::BeforeApply))
+            .await;
+    fixture.put(&chat(), "a report").await.unwrap();
+    let error = fixture.split.history().delete_chat(&chat(), None).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(lab.main.history().chat(&chat()).await.unwrap().is_none());
-    assert_eq!(lab.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(fixture.main.history().chat(&chat()).await.unwrap().is_none());
+    assert_eq!(fixture.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(
-        lab.findings().await,
+        fixture.findings().await,
         ["ada/trip shadow trip@1: its chat is no more: delete it again"]
     );
     // A chat that is created again in between does not have them.
-    let _created = lab.split.history().create_chat(NewChat::new(chat(), at(2))).await.unwrap();
-    assert_eq!(lab.read(&chat(), "a report").await.unwrap(), None);
-    lab.put(&chat(), "another").await.unwrap();
-    assert_eq!((lab.shadows().await, lab.findings().await.len()), (2, 1));
-    assert!(lab.split.history().delete_chat(&chat(), None).await.unwrap());
-    assert_eq!((lab.shadows().await, lab.findings().await), (0, Vec::<String>::new()));
+    let _created = fixture.split.history().create_chat(NewChat::new(chat(), at(2))).await.unwrap();
+    assert_eq!(fixture.read(&chat(), "a report").await.unwrap(), None);
+    fixture.put(&chat(), "another").await.unwrap();
+    assert_eq!((fixture.shadows().await, fixture.findings().await.len()), (2, 1));
+    assert!(fixture.split.history().delete_chat(&chat(), None).await.unwrap());
+    assert_eq!((fixture.shadows().await, fixture.findings().await), (0, Vec::<String>::new()));
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_put_whose_reply_is_lost_may_be_made_again() {
     for operation in [Operation::CreateChat, Operation::PutBlob] {
         for nth in 0..2 {
-            let lab = Lab::new(FaultPlan::default().with(operation, nth, Fault::AfterApply)).await;
-            let first = lab.put(&chat(), "a report").await;
+            let fixture =
+                StoreFixture::new(FaultPlan::default().with(operation, nth, Fault::AfterApply))
+                    .await;
+            let first = fixture.put(&chat(), "a report").await;
             assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable, "{operation:?} {nth}");
-            assert_eq!(lab.put(&chat(), "a report").await.unwrap().references, 1);
-            assert_eq!((lab.shadows().await, lab.findings().await), (1, Vec::<String>::new()));
+            assert_eq!(fixture.put(&chat(), "a report").await.unwrap().references, 1);
+            assert_eq!(
+                (fixture.shadows().await, fixture.findings().await),
+                (1, Vec::<String>::new())
+            );
         }
     }
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn any_id_has_a_shadow_of_its_own() {
-    let lab = Lab::new(FaultPlan::default()).await;
+    let fixture = StoreFixture::new(FaultPlan::default()).await;
     let long = "x".repeat(512);
     let hash = BlobId::of(long.as_bytes());
     let ids = [long, format!("#{hash}"), hash.to_string(), "a@1".into(), "a".into(), "#".into()];
     for id in &ids {
         let chat = ChatRef::new("ada", ChatId::from(id.as_str()));
         let _created =
-            lab.split.history().create_chat(NewChat::new(chat.clone(), at(1))).await.unwrap();
-        lab.put(&chat, "the same bytes").await.unwrap();
+            fixture.split.history().create_chat(NewChat::new(chat.clone(), at(1))).await.unwrap();
+        fixture.put(&chat, "the same bytes").await.unwrap();
     }
     let last = ChatRef::new("ada", ChatId::from("a"));
-    let seen = lab
+    let seen = fixture
         .split
         .blobs()
         .unwrap()
@@ -139,14 +145,17 @@ async fn any_id_has_a_shadow_of_its_own() {
         .unwrap()
         .unwrap();
     assert_eq!(seen.references, ids.len() as u64);
-    assert_eq!((lab.shadows().await, lab.findings().await), (ids.len(), Vec::<String>::new()));
+    assert_eq!(
+        (fixture.shadows().await, fixture.findings().await),
+        (ids.len(), Vec::<String>::new())
+    );
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn erasing_reaches_both() {
-    let lab = Lab::new(FaultPlan::default()).await;
-    lab.put(&chat(), "a report").await.unwrap();
-    let erased = lab
+    let fixture = StoreFixture::new(FaultPlan::default()).await;
+    fixture.put(&chat(), "a report").await.unwrap();
+    let erased = fixture
         .split
         .maintenance()
         .unwrap()
@@ -157,7 +166,7 @@ async fn erasing_reaches_both() {
     expected.blobs = 1;
     assert_eq!(erased, expected);
     // Not even the name of the user is left.
-    let noted = lab.files.history().list_chats(&ChatQuery::new("context.split")).await.unwrap();
+    let noted = fixture.files.history().list_chats(&ChatQuery::new("context.split")).await.unwrap();
     assert!(noted.items.is_empty());
 }
 

@@ -19,7 +19,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::desk::{at, branch, chat, extend, fragment, says};
+use crate::fixture::{at, branch, chat, extend, fragment, says};
 
 /// A span that was opened: its name and its fields.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,16 +8,17 @@ use context_core::store::{CheckReport, Finding, KeyOrder};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::connections::{Pool, Session, Work};
 use crate::error::{Fault, Result};
 use crate::memories::rows::{record, scope};
 use crate::memories::vectors::vector;
-use crate::place::{own_of, signed};
-use crate::pool::{Pool, Session, Work};
-use crate::rows::{optional_text, shown, text};
 use crate::sql::memories as sql;
+use crate::values::numbers::signed;
+use crate::values::place::own_of;
+use crate::values::rows::{lossy_text, optional_text, text};
 
 /// The number of records read at once.
-const AT_ONCE: i64 = 500;
+const BATCH: i64 = 500;
 
 pub(crate) async fn check(
     pool: &Pool,
@@ -63,16 +64,12 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
     let query = session.query(sql::LOST_SCOPES);
     for row in session.all(query).await? {
         let about = format!("memories of scope {}", row.try_get::<i64, _>(0)?);
-        report.findings.push(Finding::new(None, about, "the scope is not there"));
+        report.findings.push(Finding::new(None, about, "the scope does not exist"));
     }
     let query = session.query(sql::STRAY_SCOPES);
     for row in session.all(query).await? {
-        let about = format!("memories of {}", shown(&row, 0)?);
-        report.findings.push(Finding::new(
-            None,
-            about,
-            "the scope has nothing, or belongs to nobody",
-        ));
+        let about = format!("memories of {}", lossy_text(&row, 0)?);
+        report.findings.push(Finding::new(None, about, "the scope is empty or belongs to no user"));
     }
     Ok(())
 }
@@ -83,7 +80,7 @@ async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) ->
     loop {
         cancel.check("check")?;
         let mut session = pool.begin(Work::Snapshot, None).await?;
-        let query = session.query(sql::SCOPES_AFTER).bind(after).bind(AT_ONCE);
+        let query = session.query(sql::SCOPES_AFTER).bind(after).bind(BATCH);
         let rows = session.all(query).await;
         let rows = session.end(rows).await?;
         let Some(last) = rows.last() else { return Ok(()) };
@@ -94,13 +91,13 @@ async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) ->
             let mut found =
                 |problem: &str| report.findings.push(Finding::new(None, &about, problem));
             if row.try_get::<&[u8], _>(5)? != scope.key().as_bytes() {
-                found("are filed under another scope");
+                found("are stored under the key of another scope");
             }
             if row.try_get::<i64, _>(6)? != row.try_get::<i64, _>(7)? {
-                found("has not as many marks of what was forgotten as it says");
+                found("the number of marks of forgotten records differs from the stored count");
             }
             if row.try_get::<i64, _>(8)? > 0 {
-                found("has marks of what was forgotten that are not what was written");
+                found("the checksum of a mark of a forgotten record does not match");
             }
         }
     }
@@ -108,7 +105,7 @@ async fn scopes(pool: &Pool, cancel: &CancelSignal, report: &mut CheckReport) ->
 
 /// Returns the scope that four columns name, the first of them being the user.
 fn scope_of(row: &PgRow) -> Result<MemoryScope> {
-    let name = |column| shown(row, column);
+    let name = |column| lossy_text(row, column);
     Ok(scope(&name(1)?, [&*name(2)?, &*name(3)?, &*name(4)?]))
 }
 
@@ -122,24 +119,24 @@ async fn next_shelf(
     let query = session.query(sql::SHELF_AFTER).bind(after);
     let Some(row) = session.first(query).await? else { return Ok(None) };
     let no = row.try_get(0)?;
-    let (scope, kind) = (scope_of(&row)?, shown(&row, 5)?);
+    let (scope, kind) = (scope_of(&row)?, lossy_text(&row, 5)?);
     let about = format!("memories of {scope}, kind {kind}");
     let mut found = |problem: String| report.findings.push(Finding::new(None, &about, problem));
-    let (says, has): (Vec<i64>, Vec<i64>) = (row.try_get(6)?, row.try_get(7)?);
-    if says != has {
-        found(format!("says {says:?} records, words, vectors and bytes, has {has:?}"));
+    let (counted, actual): (Vec<i64>, Vec<i64>) = (row.try_get(6)?, row.try_get(7)?);
+    if counted != actual {
+        found(format!("counts {counted:?} records, words, vectors and bytes, but has {actual:?}"));
     }
     if !row.try_get::<bool, _>(8)? {
-        found("has no records, or has them outside of its places".to_owned());
+        found("has no records, or has records outside of its range of places".to_owned());
     }
     let wrong: i64 = row.try_get(9)?;
     if wrong > 0 {
-        found(format!("{wrong} words are in another number of records than is counted"));
+        found(format!("the stored counts of {wrong} words differ from the actual counts"));
     }
     let mut place: i64 = 0;
     loop {
         cancel.check("check")?;
-        let query = session.query(sql::MEMORIES_AFTER).bind(no).bind(place).bind(AT_ONCE);
+        let query = session.query(sql::MEMORIES_AFTER).bind(no).bind(place).bind(BATCH);
         let rows = session.all(query).await?;
         let Some(last) = rows.last() else { return Ok(Some(no)) };
         place = last.try_get(0)?;
@@ -170,13 +167,13 @@ fn problem(row: &PgRow, scope: &MemoryScope, kind: &str) -> Result<Option<&'stat
             == optional_text(row, 6)?
         && signed(record.text.len()) == row.try_get::<i64, _>(7)?;
     if !alike {
-        return Ok(Some("its row does not say what the record says"));
+        return Ok(Some("the columns of its row differ from the record"));
     }
     if row.try_get::<i64, _>(1)? < 1 {
-        return Ok(Some("was never written"));
+        return Ok(Some("its version is less than 1"));
     }
     let Some(model) = optional_text(row, 8)? else { return Ok(None) };
     let vector = vector(row.try_get(0)?, model, row.try_get(10)?)?;
     let fits = row.try_get(9).is_ok_and(|length: i64| signed(vector.values.len()) == length);
-    Ok((!fits).then_some("its vector is not as long as its row says"))
+    Ok((!fits).then_some("the length of its vector differs from the length in its row"))
 }

@@ -7,12 +7,12 @@ use context_core::trajectory::{AgentRef, Round, RoundRecord, RoundRef};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::connections::{Pool, Session, Work};
 use crate::error::{Fault, Result};
-use crate::pool::{Pool, Session, Work};
 use crate::rounds::read::{load, number};
-use crate::rows::text;
-use crate::shown;
 use crate::sql::rounds as sql;
+use crate::values::display;
+use crate::values::rows::text;
 
 const PROBLEM: &str = "a round cannot be read";
 
@@ -42,7 +42,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Reports rows of no round, and links that are filed under another user.
+/// Reports rows of no round, and links that are stored under another user.
 async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
     let query = session.query(&sql::STRAY_ROWS);
     for row in session.all(query).await? {
@@ -52,7 +52,7 @@ async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<(
     }
     let query = session.query(sql::WRONG_ROUND_MESSAGES);
     for row in session.all(query).await? {
-        let problem = "a message of it is filed under another user";
+        let problem = "the link to a message belongs to another user";
         match round_of(&row, 0) {
             Ok(round) => report.findings.push(Finding::new(None, round, problem)),
             Err(Fault::Corrupt(..)) => report.findings.push(Finding::new(None, "a round", problem)),
@@ -100,24 +100,24 @@ async fn round_problem(
 ) -> Result<Option<String>> {
     let number = round.round;
     let Some(record) = load(session, &round.agent, &(number..=number), None).await?.pop() else {
-        return Ok(Some("is not where it is filed".to_owned()));
+        return Ok(Some("cannot be found by the columns of its row".to_owned()));
     };
     if record.head.round != *round {
-        return Ok(Some("its head is that of another round".to_owned()));
+        return Ok(Some("its head belongs to another round".to_owned()));
     }
-    if !says_the_same(row, &record)? {
-        return Ok(Some("its row does not say what its head says".to_owned()));
+    if !matches_head(row, &record)? {
+        return Ok(Some("the columns of its row differ from its head".to_owned()));
     }
     Ok(Round::from_record(record).err().map(|error| error.to_string()))
 }
 
 /// Whether the row of a round agrees with its head.
-fn says_the_same(row: &PgRow, record: &RoundRecord) -> Result<bool> {
+fn matches_head(row: &PgRow, record: &RoundRecord) -> Result<bool> {
     let head = &record.head;
     Ok(u64::try_from(row.try_get::<i64, _>(5)?) == Ok(head.revision)
         && row.try_get::<&str, _>(6)? == head.state.as_str()
         && row.try_get::<i64, _>(7)? == i64::from(head.nodes)
         && row.try_get::<i64, _>(8)? == head.created_at.as_micros()
         && row.try_get::<i64, _>(9)? == head.updated_at.as_micros()
-        && row.try_get::<&str, _>(10)? == shown::text(&head.title))
+        && row.try_get::<&str, _>(10)? == display::text(&head.title))
 }

@@ -6,32 +6,32 @@ use std::sync::Arc;
 use context_core::{Node, UserId};
 use sqlx::Row;
 
+use crate::chat::branches::Segment;
+use crate::connections::Session;
 use crate::error::Result;
-use crate::history::messages::Piece;
-use crate::place::place;
-use crate::pool::Session;
-use crate::search::words::Tag;
+use crate::history::words::Tag;
 use crate::sql;
+use crate::values::place::place;
 
 /// Reports the problems with the words of a branch.
 pub(crate) async fn words_of(
     session: &mut Session<'_>,
-    piece: &Piece,
+    segment: &Segment,
     own: &[Arc<Node>],
     user: &UserId,
 ) -> Result<Option<String>> {
-    let query = session.query(sql::WORDS_OF).bind(place(piece.no, 1)).bind(piece.end());
-    let mut filed = HashMap::new();
+    let query = session.query(sql::WORDS_OF).bind(place(segment.no, 1)).bind(segment.end());
+    let mut indexed = HashMap::new();
     for row in session.all(query).await? {
         let words: (i16, i64, String) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-        filed.insert(row.try_get::<i64, _>(0)?, words);
+        indexed.insert(row.try_get::<i64, _>(0)?, words);
     }
     let tag = Tag::of(user);
     let (mut missing, mut other) = (0, 0);
     let (mut places, mut lexemes) = (Vec::new(), Vec::new());
-    for (node, place) in own.iter().zip(place(piece.no, 1)..) {
+    for (node, place) in own.iter().zip(place(segment.no, 1)..) {
         let Some(words) = tag.words(node) else { continue };
-        match filed.remove(&place) {
+        match indexed.remove(&place) {
             None => missing += 1,
             Some(stored) => {
                 other += usize::from(stored != (words.role, words.length, words.body));
@@ -42,7 +42,7 @@ pub(crate) async fn words_of(
     }
     let query = session.query(sql::OTHER_LEXEMES).bind(places).bind(lexemes);
     let unlike: i64 = session.only(query).await?.try_get(0)?;
-    Ok(disagreement(missing, other, unlike, filed.len()))
+    Ok(disagreement(missing, other, unlike, indexed.len()))
 }
 
 /// Describes the differences between messages and full-text index. Kinds of difference that do not
@@ -55,10 +55,10 @@ fn disagreement(missing: usize, other: usize, unlike: i64, wordless: usize) -> O
         (unlike, "finds", " by other words"),
         (wordless, "has", " without words"),
     ];
-    let said = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
+    let differences = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
         let plural = if *n == 1 { "" } else { "s" };
         format!("{verb} {n} message{plural}{rest}")
     });
-    let said = said.collect::<Vec<_>>().join(", ");
-    (!said.is_empty()).then(|| format!("the full-text index {said}"))
+    let differences = differences.collect::<Vec<_>>().join(", ");
+    (!differences.is_empty()).then(|| format!("the full-text index {differences}"))
 }

@@ -11,13 +11,14 @@ use context_core::store::{Commit, Committed};
 use context_store_kit::{pack, plain_append};
 use sqlx::Row;
 
+use crate::connections::{Pool, Session, Work};
 use crate::error::Result;
-use crate::history::ends::Ends;
-use crate::place::{place, signed};
-use crate::pool::{Pool, Session, Work};
-use crate::rows::{ids, weight};
-use crate::search::words::{self, Columns};
+use crate::history::branch_lengths::BranchLengths;
+use crate::history::words::{self, WordColumns};
 use crate::sql;
+use crate::values::numbers::signed;
+use crate::values::place::place;
+use crate::values::rows::{ids, weight};
 
 /// The maximum number of messages in a run.
 const RUN: i64 = 64;
@@ -31,7 +32,7 @@ const RUN_BYTES: usize = 256 << 10;
 /// commit, or if the statement did not apply.
 pub(crate) async fn append(
     pool: &Pool,
-    ends: &Ends,
+    lengths: &BranchLengths,
     full_text: bool,
     commit: &Commit,
 ) -> Result<Option<Committed>> {
@@ -41,7 +42,7 @@ pub(crate) async fn append(
     if commit.nodes.len() > 1 && data.len() > RUN_BYTES {
         return Ok(None);
     }
-    let own = ends.own(&commit.chat, branch);
+    let own = lengths.get(&commit.chat, branch);
     let merges = own.is_none_or(|own| full_block(own, own + signed(commit.nodes.len())).is_some());
     let statement = match (merges, full_text) {
         (false, false) => sql::APPEND,
@@ -63,7 +64,7 @@ pub(crate) async fn append(
             .bind(commit.at.as_micros());
         // Places from 1. The statement adds the end of the branch.
         let query = if full_text {
-            Columns::of(&commit.chat.user, 1, &commit.nodes).bind(query)
+            WordColumns::of(&commit.chat.user, 1, &commit.nodes).bind(query)
         } else {
             query
         };
@@ -71,7 +72,7 @@ pub(crate) async fn append(
     };
     match session.end(written).await {
         Ok(Some(row)) => {
-            ends.learn(&commit.chat, branch, row.try_get(0)?);
+            lengths.set(&commit.chat, branch, row.try_get(0)?);
             let head = commit.nodes.last().map(|node| node.id.clone());
             Ok(Some(Committed::new(Some(branch.clone()), head)))
         }
@@ -83,7 +84,7 @@ pub(crate) async fn append(
 
 /// The end of a branch in a locked chat.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct BranchEnd {
     pub(crate) chat: i64,
     pub(crate) branch: i64,
     pub(crate) own: i64,
@@ -92,7 +93,7 @@ pub(crate) struct End {
 /// Appends the new messages of any commit to a branch.
 pub(crate) async fn add_nodes(
     session: &mut Session<'_>,
-    end: End,
+    end: BranchEnd,
     commit: &Commit,
     full_text: bool,
 ) -> Result<()> {

@@ -6,12 +6,13 @@ use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::error::{Fault, Result};
-use crate::place::count;
-use crate::pool::Session;
-use crate::rows::{message_id, optional_text, text};
-use crate::scope::{lock_chat, of_chat, rows_of_chat};
-use crate::{history::chat_rows, seals, sql, upkeep::prune};
+use crate::chat::access::{lock_chat, of_chat, rows_of_chat};
+use crate::chat::branches::{branch_from, find_branch};
+use crate::connections::Session;
+use crate::error::Result;
+use crate::values::numbers::count;
+use crate::values::rows::text;
+use crate::{chat::rows as chat_rows, checksums, history::prune, sql};
 
 /// Adds a branch that forks after a place and has no messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
@@ -31,7 +32,7 @@ pub(crate) async fn create_branch(
         .bind(base)
         .bind(head.map(|head| head.as_str().as_bytes()))
         .bind(at.as_micros())
-        .bind(seals::branch(chat, Some(name.as_str()), (parent, base), at));
+        .bind(checksums::branch(chat, Some(name.as_str()), (parent, base), at));
     Ok(session.only(insert).await?.try_get(0)?)
 }
 
@@ -46,48 +47,6 @@ pub(crate) async fn branches(session: &mut Session<'_>, chat: &ChatRef) -> Resul
     rows.iter().map(branch).collect()
 }
 
-pub(crate) async fn branches_of(
-    session: &mut Session<'_>,
-    chat: i64,
-    active: &BranchName,
-) -> Result<Vec<Branch>> {
-    let query = session.query(sql::BRANCHES).bind(chat);
-    let rows = session.all(query).await?;
-    rows.iter().map(|row| branch_from(row, active)).collect()
-}
-
-fn branch_from(row: &PgRow, active: &BranchName) -> Result<Branch> {
-    check(row)?;
-    let name = BranchName::from(text(row, 1)?);
-    let length = row.try_get::<i64, _>(3)? + row.try_get::<i64, _>(4)?;
-    let created_at = Timestamp::from_micros(row.try_get(6)?);
-    let active = name == *active;
-    Ok(Branch::new(name, message_id(row, 2)?, count(length)?, active, created_at))
-}
-
-/// Rejects a branch that differs from its checksum. The columns of the row are number, name, head,
-/// base, own messages, parent, time, chat, checksum.
-pub(crate) fn check(row: &PgRow) -> Result<()> {
-    let (fork, created_at) =
-        ((row.try_get(5)?, row.try_get(3)?), Timestamp::from_micros(row.try_get(6)?));
-    let sum = seals::branch(row.try_get(7)?, optional_text(row, 1)?, fork, created_at);
-    match sum == row.try_get::<&[u8], _>(8)? {
-        true => Ok(()),
-        false => Err(Fault::Corrupt("a branch is not what was written", None)),
-    }
-}
-
-/// Returns a branch by its name: its number, how many messages it owns, and its head.
-pub(crate) async fn branch(
-    session: &mut Session<'_>,
-    chat: i64,
-    name: &BranchName,
-) -> Result<Option<(i64, i64, Option<MessageId>)>> {
-    let query = session.query(sql::BRANCH).bind(chat).bind(name.as_str().as_bytes());
-    let row = session.first(query).await?;
-    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, message_id(&row, 2)?))).transpose()
-}
-
 pub(crate) async fn activate(
     session: &mut Session<'_>,
     chat: &ChatRef,
@@ -96,7 +55,7 @@ pub(crate) async fn activate(
 ) -> Result<()> {
     const OPERATION: &str = "activate_branch";
     let no = lock_chat(session, OPERATION, chat).await?;
-    if branch(session, no, name).await?.is_none() {
+    if find_branch(session, no, name).await?.is_none() {
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
     chat_rows::activate(session, (no, chat), name).await?;
@@ -113,18 +72,18 @@ pub(crate) async fn rename(
     const OPERATION: &str = "rename_branch";
     limits::check_id(OPERATION, "branch", to.as_str())?;
     let no = lock_chat(session, OPERATION, chat).await?;
-    let found = branch(session, no, name).await?;
+    let found = find_branch(session, no, name).await?;
     let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
-    if name != to && branch(session, no, to).await?.is_some() {
+    if name != to && find_branch(session, no, to).await?.is_some() {
         return Err(Error::invalid(OPERATION, "another branch has this name")
             .with("branch", to)
             .into());
     }
     let rename = session.query(sql::RENAME_BRANCH).bind(renamed).bind(to.as_str().as_bytes());
-    session.execute(rename.bind(seals::branch_name(no, Some(to.as_str())))).await?;
+    session.execute(rename.bind(checksums::branch_name(no, Some(to.as_str())))).await?;
     let active = session.query(sql::RENAME_ACTIVE).bind(no);
     let active = active.bind(name.as_str().as_bytes()).bind(to.as_str().as_bytes());
-    session.execute(active.bind(seals::active(chat, to.as_str()))).await?;
+    session.execute(active.bind(checksums::active(chat, to.as_str()))).await?;
     chat_rows::touch(session, no, at).await
 }
 
@@ -141,7 +100,7 @@ pub(crate) async fn delete(
     lock_chat(session, OPERATION, chat).await?;
     let found = chat_rows::read(session, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
-    let deleted = branch(session, no, name).await?;
+    let deleted = find_branch(session, no, name).await?;
     let (deleted, _, head) = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
     if head.as_ref() != expected {
         return Ok(BranchDeletion::Conflict { actual: head });
@@ -152,7 +111,7 @@ pub(crate) async fn delete(
     }
     chat_rows::touch(session, no, at).await?;
     let unname = session.query(sql::UNNAME_BRANCH).bind(deleted);
-    session.execute(unname.bind(seals::branch_name(no, None))).await?;
+    session.execute(unname.bind(checksums::branch_name(no, None))).await?;
     let messages = prune::prune(session, no, deleted).await?;
     Ok(BranchDeletion::Deleted { messages: count(messages)? })
 }

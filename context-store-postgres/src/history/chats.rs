@@ -4,16 +4,16 @@ use context_core::store::{Chat, ChatPatch, ChatSize, Created, NewChat};
 use context_core::{ChatRef, Error, Timestamp};
 use sqlx::Row;
 
+use crate::chat::access::lock_chat;
+use crate::chat::rows::{read, sealed, touch, write};
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::history::branches::create_branch;
-use crate::history::chat_rows::{read, sealed, touch, write};
-use crate::place::count;
-use crate::pool::Session;
-use crate::scope::lock_chat;
-use crate::{blobs, seals, sql, streams};
+use crate::values::numbers::count;
+use crate::{blobs, checksums, sql, streams};
 
 /// The statements that delete the rows of a chat before the chat's own row.
-const BEFORE_THE_ROW: [&str; 5] = [
+const DELETE_CONTENT: [&str; 5] = [
     sql::FORGET_RUNS_OF,
     sql::FORGET_BOUNDARIES_OF,
     sql::FORGET_WORDS_OF,
@@ -32,7 +32,7 @@ pub(crate) async fn create(session: &mut Session<'_>, new: NewChat) -> Result<Cr
             .bind(sealed(&chat)?)
             .bind(chat.active.as_str().as_bytes())
             .bind(chat.created_at.as_micros())
-            .bind(seals::active(&chat.chat, chat.active.as_str()));
+            .bind(checksums::active(&chat.chat, chat.active.as_str()));
         if let Some(row) = session.first(insert).await? {
             create_branch(session, row.try_get(0)?, &chat.active, None, 0, None, chat.created_at)
                 .await?;
@@ -69,7 +69,7 @@ pub(crate) async fn delete(
     idle_since: Option<Timestamp>,
 ) -> Result<bool> {
     match lock_chat(session, "delete_chat", chat).await {
-        Err(Fault::Ours(error)) if error.is_not_found() => return Ok(false),
+        Err(Fault::Public(error)) if error.is_not_found() => return Ok(false),
         locked => locked?,
     };
     let Some((no, found)) = read(session, chat).await? else { return Ok(false) };
@@ -78,7 +78,7 @@ pub(crate) async fn delete(
     }
     blobs::forget_chat(session, &chat.user, no).await?;
     streams::forget_chat(session, no).await?;
-    for statement in BEFORE_THE_ROW {
+    for statement in DELETE_CONTENT {
         let forget = session.query(statement).bind(no);
         session.execute(forget).await?;
     }

@@ -5,13 +5,13 @@ use context_core::store::Checkpoint;
 use context_core::{ChatRef, Error, Timestamp};
 use sqlx::Row;
 
+use crate::chat::access::{lock_chat, of_chat, rows_of_chat};
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::history::messages::find;
-use crate::place::branch_of;
-use crate::pool::Session;
-use crate::rows::optional_text;
-use crate::scope::{lock_chat, of_chat, rows_of_chat};
-use crate::{history::chat_rows, seals, sql, upkeep::prune};
+use crate::values::place::branch_of;
+use crate::values::rows::optional_text;
+use crate::{chat::rows as chat_rows, checksums, history::prune, sql};
 
 pub(crate) async fn set(
     session: &mut Session<'_>,
@@ -23,11 +23,11 @@ pub(crate) async fn set(
     if find(session, no, std::iter::once(&checkpoint.message)).await?.is_empty() {
         return Err(Error::not_found(OPERATION, "message", &checkpoint.message).into());
     }
-    let before = branch_at(session, no, &checkpoint.name).await?;
+    let before = branch_of_checkpoint(session, no, &checkpoint.name).await?;
     let set = session.query(sql::SET_CHECKPOINT).bind(no).bind(checkpoint.name.as_str().as_bytes());
     let set =
         set.bind(checkpoint.message.as_str().as_bytes()).bind(checkpoint.created_at.as_micros());
-    let set = set.bind(seals::checkpoint(&checkpoint));
+    let set = set.bind(checksums::checkpoint(&checkpoint));
     session.execute(set).await?;
     chat_rows::touch(session, no, checkpoint.created_at).await?;
     if let Some(before) = before {
@@ -50,8 +50,8 @@ pub(crate) async fn list(
         };
         let created_at = Timestamp::from_micros(row.try_get(2)?);
         let checkpoint = Checkpoint::new(name.into(), message.into(), created_at);
-        if seals::checkpoint(&checkpoint) != row.try_get::<i64, _>(3)? {
-            return Err(Fault::Corrupt("a checkpoint is not what was written", None));
+        if checksums::checkpoint(&checkpoint) != row.try_get::<i64, _>(3)? {
+            return Err(Fault::Corrupt("the checksum of a checkpoint does not match", None));
         }
         checkpoints.push(checkpoint);
     }
@@ -64,7 +64,7 @@ pub(crate) async fn delete(
     name: &CheckpointName,
 ) -> Result<bool> {
     let no = lock_chat(session, "delete_checkpoint", chat).await?;
-    let before = branch_at(session, no, name).await?;
+    let before = branch_of_checkpoint(session, no, name).await?;
     let delete = session.query(sql::DELETE_CHECKPOINT).bind(no).bind(name.as_str().as_bytes());
     let deleted = session.execute(delete).await? > 0;
     if let Some(before) = before {
@@ -74,7 +74,7 @@ pub(crate) async fn delete(
 }
 
 /// Returns the branch that owns the message a checkpoint points to, if the checkpoint exists.
-async fn branch_at(
+async fn branch_of_checkpoint(
     session: &mut Session<'_>,
     chat: i64,
     name: &CheckpointName,

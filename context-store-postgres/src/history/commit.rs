@@ -8,23 +8,21 @@ use context_core::BranchName;
 use context_core::base::CommitKey;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_store_kit::{
-    CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
 };
 use sqlx::Row;
 
+use crate::chat::access::lock_chat;
+use crate::chat::{branches, rows as chat_rows};
+use crate::connections::Session;
 use crate::error::{Fault, Result};
-use crate::history::append::{End, add_nodes};
-use crate::history::messages::{Spot, amend, find, placed};
-use crate::place::branch_of;
-use crate::pool::Session;
-use crate::rows::{message_id, optional_text};
-use crate::scope::lock_chat;
-use crate::{
-    fragments,
-    history::{branches, chat_rows},
-    search::words,
-    sql,
-};
+use crate::history::append::{BranchEnd, add_nodes};
+use crate::history::branches::create_branch;
+use crate::history::messages::{MessageLocation, amend, find, placed};
+use crate::history::words;
+use crate::values::place::branch_of;
+use crate::values::rows::{message_id, optional_text};
+use crate::{fragments, sql};
 
 const OPERATION: &str = "commit";
 
@@ -50,7 +48,7 @@ async fn look_up(
     session: &mut Session<'_>,
     chat: i64,
     commit: &Commit,
-) -> Result<(CommitFacts<Spot>, Option<End>)> {
+) -> Result<(CommitFacts<MessageLocation>, Option<BranchEnd>)> {
     let (mut facts, mut end) = (CommitFacts::new(), None);
     if let Some(key) = &commit.key {
         facts.known = known(session, chat, key).await?;
@@ -61,7 +59,7 @@ async fn look_up(
     facts.stored = find(session, chat, named_messages(commit)).await?;
     if let Some((branch, last)) = facts.repeated_on(commit)
         && let Some(last) = facts.stored.get(last)
-        && holds(session, chat, branch, last.place).await?
+        && contains(session, chat, branch, last.place).await?
     {
         let ids: Vec<_> = commit.nodes.iter().map(|node| node.id.clone()).collect();
         facts.repeated = placed(session, chat, &ids).await?.into_iter().flatten().collect();
@@ -69,15 +67,15 @@ async fn look_up(
     match &commit.target {
         Target::Stay => {}
         Target::Extend { branch, .. } => {
-            if let Some((no, own, head)) = branches::branch(session, chat, branch).await? {
-                facts.head = Some(head);
-                end = Some(End { chat, branch: no, own });
+            if let Some((no, own, head)) = branches::find_branch(session, chat, branch).await? {
+                facts.head = BranchHead::At(head);
+                end = Some(BranchEnd { chat, branch: no, own });
             }
         }
         Target::Fork { name, .. } => {
             for branch in branches::branches_of(session, chat, name.base()).await? {
                 if branch.name == *name.base() {
-                    facts.head = Some(branch.head);
+                    facts.head = BranchHead::At(branch.head);
                 }
                 facts.names.push(branch.name);
             }
@@ -95,7 +93,7 @@ async fn known(
     chat: i64,
     key: &CommitKey,
 ) -> Result<Option<([u8; 32], Committed)>> {
-    const DAMAGED: &str = "the key of a commit is not what was written";
+    const DAMAGED: &str = "the checksum of the key of a commit does not match";
     let query = session.query(sql::APPLIED).bind(chat).bind(key.as_str().as_bytes());
     let Some(row) = session.first(query).await? else { return Ok(None) };
     if !row.try_get::<bool, _>(3)? {
@@ -108,15 +106,15 @@ async fn known(
 }
 
 /// Whether the chain of a branch contains a place.
-async fn holds(
+async fn contains(
     session: &mut Session<'_>,
     chat: i64,
     branch: &BranchName,
     place: i64,
 ) -> Result<bool> {
     let query = session.query(sql::LINEAGE).bind(chat).bind(branch.as_str().as_bytes());
-    for piece in &session.all(query).await? {
-        let (lo, cut): (i64, i64) = (piece.try_get(0)?, piece.try_get(1)?);
+    for segment in &session.all(query).await? {
+        let (lo, cut): (i64, i64) = (segment.try_get(0)?, segment.try_get(1)?);
         if branch_of(place) == branch_of(lo) {
             return Ok(place <= cut);
         }
@@ -128,18 +126,18 @@ async fn holds(
 async fn write(
     session: &mut Session<'_>,
     commit: &Commit,
-    plan: &CommitPlan<Spot>,
-    (chat, end): (i64, Option<End>),
+    plan: &CommitPlan<MessageLocation>,
+    (chat, end): (i64, Option<BranchEnd>),
     full_text: bool,
 ) -> Result<()> {
-    for ((node, replaced), Spot { place, .. }) in changes(commit).zip(&plan.changed) {
+    for ((node, replaced), MessageLocation { place, .. }) in changes(commit).zip(&plan.changed) {
         amend(session, chat, *place, node, replaced).await?;
         if full_text {
             words::reindex(session, &commit.chat.user, *place, node).await?;
         }
     }
     if !plan.changed.is_empty() {
-        let change = session.query(sql::CHANGE_EDITION).bind(chat);
+        let change = session.query(sql::CHANGE_GENERATION).bind(chat);
         session.execute(change).await?;
     }
     let end = match (&plan.committed.branch, end) {
@@ -174,15 +172,14 @@ async fn fork(
     chat: i64,
     name: &BranchName,
     commit: &Commit,
-    plan: &CommitPlan<Spot>,
-) -> Result<End> {
+    plan: &CommitPlan<MessageLocation>,
+) -> Result<BranchEnd> {
     let (head, parent) = (commit.base(), plan.fork_point.as_ref());
     let base = parent.map_or(0, |parent| parent.depth + 1);
     let parent = parent.map(|parent| parent.place);
-    let branch =
-        branches::create_branch(session, chat, name, parent, base, head, commit.at).await?;
+    let branch = create_branch(session, chat, name, parent, base, head, commit.at).await?;
     if matches!(commit.target, Target::Fork { activate: true, .. }) {
         chat_rows::activate(session, (chat, &commit.chat), name).await?;
     }
-    Ok(End { chat, branch, own: 0 })
+    Ok(BranchEnd { chat, branch, own: 0 })
 }

@@ -5,15 +5,15 @@ use context_core::store::{Chat, ChatQuery, ChatSummary, Cursor, Page};
 use context_core::{ChatRef, UserId};
 use sqlx::Row;
 
+use crate::chat::rows::chat_of;
+use crate::connections::Session;
 use crate::error::{Result, bad_cursor};
-use crate::history::chat_rows::chat_of;
-use crate::place::{count, signed};
-use crate::pool::Session;
-use crate::rows::text;
 use crate::sql;
+use crate::values::numbers::{count, signed};
+use crate::values::rows::text;
 
-/// The place of a chat in the listing: the time of its last write, and its number.
-type Place = (i64, i64);
+/// The position of a chat in the listing: the time of its last write, and its number.
+type Position = (i64, i64);
 
 /// Lists chats page by page. Metadata is filtered here and not in SQL, because keys and values must
 /// be compared exactly.
@@ -21,18 +21,18 @@ pub(crate) async fn list(
     session: &mut Session<'_>,
     query: &ChatQuery,
 ) -> Result<Page<ChatSummary>> {
-    let mut place = match &query.after {
+    let mut position = match &query.after {
         None => (i64::MAX, i64::MAX),
-        Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
+        Some(cursor) => parse_cursor(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
     };
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
     let mut items = Vec::new();
     let mut end = None;
     loop {
         let list = session.query(sql::LIST).bind(query.user.as_str().as_bytes());
-        let rows = session.all(list.bind(place.0).bind(place.1).bind(signed(batch))).await?;
+        let rows = session.all(list.bind(position.0).bind(position.1).bind(signed(batch))).await?;
         for row in &rows {
-            place = (row.try_get(6)?, row.try_get(0)?);
+            position = (row.try_get(6)?, row.try_get(0)?);
             let chat: Chat = chat_of(row, &ChatRef::new(query.user.clone(), text(row, 1)?))?;
             if !query.matches(&chat) {
                 continue;
@@ -42,7 +42,7 @@ pub(crate) async fn list(
                 return Ok(Page { items, next });
             }
             items.push(ChatSummary::new(chat, count(row.try_get(10)?)?, count(row.try_get(11)?)?));
-            end = Some(place);
+            end = Some(position);
         }
         if rows.len() < batch {
             return Ok(Page { items, next: None });
@@ -68,7 +68,7 @@ pub(crate) async fn users(
     Ok(Page { items, next })
 }
 
-fn place_of(cursor: &Cursor) -> Option<Place> {
+fn parse_cursor(cursor: &Cursor) -> Option<Position> {
     let (updated, no) = cursor.as_str().split_once(':')?;
     Some((updated.parse().ok()?, no.parse().ok()?))
 }

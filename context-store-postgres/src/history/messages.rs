@@ -7,29 +7,30 @@ use bytes::Bytes;
 use context_core::base::limits;
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{Cursor, Page, Revision};
-use context_core::{BranchName, ChatRef, MessageId, Node, Timestamp};
+use context_core::{ChatRef, MessageId, Node, Timestamp};
 use context_store_kit::pack;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::chat::access::{chat_no, of_chat, rows_of_chat};
+use crate::chat::branches::{Segment, segments};
+use crate::connections::Session;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::branches;
-use crate::place::{branch_of, count, own_of, place};
-use crate::pool::Session;
-use crate::rows::{self, blob, message_id, nth, optional_text, weight};
-use crate::scope::{chat_no, of_chat, rows_of_chat};
-use crate::{seals, sql};
+use crate::values::numbers::count;
+use crate::values::place::{branch_of, own_of, place};
+use crate::values::rows::{self, blob, message_id, nth, weight};
+use crate::{checksums, sql};
 
 /// The location of a stored message.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct MessageLocation {
     pub(crate) place: i64,
     /// The place of the message before it.
     pub(crate) parent: Option<i64>,
     pub(crate) depth: i64,
 }
 
-impl Spot {
+impl MessageLocation {
     fn and_parent(&self) -> impl Iterator<Item = i64> + use<> {
         [Some(self.place), self.parent].into_iter().flatten()
     }
@@ -40,20 +41,20 @@ pub(crate) async fn find(
     session: &mut Session<'_>,
     chat: i64,
     ids: impl Iterator<Item = &MessageId>,
-) -> Result<HashMap<MessageId, Spot>> {
+) -> Result<HashMap<MessageId, MessageLocation>> {
     let ids = rows::ids(ids);
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let query = session.query(sql::SPOTS).bind(chat).bind(ids);
-    session.all(query).await?.iter().map(spot).collect()
+    let query = session.query(sql::LOCATIONS).bind(chat).bind(ids);
+    session.all(query).await?.iter().map(location).collect()
 }
 
-fn spot(row: &PgRow) -> Result<(MessageId, Spot)> {
-    let id = message_id(row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
+fn location(row: &PgRow) -> Result<(MessageId, MessageLocation)> {
+    let id = message_id(row, 0)?.ok_or(Fault::Corrupt("a message has no id", None))?;
     let (place, base): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
     let parent = if own_of(place) == 1 { row.try_get(3)? } else { Some(place - 1) };
-    Ok((id, Spot { place, parent, depth: base + own_of(place) - 1 }))
+    Ok((id, MessageLocation { place, parent, depth: base + own_of(place) - 1 }))
 }
 
 /// Returns the nodes at these places.
@@ -69,7 +70,7 @@ pub(crate) async fn nodes_at(
     }
     let node_at = |&place: &i64| {
         let run = runs.range(..=place).next_back();
-        let (first, data) = run.ok_or(Fault::Corrupt("a message is in no run", None))?;
+        let (first, data) = run.ok_or(Fault::Corrupt("a message belongs to no run", None))?;
         Ok((place, nth(data, place - first)?))
     };
     places.iter().map(node_at).collect()
@@ -90,50 +91,18 @@ pub(crate) async fn placed(
     chat: i64,
     ids: &[MessageId],
 ) -> Result<Vec<Option<Placed>>> {
-    let spots = find(session, chat, ids.iter()).await?;
-    let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
+    let locations = find(session, chat, ids.iter()).await?;
+    let places: Vec<i64> = locations.values().flat_map(MessageLocation::and_parent).collect();
     let nodes = nodes_at(session, &places).await?;
     let placed = |id: &MessageId| {
-        let Some(spot) = spots.get(id) else { return Ok(None) };
+        let Some(location) = locations.get(id) else { return Ok(None) };
         let parent =
-            spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
-        let node = nodes.get(&spot.place).filter(|node| node.id == *id);
-        let node = node.ok_or(Fault::Corrupt("a message is not where it is filed", None))?;
-        Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
+            location.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
+        let node = nodes.get(&location.place).filter(|node| node.id == *id);
+        let node = node.ok_or(Fault::Corrupt("a message is not at its indexed place", None))?;
+        Ok(Some(Placed::new(Arc::clone(node), parent, count(location.depth)?)))
     };
     ids.iter().map(placed).collect()
-}
-
-/// A branch in the layout: the messages that were written through it.
-#[derive(Clone, Debug)]
-pub(crate) struct Piece {
-    pub(crate) no: i64,
-    /// `None` if the branch was deleted and its messages are still needed.
-    pub(crate) name: Option<BranchName>,
-    pub(crate) head: Option<MessageId>,
-    pub(crate) base: i64,
-    pub(crate) own: i64,
-    pub(crate) parent: Option<i64>,
-}
-
-impl Piece {
-    pub(crate) fn of(row: &PgRow) -> Result<Self> {
-        branches::check(row)?;
-        let name = optional_text(row, 1)?.map(BranchName::from);
-        let (no, base, own) = (row.try_get(0)?, row.try_get(3)?, row.try_get(4)?);
-        Ok(Self { no, name, head: message_id(row, 2)?, base, own, parent: row.try_get(5)? })
-    }
-
-    /// Returns the last place that holds a message.
-    pub(crate) fn end(&self) -> i64 {
-        place(self.no, self.own)
-    }
-}
-
-/// Returns the pieces of a chat, oldest first, so that a parent comes before its children.
-pub(crate) async fn pieces(session: &mut Session<'_>, chat: i64) -> Result<Vec<Piece>> {
-    let query = session.query(sql::PIECES).bind(chat);
-    session.all(query).await?.iter().map(Piece::of).collect()
 }
 
 /// Returns one page of all messages. The cursor is a place.
@@ -150,37 +119,38 @@ pub(crate) async fn all_messages(
         Some(cursor) => cursor.as_str().parse().map_err(|_| bad_cursor(OPERATION))?,
     };
     let chat = chat_no(session, OPERATION, chat).await?;
-    let pieces = pieces(session, chat).await?;
+    let segments = segments(session, chat).await?;
     let mut items = Vec::new();
     let mut last = after;
-    for piece in pieces.iter().filter(|piece| piece.end() > after) {
-        let from = place(piece.no, 1).max(after + 1);
-        if items.len() < limit && from <= piece.end() {
-            last = from - 1 + of_piece(session, piece, from, limit, &mut items).await?;
+    for segment in segments.iter().filter(|segment| segment.end() > after) {
+        let from = place(segment.no, 1).max(after + 1);
+        if items.len() < limit && from <= segment.end() {
+            last =
+                from - 1 + messages_of_segment(session, segment, from, limit, &mut items).await?;
         }
     }
-    let more = pieces.iter().any(|piece| piece.own > 0 && piece.end() > last);
+    let more = segments.iter().any(|segment| segment.own > 0 && segment.end() > last);
     Ok(Page { items, next: more.then(|| Cursor::new(last.to_string())) })
 }
 
 /// Adds the messages of a branch from a place on, until there are `limit`. Returns how many it
 /// added.
-async fn of_piece(
+async fn messages_of_segment(
     session: &mut Session<'_>,
-    piece: &Piece,
+    segment: &Segment,
     from: i64,
     limit: usize,
     items: &mut Vec<Placed>,
 ) -> Result<i64> {
-    let before = if own_of(from) == 1 { piece.parent } else { Some(from - 1) };
+    let before = if own_of(from) == 1 { segment.parent } else { Some(from - 1) };
     let mut parent = match before {
         None => None,
         Some(before) => nodes_at(session, &[before]).await?.remove(&before),
     };
     let mut next = from;
-    while items.len() < limit && next <= piece.end() {
+    while items.len() < limit && next <= segment.end() {
         let begun = next;
-        for (first, data) in runs_from(session, next, piece.end()).await? {
+        for (first, data) in runs_from(session, next, segment.end()).await? {
             if items.len() == limit {
                 break;
             }
@@ -193,7 +163,7 @@ async fn of_piece(
                 items.push(Placed::new(
                     Arc::clone(&node),
                     id,
-                    count(piece.base + own_of(next) - 1)?,
+                    count(segment.base + own_of(next) - 1)?,
                 ));
                 parent = Some(node);
                 next += 1;
@@ -241,8 +211,9 @@ pub(crate) fn revision(
     message: &MessageId,
     replaced_at: Timestamp,
 ) -> Result<Revision> {
-    const DAMAGED: &str = "a revision is not what was written";
-    let record = seals::open(seals::revision(message, replaced_at), &blob(row, 0)?, DAMAGED)?;
+    const DAMAGED: &str = "the checksum of a revision does not match";
+    let record =
+        checksums::open(checksums::revision(message, replaced_at), &blob(row, 0)?, DAMAGED)?;
     Ok(Revision::new(nth(&record, 0)?, replaced_at))
 }
 
@@ -256,7 +227,8 @@ pub(crate) async fn amend(
     replaced: Option<Timestamp>,
 ) -> Result<()> {
     let query = session.query(sql::RUN_AT).bind(place);
-    let row = session.first(query).await?.ok_or(Fault::Corrupt("a message is in no run", None))?;
+    let row =
+        session.first(query).await?.ok_or(Fault::Corrupt("a message belongs to no run", None))?;
     let first: i64 = row.try_get(0)?;
     let run = blob(row, 1)?;
     let skip = usize::try_from(place - first).unwrap_or(0);
@@ -264,7 +236,7 @@ pub(crate) async fn amend(
     let (record, back) = pack::split_at(&rest, 1)?;
     let old = nth(&record, 0)?;
     if old.id != by.id {
-        return Err(Fault::Corrupt("a message is not where it is filed", None));
+        return Err(Fault::Corrupt("a message is not at its indexed place", None));
     }
     let new = old.amended(by);
     let mut data = Vec::with_capacity(run.len() + by.body().bytes().len());
@@ -275,7 +247,7 @@ pub(crate) async fn amend(
     let revision = match replaced {
         Some(at) => {
             let keep = session.query(sql::ADD_REVISION).bind(chat).bind(id);
-            keep.bind(seals::revision(&by.id, at).seal(record.to_vec())).bind(at.as_micros())
+            keep.bind(checksums::revision(&by.id, at).seal(record.to_vec())).bind(at.as_micros())
         }
         None => session.query(sql::FORGET_REVISIONS).bind(chat).bind(vec![id]),
     };

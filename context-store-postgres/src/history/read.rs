@@ -8,12 +8,13 @@ use context_store_kit::pack::PackedRun;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::chat::access::chat_no;
+use crate::connections::Session;
 use crate::error::{Fault, Result};
-use crate::place::{branch_of, count, own_of, place, signed};
-use crate::pool::Session;
-use crate::rows::{MISSING, blob, length};
-use crate::scope::chat_no;
 use crate::sql;
+use crate::values::numbers::{count, signed, signed_count};
+use crate::values::place::{branch_of, own_of, place};
+use crate::values::rows::{MISSING, blob, length};
 
 const OPERATION: &str = "chain";
 
@@ -56,11 +57,11 @@ async fn window_of(
     end: &ChainEnd,
     window: &Window,
 ) -> Result<Chain> {
-    let (name, of_branch) = match end {
+    let (name, is_branch) = match end {
         ChainEnd::Branch(name) => (name.as_str(), true),
         ChainEnd::Message(id) => (id.as_str(), false),
     };
-    let statement = match (window, of_branch) {
+    let statement = match (window, is_branch) {
         (Window::Last(_), true) => sql::LAST,
         (Window::Last(_), false) => sql::LAST_OF,
         (Window::Boundary, true) => sql::BOUNDARY,
@@ -79,10 +80,10 @@ async fn window_of(
         .bind(name.as_bytes());
     let query = match window {
         Window::Last(n) => query.bind(signed(*n)),
-        Window::Tokens(budget) => query.bind(i64::try_from(*budget).unwrap_or(i64::MAX)),
-        Window::After { message, generation } => query
-            .bind(message.as_str().as_bytes())
-            .bind(i64::try_from(*generation).unwrap_or(i64::MAX)),
+        Window::Tokens(budget) => query.bind(signed_count(*budget)),
+        Window::After { message, generation } => {
+            query.bind(message.as_str().as_bytes()).bind(signed_count(*generation))
+        }
         _ => query,
     };
     let rows = session.all(query).await?;
@@ -90,7 +91,7 @@ async fn window_of(
         chat_no(session, OPERATION, chat).await?;
         return Err(Error::not_found(
             OPERATION,
-            if of_branch { "branch" } else { "message" },
+            if is_branch { "branch" } else { "message" },
             name,
         )
         .into());
@@ -98,12 +99,12 @@ async fn window_of(
     assemble(rows)
 }
 
-/// A run of a piece of a chain.
-struct Found {
+/// A run of a segment of a chain.
+struct ChainRun {
     place: i64,
-    /// The last place of the piece.
+    /// The last place of the chain in the segment.
     cut: i64,
-    /// The first requested place, if it is on this piece.
+    /// The first requested place, if the segment has it.
     start: Option<i64>,
     data: Bytes,
 }
@@ -122,17 +123,17 @@ fn assemble(rows: Vec<PgRow>) -> Result<Chain> {
             skipped = count(base + own_of(start) - 1)?;
         }
         match row.try_get::<Option<i64>, _>(1)? {
-            Some(place) => found.push(Found { place, cut, start, data: blob(row, 2)? }),
+            Some(place) => found.push(ChainRun { place, cut, start, data: blob(row, 2)? }),
             None if own_of(cut) == 0 || start.is_some_and(|start| start > cut) => {}
             None => return Err(Fault::Corrupt(MISSING, None)),
         }
     }
-    // Places order a chain from its root. The statement returns the newest piece first.
+    // Places order a chain from its root. The statement returns the newest segment first.
     found.sort_unstable_by_key(|found| found.place);
     let mut expected = 0;
     let mut runs = Vec::with_capacity(found.len());
     for i in 0..found.len() {
-        let Found { place: first, cut, start, ref data } = found[i];
+        let ChainRun { place: first, cut, start, ref data } = found[i];
         let next = found.get(i + 1).map(|next| next.place).filter(|next| *next <= cut);
         let mut take = next.unwrap_or(cut + 1) - first;
         let mut bytes = data.clone();

@@ -8,17 +8,17 @@ use context_core::memory::{MemoryRecord, MemorySource, MemoryVector};
 use context_core::store::MemoryWrite;
 use sqlx::Row;
 
+use crate::checksums;
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::memories::pgvector::{self, Pgvector};
-use crate::memories::words::{hash, mixed};
-use crate::memories::write::Writer;
-use crate::place::signed;
-use crate::pool::Session;
-use crate::seals;
+use crate::memories::words::{hash, mix};
+use crate::memories::write::LockedUser;
 use crate::sql::memories as sql;
+use crate::values::numbers::{signed, signed_count};
 
 /// A record to add, with its numbers.
-pub(crate) struct Added<'a> {
+pub(crate) struct NewRecord<'a> {
     pub(crate) write: &'a MemoryWrite,
     /// The number of its scope.
     pub(crate) scope: i64,
@@ -28,7 +28,7 @@ pub(crate) struct Added<'a> {
 
 /// The increments of a shelf's counters.
 #[derive(Default)]
-struct More {
+struct ShelfIncrement {
     records: i64,
     words: i64,
     vectors: i64,
@@ -42,20 +42,22 @@ struct More {
 pub(crate) async fn add(
     session: &mut Session<'_>,
     pgvector: Option<&Pgvector>,
-    writer: &Writer,
-    added: &[Added<'_>],
+    user: &LockedUser,
+    added: &[NewRecord<'_>],
 ) -> Result<HashSet<i64>> {
     let shelves = shelves(session, added).await?;
-    let shelf = |added: &Added<'_>| {
+    let shelf = |added: &NewRecord<'_>| {
         let key = (added.scope, added.write.record.kind.as_bytes().to_vec());
-        shelves.get(&key).copied().ok_or(Fault::Corrupt("a shelf of memories is gone", None))
+        shelves.get(&key).copied().ok_or(Fault::Corrupt("a shelf of memories does not exist", None))
     };
-    let on = added.iter().map(shelf).collect::<Result<Vec<i64>>>()?;
-    let (texts, found) = words(added, &on);
+    let shelf_of_record = added.iter().map(shelf).collect::<Result<Vec<i64>>>()?;
+    let (texts, found) = words(added, &shelf_of_record);
     let records: Vec<&MemoryRecord> = added.iter().map(|added| &added.write.record).collect();
-    let body = |added: &Added<'_>| {
+    let body = |added: &NewRecord<'_>| {
         let body = serde_json::to_vec(&added.write.record)?;
-        Ok::<_, serde_json::Error>(seals::memory(added.place, stored(added.version)).seal(body))
+        Ok::<_, serde_json::Error>(
+            checksums::memory(added.place, signed_count(added.version)).seal(body),
+        )
     };
     let bodies = added.iter().map(body).collect::<Result<Vec<_>, _>>();
     let bodies = bodies.map_err(|_| Fault::Corrupt("a memory cannot be written as JSON", None))?;
@@ -66,21 +68,21 @@ pub(crate) async fn add(
     let message_of =
         |source: &MemorySource| Some(source.message.as_ref()?.as_str().as_bytes().to_vec());
     let vectors = || {
-        let all = added.iter().zip(&on);
+        let all = added.iter().zip(&shelf_of_record);
         all.filter_map(|(added, shelf)| Some((added.place, *shelf, added.write.vector.as_ref()?)))
     };
     let sealed = |(place, _, vector): (i64, i64, &MemoryVector)| {
-        seals::vector(place, &vector.model).seal(vector.to_bytes())
+        checksums::vector(place, &vector.model).seal(vector.to_bytes())
     };
     let query = session
         .query(sql::ADD_MEMORIES)
-        .bind(writer.no)
-        .bind(writer.written)
+        .bind(user.no)
+        .bind(user.written)
         .bind(added.iter().map(|added| added.place).collect::<Vec<_>>())
         .bind(&scopes)
-        .bind(&on)
+        .bind(&shelf_of_record)
         .bind(records.iter().map(|record| record.id.as_str().as_bytes()).collect::<Vec<_>>())
-        .bind(added.iter().map(|added| stored(added.version)).collect::<Vec<_>>())
+        .bind(added.iter().map(|added| signed_count(added.version)).collect::<Vec<_>>())
         .bind(
             records
                 .iter()
@@ -107,41 +109,37 @@ pub(crate) async fn add(
         pgvector::add(session, pgvector, vectors().map(|(place, _, vector)| (place, vector)))
             .await?;
     }
-    Ok(on.into_iter().collect())
-}
-
-/// Converts a count to a PostgreSQL integer.
-fn stored(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+    Ok(shelf_of_record.into_iter().collect())
 }
 
 /// Updates the counters of the records' shelves, and returns the shelves by scope and kind.
 async fn shelves(
     session: &mut Session<'_>,
-    added: &[Added<'_>],
+    added: &[NewRecord<'_>],
 ) -> Result<HashMap<(i64, Vec<u8>), i64>> {
-    let mut more: BTreeMap<(i64, &[u8]), More> = BTreeMap::new();
+    let mut increments: BTreeMap<(i64, &[u8]), ShelfIncrement> = BTreeMap::new();
     for added in added {
         let record = &added.write.record;
-        let more = more.entry((added.scope, record.kind.as_bytes())).or_default();
-        more.first = if more.records == 0 { added.place } else { more.first.min(added.place) };
-        more.last = more.last.max(added.place);
-        more.records += 1;
-        more.words += signed(added.write.words().count());
-        more.vectors += i64::from(added.write.vector.is_some());
-        more.bytes += signed(record.text.len());
+        let increment = increments.entry((added.scope, record.kind.as_bytes())).or_default();
+        increment.first =
+            if increment.records == 0 { added.place } else { increment.first.min(added.place) };
+        increment.last = increment.last.max(added.place);
+        increment.records += 1;
+        increment.words += signed(added.write.words().count());
+        increment.vectors += i64::from(added.write.vector.is_some());
+        increment.bytes += signed(record.text.len());
     }
-    let column = |of: fn(&More) -> i64| more.values().map(of).collect::<Vec<_>>();
+    let column = |of: fn(&ShelfIncrement) -> i64| increments.values().map(of).collect::<Vec<_>>();
     let query = session
         .query(sql::ADD_TO_SHELVES)
-        .bind(more.keys().map(|(scope, _)| *scope).collect::<Vec<_>>())
-        .bind(more.keys().map(|(_, kind)| *kind).collect::<Vec<_>>())
-        .bind(column(|more| more.records))
-        .bind(column(|more| more.words))
-        .bind(column(|more| more.vectors))
-        .bind(column(|more| more.bytes))
-        .bind(column(|more| more.first))
-        .bind(column(|more| more.last));
+        .bind(increments.keys().map(|(scope, _)| *scope).collect::<Vec<_>>())
+        .bind(increments.keys().map(|(_, kind)| *kind).collect::<Vec<_>>())
+        .bind(column(|increment| increment.records))
+        .bind(column(|increment| increment.words))
+        .bind(column(|increment| increment.vectors))
+        .bind(column(|increment| increment.bytes))
+        .bind(column(|increment| increment.first))
+        .bind(column(|increment| increment.last));
     let mut shelves = HashMap::new();
     for row in session.all(query).await? {
         shelves.insert((row.try_get(1)?, row.try_get(2)?), row.try_get(0)?);
@@ -151,14 +149,17 @@ async fn shelves(
 
 /// Returns the words of each record as a PostgreSQL array, and the number of records per word in
 /// each shelf.
-fn words(added: &[Added<'_>], on: &[i64]) -> (Vec<String>, BTreeMap<(i64, i64), i64>) {
+fn words(
+    added: &[NewRecord<'_>],
+    shelf_of_record: &[i64],
+) -> (Vec<String>, BTreeMap<(i64, i64), i64>) {
     let (mut texts, mut found) = (Vec::with_capacity(added.len()), BTreeMap::new());
-    for (added, shelf) in added.iter().zip(on) {
+    for (added, shelf) in added.iter().zip(shelf_of_record) {
         let mut text = String::from("{");
         let mut once = BTreeSet::new();
         for word in added.write.words().map(hash) {
             let comma = if once.is_empty() { "" } else { "," };
-            let _ = write!(text, "{comma}{}", mixed(word, *shelf, added.place));
+            let _ = write!(text, "{comma}{}", mix(word, *shelf, added.place));
             once.insert(word);
         }
         text.push('}');

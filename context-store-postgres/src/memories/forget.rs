@@ -6,13 +6,13 @@ use context_core::memory::{
 };
 use sqlx::Row;
 
+use crate::connections::{Session, Statement};
 use crate::error::Result;
 use crate::memories::rows::{bind_scope, scope};
 use crate::memories::write::lock;
-use crate::place::count;
-use crate::pool::{Session, Statement};
-use crate::rows::text;
 use crate::sql::memories as sql;
+use crate::values::numbers::count;
+use crate::values::rows::text;
 
 pub(crate) async fn forget(
     session: &mut Session<'_>,
@@ -23,8 +23,8 @@ pub(crate) async fn forget(
         return Ok(MemoriesForgotten::default());
     }
     let forgotten = match forget {
-        MemoryForget::Scope(scope) => empty(session, scope).await?,
-        forget => some(session, forget).await?,
+        MemoryForget::Scope(scope) => empty_scope(session, scope).await?,
+        forget => forget_records(session, forget).await?,
     };
     for statement in
         [sql::REMOVE_EMPTY_SHELVES, sql::REMOVE_EMPTY_SCOPES, sql::REMOVE_EMPTY_MEMORY_USER]
@@ -41,7 +41,7 @@ pub(crate) async fn forget_user(session: &mut Session<'_>, user: &UserId) -> Res
 }
 
 /// Removes everything within a scope.
-async fn empty(session: &mut Session<'_>, scope: &MemoryScope) -> Result<MemoriesForgotten> {
+async fn empty_scope(session: &mut Session<'_>, scope: &MemoryScope) -> Result<MemoriesForgotten> {
     let covered = bind_scope(session.query(sql::COVERED_SCOPES), scope);
     let rows = session.all(covered).await?;
     let scopes = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
@@ -52,8 +52,11 @@ async fn empty(session: &mut Session<'_>, scope: &MemoryScope) -> Result<Memorie
 }
 
 /// Removes some records and leaves marks of them.
-async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-    let query = meant(session, forget);
+async fn forget_records(
+    session: &mut Session<'_>,
+    forget: &MemoryForget,
+) -> Result<MemoriesForgotten> {
+    let query = selection(session, forget);
     let (mut places, mut scopes, mut marks) = (Vec::<i64>::new(), Vec::<i64>::new(), Vec::new());
     let user = forget.scope().user.as_str();
     for row in session.all(query).await? {
@@ -66,7 +69,7 @@ async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<Memori
     let removed = count(session.only(remove).await?.try_get(0)?)?;
     let add = session.query(sql::ADD_MARKS).bind(scopes).bind(marks);
     session.execute(add).await?;
-    let again = meant(session, forget);
+    let again = selection(session, forget);
     let left = session.query(sql::LEFT_AT_PLACES).bind(&places);
     let remaining =
         session.all(again).await?.len() as u64 + count(session.only(left).await?.try_get(0)?)?;
@@ -74,7 +77,7 @@ async fn some(session: &mut Session<'_>, forget: &MemoryForget) -> Result<Memori
 }
 
 /// Returns the statement that selects the records to forget.
-fn meant(session: &Session<'_>, forget: &MemoryForget) -> Statement {
+fn selection(session: &Session<'_>, forget: &MemoryForget) -> Statement {
     match forget {
         MemoryForget::Source { scope, source: MemorySource { session: from, message, .. } } => {
             let message = message.as_ref().map(|message| message.as_str().as_bytes());

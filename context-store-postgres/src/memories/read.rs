@@ -8,12 +8,12 @@ use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{Cursor, MemoryList, MemoryStats, Page};
 use sqlx::Row;
 
+use crate::connections::Session;
 use crate::error::{Fault, Result, bad_cursor};
-use crate::memories::rows::{bind_scope, bind_scopes, once, scope, stored};
-use crate::place::{count, signed};
-use crate::pool::Session;
-use crate::rows::text;
+use crate::memories::rows::{bind_scope, bind_scopes, scope, stored, unique};
 use crate::sql::memories as sql;
+use crate::values::numbers::{count, signed};
+use crate::values::rows::text;
 
 fn bytes_of(ids: &[MemoryId]) -> Vec<&[u8]> {
     ids.iter().map(|id| id.as_str().as_bytes()).collect()
@@ -46,7 +46,7 @@ pub(crate) async fn list(
         (None, Some(_), None) => sql::LIST_MEMORIES_OF_SESSION,
         (None, None, _) => sql::LIST_MEMORIES,
     };
-    let query = bind_scopes(session.query(statement), &once(&list.scopes));
+    let query = bind_scopes(session.query(statement), &unique(&list.scopes));
     let query =
         query.bind((!kinds.is_empty()).then_some(kinds)).bind(after).bind(signed(list.limit + 1));
     let query = match (&list.key, source, message) {
@@ -63,21 +63,23 @@ pub(crate) async fn list(
     Ok(Page { items, next })
 }
 
-pub(crate) async fn beside(
+pub(crate) async fn neighbours(
     session: &mut Session<'_>,
     scope: &MemoryScope,
     ids: &[MemoryId],
     each_side: usize,
 ) -> Result<Vec<Vec<StoredMemory>>> {
-    let mut beside = vec![Vec::new(); ids.len()];
+    let mut neighbours = vec![Vec::new(); ids.len()];
     let query = bind_scope(session.query(sql::MEMORIES_BESIDE), scope).bind(bytes_of(ids));
     for row in session.all(query.bind(signed(each_side))).await? {
-        let at =
-            usize::try_from(row.try_get::<i64, _>(0)? - 1).ok().and_then(|at| beside.get_mut(at));
-        let beside = at.ok_or(Fault::Corrupt("a row is of no memory", None))?;
-        beside.push(stored(&row, [1, 2, 3])?);
+        let at = usize::try_from(row.try_get::<i64, _>(0)? - 1)
+            .ok()
+            .and_then(|at| neighbours.get_mut(at));
+        let neighbours =
+            at.ok_or(Fault::Corrupt("a row belongs to no memory of the call", None))?;
+        neighbours.push(stored(&row, [1, 2, 3])?);
     }
-    Ok(beside)
+    Ok(neighbours)
 }
 
 pub(crate) async fn stats(

@@ -4,10 +4,10 @@ use context_core::memory::{MemoryRecord, MemoryScope, StoredMemory};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::checksums;
+use crate::connections::Statement;
 use crate::error::{Fault, Result};
-use crate::place::count;
-use crate::pool::Statement;
-use crate::seals;
+use crate::values::numbers::count;
 
 /// Reads a stored record from three columns: its place, its version, and its body.
 pub(crate) fn stored(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<StoredMemory> {
@@ -20,9 +20,9 @@ pub(crate) fn stored(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<
 
 /// Reads the record from the last of these columns.
 pub(crate) fn record(row: &PgRow, [place, version, body]: [usize; 3]) -> Result<MemoryRecord> {
-    const DAMAGED: &str = "a memory is not what was written";
-    let seal = seals::memory(row.try_get(place)?, row.try_get(version)?);
-    serde_json::from_slice(seals::opened(seal, row.try_get(body)?, DAMAGED)?)
+    const DAMAGED: &str = "the checksum of a memory does not match";
+    let seal = checksums::memory(row.try_get(place)?, row.try_get(version)?);
+    serde_json::from_slice(checksums::open_slice(seal, row.try_get(body)?, DAMAGED)?)
         .map_err(|_| Fault::Corrupt("a memory cannot be read", None))
 }
 
@@ -52,14 +52,14 @@ pub(crate) fn bind_scope(statement: Statement, scope: &MemoryScope) -> Statement
 }
 
 /// Returns the scopes of one user without duplicates.
-pub(crate) fn once(scopes: &[MemoryScope]) -> Vec<&MemoryScope> {
-    let mut once: Vec<&MemoryScope> = Vec::with_capacity(scopes.len());
+pub(crate) fn unique(scopes: &[MemoryScope]) -> Vec<&MemoryScope> {
+    let mut unique: Vec<&MemoryScope> = Vec::with_capacity(scopes.len());
     for scope in scopes {
-        if !once.contains(&scope) {
-            once.push(scope);
+        if !unique.contains(&scope) {
+            unique.push(scope);
         }
     }
-    once
+    unique
 }
 
 /// Binds the user and the names of all scopes.

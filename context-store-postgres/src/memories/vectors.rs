@@ -5,22 +5,22 @@ use context_core::memory::MemoryVector;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::checksums;
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::memories::pgvector::{self, Pgvector};
-use crate::place::signed;
-use crate::pool::Session;
-use crate::seals;
 use crate::sql::memories as sql;
+use crate::values::numbers::signed;
 
 /// The approximate number of bytes of vectors transferred at once.
-const BYTES_AT_ONCE: usize = 4 << 20;
+const BATCH_BYTES: usize = 4 << 20;
 
 /// Reads the vector of a record at this place from its row.
 pub(crate) fn vector(place: i64, model: &str, data: &[u8]) -> Result<MemoryVector> {
-    let data = seals::opened(
-        seals::vector(place, model),
+    let data = checksums::open_slice(
+        checksums::vector(place, model),
         data,
-        "a vector of a memory is not what was written",
+        "the checksum of a vector of a memory does not match",
     )?;
     MemoryVector::from_bytes(model, data)
         .ok_or(Fault::Corrupt("a vector of a memory cannot be read", None))
@@ -31,15 +31,15 @@ pub(crate) async fn nearest(
     session: &mut Session<'_>,
     pgvector: Option<&Pgvector>,
     shelves: &[i64],
-    meant: &MemoryVector,
+    query_vector: &MemoryVector,
     limit: usize,
 ) -> Result<Vec<i64>> {
     let mut near = match pgvector {
         Some(pgvector) => {
-            let rows = pgvector::nearest(session, pgvector, shelves, meant, limit).await?;
-            rows.iter().map(|row| compared(row, meant)).collect::<Result<Vec<_>>>()?
+            let rows = pgvector::nearest(session, pgvector, shelves, query_vector, limit).await?;
+            rows.iter().map(|row| similarity(row, query_vector)).collect::<Result<Vec<_>>>()?
         }
-        None => newest(session, shelves, meant).await?,
+        None => newest(session, shelves, query_vector).await?,
     };
     near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
     near.truncate(limit);
@@ -47,19 +47,19 @@ pub(crate) async fn nearest(
 }
 
 /// Returns the similarity of a row's vector, and its place.
-fn compared(row: &PgRow, meant: &MemoryVector) -> Result<(f32, i64)> {
+fn similarity(row: &PgRow, query_vector: &MemoryVector) -> Result<(f32, i64)> {
     let place = row.try_get(0)?;
-    let vector = vector(place, &meant.model, row.try_get(1)?)?;
-    Ok((meant.similarity(&vector), place))
+    let vector = vector(place, &query_vector.model, row.try_get(1)?)?;
+    Ok((query_vector.similarity(&vector), place))
 }
 
 /// Compares the newest vectors in the program.
 async fn newest(
     session: &mut Session<'_>,
     shelves: &[i64],
-    meant: &MemoryVector,
+    query_vector: &MemoryVector,
 ) -> Result<Vec<(f32, i64)>> {
-    let at_once = (BYTES_AT_ONCE / (4 * meant.values.len()).max(1)).clamp(16, 2_000);
+    let at_once = (BATCH_BYTES / (4 * query_vector.values.len()).max(1)).clamp(16, 2_000);
     let mut near = Vec::new();
     let (mut left, mut before) =
         (usize::try_from(EXACT_MEMORY_VECTORS).unwrap_or(usize::MAX), i64::MAX);
@@ -68,15 +68,15 @@ async fn newest(
         let query = session
             .query(sql::NEWEST_VECTORS)
             .bind(shelves)
-            .bind(meant.model.as_bytes())
-            .bind(signed(meant.values.len()))
+            .bind(query_vector.model.as_bytes())
+            .bind(signed(query_vector.values.len()))
             .bind(before)
             .bind(signed(page));
         let rows = session.all(query).await?;
         for row in &rows {
-            let compared = compared(row, meant)?;
-            before = compared.1;
-            near.push(compared);
+            let similarity = similarity(row, query_vector)?;
+            before = similarity.1;
+            near.push(similarity);
         }
         if rows.len() < page {
             break;

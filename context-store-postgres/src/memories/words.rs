@@ -13,7 +13,8 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::error::Result;
-use crate::place::{count, own_of};
+use crate::values::numbers::count;
+use crate::values::place::own_of;
 
 /// The number of bits of a place within a part. The SQL statements use the same number.
 const PART: u32 = 13;
@@ -32,18 +33,18 @@ pub(crate) fn part_of(place: i64) -> i64 {
 
 /// Mixes a word's hash with the shelf and the part of a record's place. Applied twice, it returns
 /// the hash.
-pub(crate) fn mixed(hash: i64, shelf: i64, place: i64) -> i64 {
+pub(crate) fn mix(hash: i64, shelf: i64, place: i64) -> i64 {
     hash ^ ((shelf << PARTS) + part_of(place))
 }
 
 /// The words of a search.
-pub(crate) struct Wanted {
+pub(crate) struct SearchWords {
     /// Each word, in the order of the search.
     pub(crate) hashes: Vec<i64>,
     at: HashMap<i64, usize>,
 }
 
-impl Wanted {
+impl SearchWords {
     pub(crate) fn of(words: &[String]) -> Self {
         let hashes: Vec<i64> = words.iter().map(|word| hash(word)).collect();
         let mut at = HashMap::new();
@@ -64,7 +65,7 @@ impl Wanted {
             (row.try_get(0)?, row.try_get(1)?, row.try_get(3)?);
         let mut counts = vec![0; self.hashes.len()];
         for word in words {
-            if let Some(at) = self.at.get(&mixed(word, shelf, place)) {
+            if let Some(at) = self.at.get(&mix(word, shelf, place)) {
                 counts[*at] += 1;
             }
         }
@@ -81,10 +82,10 @@ mod tests {
         assert_eq!(hash("lisbon"), LISBON);
         let place = (7 << 32) + 3 * 8192 + 1;
         assert_eq!(part_of(place), 3);
-        assert_eq!(mixed(5, 2, place), 5 ^ ((2 << 19) + 3));
-        assert_eq!(mixed(mixed(LISBON, 9, place), 9, place), LISBON);
-        let wanted = Wanted::of(&["a".into(), "b".into(), "a".into()]);
-        assert_eq!([0, 1, 2].map(|n| wanted.is_first(n)), [true, true, false]);
+        assert_eq!(mix(5, 2, place), 5 ^ ((2 << 19) + 3));
+        assert_eq!(mix(mix(LISBON, 9, place), 9, place), LISBON);
+        let search_words = SearchWords::of(&["a".into(), "b".into(), "a".into()]);
+        assert_eq!([0, 1, 2].map(|n| search_words.is_first(n)), [true, true, false]);
     }
 
     /// Stored hashes must never change.

@@ -10,54 +10,54 @@ use context_core::memory::{MemoryRecord, MemoryScope, StoredMemory};
 use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use sqlx::Row;
 
+use crate::connections::Session;
 use crate::error::{Fault, Result};
-use crate::memories::add::{Added, add};
+use crate::memories::add::{NewRecord, add};
 use crate::memories::pgvector::Pgvector;
 use crate::memories::rows::{bind_scopes, names, record};
-use crate::place::count;
-use crate::pool::Session;
 use crate::sql::memories as sql;
+use crate::values::numbers::count;
 
 /// The locked row of a user's memories.
-pub(crate) struct Writer {
+pub(crate) struct LockedUser {
     pub(crate) no: i64,
     /// The number of records ever created.
     pub(crate) written: i64,
 }
 
 /// Locks the memories of the user until the transaction ends. Returns `None` if the user has none.
-pub(crate) async fn lock(session: &mut Session<'_>, user: &UserId) -> Result<Option<Writer>> {
+pub(crate) async fn lock(session: &mut Session<'_>, user: &UserId) -> Result<Option<LockedUser>> {
     let query = session.query(sql::LOCK_MEMORY_USER).bind(user.as_str().as_bytes());
     let row = session.first(query).await?;
-    row.map(|row| Ok(Writer { no: row.try_get(0)?, written: row.try_get(1)? })).transpose()
+    row.map(|row| Ok(LockedUser { no: row.try_get(0)?, written: row.try_get(1)? })).transpose()
 }
 
 /// The stored state of a record.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct StoredState {
     pub(crate) place: i64,
     pub(crate) version: u64,
     pub(crate) shelf: i64,
     /// Only read if the write needs it for a comparison.
     record: Option<MemoryRecord>,
-    is_there: bool,
+    exists: bool,
     forgotten: bool,
 }
 
-impl Known {
+impl StoredState {
     fn stored(&self) -> Option<StoredMemory> {
         let place = self.place.unsigned_abs();
         self.record.clone().map(|record| StoredMemory::new(record, self.version, place))
     }
 
     /// Decides the result of a write. Returns `None` for a conflict.
-    fn judge(&self, write: &MemoryWrite) -> Option<MemoryWritten> {
+    fn decide(&self, write: &MemoryWrite) -> Option<MemoryWritten> {
         let stored = self.stored();
         Some(match write.expected {
             _ if stored.is_some_and(|stored| write.is_replay_of(&stored)) => {
                 MemoryWritten::Written(self.version)
             }
-            MemoryExpected::Absent if self.is_there => MemoryWritten::Kept(self.version),
+            MemoryExpected::Absent if self.exists => MemoryWritten::Kept(self.version),
             MemoryExpected::Absent if self.forgotten => MemoryWritten::Forgotten,
             MemoryExpected::Version(expected) if expected != self.version => return None,
             _ => MemoryWritten::Written(self.version + 1),
@@ -72,64 +72,65 @@ pub(crate) async fn write(
 ) -> Result<MemoryOutcome> {
     let Some(first) = writes.first() else { return Ok(MemoryOutcome::Applied(Vec::new())) };
     let user = &first.record.scope.user;
-    let writer = match lock(session, user).await? {
-        Some(writer) => writer,
+    let locked = match lock(session, user).await? {
+        Some(locked) => locked,
         None => {
             let query = session.query(sql::ADD_MEMORY_USER).bind(user.as_str().as_bytes());
             let row = session.only(query).await?;
-            Writer { no: row.try_get(0)?, written: row.try_get(1)? }
+            LockedUser { no: row.try_get(0)?, written: row.try_get(1)? }
         }
     };
     let (scopes, of_write) = scopes_of(writes);
     let mut numbers = numbers(session, &scopes).await?;
     let known = known(session, writes, &of_write, &numbers).await?;
-    let mut judged = Vec::with_capacity(writes.len());
+    let mut decided = Vec::with_capacity(writes.len());
     for (at, (write, known)) in writes.iter().zip(&known).enumerate() {
-        let Some(written) = known.judge(write) else {
+        let Some(written) = known.decide(write) else {
             // The user's row may have been created only for this call.
             let remove =
                 session.query(sql::REMOVE_EMPTY_MEMORY_USER).bind(user.as_str().as_bytes());
             session.execute(remove).await?;
             return Ok(MemoryOutcome::Conflict { write: at, stored: known.stored().map(Box::new) });
         };
-        judged.push(written);
+        decided.push(written);
     }
     let written: Vec<usize> = (0..writes.len())
         .filter(|at| {
-            matches!(judged[*at],
+            matches!(decided[*at],
             MemoryWritten::Written(version) if version != known[*at].version)
         })
         .collect();
     if written.is_empty() {
-        return Ok(MemoryOutcome::Applied(judged));
+        return Ok(MemoryOutcome::Applied(decided));
     }
     let changed: Vec<i64> =
-        written.iter().filter(|at| known[**at].is_there).map(|at| known[*at].place).collect();
+        written.iter().filter(|at| known[**at].exists).map(|at| known[*at].place).collect();
     if !changed.is_empty() {
         let remove = session.query(sql::REMOVE_MEMORIES).bind(&changed);
         session.execute(remove).await?;
     }
-    make_scopes(session, user, &scopes, &mut numbers).await?;
-    let mut next = writer.written;
+    create_scopes(session, user, &scopes, &mut numbers).await?;
+    let mut next = locked.written;
     let mut added = Vec::with_capacity(written.len());
     for at in written {
-        let place = if known[at].is_there {
+        let place = if known[at].exists {
             known[at].place
         } else {
             next += 1;
-            (writer.no << 32) + next
+            (locked.no << 32) + next
         };
         let scope = numbers.get(&of_write[at]).copied();
-        let scope = scope.ok_or(Fault::Corrupt("a scope of memories is gone", None))?;
-        added.push(Added { write: &writes[at], scope, place, version: known[at].version + 1 });
+        let scope = scope.ok_or(Fault::Corrupt("a scope of memories does not exist", None))?;
+        added.push(NewRecord { write: &writes[at], scope, place, version: known[at].version + 1 });
     }
-    let shelves = add(session, pgvector, &Writer { no: writer.no, written: next }, &added).await?;
-    if known.iter().any(|known| known.is_there && !shelves.contains(&known.shelf)) {
+    let shelves =
+        add(session, pgvector, &LockedUser { no: locked.no, written: next }, &added).await?;
+    if known.iter().any(|known| known.exists && !shelves.contains(&known.shelf)) {
         // A record that changed its kind may have been the last one of the old kind.
         let remove = session.query(sql::REMOVE_EMPTY_SHELVES).bind(user.as_str().as_bytes());
         session.execute(remove).await?;
     }
-    Ok(MemoryOutcome::Applied(judged))
+    Ok(MemoryOutcome::Applied(decided))
 }
 
 /// Returns the scopes of the writes without duplicates, and the index of the scope of each write.
@@ -161,11 +162,12 @@ async fn numbers(
 
 /// Converts a one-based number of a row's item to an index.
 fn nth(n: i64) -> Result<usize> {
-    usize::try_from(n - 1).map_err(|_| Fault::Corrupt("a row is of no memory", None))
+    usize::try_from(n - 1)
+        .map_err(|_| Fault::Corrupt("a row belongs to no memory of the call", None))
 }
 
 /// Creates the scopes that do not exist.
-async fn make_scopes(
+async fn create_scopes(
     session: &mut Session<'_>,
     user: &UserId,
     scopes: &[&MemoryScope],
@@ -184,7 +186,7 @@ async fn make_scopes(
     let query = session.query(sql::ADD_MEMORY_SCOPES).bind(user.as_str().as_bytes());
     let query = query.bind(column(0)).bind(column(1)).bind(column(2)).bind(keys);
     for row in session.all(query).await? {
-        if let Some(at) = missing.get(crate::rows::text(&row, 1)?) {
+        if let Some(at) = missing.get(crate::values::rows::text(&row, 1)?) {
             numbers.insert(*at, row.try_get(0)?);
         }
     }
@@ -197,8 +199,8 @@ async fn known(
     writes: &[MemoryWrite],
     of_write: &[usize],
     numbers: &HashMap<usize, i64>,
-) -> Result<Vec<Known>> {
-    let mut known: Vec<Known> = writes.iter().map(|_| Known::default()).collect();
+) -> Result<Vec<StoredState>> {
+    let mut known: Vec<StoredState> = writes.iter().map(|_| StoredState::default()).collect();
     if numbers.is_empty() {
         return Ok(known);
     }
@@ -219,10 +221,10 @@ async fn known(
         session.query(sql::MEMORIES_TO_WRITE).bind(scopes).bind(ids).bind(marks).bind(exact);
     for row in session.all(query).await? {
         let found = known.get_mut(nth(row.try_get(0)?)?);
-        let found = found.ok_or(Fault::Corrupt("a row is of no memory", None))?;
+        let found = found.ok_or(Fault::Corrupt("a row belongs to no memory of the call", None))?;
         found.forgotten = row.try_get::<Option<bool>, _>(5)?.unwrap_or_default();
         if let Some(place) = row.try_get::<Option<i64>, _>(1)? {
-            found.is_there = true;
+            found.exists = true;
             (found.place, found.shelf) = (place, row.try_get(3)?);
             found.version = count(row.try_get(2)?)?;
             if row.try_get::<Option<&[u8]>, _>(4)?.is_some() {

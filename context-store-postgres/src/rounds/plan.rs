@@ -12,7 +12,7 @@ use crate::error::Result;
 pub(crate) const RECORD: &str = "record_round";
 
 /// The rows to write. Nodes that are added and removed again are in none of them.
-pub(crate) struct Plan<'a> {
+pub(crate) struct RoundPlan<'a> {
     pub(crate) commit: &'a RoundCommit,
     /// New nodes in their final state, with their versions.
     pub(crate) added: Vec<Arc<Node>>,
@@ -25,7 +25,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) removed: BTreeSet<u32>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RoundPlan<'a> {
     pub(crate) fn of(commit: &'a RoundCommit) -> Result<Self> {
         let added: BTreeSet<NodeId> = commit.changes.iter().filter_map(added).collect();
         // Applying the changes of new nodes to an empty record yields their final state and the
@@ -71,14 +71,14 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the number of edges, versions and messages that are added to the round.
-    pub(crate) fn beside(&self) -> usize {
+    pub(crate) fn dependent_rows(&self) -> usize {
         let new: usize =
             self.added.iter().map(|node| node.versions.len() + node.messages.len()).sum();
         self.edges.len() + self.versions.len() + new
     }
 
     /// Returns the numbers of the existing nodes that are removed.
-    pub(crate) fn gone(&self) -> Vec<i64> {
+    pub(crate) fn removed_nodes(&self) -> Vec<i64> {
         self.removed.iter().map(|ordinal| i64::from(*ordinal)).collect()
     }
 
@@ -92,7 +92,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the numbers of the existing nodes that are changed or removed.
-    pub(crate) fn touched(&self) -> Vec<i64> {
+    pub(crate) fn touched_nodes(&self) -> Vec<i64> {
         self.changed.keys().chain(&self.removed).map(|ordinal| i64::from(*ordinal)).collect()
     }
 }

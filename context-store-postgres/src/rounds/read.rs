@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use crate::checksums::rounds as checksums;
+use crate::connections::Session;
 use crate::error::{Fault, Result};
-use crate::place::signed;
-use crate::pool::Session;
-use crate::rounds::sums;
-use crate::rows::text;
 use crate::sql::rounds as sql;
+use crate::values::numbers::signed;
+use crate::values::rows::text;
 
 const BAD_HEAD: &str = "the head of a round cannot be read";
 const BAD_NODE: &str = "a node of a round cannot be read";
@@ -43,14 +43,14 @@ pub(crate) async fn load(
         .bind(i64::from(*rounds.start()))
         .bind(i64::from(*rounds.end()))
         .bind(nodes);
-    let mut found: HashMap<i64, Parts> = HashMap::new();
+    let mut found: HashMap<i64, RoundRows> = HashMap::new();
     for row in session.all(query).await? {
         let round = agent.round(number(&row, 16, BAD_HEAD)?);
         found.entry(row.try_get(1)?).or_default().take(&round, &row)?;
     }
     let mut records = Vec::with_capacity(found.len());
-    for parts in found.into_values() {
-        records.push(if nodes.is_some() { parts.record()? } else { parts.whole()? });
+    for rows in found.into_values() {
+        records.push(if nodes.is_some() { rows.record()? } else { rows.whole()? });
     }
     records.sort_unstable_by_key(|record| record.head.round.round);
     Ok(records)
@@ -75,10 +75,10 @@ pub(crate) fn number(row: &PgRow, column: usize, problem: &'static str) -> Resul
 
 /// The parts of one round. The numbers of nodes refer to round 0 until the head is known.
 #[derive(Default)]
-struct Parts {
+struct RoundRows {
     head: Option<RoundHead>,
     /// The stored number of edges, versions and messages.
-    beside: i64,
+    dependent_rows: i64,
     nodes: Vec<(u32, Node)>,
     /// Each edge with its position.
     edges: Vec<(i64, u32, Edge)>,
@@ -87,14 +87,14 @@ struct Parts {
     messages: Vec<(u32, i64, MessageLink)>,
 }
 
-impl Parts {
+impl RoundRows {
     fn take(&mut self, round: &RoundRef, row: &PgRow) -> Result<()> {
-        let what = row.try_get::<i16, _>(0)?;
-        sums::check(what, round, row)?;
-        match what {
+        let row_kind = row.try_get::<i16, _>(0)?;
+        checksums::check(row_kind, round, row)?;
+        match row_kind {
             sql::HEAD => {
                 self.head = Some(head(row.try_get(10)?, row.try_get(11)?)?);
-                self.beside = row.try_get(2)?;
+                self.dependent_rows = row.try_get(2)?;
             }
             sql::EDGE => {
                 let source = number(row, 2, BAD_EDGE)?;
@@ -115,22 +115,26 @@ impl Parts {
                 let link = MessageLink::new(text(row, 13)?, text(row, 14)?);
                 self.messages.push((number(row, 2, BAD_MESSAGE)?, row.try_get(3)?, link));
             }
-            what => self.nodes.push((number(row, 2, BAD_NODE)?, node(row, sql::kind(what)?)?)),
+            row_kind => {
+                self.nodes.push((number(row, 2, BAD_NODE)?, node(row, sql::kind(row_kind)?)?))
+            }
         }
         Ok(())
     }
 
     /// Returns the record of the whole round. Returns an error if parts are missing.
     fn whole(self) -> Result<RoundRecord> {
-        let (beside, says) =
-            (self.edges.len() + self.versions.len() + self.messages.len(), self.beside);
+        let (dependent_rows, stored) =
+            (self.edges.len() + self.versions.len() + self.messages.len(), self.dependent_rows);
         let record = self.record()?;
         if signed(record.nodes.len()) != i64::from(record.head.nodes) {
-            return Err(Fault::Corrupt("a round has not as many nodes as it says", None));
+            return Err(Fault::Corrupt(
+                "the number of nodes of a round differs from the number in its head",
+                None,
+            ));
         }
-        if signed(beside) != says {
-            let problem =
-                "a round has not as many edges, versions and messages of nodes as it says";
+        if signed(dependent_rows) != stored {
+            let problem = "the number of edges, versions and messages of a round differs from the stored number";
             return Err(Fault::Corrupt(problem, None));
         }
         Ok(record)
@@ -160,7 +164,10 @@ impl Parts {
             nodes.push(Arc::new(node));
         }
         if versions.next().is_some() || messages.next().is_some() {
-            return Err(Fault::Corrupt("something is kept of a node that is not there", None));
+            return Err(Fault::Corrupt(
+                "a version or a message belongs to a node that does not exist",
+                None,
+            ));
         }
         let edges = self
             .edges

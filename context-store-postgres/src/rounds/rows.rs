@@ -8,8 +8,8 @@ use context_core::trajectory::{
 };
 use serde::Serialize;
 
-use crate::rounds::sums;
-use crate::shown;
+use crate::checksums::rounds as checksums;
+use crate::values::display;
 
 /// Serializes a value as JSON.
 pub(crate) fn printed(value: &impl Serialize) -> String {
@@ -32,13 +32,16 @@ pub(crate) struct NodeRow<'a> {
 impl<'a> NodeRow<'a> {
     pub(crate) fn of(node: &'a Node) -> Self {
         let mut all_shown = true;
-        let label = seen(&mut all_shown, shown::text(&node.label), &node.label);
-        let description = seen(&mut all_shown, shown::text(&node.description), &node.description);
-        let author =
-            node.author.as_deref().map(|author| seen(&mut all_shown, shown::text(author), author));
+        let label = displayed(&mut all_shown, display::text(&node.label), &node.label);
+        let description =
+            displayed(&mut all_shown, display::text(&node.description), &node.description);
+        let author = node
+            .author
+            .as_deref()
+            .map(|author| displayed(&mut all_shown, display::text(author), author));
         let measures = node.measures.as_ref().map(|measures| {
             let json = printed(measures);
-            Cow::Owned(seen(&mut all_shown, shown::json(&json), &json).into_owned())
+            Cow::Owned(displayed(&mut all_shown, display::json(&json), &json).into_owned())
         });
         let values = node.body.iter().map(|(_, value)| field(value, &mut all_shown)).collect();
         let exact = (!all_shown).then(|| {
@@ -63,18 +66,18 @@ impl<'a> NodeRow<'a> {
     pub(crate) fn sums(&self, round: &RoundRef, kind: NodeKind) -> Vec<u8> {
         let place = (round, kind, self.ordinal);
         let (author, exact) = (self.author.as_deref(), self.exact.as_deref());
-        let mut all = sums::node(place, &self.label, self.created_at, author, exact).to_vec();
-        all.extend(sums::part(place, "description", Some(&self.description)));
-        all.extend(sums::part(place, "measures", self.measures.as_deref()));
+        let mut all = checksums::node(place, &self.label, self.created_at, author, exact).to_vec();
+        all.extend(checksums::part(place, "description", Some(&self.description)));
+        all.extend(checksums::part(place, "measures", self.measures.as_deref()));
         for (field, value) in kind.fields().iter().zip(&self.fields) {
-            all.extend(sums::part(place, field.name, Some(value)));
+            all.extend(checksums::part(place, field.name, Some(value)));
         }
         all
     }
 }
 
 /// Returns the shown form of a text, and records whether it equals the text.
-fn seen<'a>(all: &mut bool, shown: Cow<'a, str>, whole: &str) -> Cow<'a, str> {
+fn displayed<'a>(all: &mut bool, shown: Cow<'a, str>, whole: &str) -> Cow<'a, str> {
     *all &= *shown == *whole;
     shown
 }
@@ -82,9 +85,9 @@ fn seen<'a>(all: &mut bool, shown: Cow<'a, str>, whole: &str) -> Cow<'a, str> {
 /// Returns a value of a field as the text of its column.
 fn field<'a>(value: &'a FieldValue, all_shown: &mut bool) -> Cow<'a, str> {
     match value {
-        FieldValue::Text(text) => seen(all_shown, shown::text(text), text),
+        FieldValue::Text(text) => displayed(all_shown, display::text(text), text),
         FieldValue::Flag(flag) => Cow::Borrowed(if *flag { "true" } else { "false" }),
-        FieldValue::Json(json) => seen(all_shown, shown::json(json.as_str()), json.as_str()),
+        FieldValue::Json(json) => displayed(all_shown, display::json(json.as_str()), json.as_str()),
         other => Cow::Owned(other.to_json().as_str().to_owned()),
     }
 }
@@ -163,9 +166,9 @@ impl<'a> VersionRow<'a> {
         let author = version
             .author
             .as_deref()
-            .map(|author| seen(&mut all_shown, shown::text(author), author));
+            .map(|author| displayed(&mut all_shown, display::text(author), author));
         let json = printed(&version.was);
-        let was = seen(&mut all_shown, shown::json(&json), &json).into_owned();
+        let was = displayed(&mut all_shown, display::json(&json), &json).into_owned();
         let exact = (!all_shown).then(|| printed(version).into_bytes());
         Self { ordinal: i64::from(ordinal), version, author, was, exact }
     }
@@ -174,7 +177,14 @@ impl<'a> VersionRow<'a> {
     pub(crate) fn sum(&self, round: &RoundRef) -> Vec<u8> {
         let place = (self.ordinal, i64::from(self.version.number));
         let at = self.version.at.as_micros();
-        sums::version(round, place, at, self.author.as_deref(), &self.was, self.exact.as_deref())
-            .to_vec()
+        checksums::version(
+            round,
+            place,
+            at,
+            self.author.as_deref(),
+            &self.was,
+            self.exact.as_deref(),
+        )
+        .to_vec()
     }
 }

@@ -70,7 +70,7 @@ statements! {
         SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone";
 
     // Maintenance.
-    BLOBS_KEPT = "SELECT count(*) FROM #blob WHERE user_id = $1";
+    COUNT_BLOBS = "SELECT count(*) FROM #blob WHERE user_id = $1";
     /// Counts the rows of a user and the rows that belong to no user.
     REMAINING_BLOBS = "SELECT
         (SELECT count(*) FROM #blob b WHERE user_id = $1 OR NOT EXISTS (SELECT FROM #blob_ref r WHERE r.blob = b.no))

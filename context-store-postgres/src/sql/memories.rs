@@ -242,7 +242,7 @@ statements! {
     CANDIDATES_OF_POLICY = candidates!("m.shelf = ANY($1::bigint[]) AND m.place BETWEEN $21 + (l.part << 13) AND $21 + (l.part << 13) + 8191 AND");
     /// The records at places $1, with those of their words that are among $2, and their vectors of
     /// model $3 and length $4.
-    WINNERS = concat!("SELECT m.place, ", words!("$2"), ", m.version, m.body, v.data FROM unnest($1::bigint[]) i (place)
+    HITS = concat!("SELECT m.place, ", words!("$2"), ", m.version, m.body, v.data FROM unnest($1::bigint[]) i (place)
         CROSS JOIN LATERAL (SELECT * FROM #memory m WHERE m.place = i.place OFFSET 0) m
         LEFT JOIN LATERAL (
           SELECT data FROM #memory_vector v WHERE v.place = m.place AND v.model = $3 AND v.length = $4 OFFSET 0) v ON true");

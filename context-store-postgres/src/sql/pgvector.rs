@@ -2,7 +2,7 @@
 
 /// The schema of the extension if it is installed, whether it could be installed, whether table $1
 /// exists, and whether this role may use it.
-pub(crate) const FOUND: &str = "SELECT (
+pub(crate) const STATE: &str = "SELECT (
       SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'),
     EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'), to_regclass($1) IS NOT NULL,
     coalesce(has_table_privilege(to_regclass($1), 'SELECT') AND has_table_privilege(to_regclass($1), 'INSERT'), false)";

@@ -82,16 +82,16 @@ pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
          SELECT {HEAD}::smallint, r.no, {}, r.round FROM r JOIN #trajectory_round t ON t.no = r.no",
         columns(HEAD)
     );
-    for (what, table) in TABLES.iter().filter(|(what, _)| *what != HEAD) {
-        let filter = match *what {
+    for (row_kind, table) in TABLES.iter().filter(|(row_kind, _)| *row_kind != HEAD) {
+        let filter = match *row_kind {
             EDGE => "$6::bigint[] IS NULL",
             _ => "($6::bigint[] IS NULL OR t.ordinal = ANY($6::bigint[]))",
         };
         let _ = write!(
             load,
-            " UNION ALL SELECT {what}::smallint, r.no, n.*, r.round FROM r CROSS JOIN LATERAL (
+            " UNION ALL SELECT {row_kind}::smallint, r.no, n.*, r.round FROM r CROSS JOIN LATERAL (
                 SELECT {} FROM #trajectory_{table} t WHERE t.round = r.no AND {filter} OFFSET 0) n",
-            columns(*what)
+            columns(*row_kind)
         );
     }
     load
@@ -100,7 +100,7 @@ pub(crate) static LOAD: LazyLock<String> = LazyLock::new(|| {
 /// Rows that belong to no round, as the name of their table and the number of the round.
 pub(crate) static STRAY_ROWS: LazyLock<String> = LazyLock::new(|| {
     let mut strays = String::new();
-    for (_, table) in TABLES.iter().filter(|(what, _)| *what != HEAD) {
+    for (_, table) in TABLES.iter().filter(|(row_kind, _)| *row_kind != HEAD) {
         let union = if strays.is_empty() { "" } else { " UNION ALL " };
         let _ = write!(
             strays,
@@ -119,14 +119,14 @@ pub(crate) static TABLES: LazyLock<Vec<(i16, &'static str)>> = LazyLock::new(|| 
 });
 
 /// Returns the kind of node of a row.
-pub(crate) fn kind(what: i16) -> Result<NodeKind, Fault> {
-    let kind = usize::try_from(what - 1).ok().and_then(|at| NodeKind::ALL.get(at));
+pub(crate) fn kind(row_kind: i16) -> Result<NodeKind, Fault> {
+    let kind = usize::try_from(row_kind - 1).ok().and_then(|at| NodeKind::ALL.get(at));
     kind.copied().ok_or(Fault::Corrupt("a node of a round cannot be read", None))
 }
 
 /// Returns the columns of a row `t`. Their number and types are the same for every kind of row.
-pub(crate) fn columns(what: i16) -> String {
-    match what {
+pub(crate) fn columns(row_kind: i16) -> String {
+    match row_kind {
         HEAD => "t.beside, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text, NULL::text, NULL::bigint,
             t.head::text, t.exact, NULL::text[], t.key, NULL::bytea, t.sum"
             .into(),

@@ -79,7 +79,7 @@ statements! {
         DELETE FROM #stream WHERE no = ANY($1::bigint[])";
 
     // Maintenance.
-    STREAMS_KEPT = "SELECT count(*) FROM #stream s JOIN #chat c ON c.no = s.chat WHERE c.user_id = $1";
+    COUNT_STREAMS = "SELECT count(*) FROM #stream s JOIN #chat c ON c.no = s.chat WHERE c.user_id = $1";
     /// Counts the rows of a user and the rows that belong to no user.
     REMAINING_STREAMS = "SELECT
         (SELECT count(*) FROM #stream s WHERE NOT EXISTS (

@@ -4,10 +4,10 @@ use context_core::store::{Erasure, Vacuumed};
 use context_core::{CancelSignal, ChatRef, UserId};
 use sqlx::{AssertSqlSafe, Row};
 
+use crate::connections::{Pool, Session, Work, quoted};
 use crate::error::Result;
-use crate::place::count;
-use crate::pool::{Pool, Session, Work, quoted};
-use crate::rows::text;
+use crate::values::numbers::count;
+use crate::values::rows::text;
 use crate::{blobs, history::chats, memories, rounds, sql, streams};
 
 const OPERATION: &str = "erase_user";
@@ -29,11 +29,11 @@ pub(crate) async fn erase_user(
             let Some(row) = session.first(query).await? else { return Ok(None) };
             let chat = ChatRef::new(user.clone(), text(&row, 0)?);
             let size: i64 = row.try_get(1)?;
-            let before = kept(&mut session, user).await?;
+            let before = blobs_and_streams(&mut session, user).await?;
             if !chats::delete(&mut session, &chat, None).await? {
                 return Ok(Some((0, 0, 0, 0)));
             }
-            let left = kept(&mut session, user).await?;
+            let left = blobs_and_streams(&mut session, user).await?;
             Ok(Some((1, size, before.0.saturating_sub(left.0), before.1.saturating_sub(left.1))))
         };
         let result = result.await;
@@ -65,20 +65,20 @@ pub(crate) async fn erase_user(
 }
 
 /// Returns the numbers of blobs and streams of a user.
-async fn kept(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
-    Ok((blobs::kept(session, user).await?, streams::kept(session, user).await?))
+async fn blobs_and_streams(session: &mut Session<'_>, user: &UserId) -> Result<(u64, u64)> {
+    Ok((blobs::count_of_user(session, user).await?, streams::count_of_user(session, user).await?))
 }
 
 /// Returns the number of rows of this user and of rows that belong to no user.
 async fn remaining(session: &mut Session<'_>, user: &UserId) -> Result<i64> {
     let mut remaining = 0;
-    let beside = [
+    let statements = [
         sql::blobs::REMAINING_BLOBS,
         sql::streams::REMAINING_STREAMS,
         sql::rounds::REMAINING_ROUNDS,
         sql::memories::REMAINING_MEMORIES,
     ];
-    for statement in std::iter::once(sql::REMAINING).chain(beside) {
+    for statement in std::iter::once(sql::REMAINING).chain(statements) {
         let query = session.query(statement).bind(user.as_str().as_bytes());
         remaining += session.only(query).await?.try_get::<i64, _>(0)?;
     }
@@ -93,7 +93,7 @@ pub(crate) async fn vacuum(pool: &Pool, schema: &str) -> Result<Vacuumed> {
 }
 
 async fn rewrite(pool: &Pool, schema: &str, how: &str) -> Result<()> {
-    let mut session = pool.begin(Work::Upkeep, None).await?;
+    let mut session = pool.begin(Work::Maintain, None).await?;
     let done = async {
         let query = session.query(sql::TABLES).bind(quoted(schema));
         for row in session.all(query).await? {
@@ -109,7 +109,7 @@ async fn rewrite(pool: &Pool, schema: &str, how: &str) -> Result<()> {
 }
 
 async fn size(pool: &Pool, schema: &str) -> Result<u64> {
-    let mut session = pool.begin(Work::Look, None).await?;
+    let mut session = pool.begin(Work::Inspect, None).await?;
     let query = session.query(sql::SIZE).bind(quoted(schema));
     let size = session.only(query).await.and_then(|row| Ok(row.try_get::<i64, _>(0)?));
     count(session.end(size).await?)

@@ -12,18 +12,18 @@ use sqlx::Connection;
 use sqlx::postgres::PgPoolOptions;
 use tokio::task::JoinSet;
 
-use crate::lab::{Lab, append, chat, extend, ids, nothing_is_wrong, says};
+use crate::fixture::{StoreFixture, append, chat, extend, ids, nothing_is_wrong, says};
 
 #[tokio::test]
 async fn a_pool_of_the_program_is_used_and_left_open() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(fixture) = StoreFixture::new() else { return };
     let pool = PgPoolOptions::new()
         .max_connections(2)
         .test_before_acquire(false)
-        .connect(&lab.url)
+        .connect(&fixture.url)
         .await
         .unwrap();
-    let config = PostgresConfig::from_pool(pool.clone()).schema(lab.schema.as_str());
+    let config = PostgresConfig::from_pool(pool.clone()).schema(fixture.schema.as_str());
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a", "b"]).await;
@@ -36,23 +36,26 @@ async fn a_pool_of_the_program_is_used_and_left_open() {
     assert_eq!(ids(&store, &chat).await, ["a", "b"]);
     store.close().await.unwrap();
     let path: String = sqlx::query_scalar("SHOW search_path").fetch_one(&pool).await.unwrap();
-    assert!(!path.contains(&lab.schema), "{path}");
+    assert!(!path.contains(&fixture.schema), "{path}");
     pool.close().await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 /// The server ends all connections of the store, as after a restart: one call fails, the next
 /// succeeds.
 #[tokio::test]
 async fn a_broken_connection_is_replaced() {
-    let Some(lab) = Lab::new() else { return };
-    let late = if lab.url.contains('?') { '&' } else { '?' };
-    let name = lab.schema.clone();
-    let lab = Lab { url: format!("{}{late}application_name={name}", lab.url), schema: lab.schema };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let late = if fixture.url.contains('?') { '&' } else { '?' };
+    let name = fixture.schema.clone();
+    let fixture = StoreFixture {
+        url: format!("{}{late}application_name={name}", fixture.url),
+        schema: fixture.schema,
+    };
+    let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a"]).await;
-    let mut other = sqlx::postgres::PgConnection::connect(&lab.url).await.unwrap();
+    let mut other = sqlx::postgres::PgConnection::connect(&fixture.url).await.unwrap();
     let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
         WHERE application_name = $1 AND pid <> pg_backend_pid()";
     let ended = sqlx::query(end).bind(&name).fetch_all(&mut other).await.unwrap();
@@ -61,27 +64,27 @@ async fn a_broken_connection_is_replaced() {
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe), "{error:?}");
     assert_eq!(ids(&store, &chat).await, ["a"]);
     append(&store, &chat, "a", &["b"]).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn nobody_waits_forever() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(fixture) = StoreFixture::new() else { return };
     let impatient = Duration::from_millis(200);
-    let store = PostgresStore::open(lab.config().operation_timeout(impatient)).await.unwrap();
+    let store = PostgresStore::open(fixture.config().operation_timeout(impatient)).await.unwrap();
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a"]).await;
-    let mut other = lab.connection().await;
-    lab.run(&mut other, "BEGIN; SELECT no FROM @store.chat FOR UPDATE").await;
+    let mut other = fixture.connection().await;
+    fixture.run(&mut other, "BEGIN; SELECT no FROM @store.chat FOR UPDATE").await;
     let error =
         store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Timeout, Retry::Safe), "{error:?}");
-    lab.run(&mut other, "ROLLBACK").await;
+    fixture.run(&mut other, "ROLLBACK").await;
     // Whether the late commit was written or not, sending it again applies it once.
     let again = store.history().commit(extend(&chat, "a", vec![says("b", "late")])).await.unwrap();
     assert!(matches!(again, CommitOutcome::Applied(_) | CommitOutcome::Replayed(_)), "{again:?}");
     assert_eq!(ids(&store, &chat).await, ["a", "b"]);
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
@@ -97,9 +100,9 @@ async fn servers_that_are_not_there_are_said_to_be_unavailable() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_writers_of_one_branch() {
     const EACH: usize = 5;
-    let Some(lab) = Lab::new() else { return };
+    let Some(fixture) = StoreFixture::new() else { return };
     let store =
-        std::sync::Arc::new(PostgresStore::open(lab.config().connections(4)).await.unwrap());
+        std::sync::Arc::new(PostgresStore::open(fixture.config().connections(4)).await.unwrap());
     let chat = chat(&*store, "ada").await;
     let mut writers = JoinSet::new();
     for writer in 0..16 {
@@ -137,5 +140,5 @@ async fn sixteen_writers_of_one_branch() {
         );
     }
     nothing_is_wrong(&*store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }

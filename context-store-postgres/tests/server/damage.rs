@@ -10,7 +10,7 @@ use context_core::store::{
 use context_core::trajectory::{AgentRef, Changes, NodeId, NodeKind};
 use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
 
-use crate::lab::{Lab, T, append, nothing_is_wrong, says};
+use crate::fixture::{StoreFixture, T, append, nothing_is_wrong, says};
 use crate::round_tables::filled;
 
 const CHAT: (&str, &str) = ("ada", "chat");
@@ -108,7 +108,7 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
     let flipped = |table: &str, column: &str| {
         format!("UPDATE @store.{table} SET {column} = {}", FLIP.replace('@', column))
     };
-    let plants = [
+    let changes = [
         flipped("run", "data"),
         flipped("revision", "record"),
         "UPDATE @store.revision SET replaced_at = replaced_at + 1".to_owned(),
@@ -141,24 +141,24 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
         "DELETE FROM @store.trajectory_version".to_owned(),
         "DELETE FROM @store.trajectory_message".to_owned(),
     ];
-    for plant in plants {
-        let Some(lab) = Lab::new() else { return };
-        let store = lab.open().await;
+    for change in changes {
+        let Some(fixture) = StoreFixture::new() else { return };
+        let store = fixture.open().await;
         fill(&store).await;
         read(&store).await.unwrap();
         nothing_is_wrong(&store).await;
-        lab.run(&mut lab.connection().await, &plant).await;
-        let error = read(&store).await.expect_err(&plant);
-        assert_eq!(error.kind(), ErrorKind::Corrupt, "{plant}: {error}");
+        fixture.run(&mut fixture.connection().await, &change).await;
+        let error = read(&store).await.expect_err(&change);
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{change}: {error}");
         assert!(!format!("{error:?}").contains("900"), "{error:?}");
         let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
-        assert_ne!(report.findings, [], "{plant}");
-        lab.drop().await;
+        assert_ne!(report.findings, [], "{change}");
+        fixture.drop().await;
     }
 }
 
 /// Returns a change of a column, by its type.
-fn planted(table: &str, column: &str, form: &str) -> String {
+fn changed(table: &str, column: &str, form: &str) -> String {
     let value = match form {
         "text" => format!("coalesce({column}, '') || '9'"),
         "bytea" => format!("coalesce({column}, '') || '9'::bytea"),
@@ -189,9 +189,9 @@ const COMPARED: [&str; 11] = [
 #[tokio::test]
 async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_finding_of_the_check()
 {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
-    let mut connection = lab.connection().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
+    let mut connection = fixture.connection().await;
     // Key columns are left out, because a unique constraint could reject the change.
     let columns = "SELECT table_name::text, '\"' || column_name || '\"', data_type::text
         FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
@@ -199,19 +199,19 @@ async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_fin
           AND NOT (column_name = 'no' OR column_name = 'round' AND table_name <> 'trajectory_round')
         ORDER BY 1, ordinal_position";
     let columns: Vec<(String, String, String)> =
-        sqlx::query_as(columns).bind(&lab.schema).fetch_all(&mut connection).await.unwrap();
+        sqlx::query_as(columns).bind(&fixture.schema).fetch_all(&mut connection).await.unwrap();
     let mut planted_in = std::collections::BTreeSet::new();
     for (table, column, form) in columns {
         fill_round(&store).await;
         read_rounds(&store).await.unwrap();
-        let plant = planted(&table, &column, &form);
-        let changed = sqlx::raw_sql(sqlx::AssertSqlSafe(plant.replace("@store", &lab.schema)));
+        let change = changed(&table, &column, &form);
+        let changed = sqlx::raw_sql(sqlx::AssertSqlSafe(change.replace("@store", &fixture.schema)));
         if changed.execute(&mut connection).await.unwrap().rows_affected() > 0 {
             let error = read_rounds(&store).await.err();
             let place = format!("{table}.{}", column.trim_matches('"'));
-            assert!(error.is_some() || COMPARED.contains(&&*place), "{plant} was read");
+            assert!(error.is_some() || COMPARED.contains(&&*place), "{change} was read");
             if let Some(error) = error {
-                assert_eq!(error.kind(), ErrorKind::Corrupt, "{plant}: {error}");
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{change}: {error}");
                 assert!(!format!("{error:?}").contains("900"), "{error:?}");
             }
             let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
@@ -222,24 +222,24 @@ async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_fin
                 ["user_id", "session", "agent", "round"].contains(&column.trim_matches('"'));
             assert!(
                 about.iter().any(|about| moved || *about == round),
-                "{plant}: {:?}",
+                "{change}: {:?}",
                 report.findings
             );
             planted_in.insert(table);
         }
-        lab.run(&mut connection, "DELETE FROM @store.trajectory_round").await;
+        fixture.run(&mut connection, "DELETE FROM @store.trajectory_round").await;
     }
     let kinds =
         [NodeKind::Query, NodeKind::Action, NodeKind::File, NodeKind::State].map(NodeKind::lower);
     let tables = kinds.into_iter().chain(["round", "edge", "version", "message"]);
     assert_eq!(planted_in, tables.map(|table| format!("trajectory_{table}")).collect());
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn a_store_of_the_version_before_gets_its_checksums() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     fill(&store).await;
     store.close().await.unwrap();
     // Every run has one message, so its checksum is in front.
@@ -262,16 +262,16 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         ALTER TABLE @store.applied DROP COLUMN sum;
         ALTER TABLE @store.blob_ref DROP COLUMN sum, DROP COLUMN time_sum;
         DELETE FROM @store.context_migrations WHERE version = 14";
-    let mut connection = lab.connection().await;
-    lab.run(&mut connection, older).await;
+    let mut connection = fixture.connection().await;
+    fixture.run(&mut connection, older).await;
     let kinds = NodeKind::ALL.into_iter().map(NodeKind::lower);
-    lab.run(&mut connection, "ALTER TABLE @store.trajectory_round DROP COLUMN beside").await;
+    fixture.run(&mut connection, "ALTER TABLE @store.trajectory_round DROP COLUMN beside").await;
     for table in kinds.chain(["round", "edge", "version", "message"]) {
         let older = format!("ALTER TABLE @store.trajectory_{table} DROP COLUMN sum");
-        lab.run(&mut connection, &older).await;
+        fixture.run(&mut connection, &older).await;
     }
-    let store = lab.open().await;
+    let store = fixture.open().await;
     read(&store).await.unwrap();
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }

@@ -6,7 +6,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinSet;
 
-use crate::lab::{Lab, chat, nothing_is_wrong};
+use crate::fixture::{StoreFixture, chat, nothing_is_wrong};
 
 fn config(options: &PgConnectOptions) -> PostgresConfig {
     let url = options.to_url_lossy().to_string();
@@ -15,11 +15,14 @@ fn config(options: &PgConnectOptions) -> PostgresConfig {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_made_by_the_first_of_those_that_open_it() {
-    let Some(lab) = Lab::new() else { return };
-    let name = format!("{} \"made\"", lab.schema);
-    let options = lab.url.parse::<PgConnectOptions>().unwrap().database(&name);
+    let Some(fixture) = StoreFixture::new() else { return };
+    let name = format!("{} \"made\"", fixture.schema);
+    let options = fixture.url.parse::<PgConnectOptions>().unwrap().database(&name);
     let error = PostgresStore::open(config(&options).create_database(false)).await.unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "there is no such database"));
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::NotFound, "the database does not exist")
+    );
     let error = PostgresStore::open(config(&options).create(false)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     let mut opening = JoinSet::new();
@@ -33,25 +36,26 @@ async fn it_is_made_by_the_first_of_those_that_open_it() {
         assert!(store.trajectories().is_some());
         store.close().await.unwrap();
     }
-    let mut connection = lab.connection().await;
-    lab.run(&mut connection, &format!("DROP DATABASE \"{}\"", name.replace('"', "\"\""))).await;
-    lab.drop().await;
+    let mut connection = fixture.connection().await;
+    fixture.run(&mut connection, &format!("DROP DATABASE \"{}\"", name.replace('"', "\"\""))).await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn a_role_that_may_not_make_it_is_told_what_to_do() {
-    let Some(lab) = Lab::new() else { return };
-    let mut connection = lab.connection().await;
-    let role = format!("{}_poor", lab.schema);
-    lab.run(&mut connection, &format!("CREATE ROLE {role} LOGIN PASSWORD 'hunter2'")).await;
-    let options = lab.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
+    let Some(fixture) = StoreFixture::new() else { return };
+    let mut connection = fixture.connection().await;
+    let role = format!("{}_poor", fixture.schema);
+    fixture.run(&mut connection, &format!("CREATE ROLE {role} LOGIN PASSWORD 'hunter2'")).await;
+    let options =
+        fixture.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
     let error = PostgresStore::open(config(&options.database("not there"))).await.unwrap_err();
     assert_eq!((error.kind(), error.get("database")), (ErrorKind::Unavailable, Some("not there")));
     let message = error.to_string();
     assert!(
-        message.contains("let the role make databases") && !message.contains("hunter2"),
+        message.contains("give the role the attribute CREATEDB") && !message.contains("hunter2"),
         "{message}"
     );
-    lab.run(&mut connection, &format!("DROP ROLE {role}")).await;
-    lab.drop().await;
+    fixture.run(&mut connection, &format!("DROP ROLE {role}")).await;
+    fixture.drop().await;
 }

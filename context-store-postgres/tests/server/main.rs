@@ -3,15 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod beside;
+mod blobs_and_streams;
 mod connections;
 mod damage;
 mod database;
-mod lab;
+mod every_column;
+mod fixture;
 mod memories;
-mod memories_at_once;
-mod memories_kept;
-mod planted;
+mod memories_load;
+mod memory_tables;
 mod proxy;
 mod reading;
 mod round_tables;

@@ -13,7 +13,7 @@ use context_store_postgres::PostgresStore;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::lab::{Lab, nothing_is_wrong};
+use crate::fixture::{StoreFixture, nothing_is_wrong};
 
 /// A record to write.
 #[derive(Clone, Debug)]
@@ -300,12 +300,12 @@ async fn stats_are_the_same(stores: [&dyn MemoryRecordStore; 2], user: &UserId) 
 
 /// Runs any steps on a store and on the reference.
 fn whatever_is_done_the_reference_does_the_same(
-    lab: Lab,
-    open: impl AsyncFnOnce(&Lab) -> PostgresStore,
+    fixture: StoreFixture,
+    open: impl AsyncFnOnce(&StoreFixture) -> PostgresStore,
     cases: u32,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let store = runtime.block_on(open(&lab));
+    let store = runtime.block_on(open(&fixture));
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&steps(), |steps| {
         let reference = InMemoryStore::default();
@@ -330,25 +330,29 @@ fn whatever_is_done_the_reference_does_the_same(
         });
         Ok(())
     });
-    runtime.block_on(lab.drop());
+    runtime.block_on(fixture.drop());
     result.unwrap();
 }
 
 #[test]
 fn what_is_remembered_is_what_the_reference_remembers() {
-    let Some(lab) = Lab::new() else { return };
-    whatever_is_done_the_reference_does_the_same(lab, async |lab| lab.open().await, cases());
+    let Some(fixture) = StoreFixture::new() else { return };
+    whatever_is_done_the_reference_does_the_same(
+        fixture,
+        async |fixture| fixture.open().await,
+        cases(),
+    );
 }
 
 #[test]
 fn with_pgvector_it_is_the_same() {
-    let Some(lab) = Lab::with_pgvector() else { return };
-    let open = async |lab: &Lab| {
-        let store = lab.open().await;
+    let Some(fixture) = StoreFixture::with_pgvector() else { return };
+    let open = async |fixture: &StoreFixture| {
+        let store = fixture.open().await;
         assert!(store.pgvector(), "{store:?}");
         store
     };
-    whatever_is_done_the_reference_does_the_same(lab, open, cases());
+    whatever_is_done_the_reference_does_the_same(fixture, open, cases());
 }
 
 /// The number of cases, which can be raised by hand.

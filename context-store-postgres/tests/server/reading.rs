@@ -8,12 +8,12 @@ use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
-use crate::lab::{Lab, T, append, chat, extend, ids, says};
+use crate::fixture::{StoreFixture, T, append, chat, extend, ids, says};
 
 /// Returns every schema, relation, column, comment and setting of the database, and every row of
 /// the store's schema.
-async fn everything(lab: &Lab) -> Vec<String> {
-    let mut connection = lab.connection().await;
+async fn everything(fixture: &StoreFixture) -> Vec<String> {
+    let mut connection = fixture.connection().await;
     let catalog =
         "SELECT format('%s %s %s %s %s', n.nspname, c.relname, c.relkind, a.attname, obj_description(c.oid))
           FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
@@ -23,12 +23,12 @@ async fn everything(lab: &Lab) -> Vec<String> {
         UNION ALL SELECT 'extension ' || extname FROM pg_extension
         ORDER BY 1";
     let mut all: Vec<String> =
-        sqlx::query_scalar(catalog).bind(&lab.schema).fetch_all(&mut connection).await.unwrap();
+        sqlx::query_scalar(catalog).bind(&fixture.schema).fetch_all(&mut connection).await.unwrap();
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = $1 AND c.relkind = 'r' ORDER BY 1",
     )
-    .bind(&lab.schema)
+    .bind(&fixture.schema)
     .fetch_all(&mut connection)
     .await
     .unwrap();
@@ -75,14 +75,14 @@ async fn read_all(store: &dyn Store) {
 
 #[tokio::test]
 async fn reading_changes_no_row_and_writing_is_refused() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a", "b", "c"]).await;
     store.blobs().unwrap().put_blob(&chat, NewBlob::new(&b"bytes"[..], T)).await.unwrap();
     store.close().await.unwrap();
-    let before = everything(&lab).await;
-    let store = PostgresStore::open(lab.config().read_only(true)).await.unwrap();
+    let before = everything(&fixture).await;
+    let store = PostgresStore::open(fixture.config().read_only(true)).await.unwrap();
     read_all(&store).await;
     let refused = |error: context_core::Error| {
         assert_eq!(
@@ -90,7 +90,7 @@ async fn reading_changes_no_row_and_writing_is_refused() {
             (ErrorKind::Unsupported, Retry::Never),
             "{error}"
         );
-        assert_eq!(error.message(), "the store was opened to read");
+        assert_eq!(error.message(), "the store was opened read-only");
     };
     let history = store.history();
     refused(history.commit(extend(&chat, "c", vec![says("d", "text")])).await.unwrap_err());
@@ -102,51 +102,51 @@ async fn reading_changes_no_row_and_writing_is_refused() {
     let maintenance = store.maintenance().unwrap();
     refused(maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap_err());
     refused(maintenance.vacuum().await.unwrap_err());
-    assert_eq!(everything(&lab).await, before);
-    lab.drop().await;
+    assert_eq!(everything(&fixture).await, before);
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn a_schema_without_a_store_is_not_made_and_not_called_sound() {
-    let Some(lab) = Lab::new() else { return };
-    let before = everything(&lab).await;
-    let error = PostgresStore::open(lab.config().read_only(true)).await.unwrap_err();
+    let Some(fixture) = StoreFixture::new() else { return };
+    let before = everything(&fixture).await;
+    let error = PostgresStore::open(fixture.config().read_only(true)).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.get("schema")),
-        (ErrorKind::NotFound, Some(&*lab.schema)),
+        (ErrorKind::NotFound, Some(&*fixture.schema)),
         "{error}"
     );
     assert_eq!(error.message(), "there is no context store in the schema");
-    assert_eq!(everything(&lab).await, before);
-    lab.drop().await;
+    assert_eq!(everything(&fixture).await, before);
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn a_database_that_is_not_there_is_named_and_not_made() {
-    let Some(lab) = Lab::new() else { return };
-    let before = everything(&lab).await;
-    let options = lab.url.parse::<PgConnectOptions>().unwrap().database("reading_mistyped");
+    let Some(fixture) = StoreFixture::new() else { return };
+    let before = everything(&fixture).await;
+    let options = fixture.url.parse::<PgConnectOptions>().unwrap().database("reading_mistyped");
     let url = options.to_url_lossy().to_string();
     let config = PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap();
     let error = PostgresStore::open(config.read_only(true)).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::NotFound, Retry::Never));
-    assert_eq!(error.message(), "there is no such database");
+    assert_eq!(error.message(), "the database does not exist");
     assert_eq!(error.get("database"), Some("reading_mistyped"));
-    assert_eq!(everything(&lab).await, before);
+    assert_eq!(everything(&fixture).await, before);
 }
 
 #[tokio::test]
 async fn a_store_of_an_older_version_is_not_brought_up_to_date_by_looking() {
-    let Some(lab) = Lab::new() else { return };
-    lab.open().await.close().await.unwrap();
-    let mut connection = lab.connection().await;
-    lab.run(&mut connection, "DELETE FROM @store.context_migrations WHERE version > 13").await;
-    let before = everything(&lab).await;
-    let error = PostgresStore::open(lab.config().read_only(true)).await.unwrap_err();
+    let Some(fixture) = StoreFixture::new() else { return };
+    fixture.open().await.close().await.unwrap();
+    let mut connection = fixture.connection().await;
+    fixture.run(&mut connection, "DELETE FROM @store.context_migrations WHERE version > 13").await;
+    let before = everything(&fixture).await;
+    let error = PostgresStore::open(fixture.config().read_only(true)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("context upgrade"), "{error}");
-    assert_eq!(everything(&lab).await, before);
-    lab.drop().await;
+    assert_eq!(everything(&fixture).await, before);
+    fixture.drop().await;
 }
 
 #[tokio::test]
@@ -162,25 +162,27 @@ async fn a_schema_of_another_program_is_left_alone_however_it_is_opened() {
          INSERT INTO @store.context_migrations VALUES ('1', 'x')",
     ];
     for other in others {
-        let Some(lab) = Lab::new() else { return };
-        let mut connection = lab.connection().await;
-        lab.run(&mut connection, &format!("CREATE SCHEMA @store; {other}")).await;
-        let before = everything(&lab).await;
-        for config in [lab.config(), lab.config().read_only(true), lab.config().create(false)] {
+        let Some(fixture) = StoreFixture::new() else { return };
+        let mut connection = fixture.connection().await;
+        fixture.run(&mut connection, &format!("CREATE SCHEMA @store; {other}")).await;
+        let before = everything(&fixture).await;
+        for config in
+            [fixture.config(), fixture.config().read_only(true), fixture.config().create(false)]
+        {
             let error = PostgresStore::open(config).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{other}: {error}");
             assert!(error.message().contains("another program"), "{other}: {error}");
         }
-        assert_eq!(everything(&lab).await, before, "{other}");
-        lab.drop().await;
+        assert_eq!(everything(&fixture).await, before, "{other}");
+        fixture.drop().await;
     }
 }
 
 #[tokio::test]
 async fn an_empty_schema_may_become_a_store() {
-    let Some(lab) = Lab::new() else { return };
-    let mut connection = lab.connection().await;
-    lab.run(&mut connection, "CREATE SCHEMA @store").await;
-    chat(&lab.open().await, "ada").await;
-    lab.drop().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let mut connection = fixture.connection().await;
+    fixture.run(&mut connection, "CREATE SCHEMA @store").await;
+    chat(&fixture.open().await, "ada").await;
+    fixture.drop().await;
 }

@@ -12,7 +12,7 @@ use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions};
 
-use crate::lab::{Lab, T, chat, nothing_is_wrong};
+use crate::fixture::{StoreFixture, T, chat, nothing_is_wrong};
 use crate::proxy::Proxy;
 
 const QUERY: NodeId = NodeId::new(0, 0);
@@ -51,8 +51,8 @@ async fn commit(
     applied(store, &RoundCommit::new(format!("{}", round.revision()), changes, round.head())).await;
 }
 
-async fn texts(lab: &Lab, connection: &mut PgConnection, sql: &str) -> Vec<String> {
-    let schema = format!("\"{}\"", lab.schema);
+async fn texts(fixture: &StoreFixture, connection: &mut PgConnection, sql: &str) -> Vec<String> {
+    let schema = format!("\"{}\"", fixture.schema);
     sqlx::query_scalar(AssertSqlSafe(sql.replace("@store", &schema)))
         .fetch_all(connection)
         .await
@@ -61,8 +61,8 @@ async fn texts(lab: &Lab, connection: &mut PgConnection, sql: &str) -> Vec<Strin
 
 #[tokio::test]
 async fn people_ask_with_plain_sql() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     for agent in [
         AgentRef::main("ada", "tr\0ip"),
         AgentRef::new("ada", "tr\0ip", 1),
@@ -70,7 +70,7 @@ async fn people_ask_with_plain_sql() {
     ] {
         applied(store.trajectories().unwrap(), &filled(&agent).1).await;
     }
-    let mut connection = lab.connection().await;
+    let mut connection = fixture.connection().await;
     for (sql, expected) in [
         (
             "SELECT concat_ws(' ', node, label, action, params->>'q', output->>0, success, created_at AT TIME ZONE 'UTC')
@@ -102,19 +102,20 @@ async fn people_ask_with_plain_sql() {
             &["0 open which␀ one? 4 1"],
         ),
     ] {
-        assert_eq!(texts(&lab, &mut connection, sql).await, expected, "{sql}");
+        assert_eq!(texts(&fixture, &mut connection, sql).await, expected, "{sql}");
     }
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn recording_and_loading_are_one_round_trip_each() {
-    let Some(lab) = Lab::new() else { return };
-    let server: PgConnectOptions = lab.url.parse().unwrap();
+    let Some(fixture) = StoreFixture::new() else { return };
+    let server: PgConnectOptions = fixture.url.parse().unwrap();
     let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
     let (user, database) = (server.get_username(), server.get_database().unwrap_or("postgres"));
     let url = format!("postgres://{user}@127.0.0.1:{}/{database}?sslmode=disable", proxy.port);
-    let config = PostgresConfig::from_url(&url).unwrap().schema(lab.schema.as_str()).connections(1);
+    let config =
+        PostgresConfig::from_url(&url).unwrap().schema(fixture.schema.as_str()).connections(1);
     let store = PostgresStore::open(config).await.unwrap();
     let rounds = store.trajectories().unwrap();
     let agent = AgentRef::main("ada", "trip");
@@ -146,54 +147,60 @@ async fn recording_and_loading_are_one_round_trip_each() {
         assert_eq!(loaded, [round.to_record()]);
     }
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn the_check_finds_what_is_wrong_with_rounds() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
-    let mut connection = lab.connection().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
+    let mut connection = fixture.connection().await;
     let (rounds, user) = (store.trajectories().unwrap(), RoundPrune::of_user("ada"));
     for (statement, expected) in [
-        ("DELETE FROM @store.trajectory_file", "a round has not as many nodes as it says"),
+        (
+            "DELETE FROM @store.trajectory_file",
+            "the number of nodes of a round differs from the number in its head",
+        ),
         (
             "UPDATE @store.trajectory_round SET revision = 7",
-            "its row does not say what its head says",
+            "the columns of its row differ from its head",
         ),
         (
             "UPDATE @store.trajectory_round SET session = 'other'",
-            "the head of a round is not what was written",
+            "the checksum of the head of a round does not match",
         ),
         (
             "UPDATE @store.trajectory_round SET head = '{}', exact = NULL",
-            "the head of a round is not what was written",
+            "the checksum of the head of a round does not match",
         ),
         (
             "UPDATE @store.trajectory_edge SET target = 9 WHERE source = 0",
-            "an edge of a round is not what was written",
+            "the checksum of an edge of a round does not match",
         ),
-        ("DELETE FROM @store.trajectory_query", "something is kept of a node that is not there"),
+        (
+            "DELETE FROM @store.trajectory_query",
+            "a version or a message belongs to a node that does not exist",
+        ),
         (
             "UPDATE @store.trajectory_version SET was = '7'",
-            "a version of a node is not what was written",
+            "the checksum of a version of a node does not match",
         ),
         (
             "UPDATE @store.trajectory_query SET exact = '{}'",
-            "a node of a round is not what was written",
+            "the checksum of a node of a round does not match",
         ),
         (
             "UPDATE @store.trajectory_message SET chat = 'other'",
-            "the message of a node is not what was written",
+            "the checksum of the message of a node does not match",
         ),
         (
             "UPDATE @store.trajectory_message SET user_id = 'eve'",
-            "a message of it is filed under another user",
+            "the link to a message belongs to another user",
         ),
     ] {
         applied(rounds, &filled(&AgentRef::main("ada", "trip")).1).await;
         nothing_is_wrong(&store).await;
-        lab.run(&mut connection, statement).await;
+        fixture.run(&mut connection, statement).await;
         let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
         let found: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         let session = if statement.contains("session = 'other'") { "other" } else { "trip" };
@@ -203,24 +210,26 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
         assert_eq!(report.rounds, 1);
         assert_eq!(rounds.prune_rounds(&user).await.unwrap().rounds, 1);
     }
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn another_role_sees_rounds_of_the_user_it_names() {
-    let Some(lab) = Lab::new() else { return };
-    let owner = PostgresStore::open(lab.config().row_security(true)).await.unwrap();
-    let role = format!("{}_app", lab.schema);
-    let mut connection = lab.connection().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let owner = PostgresStore::open(fixture.config().row_security(true)).await.unwrap();
+    let role = format!("{}_app", fixture.schema);
+    let mut connection = fixture.connection().await;
     let grant = format!(
         "CREATE ROLE {role} LOGIN PASSWORD 'hunter2'; GRANT USAGE ON SCHEMA @store TO {role};
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA @store TO {role}"
     );
-    lab.run(&mut connection, &grant).await;
-    let options = lab.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
+    fixture.run(&mut connection, &grant).await;
+    let options =
+        fixture.url.parse::<PgConnectOptions>().unwrap().username(&role).password("hunter2");
     let url = options.to_url_lossy().to_string();
     let config = PostgresConfig::from_url(url.split('?').next().unwrap()).unwrap();
-    let config = config.schema(lab.schema.as_str()).connections(2).create(false).row_security(true);
+    let config =
+        config.schema(fixture.schema.as_str()).connections(2).create(false).row_security(true);
     let store = PostgresStore::open(config).await.unwrap();
     let rounds = store.trajectories().unwrap();
     for user in ["ada", "bob"] {
@@ -242,22 +251,22 @@ async fn another_role_sees_rounds_of_the_user_it_names() {
     let mut bare = options.connect().await.unwrap();
     let tables = "SELECT relname::text FROM pg_class WHERE relnamespace = '@store'::regnamespace
         AND relname LIKE 'trajectory%' AND relkind IN ('r', 'v') ORDER BY 1";
-    let tables = texts(&lab, &mut connection, tables).await;
+    let tables = texts(&fixture, &mut connection, tables).await;
     assert_eq!(tables.len(), 31, "{tables:?}");
     for table in &tables {
         let users = format!("SELECT count(*)::text FROM @store.{table}");
-        assert_eq!(texts(&lab, &mut bare, &users).await, ["0"], "{table}");
+        assert_eq!(texts(&fixture, &mut bare, &users).await, ["0"], "{table}");
     }
     let set = "SELECT set_config('context.user_id', encode('ada'::bytea, 'hex'), false)";
     sqlx::query(set).fetch_one(&mut bare).await.unwrap();
     let own = "SELECT user_id || ' ' || description FROM @store.trajectory_actions";
-    assert_eq!(texts(&lab, &mut bare, own).await, ["ada looks"]);
-    assert_eq!(texts(&lab, &mut connection, own).await.len(), 2);
+    assert_eq!(texts(&fixture, &mut bare, own).await, ["ada looks"]);
+    assert_eq!(texts(&fixture, &mut connection, own).await.len(), 2);
     assert_eq!(rounds.prune_rounds(&RoundPrune::of_user("ada")).await.unwrap().rounds, 1);
     nothing_is_wrong(&owner).await;
     store.close().await.unwrap();
-    lab.run(&mut connection, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
-    lab.drop().await;
+    fixture.run(&mut connection, &format!("DROP OWNED BY {role}; DROP ROLE {role}")).await;
+    fixture.drop().await;
 }
 
 const CHILD: &str = "CONTEXT_TEST_POSTGRES_ROUNDS";
@@ -268,7 +277,7 @@ const COMMITS: u64 = 15;
 #[tokio::test]
 async fn one_that_writes_to_a_round() {
     let Ok(schema) = std::env::var(CHILD) else { return };
-    let store = Lab::named(&schema).unwrap().open().await;
+    let store = StoreFixture::named(&schema).unwrap().open().await;
     let (rounds, agent) = (store.trajectories().unwrap(), AgentRef::main("ada", "trip"));
     let mut written = 0;
     while written < COMMITS {
@@ -290,14 +299,14 @@ async fn one_that_writes_to_a_round() {
 
 #[tokio::test]
 async fn of_several_processes_one_wins_each_revision() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     let (rounds, agent) = (store.trajectories().unwrap(), AgentRef::main("ada", "trip"));
     applied(rounds, &filled(&agent).1).await;
     let child = || {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "round_tables::one_that_writes_to_a_round"])
-            .env(CHILD, &lab.schema)
+            .env(CHILD, &fixture.schema)
             .spawn()
             .unwrap()
     };
@@ -313,13 +322,13 @@ async fn of_several_processes_one_wins_each_revision() {
         assert_eq!(own.count() as u64, COMMITS);
     }
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn erasing_a_user_takes_rounds_too() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     let rounds = store.trajectories().unwrap();
     for number in 0..103 {
         applied(rounds, &filled(&AgentRef::new("ada", "trip", number)).1).await;
@@ -332,8 +341,8 @@ async fn erasing_a_user_takes_rounds_too() {
     assert_eq!(maintenance.users(9, users.next.as_ref()).await.unwrap().items, ["cleo"]);
     let erased = maintenance.erase_user(&"ada".into(), &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.rounds, erased.chats, erased.remaining), (103, 0, 0));
-    let mut connection = lab.connection().await;
+    let mut connection = fixture.connection().await;
     let left = "SELECT user_id FROM @store.trajectory_nodes GROUP BY 1";
-    assert_eq!(texts(&lab, &mut connection, left).await, ["bob"]);
-    lab.drop().await;
+    assert_eq!(texts(&fixture, &mut connection, left).await, ["bob"]);
+    fixture.drop().await;
 }

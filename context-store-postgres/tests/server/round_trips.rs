@@ -5,13 +5,13 @@ use context_core::{MessageId, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
 use sqlx::postgres::PgConnectOptions;
 
-use crate::lab::{Lab, append, chat, ids, nothing_is_wrong};
+use crate::fixture::{StoreFixture, append, chat, ids, nothing_is_wrong};
 use crate::proxy::Proxy;
 
 #[tokio::test]
 async fn the_usual_calls_are_one_each() {
-    let Some(lab) = Lab::new() else { return };
-    let server: PgConnectOptions = lab.url.parse().unwrap();
+    let Some(fixture) = StoreFixture::new() else { return };
+    let server: PgConnectOptions = fixture.url.parse().unwrap();
     let proxy = Proxy::of(format!("{}:{}", server.get_host(), server.get_port())).await;
     let url = format!(
         "postgres://{}@127.0.0.1:{}/{}?sslmode=disable",
@@ -19,7 +19,8 @@ async fn the_usual_calls_are_one_each() {
         proxy.port,
         server.get_database().unwrap_or("postgres")
     );
-    let config = PostgresConfig::from_url(&url).unwrap().schema(lab.schema.as_str()).connections(1);
+    let config =
+        PostgresConfig::from_url(&url).unwrap().schema(fixture.schema.as_str()).connections(1);
     let store = PostgresStore::open(config).await.unwrap();
     let chat = chat(&store, "ada").await;
     // The first calls also prepare the two statements. One of them looks for runs to merge.
@@ -56,5 +57,5 @@ async fn the_usual_calls_are_one_each() {
     }
     assert_eq!(ids(&store, &chat).await.len(), 70);
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }

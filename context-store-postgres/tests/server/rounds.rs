@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::lab::{Lab, T, nothing_is_wrong};
+use crate::fixture::{StoreFixture, T, nothing_is_wrong};
 
 /// The next step of a round.
 #[derive(Clone, Debug)]
@@ -243,9 +243,9 @@ async fn run(stores: [&dyn TrajectoryStore; 2], agent: &AgentRef, number: u32, s
 
 #[test]
 fn what_is_committed_is_loaded_as_the_reference_loads_it() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(fixture) = StoreFixture::new() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let store = runtime.block_on(lab.open());
+    let store = runtime.block_on(fixture.open());
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let mut sessions = 0_u32;
     let sessions = std::cell::RefCell::new(&mut sessions);
@@ -275,6 +275,6 @@ fn what_is_committed_is_loaded_as_the_reference_loads_it() {
         });
         Ok(())
     });
-    runtime.block_on(lab.drop());
+    runtime.block_on(fixture.drop());
     result.unwrap();
 }

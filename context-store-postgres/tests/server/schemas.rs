@@ -4,20 +4,20 @@ use std::process::Command;
 
 use context_core::base::{CheckpointName, FragmentId};
 use context_core::store::{
-    ChainEnd, ChatPatch, Commit, Durability, NewChat, StoredFragment, Target, Window,
+    ChainEnd, ChatPatch, Commit, Durability, NewChat, StoredFragment, Target, TitleChange, Window,
 };
 use context_core::{BranchName, ChatRef, Encoded, ErrorKind, Metadata, Store};
 use context_store_postgres::PostgresStore;
 use tokio::task::JoinSet;
 
-use crate::lab::{Lab, T, append, chat, extend, ids, nothing_is_wrong, says};
+use crate::fixture::{StoreFixture, T, append, chat, extend, ids, nothing_is_wrong, says};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_may_make_it_at_once() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(fixture) = StoreFixture::new() else { return };
     let mut opening = JoinSet::new();
     for _ in 0..8 {
-        opening.spawn(PostgresStore::open(lab.config()));
+        opening.spawn(PostgresStore::open(fixture.config()));
     }
     for store in opening.join_all().await {
         let store = store.unwrap();
@@ -25,7 +25,7 @@ async fn many_may_make_it_at_once() {
         assert!(store.history().chat(&chat).await.unwrap().is_some());
         store.close().await.unwrap();
     }
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 const CHILD: &str = "CONTEXT_TEST_POSTGRES_SCHEMA";
@@ -34,17 +34,17 @@ const CHILD: &str = "CONTEXT_TEST_POSTGRES_SCHEMA";
 #[tokio::test]
 async fn one_of_several_processes() {
     let Ok(schema) = std::env::var(CHILD) else { return };
-    let store = Lab::named(&schema).unwrap().open().await;
+    let store = StoreFixture::named(&schema).unwrap().open().await;
     chat(&store, &std::process::id().to_string()).await;
 }
 
 #[tokio::test]
 async fn several_processes_may_make_it_at_once() {
-    let Some(lab) = Lab::new() else { return };
+    let Some(fixture) = StoreFixture::new() else { return };
     let child = || {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "schemas::one_of_several_processes"])
-            .env(CHILD, &lab.schema)
+            .env(CHILD, &fixture.schema)
             .spawn()
             .unwrap()
     };
@@ -52,55 +52,58 @@ async fn several_processes_may_make_it_at_once() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let store = lab.open().await;
-    let mut connection = lab.connection().await;
-    lab.run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.chat) = 3; END $$")
+    let store = fixture.open().await;
+    let mut connection = fixture.connection().await;
+    fixture
+        .run(&mut connection, "DO $$ BEGIN ASSERT (SELECT count(*) FROM @store.chat) = 3; END $$")
         .await;
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn a_newer_schema_is_refused_and_not_touched() {
-    let Some(lab) = Lab::new() else { return };
-    lab.open().await.close().await.unwrap();
-    let mut connection = lab.connection().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    fixture.open().await.close().await.unwrap();
+    let mut connection = fixture.connection().await;
     let newer =
         "INSERT INTO @store.context_migrations (version, description, success, checksum, execution_time)
         VALUES (999, 'of a later release', true, '', 0)";
-    lab.run(&mut connection, newer).await;
-    let error = PostgresStore::open(lab.config()).await.unwrap_err();
+    fixture.run(&mut connection, newer).await;
+    let error = PostgresStore::open(fixture.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
-        error.message().starts_with("written by schema 999, this program knows up to "),
+        error.message().starts_with(
+            "the store has schema version 999, but this program supports versions up to "
+        ),
         "{error}"
     );
     assert_eq!(error.get("newer_schema"), Some("999"));
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn what_may_not_be_made_is_refused() {
-    let Some(lab) = Lab::new() else { return };
-    let error = PostgresStore::open(lab.config().create(false)).await.unwrap_err();
+    let Some(fixture) = StoreFixture::new() else { return };
+    let error = PostgresStore::open(fixture.config().create(false)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    lab.open().await.close().await.unwrap();
-    let store = PostgresStore::open(lab.config().create(false)).await.unwrap();
+    fixture.open().await.close().await.unwrap();
+    let store = PostgresStore::open(fixture.config().create(false)).await.unwrap();
     assert!(store.search().is_some());
-    let error = PostgresStore::open(lab.config().full_text(false)).await.unwrap_err();
+    let error = PostgresStore::open(fixture.config().full_text(false)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn a_store_without_full_text_has_no_search() {
-    let Some(lab) = Lab::new() else { return };
-    let store = PostgresStore::open(lab.config().full_text(false)).await.unwrap();
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = PostgresStore::open(fixture.config().full_text(false)).await.unwrap();
     assert!(store.search().is_none());
     let chat = chat(&store, "ada").await;
     append(&store, &chat, "", &["a", "b"]).await;
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
@@ -114,24 +117,24 @@ async fn schemas_may_have_odd_names() {
         long,
     ];
     for name in &names {
-        let Some(lab) = Lab::named(name) else { return };
-        let store = lab.open().await;
+        let Some(fixture) = StoreFixture::named(name) else { return };
+        let store = fixture.open().await;
         let chat = chat(&store, "ada").await;
         append(&store, &chat, "", &["a", "b"]).await;
-        let again = lab.open().await;
+        let again = fixture.open().await;
         assert_eq!(ids(&again, &chat).await, ["a", "b"]);
         nothing_is_wrong(&again).await;
         let vacuumed = again.maintenance().unwrap().vacuum().await.unwrap();
         assert!(vacuumed.before > 0, "{vacuumed:?}");
-        lab.drop().await;
+        fixture.drop().await;
     }
 }
 
 /// PostgreSQL's text type cannot hold a NUL, so texts that may have one are stored in other types.
 #[tokio::test]
 async fn every_text_may_hold_a_nul() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     let history = store.history();
     let chat = ChatRef::new("us\0er", "ch\0at");
     let metadata = Metadata::default().with("k\0ey", "va\0lue");
@@ -153,7 +156,7 @@ async fn every_text_may_hold_a_nul() {
     let _applied = history.commit(Commit::new(chat.clone(), target, T)).await.unwrap();
     let checkpoint = CheckpointName::from("che\0ck");
     history.set_checkpoint(&chat, &checkpoint, &"ne\0xt".into(), T).await.unwrap();
-    let patch = ChatPatch { title: Some(Some("an\0other".into())), ..ChatPatch::default() };
+    let patch = ChatPatch { title: TitleChange::Set("an\0other".into()), ..ChatPatch::default() };
     history.update_chat(&chat, &patch, T).await.unwrap();
 
     let stored = history.chat(&chat).await.unwrap().unwrap();
@@ -165,26 +168,26 @@ async fn every_text_may_hold_a_nul() {
     assert_eq!(chain.head(), Some(&"mes\0sage".into()));
     assert_eq!(history.checkpoints(&chat).await.unwrap()[0].name, checkpoint);
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 #[tokio::test]
 async fn it_says_what_the_server_promises() {
-    let Some(lab) = Lab::new() else { return };
-    let late = if lab.url.contains('?') { '&' } else { '?' };
-    let lax = Lab {
-        url: format!("{}{late}options[synchronous_commit]=off", lab.url),
-        schema: lab.schema.clone(),
+    let Some(fixture) = StoreFixture::new() else { return };
+    let late = if fixture.url.contains('?') { '&' } else { '?' };
+    let lax = StoreFixture {
+        url: format!("{}{late}options[synchronous_commit]=off", fixture.url),
+        schema: fixture.schema.clone(),
     };
     let info = lax.open().await.info();
     assert_eq!((info.durability, info.shared), (Durability::Server, true));
     assert!(info.warning.is_some_and(|warning| warning.contains("synchronous_commit")), "{info:?}");
-    let info = lab.open().await.info();
+    let info = fixture.open().await.info();
     let setting: String = sqlx::query_scalar("SHOW synchronous_commit")
-        .fetch_one(&mut lab.connection().await)
+        .fetch_one(&mut fixture.connection().await)
         .await
         .unwrap();
     assert_eq!(info.durability > Durability::Server, setting != "off", "{info:?} {setting}");
     assert_eq!(info.warning.is_none(), info.durability == Durability::PowerLoss);
-    lab.drop().await;
+    fixture.drop().await;
 }

@@ -3,7 +3,7 @@
 use context_core::Store;
 use context_core::store::SearchQuery;
 
-use crate::lab::{Lab, chat, extend, nothing_is_wrong, says};
+use crate::fixture::{StoreFixture, chat, extend, nothing_is_wrong, says};
 
 async fn found(store: &dyn Store, text: &str, prefix: bool) -> Vec<String> {
     let query = SearchQuery { prefix, ..SearchQuery::new("ada", text) };
@@ -15,8 +15,8 @@ async fn found(store: &dyn Store, text: &str, prefix: bool) -> Vec<String> {
 /// counts.
 #[tokio::test]
 async fn a_message_of_very_many_words_is_found_by_each() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     let mut text: String = (0..120_000).map(|i| format!("word{i:06} ")).collect();
     text.push_str("zebra quagga");
@@ -29,14 +29,14 @@ async fn a_message_of_very_many_words_is_found_by_each() {
     assert_eq!(found(&store, "quag", true).await, ["other", "vast"]);
     assert_eq!(found(&store, "word120000", false).await, [""; 0]);
     nothing_is_wrong(&store).await;
-    lab.drop().await;
+    fixture.drop().await;
 }
 
 /// Query operators of the server have no meaning in the user's input.
 #[tokio::test]
 async fn operators_of_the_server_are_text() {
-    let Some(lab) = Lab::new() else { return };
-    let store = lab.open().await;
+    let Some(fixture) = StoreFixture::new() else { return };
+    let store = fixture.open().await;
     let chat = chat(&store, "ada").await;
     let texts = ["it's a | b & !c <-> d:*", "back\\slash 'quoted' %like_ (paren)"];
     let nodes = vec![says("a", texts[0]), says("b", texts[1])];
@@ -46,5 +46,5 @@ async fn operators_of_the_server_are_text() {
     for nothing in ["'", "\\", "!", "<->", ":*", "%", "(", "a & x"] {
         assert_eq!(found(&store, nothing, false).await, [""; 0], "{nothing}");
     }
-    lab.drop().await;
+    fixture.drop().await;
 }

@@ -8,19 +8,19 @@ use context_core::store::{CheckReport, Finding};
 use redis::cmd;
 
 use crate::blobs::PIECE;
-use crate::blobs::references::KINDS;
+use crate::checksums;
+use crate::connections::shared::Shared;
 use crate::error::Result;
-use crate::history::fields::read_number;
-use crate::seals;
-use crate::shared::Shared;
+use crate::keys::BLOB_KINDS;
+use crate::values::read_number;
 
 /// The number of times the blobs of a user are read before a finding counts. They are read in
 /// parts, and others may write meanwhile.
-const LOOKS: u32 = 3;
+const ATTEMPTS: u32 = 3;
 
 /// The stored facts about a user's blobs.
 #[derive(Default)]
-struct Known {
+struct BlobFacts {
     /// The stored size of each blob.
     sizes: HashMap<String, u64>,
     /// The number of pieces of each blob.
@@ -30,7 +30,7 @@ struct Known {
     /// The actual number of references to each blob.
     references: HashMap<String, u64>,
     /// References that are in only one of the two keys that hold references.
-    lonely: Vec<String>,
+    unpaired: Vec<String>,
     /// Blobs with a reference that disagrees with its checksum.
     altered: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub(crate) async fn check(
     report: &mut CheckReport,
 ) -> Result<()> {
     let mut users = Vec::new();
-    for kind in KINDS {
+    for kind in BLOB_KINDS {
         let tail = format!(":{kind}");
         for key in shared.connection.scan(&shared.keys.pattern_of_users(kind)).await? {
             users.extend(key.strip_suffix(tail.as_bytes()).map(<[u8]>::to_vec));
@@ -52,7 +52,7 @@ pub(crate) async fn check(
     for user in users {
         cancel.check("check")?;
         let mut found = check_user(shared, &user).await?;
-        for _ in 1..LOOKS {
+        for _ in 1..ATTEMPTS {
             if found.1.is_empty() {
                 break;
             }
@@ -66,28 +66,28 @@ pub(crate) async fn check(
 
 /// Checks the blobs under keys that begin in this way, and returns their number and the findings.
 async fn check_user(shared: &Shared, user: &[u8]) -> Result<(u64, Vec<Finding>)> {
-    let keys = KINDS.map(|kind| [user, b":", kind.as_bytes()].concat());
+    let keys = BLOB_KINDS.map(|kind| [user, b":", kind.as_bytes()].concat());
     let known = known(shared, &keys).await?;
     let mut findings = Vec::new();
     let mut add = |id: &str, problem: &str| {
         findings.push(Finding::new(None, format!("blob {id}"), problem));
     };
-    for stray in &known.lonely {
-        add(stray, "is filed in one place only");
+    for stray in &known.unpaired {
+        add(stray, "a reference is in only one of the two keys of references");
     }
     for id in &known.altered {
-        add(id, "has a reference that is not what was written");
+        add(id, "a reference does not match its checksum");
     }
     let referred: HashSet<&String> = known.references.keys().chain(known.counts.keys()).collect();
     for id in referred.into_iter().filter(|id| !known.sizes.contains_key(*id)) {
-        add(id, "is referred to, but not there");
+        add(id, "the blob has references, but no size");
     }
     for id in known.pieces.keys().filter(|id| !known.sizes.contains_key(*id)) {
-        add(id, "has bytes, but is not there");
+        add(id, "the blob has bytes, but no size");
     }
     for (id, size) in &known.sizes {
         if known.counts.get(id) != known.references.get(id) || !known.counts.contains_key(id) {
-            add(id, "is not referred to as often as it says");
+            add(id, "the reference count differs from the number of references");
         }
         let pieces = size.div_ceil(PIECE as u64);
         let mut hash = blake3::Hasher::new();
@@ -96,21 +96,21 @@ async fn check_user(shared: &Shared, user: &[u8]) -> Result<(u64, Vec<Finding>)>
             let get = cmd("HGET").arg(&keys[0]).arg(format!("{n}:{id}")).clone();
             let piece: Option<Vec<u8>> = shared.connection.run(&get).await?;
             let sealed = piece.unwrap_or_default();
-            let piece = seals::opened(&format!("{n}:{id}"), &sealed).unwrap_or_default();
+            let piece = checksums::opened(&format!("{n}:{id}"), &sealed).unwrap_or_default();
             length += piece.len() as u64;
             hash.update(piece);
         }
         let whole = length == *size && known.pieces.get(id).copied().unwrap_or(0) == pieces;
         let named = id.parse().ok() == Some(BlobId::from_bytes(*hash.finalize().as_bytes()));
         if !whole || !named {
-            add(id, "is not what its name says");
+            add(id, "the bytes of the blob do not match its id");
         }
     }
     Ok((known.sizes.len() as u64, findings))
 }
 
-async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Result<Known> {
-    let mut known = Known::default();
+async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Result<BlobFacts> {
+    let mut known = BlobFacts::default();
     let fields: Vec<String> = shared.connection.run(cmd("HKEYS").arg(kept)).await?;
     for field in fields {
         match (field.split_once(':'), field.strip_prefix('s')) {
@@ -120,7 +120,7 @@ async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Res
                     shared.connection.run(cmd("HGET").arg(kept).arg(&field)).await?;
                 known.sizes.insert(id.to_owned(), read_number(&size.unwrap_or_default())?);
             }
-            (None, None) => known.lonely.push(field),
+            (None, None) => known.unpaired.push(field),
         }
     }
     let ordered: HashSet<String> =
@@ -135,12 +135,12 @@ async fn known(shared: &Shared, [kept, references, order]: &[Vec<u8>; 3]) -> Res
             let member = field.strip_prefix('r').unwrap_or(field);
             let id = member.rsplit(':').next().unwrap_or(member);
             *known.references.entry(id.to_owned()).or_default() += 1;
-            if seals::text_of(field, value).is_err() {
+            if checksums::text_of(field, value).is_err() {
                 known.altered.push(id.to_owned());
             }
             filed.insert(member.to_owned());
         }
     }
-    known.lonely.extend(ordered.symmetric_difference(&filed).cloned());
+    known.unpaired.extend(ordered.symmetric_difference(&filed).cloned());
     Ok(known)
 }

@@ -1,22 +1,19 @@
-//! The check and the erasing of memories.
+//! The check of memories: counters, lists and vectors must agree with the records.
 
 use std::collections::{HashMap, HashSet};
 
+use context_core::CancelSignal;
 use context_core::memory::MemoryScope;
-use context_core::store::{CheckReport, Erasure, Finding};
-use context_core::{CancelSignal, UserId};
+use context_core::store::{CheckReport, Finding};
 
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
-use crate::history::fields::read_number;
 use crate::keys::Keys;
-use crate::memories::forget::{counted, drop_scopes};
-use crate::memories::lists::{Head, read_record, rows};
-use crate::memories::names::{self, About, TAG, broken};
-use crate::memories::of_user;
-use crate::memories::scopes::{Counts, names, read_scope};
-use crate::scripts::MEMORY_CLEAR;
-use crate::shared::Shared;
-use crate::{check, seals};
+use crate::memories::fields::{self, RecordIndex, TAG, broken};
+use crate::memories::lists::{ListHead, read_record, rows};
+use crate::memories::scopes::{ScopeCounts, read_scope};
+use crate::values::read_number;
+use crate::{check, checksums};
 
 /// The number of vectors read at once.
 const VECTORS_AT_ONCE: usize = 1024;
@@ -49,7 +46,7 @@ pub(crate) async fn check(
             report.findings.push(Finding::new(
                 None,
                 check::key(key.as_bytes()),
-                "the memories are not counted",
+                "the counters of the memories are missing",
             ));
         }
     }
@@ -63,7 +60,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         let is_there: bool = shared.connection.run(redis::cmd("EXISTS").arg(key)).await?;
         // A missing key means that the scope was forgotten meanwhile.
         return if is_there {
-            Err(Fault::Corrupt("do not say of which scope they are", None))
+            Err(Fault::Corrupt("the counters do not name their scope", None))
         } else {
             Ok(())
         };
@@ -73,7 +70,7 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
     let about = format!("memories of {scope}");
     let mut add = |problem: &str| report.findings.push(Finding::new(None, &about, problem));
     if counts.as_bytes() != key {
-        add("are kept under the key of another scope");
+        add("the memories are stored under the key of another scope");
         return Ok(());
     }
     let [_, scopes] = shared.keys.memories(&scope.user);
@@ -98,15 +95,15 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         return Ok(());
     }
     if listed.is_none() {
-        add("are not among the scopes of their user");
+        add("the scope is missing from the list of scopes of its user");
     }
     let kinds = counts.keys().filter(|field| field.starts_with(b"k")).count() as u64;
     let last = counts.get(&b"n"[..]).map_or(Ok(0), |last| read_number(last))?;
     if kinds != last {
-        add("have not as many kinds as were numbered");
+        add("the number of kinds differs from the number that was assigned last");
     }
-    let counts = Counts::read(&counts)?;
-    let (mut found, mut filed) = (Counts::default(), Rows::new());
+    let counts = ScopeCounts::read(&counts)?;
+    let (mut found, mut filed) = (ScopeCounts::default(), Rows::new());
     let (mut with_vector, mut fields) = (HashSet::new(), 0);
     for (id, known) in &records {
         let Some(id) = id.strip_prefix(b"i") else { continue };
@@ -126,28 +123,28 @@ async fn check_scope(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         let found: Vec<Option<Vec<u8>>> = shared.connection.run(&get).await?;
         for (place, vector) in places.iter().zip(found) {
             // A missing vector was forgotten meanwhile, or is reported below.
-            if vector.is_some_and(|vector| seals::opened("v", &vector).is_err()) {
+            if vector.is_some_and(|vector| checksums::opened("v", &vector).is_err()) {
                 add(&format!(
-                    "have a vector that is not what was written, at {}",
+                    "the vector at place {} does not match its checksum",
                     place.escape_ascii()
                 ));
             }
         }
     }
     if fields != records.len() {
-        add("have fields that belong to nothing");
+        add("there are fields that belong to no record");
     }
     if with_vector != vectors {
-        add("have other vectors than they say");
+        add("the stored vectors are not those that the records state");
     }
     if found != counts {
-        add("are not as many as is counted");
+        add("the counters disagree with the records");
     }
     filed.values_mut().for_each(|rows| rows.sort_unstable());
     match lists(&index) {
         Ok(lists) if lists == filed => {}
-        Ok(_) => add("are not found by what they are filed under"),
-        Err(_) => add("have a list that cannot be read"),
+        Ok(_) => add("the lists disagree with the records"),
+        Err(_) => add("a list of records cannot be read"),
     }
     Ok(())
 }
@@ -158,7 +155,7 @@ fn record(
     id: &[u8],
     known: &[u8],
     records: &Fields,
-    found: &mut Counts,
+    found: &mut ScopeCounts,
     filed: &mut Rows,
     with_vector: &mut HashSet<Vec<u8>>,
 ) -> Result<()> {
@@ -167,13 +164,16 @@ fn record(
     let (place, version) = (next()?, next()?);
     let field = |of: char| records.get(format!("{of}{place}").as_bytes()).ok_or_else(broken);
     let stored = read_record(field('b')?, place)?;
-    let about = About::read(field('e')?)?;
+    let about = RecordIndex::read(field('e')?)?;
     if stored.version != version
         || stored.record.id.as_str().as_bytes() != id
         || about.id != id
         || stored.record.scope != *scope
     {
-        return Err(Fault::Corrupt("is not the one it is kept as", None));
+        return Err(Fault::Corrupt(
+            "the record disagrees with the id, place or version under which it is stored",
+            None,
+        ));
     }
     found.records += 1;
     found.words += about.words;
@@ -186,17 +186,17 @@ fn record(
     let mut terms: HashSet<Vec<u8>> = HashSet::new();
     let mut tag = None;
     for (term, noted) in &about.terms {
-        filed.entry(names::list(about.kind, term)).or_default().push((place, *noted));
+        filed.entry(fields::list(about.kind, term)).or_default().push((place, *noted));
         match term.first() {
             Some(b'w') => {}
             Some(b'v') => tag = term.get(1..).filter(|tag| tag.len() == TAG),
             _ => drop(terms.insert(term.to_vec())),
         }
     }
-    let mut expected: HashSet<Vec<u8>> = names::terms(&stored.record, None).into_iter().collect();
+    let mut expected: HashSet<Vec<u8>> = fields::terms(&stored.record, None).into_iter().collect();
     expected.retain(|term| !terms.remove(term));
     if !expected.is_empty() || !terms.is_empty() || tag.is_some() != about.has_vector {
-        return Err(Fault::Corrupt("is filed otherwise than it is", None));
+        return Err(Fault::Corrupt("the index of the record disagrees with the record", None));
     }
     Ok(())
 }
@@ -208,7 +208,7 @@ fn lists(index: &Fields) -> Result<Rows> {
     for (field, value) in index {
         let Some(name) = field.strip_prefix(b"h") else { continue };
         fields += 1;
-        let (head, mut of_list) = (Head::read(value)?, Vec::new());
+        let (head, mut of_list) = (ListHead::read(value)?, Vec::new());
         for block in &head.blocks {
             let kept;
             let of_block = match &head.rows {
@@ -227,37 +227,4 @@ fn lists(index: &Fields) -> Result<Rows> {
         all.insert(name.to_vec(), of_list);
     }
     if fields == index.len() { Ok(all) } else { Err(broken()) }
-}
-
-/// Erases the memories of a user, and what is left of memories under these keys.
-pub(crate) async fn erase(
-    shared: &Shared,
-    user: &UserId,
-    keys: impl Iterator<Item = &[u8]>,
-    cancel: &CancelSignal,
-    erasure: &mut Erasure,
-) -> Result<()> {
-    let names = names(shared, user).await?;
-    for names in names.chunks(64) {
-        cancel.check("erase_user")?;
-        erasure.memories += drop_scopes(shared, user, names).await?;
-    }
-    let listed: HashSet<String> = crate::memories::scopes::names(shared, user)
-        .await?
-        .iter()
-        .flat_map(|name| shared.keys.memories_under(user, name))
-        .collect();
-    // Keys of no listed scope are damage, and are removed as well.
-    for key in keys {
-        cancel.check("erase_user")?;
-        if !std::str::from_utf8(key).is_ok_and(|key| listed.contains(key)) {
-            if shared.keys.is_counts(key) {
-                erasure.memories += counted(shared, key).await?;
-            }
-            let _gone: u64 = shared.connection.run(redis::cmd("UNLINK").arg(key)).await?;
-        }
-    }
-    let call = of_user(shared, &MEMORY_CLEAR, user, std::iter::empty());
-    let _done: u8 = shared.connection.call(&call).await?;
-    Ok(())
 }

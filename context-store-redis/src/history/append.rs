@@ -6,11 +6,11 @@
 use context_core::store::{Commit, Committed};
 use context_store_kit::{pack, plain_append};
 
+use crate::chat::snapshot::chat_not_found;
+use crate::connections::shared::Shared;
 use crate::error::Result;
-use crate::history::fields;
-use crate::history::look::absent;
 use crate::scripts::APPEND;
-use crate::shared::Shared;
+use crate::values;
 
 /// Writes a commit that only appends messages to a branch with the expected head. Returns `None`
 /// for any other commit.
@@ -20,7 +20,7 @@ pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Co
     };
     let mut call = APPEND.key(shared.keys.chat(&commit.chat));
     let expected = expected.map_or("", |expected| expected.as_str());
-    call.arg(branch.as_str()).arg(expected).arg(fields::time(commit.at)).arg(shared.ttl);
+    call.arg(branch.as_str()).arg(expected).arg(values::time(commit.at)).arg(shared.ttl);
     let mut packed = Vec::new();
     for node in &commit.nodes {
         packed.clear();
@@ -28,7 +28,7 @@ pub(crate) async fn append(shared: &Shared, commit: &Commit) -> Result<Option<Co
         call.arg(node.id.as_str()).arg(&packed[..]);
     }
     match shared.connection.call::<u8>(&call).await? {
-        0 => Err(absent("commit", &commit.chat)),
+        0 => Err(chat_not_found("commit", &commit.chat)),
         1 => Ok(Some(Committed::new(Some(branch.clone()), Some(last.id.clone())))),
         _ => Ok(None),
     }

@@ -11,25 +11,26 @@ use context_core::{ChatRef, Timestamp};
 use redis::cmd;
 
 use crate::blobs::references::forget_earlier;
+use crate::chat::change::ChatChange;
+use crate::chat::entries::{sweep, sweep_some};
+use crate::chat::fields::{self, ChatCounts, Generation, Tip};
+use crate::chat::snapshot::{ChatHeader, ChatSnapshot, chat_not_found};
+use crate::chat::tree::BranchTree;
+use crate::checksums;
+use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result};
-use crate::history::change::Change;
-use crate::history::fields::{self, Counts, Generation, Tip, broken};
-use crate::history::look::{About, Look, absent};
-use crate::history::shape::Shape;
 use crate::scripts::{CREATE, DELETE};
-use crate::seals;
-use crate::shared::{ATTEMPTS, Shared};
-use crate::upkeep::sweep::{sweep, sweep_some};
+use crate::values::{self, unreadable};
 
 /// The fields of a chat that a listing shows.
 pub(crate) const SUMMARY: [&str; 3] = ["m", "s", "a"];
 
 /// Reads a chat from the fields of [`SUMMARY`]. Returns `None` if the chat does not exist.
 pub(crate) fn summary(values: Vec<Option<Vec<u8>>>) -> Result<Option<ChatSummary>> {
-    let [Some(about), Some(shape), Some(counts)] = &values[..] else { return Ok(None) };
-    let (shape, counts) = (Shape::read(shape)?, Counts::read(counts)?);
-    let chat = About::read(about)?.chat(shape.active.clone(), counts.updated_at);
-    Ok(Some(ChatSummary::new(chat, counts.messages, shape.named().count() as u64)))
+    let [Some(about), Some(tree), Some(counts)] = &values[..] else { return Ok(None) };
+    let (tree, counts) = (BranchTree::read(tree)?, ChatCounts::read(counts)?);
+    let chat = ChatHeader::read(about)?.chat(tree.active.clone(), counts.updated_at);
+    Ok(Some(ChatSummary::new(chat, counts.messages, tree.named().count() as u64)))
 }
 
 pub(crate) async fn find(shared: &Shared, chat: &ChatRef) -> Result<Option<Chat>> {
@@ -43,8 +44,8 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
     let (list, name) = (shared.keys.chats(&new.chat.user), new.chat.chat.clone());
     let chat = Chat::new(new);
     for attempt in 0..ATTEMPTS {
-        if let Some(there) = find(shared, &chat.chat).await? {
-            return Ok(Created::Existing(there));
+        if let Some(existing) = find(shared, &chat.chat).await? {
+            return Ok(Created::Existing(existing));
         }
         if attempt == 0 && shared.ttl > 0 {
             sweep_some(shared, &chat.chat.user).await?;
@@ -67,20 +68,20 @@ pub(crate) async fn create(shared: &Shared, new: NewChat) -> Result<Created> {
             return Ok(Created::New(chat));
         }
     }
-    Err(Fault::Beaten)
+    Err(Fault::Contended)
 }
 
 /// Returns the fields of a new chat.
 fn fields_of(chat: &Chat, number: u64) -> Result<[(String, Vec<u8>); 7]> {
-    let shape = Shape::new(chat.active.clone(), chat.created_at);
-    let [main] = &shape.pieces[..] else { return Err(broken()) };
+    let tree = BranchTree::new(chat.active.clone(), chat.created_at);
+    let [main] = &tree.pieces[..] else { return Err(unreadable()) };
     let tip = Tip { piece: main.no, own: 0, head: None };
     Ok([
-        ("v".to_owned(), seals::summed("v", &format!("0.{number}"))),
-        ("a".to_owned(), Counts { messages: 0, bytes: 0, updated_at: chat.updated_at }.write()),
+        ("v".to_owned(), checksums::summed("v", &format!("0.{number}"))),
+        ("a".to_owned(), ChatCounts { messages: 0, bytes: 0, updated_at: chat.updated_at }.write()),
         ("o".to_owned(), Generation { number, changes: 0 }.write()),
-        ("m".to_owned(), About::of(chat).write()?),
-        ("s".to_owned(), shape.write()?),
+        ("m".to_owned(), ChatHeader::of(chat).write()?),
+        ("s".to_owned(), tree.write()?),
         (fields::branch(chat.active.as_str()), tip.write()),
         (fields::piece(main.no), main.write()),
     ])
@@ -92,12 +93,12 @@ pub(crate) async fn update(
     patch: &ChatPatch,
     at: Timestamp,
 ) -> Result<Chat> {
-    let decide = |look: &Look| {
-        let mut patched = look.chat.clone();
+    let decide = |snapshot: &ChatSnapshot| {
+        let mut patched = snapshot.chat.clone();
         patch.apply(&mut patched)?;
         patched.updated_at = patched.updated_at.max(at);
-        let mut change = Change::at(at);
-        change.set("m", About::of(&patched).write()?);
+        let mut change = ChatChange::at(at);
+        change.set("m", ChatHeader::of(&patched).write()?);
         Ok((Some(change), patched))
     };
     shared.change("update_chat", chat, &[], decide).await
@@ -110,7 +111,7 @@ pub(crate) async fn delete(
     idle_since: Option<Timestamp>,
 ) -> Result<Option<u64>> {
     let mut call = DELETE.key(shared.keys.chat(chat));
-    call.arg(idle_since.map(fields::time).unwrap_or_default());
+    call.arg(idle_since.map(values::time).unwrap_or_default());
     let deleted: i64 = shared.connection.call(&call).await?;
     let Ok(messages) = u64::try_from(deleted) else { return Ok(None) };
     sweep(shared, &chat.user, chat.chat.as_str()).await?;
@@ -120,6 +121,6 @@ pub(crate) async fn delete(
 pub(crate) async fn size(shared: &Shared, chat: &ChatRef) -> Result<ChatSize> {
     let counts: Option<Vec<u8>> =
         shared.connection.run(cmd("HGET").arg(shared.keys.chat(chat)).arg("a")).await?;
-    let counts = Counts::read(&counts.ok_or_else(|| absent("chat_size", chat))?)?;
+    let counts = ChatCounts::read(&counts.ok_or_else(|| chat_not_found("chat_size", chat))?)?;
     Ok(ChatSize::new(counts.messages, counts.bytes))
 }

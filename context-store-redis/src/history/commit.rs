@@ -9,25 +9,28 @@ use std::sync::Arc;
 use context_core::message::NodeKind;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, MessageId, Node};
-use context_store_kit::{CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, pack};
+use context_store_kit::{
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, pack,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::chat::change::{ChangeOutcome, ChatChange};
+use crate::chat::fields::{self, BLOCK, Position, Tip};
+use crate::chat::snapshot::{ChatHeader, ChatSnapshot};
+use crate::connections::shared::{ATTEMPTS, Shared, check_bytes};
 use crate::error::{Fault, Result};
 use crate::history::append::append;
-use crate::history::asked::{Asked, Found};
-use crate::history::change::{Applied, Change};
-use crate::history::fields::{self, BLOCK, Place, Tip, broken};
-use crate::history::look::{About, Look};
+use crate::history::facts::{FactFields, StoredFacts};
 use crate::history::messages::placed;
 use crate::history::runs;
-use crate::shared::{ATTEMPTS, Shared, check_bytes};
-use crate::{fragments, seals};
+use crate::values::unreadable;
+use crate::{checksums, fragments};
 
 const OPERATION: &str = "commit";
 
 /// The stored result of a commit with a key.
 #[derive(Serialize, Deserialize)]
-struct Known {
+struct StoredOutcome {
     digest: String,
     branch: Option<BranchName>,
     head: Option<MessageId>,
@@ -43,65 +46,74 @@ pub(crate) async fn commit(shared: &Shared, commit: &Commit) -> Result<CommitOut
     if let Some(committed) = append(shared, commit).await? {
         return Ok(CommitOutcome::Applied(committed));
     }
-    let asked = Asked::of(commit);
+    let asked = FactFields::of(commit);
     for _ in 0..ATTEMPTS {
-        let look = shared.look_at(OPERATION, &commit.chat, &asked.fields).await?;
-        let found = asked.answered(&look)?;
-        match decide(shared, commit, &look, found).await? {
+        let snapshot = shared.snapshot(OPERATION, &commit.chat, &asked.fields).await?;
+        let found = asked.read(&snapshot)?;
+        match decide(shared, commit, &snapshot, found).await? {
             Decision::Answer(outcome) => return Ok(outcome),
-            Decision::Again => {}
+            Decision::Retry => {}
             Decision::Write(change, committed) => {
-                if change.apply(shared, OPERATION, &commit.chat, &look).await? == Applied::Yes {
+                if change.apply(shared, OPERATION, &commit.chat, &snapshot).await?
+                    == ChangeOutcome::Applied
+                {
                     return Ok(CommitOutcome::Applied(committed));
                 }
             }
         }
     }
-    Err(Fault::Beaten)
+    Err(Fault::Contended)
 }
 
 enum Decision {
     /// The answer is known and nothing is written.
     Answer(CommitOutcome),
-    Write(Change, Committed),
+    Write(ChatChange, Committed),
     /// The chat was changed while it was read.
-    Again,
+    Retry,
 }
 
-async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: Found) -> Result<Decision> {
-    let Found { places, revisions, known } = found;
+async fn decide(
+    shared: &Shared,
+    commit: &Commit,
+    snapshot: &ChatSnapshot,
+    found: StoredFacts,
+) -> Result<Decision> {
+    let StoredFacts { positions, revisions, known } = found;
     let mut facts = CommitFacts::new();
     if let (Some(key), Some(known)) = (&commit.key, known) {
-        let known = seals::opened(&fields::key(key), &known)?;
-        let known: Known = serde_json::from_slice(known).map_err(|_| broken())?;
-        let digest = blake3::Hash::from_hex(&known.digest).map_err(|_| broken())?;
+        let known = checksums::opened(&fields::key(key), &known)?;
+        let known: StoredOutcome = serde_json::from_slice(known).map_err(|_| unreadable())?;
+        let digest = blake3::Hash::from_hex(&known.digest).map_err(|_| unreadable())?;
         facts.known = Some((digest.into(), Committed::new(known.branch, known.head)));
     }
-    facts.stored = places;
+    facts.stored = positions;
     if let Some((branch, last)) = facts.repeated_on(commit)
-        && let (Some(tip), Some(last)) = (look.tip(branch), facts.stored.get(last))
-        && look.shape.holds(tip, *last)?
+        && let (Some(tip), Some(last)) = (snapshot.tip(branch), facts.stored.get(last))
+        && snapshot.tree.holds(tip, *last)?
     {
         let new = commit.nodes.iter().map(|node| &node.id);
         let new: Vec<_> = new.filter_map(|id| Some((id, *facts.stored.get(id)?))).collect();
-        let Some(repeated) = placed(shared, &commit.chat, look, &new).await? else {
-            return Ok(Decision::Again);
+        let Some(repeated) = placed(shared, &commit.chat, snapshot, &new).await? else {
+            return Ok(Decision::Retry);
         };
         facts.repeated = repeated;
     }
-    let head = |name| look.tip(name).map(|tip| tip.head.clone());
+    let head = |name| {
+        snapshot.tip(name).map_or(BranchHead::Missing, |tip| BranchHead::At(tip.head.clone()))
+    };
     match &commit.target {
         Target::Stay => {}
         Target::Extend { branch, .. } => facts.head = head(branch),
         Target::Fork { name, .. } => {
             facts.head = head(name.base());
-            facts.names = look.shape.named().map(|(name, _)| name.clone()).collect();
+            facts.names = snapshot.tree.named().map(|(name, _)| name.clone()).collect();
         }
     }
-    facts.chat = commit.patch.as_ref().map(|_| look.chat.clone());
+    facts.chat = commit.patch.as_ref().map(|_| snapshot.chat.clone());
     match decide_commit(commit, facts)? {
         CommitDecision::Answer(outcome) => Ok(Decision::Answer(outcome)),
-        CommitDecision::Write(plan) => write(shared, commit, look, &revisions, plan).await,
+        CommitDecision::Write(plan) => write(shared, commit, snapshot, &revisions, plan).await,
     }
 }
 
@@ -109,31 +121,31 @@ async fn decide(shared: &Shared, commit: &Commit, look: &Look, found: Found) -> 
 async fn write(
     shared: &Shared,
     commit: &Commit,
-    look: &Look,
+    snapshot: &ChatSnapshot,
     revisions: &HashMap<MessageId, u64>,
-    plan: CommitPlan<Place>,
+    plan: CommitPlan<Position>,
 ) -> Result<Decision> {
-    let mut change = Change::at(commit.at);
+    let mut change = ChatChange::at(commit.at);
     if let Some(patched) = &plan.patched {
-        change.set("m", About::of(patched).write()?);
+        change.set("m", ChatHeader::of(patched).write()?);
     }
-    let amended = amend(shared, &mut change, commit, look, revisions, &plan.changed);
-    let Some(mut boundaries) = amended.await? else { return Ok(Decision::Again) };
+    let amended = amend(shared, &mut change, commit, snapshot, revisions, &plan.changed);
+    let Some(mut boundaries) = amended.await? else { return Ok(Decision::Retry) };
     if let Some(name) = &plan.committed.branch {
         let tip = match &commit.target {
             Target::Fork { at, activate, .. } => {
-                let mut shape = look.shape.clone();
-                let piece = shape.begin(name.clone(), plan.fork_point, commit.at)?;
+                let mut tree = snapshot.tree.clone();
+                let piece = tree.begin(name.clone(), plan.fork_point, commit.at)?;
                 let tip = Tip { piece: piece.no, own: 0, head: at.clone() };
                 change.set(fields::piece(piece.no), piece.write());
                 if *activate {
-                    shape.active = name.clone();
+                    tree.active = name.clone();
                 }
-                change.shape(&shape)?;
+                change.set_tree(&tree)?;
                 tip
             }
             _ => {
-                let tip = look.tip_of(OPERATION, name)?;
+                let tip = snapshot.tip_of(OPERATION, name)?;
                 change.if_at(name.as_str(), tip);
                 tip.clone()
             }
@@ -142,17 +154,18 @@ async fn write(
         change.set(fields::branch(name.as_str()), end.write());
     }
     if !boundaries.is_empty()
-        && !write_boundaries(shared, &mut change, commit, look, boundaries).await?
+        && !write_boundaries(shared, &mut change, commit, snapshot, boundaries).await?
     {
-        return Ok(Decision::Again);
+        return Ok(Decision::Retry);
     }
-    fragments::put(&mut change, look, &commit.fragments)?;
+    fragments::put(&mut change, snapshot, &commit.fragments)?;
     if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
         let Committed { branch, head, .. } = plan.committed.clone();
         let digest = blake3::Hash::from_bytes(digest).to_hex().to_string();
-        let known = serde_json::to_vec(&Known { digest, branch, head }).map_err(|_| broken())?;
+        let known = serde_json::to_vec(&StoredOutcome { digest, branch, head })
+            .map_err(|_| unreadable())?;
         let field = fields::key(key);
-        change.set(field.clone(), seals::seal(&field, known));
+        change.set(field.clone(), checksums::seal(&field, known));
     }
     Ok(Decision::Write(change, plan.committed))
 }
@@ -166,8 +179,8 @@ impl Boundaries {
         self.0.is_empty()
     }
 
-    fn note(&mut self, place: Place, is_one: bool) {
-        self.0.entry(place.piece).or_default().push((place.pos, is_one));
+    fn note(&mut self, position: Position, is_one: bool) {
+        self.0.entry(position.piece).or_default().push((position.pos, is_one));
     }
 }
 
@@ -176,23 +189,27 @@ impl Boundaries {
 /// meanwhile.
 async fn amend(
     shared: &Shared,
-    change: &mut Change,
+    change: &mut ChatChange,
     commit: &Commit,
-    look: &Look,
+    snapshot: &ChatSnapshot,
     revisions: &HashMap<MessageId, u64>,
-    places: &[Place],
+    positions: &[Position],
 ) -> Result<Option<Boundaries>> {
     let mut boundaries = Boundaries::default();
-    if places.is_empty() {
+    if positions.is_empty() {
         return Ok(Some(boundaries));
     }
-    let runs = runs::read_at(shared, &commit.chat, &look.version, places.iter().copied()).await?;
+    let runs =
+        runs::read_at(shared, &commit.chat, &snapshot.version, positions.iter().copied()).await?;
     let Some(mut runs) = runs else { return Ok(None) };
     let mut touched = BTreeMap::new();
-    for ((by, replaced), &place) in changes(commit).zip(places) {
-        let (first, old) = runs::find(&runs, place)?;
+    for ((by, replaced), &position) in changes(commit).zip(positions) {
+        let (first, old) = runs::find(&runs, position)?;
         if old.id != by.id {
-            return Err(Fault::Corrupt("a message is not where it is filed", None));
+            return Err(Fault::Corrupt(
+                "the stored position of a message leads to another message",
+                None,
+            ));
         }
         let (old, new) = (Arc::clone(old), Arc::new(old.amended(by)));
         let (was, is) = (size(&old), size(&new));
@@ -201,32 +218,32 @@ async fn amend(
             let count = revisions.get(&by.id).copied().unwrap_or(0);
             let mut record = at.as_micros().to_le_bytes().to_vec();
             pack::pack(&old, &mut record);
-            change.set(fields::revision(count, &by.id), seals::seal("r", record));
+            change.set(fields::revision(count, &by.id), checksums::seal("r", record));
             change.set(fields::revisions(&by.id), (count + 1).to_string());
             change.add_bytes(was);
         } else {
             change.forget_revisions(&by.id);
         }
         if old.kind != new.kind {
-            boundaries.note(place, new.kind == NodeKind::Boundary);
+            boundaries.note(position, new.kind == NodeKind::Boundary);
         }
-        let nth = usize::try_from(place.pos - first.pos).map_err(|_| runs::MISSING)?;
+        let nth = usize::try_from(position.pos - first.pos).map_err(|_| runs::MISSING)?;
         let nodes = runs.get_mut(&first).ok_or(runs::MISSING)?;
         *nodes.get_mut(nth).ok_or(runs::MISSING)? = new;
-        touched.insert(first, place);
+        touched.insert(first, position);
     }
-    for (first, place) in touched {
+    for (first, position) in touched {
         change.set(fields::run(first), runs::write(runs.get(&first).ok_or(runs::MISSING)?)?);
         // Appends may merge the runs of a block that is not full.
-        let piece = look.shape.piece(place.piece)?;
+        let piece = snapshot.tree.piece(position.piece)?;
         if let Some((name, tip)) =
-            piece.name.as_ref().and_then(|name| Some((name, look.tip(name)?)))
-            && tip.own < place.block() + BLOCK - 1
+            piece.name.as_ref().and_then(|name| Some((name, snapshot.tip(name)?)))
+            && tip.own < position.block() + BLOCK - 1
         {
             change.if_at(name.as_str(), tip);
         }
     }
-    change.set("o", look.generation.changed().write());
+    change.set("o", snapshot.generation.changed().write());
     Ok(Some(boundaries))
 }
 
@@ -239,18 +256,18 @@ fn size(node: &Node) -> i64 {
 
 /// Appends the new messages to a branch and returns its new end.
 fn add_nodes(
-    change: &mut Change,
+    change: &mut ChatChange,
     tip: &Tip,
     commit: &Commit,
     boundaries: &mut Boundaries,
 ) -> Result<Tip> {
     let Some(last) = commit.nodes.last() else { return Ok(tip.clone()) };
     for (node, pos) in commit.nodes.iter().zip(tip.own + 1..) {
-        let place = Place { piece: tip.piece, pos };
+        let position = Position { piece: tip.piece, pos };
         change.if_absent(fields::id(&node.id));
-        change.set(fields::id(&node.id), place.write());
+        change.set(fields::id(&node.id), position.write());
         if node.kind == NodeKind::Boundary {
-            boundaries.note(place, true);
+            boundaries.note(position, true);
         }
     }
     for (first, run) in runs::split(tip.piece, tip.own, &commit.nodes)? {
@@ -266,18 +283,18 @@ fn add_nodes(
 /// Updates the lists of boundaries. Returns false if the chat was changed meanwhile.
 async fn write_boundaries(
     shared: &Shared,
-    change: &mut Change,
+    change: &mut ChatChange,
     commit: &Commit,
-    look: &Look,
+    snapshot: &ChatSnapshot,
     boundaries: Boundaries,
 ) -> Result<bool> {
     let fields: Vec<String> = boundaries.0.keys().map(|piece| fields::boundaries(*piece)).collect();
-    let again = shared.look_at(OPERATION, &commit.chat, &fields).await?;
-    if again.version != look.version {
+    let again = shared.snapshot(OPERATION, &commit.chat, &fields).await?;
+    if again.version != snapshot.version {
         return Ok(false);
     }
     for ((field, value), noted) in
-        fields.into_iter().zip(again.asked).zip(boundaries.0.into_values())
+        fields.into_iter().zip(again.requested).zip(boundaries.0.into_values())
     {
         let mut positions = fields::read_boundaries(value.as_deref())?;
         for (pos, is_one) in noted {

@@ -7,19 +7,19 @@ use context_store_kit::pack;
 use context_store_kit::pack::PackedRun;
 use redis::Value;
 
+use crate::chat::fields::{self, Generation};
+use crate::chat::snapshot::chat_not_found;
+use crate::connections::shared::Shared;
 use crate::error::Result;
-use crate::history::fields::{self, Generation};
-use crate::history::look::absent;
 use crate::history::runs::{MISSING, packed};
-use crate::reply::Reply;
 use crate::scripts::CHAIN;
-use crate::shared::Shared;
+use crate::scripts::reply::Reply;
 
 const OPERATION: &str = "chain";
 
 /// The number of nodes that a read by tokens requests first. Each further request takes four times
 /// as many.
-const FIRST_LOOK: usize = 64;
+const FIRST_COUNT: usize = 64;
 
 /// Returns the window of a chain.
 pub(crate) async fn chain(
@@ -40,14 +40,14 @@ pub(crate) async fn chain(
 /// the last one is used.
 async fn by_tokens(shared: &Shared, chat: &ChatRef, end: &ChainEnd, budget: u64) -> Result<Chain> {
     let window = Window::Tokens(budget);
-    let mut look = FIRST_LOOK;
+    let mut count = FIRST_COUNT;
     loop {
-        let chain = window_of(shared, chat, end, &Window::Last(look)).await?;
+        let chain = window_of(shared, chat, end, &Window::Last(count)).await?;
         let cut = window.of(&chain);
         if cut.len() < chain.len() || chain.is_whole() {
             return Ok(cut);
         }
-        look = look.saturating_mul(4);
+        count = count.saturating_mul(4);
     }
 }
 
@@ -72,7 +72,7 @@ async fn window_of(
     };
     let mut reply = Reply::of(shared.connection.ask::<Value>(&call).await?)?;
     match reply.number()? {
-        0 => return Err(absent(OPERATION, chat)),
+        0 => return Err(chat_not_found(OPERATION, chat)),
         1 => {
             let error = match end {
                 ChainEnd::Branch(name) => Error::not_found(OPERATION, "branch", name),

@@ -1,4 +1,4 @@
-//! Runs of packed messages: reading by place, rewriting, and packing new messages.
+//! Runs of packed messages: reading by position, rewriting, and packing new messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use context_core::{ChatRef, Node};
 use context_store_kit::pack;
 use redis::Value;
 
+use crate::chat::fields::{BLOCK, Position, RUN_BYTES};
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
-use crate::history::fields::{BLOCK, Place, RUN_BYTES, read_number};
-use crate::reply::Reply;
 use crate::scripts::RANGES;
-use crate::shared::Shared;
+use crate::scripts::reply::Reply;
+use crate::values::read_number;
 
 pub(crate) const MISSING: Fault = Fault::Corrupt("messages of a branch are missing", None);
 
@@ -24,8 +25,8 @@ pub(crate) struct Range {
     pub(crate) last: u64,
 }
 
-/// Runs by the place of their first message.
-pub(crate) type Runs = BTreeMap<Place, Vec<Arc<Node>>>;
+/// Runs by the position of their first message.
+pub(crate) type Runs = BTreeMap<Position, Vec<Arc<Node>>>;
 
 /// Returns the packed messages of a run, which follow the byte with their number.
 pub(crate) fn packed(run: &Bytes) -> Result<Bytes> {
@@ -39,7 +40,7 @@ pub(crate) fn packed(run: &Bytes) -> Result<Bytes> {
 pub(crate) fn unpack(run: &Bytes) -> Result<Vec<Arc<Node>>> {
     let nodes = pack::unpack(&packed(run)?)?;
     if run.first().map(|count| usize::from(*count)) != Some(nodes.len()) {
-        return Err(Fault::Corrupt("a run of messages does not have as many as it says", None));
+        return Err(Fault::Corrupt("a run does not hold as many messages as it states", None));
     }
     Ok(nodes)
 }
@@ -52,20 +53,20 @@ pub(crate) fn write(nodes: &[Arc<Node>]) -> Result<Vec<u8>> {
     Ok(run)
 }
 
-/// Packs new messages after the first `own` of a piece into runs. Returns the place of each run.
-pub(crate) fn split(piece: u64, own: u64, nodes: &[Arc<Node>]) -> Result<Vec<(Place, Vec<u8>)>> {
+/// Packs new messages after the first `own` of a piece into runs. Returns the position of each run.
+pub(crate) fn split(piece: u64, own: u64, nodes: &[Arc<Node>]) -> Result<Vec<(Position, Vec<u8>)>> {
     let mut runs = Vec::new();
     let (mut first, mut from, mut bytes) = (own + 1, 0, 0);
     for (i, (node, pos)) in nodes.iter().zip(own + 1..).enumerate() {
         let size = node.body().bytes().len();
         if i > from && (bytes + size > RUN_BYTES || (pos - 1) % BLOCK == 0) {
-            runs.push((Place { piece, pos: first }, write(&nodes[from..i])?));
+            runs.push((Position { piece, pos: first }, write(&nodes[from..i])?));
             (first, from, bytes) = (pos, i, 0);
         }
         bytes += size;
     }
     if from < nodes.len() {
-        runs.push((Place { piece, pos: first }, write(&nodes[from..])?));
+        runs.push((Position { piece, pos: first }, write(&nodes[from..])?));
     }
     Ok(runs)
 }
@@ -95,50 +96,50 @@ pub(crate) async fn read(
     while !reply.is_empty() {
         let piece = read_number(&reply.bytes()?)?;
         let pos = reply.number()?;
-        runs.insert(Place { piece, pos }, unpack(&reply.bytes()?)?);
+        runs.insert(Position { piece, pos }, unpack(&reply.bytes()?)?);
     }
     Ok(Some(runs))
 }
 
-/// Returns the runs that hold these places.
+/// Returns the runs that hold these positions.
 pub(crate) async fn read_at(
     shared: &Shared,
     chat: &ChatRef,
     version: &[u8],
-    places: impl IntoIterator<Item = Place>,
+    positions: impl IntoIterator<Item = Position>,
 ) -> Result<Option<Runs>> {
-    let places: BTreeSet<Place> = places.into_iter().collect();
+    let positions: BTreeSet<Position> = positions.into_iter().collect();
     let mut blocks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for place in places {
-        // Within a block, the last place decides how far to read.
-        blocks.insert((place.piece, place.block()), place.pos);
+    for position in positions {
+        // Within a block, the last position decides how far to read.
+        blocks.insert((position.piece, position.block()), position.pos);
     }
     let range = |((piece, first), last)| Range { piece, first, last };
     let ranges: Vec<_> = blocks.into_iter().map(range).collect();
     read(shared, chat, version, &ranges).await
 }
 
-/// Returns the message at a place, and the place where its run begins.
-pub(crate) fn find(runs: &Runs, place: Place) -> Result<(Place, &Arc<Node>)> {
-    let (first, nodes) = runs.range(..=place).next_back().ok_or(MISSING)?;
-    let node = (first.piece == place.piece)
-        .then(|| usize::try_from(place.pos - first.pos).ok().and_then(|nth| nodes.get(nth)))
+/// Returns the message at a position, and the position where its run begins.
+pub(crate) fn find(runs: &Runs, position: Position) -> Result<(Position, &Arc<Node>)> {
+    let (first, nodes) = runs.range(..=position).next_back().ok_or(MISSING)?;
+    let node = (first.piece == position.piece)
+        .then(|| usize::try_from(position.pos - first.pos).ok().and_then(|nth| nodes.get(nth)))
         .flatten();
     Ok((*first, node.ok_or(MISSING)?))
 }
 
-/// Returns the messages at these places, or `None` if the chat has another version by now.
+/// Returns the messages at these positions, or `None` if the chat has another version by now.
 pub(crate) async fn nodes_at(
     shared: &Shared,
     chat: &ChatRef,
     version: &[u8],
-    places: &[Place],
-) -> Result<Option<HashMap<Place, Arc<Node>>>> {
-    let Some(runs) = read_at(shared, chat, version, places.iter().copied()).await? else {
+    positions: &[Position],
+) -> Result<Option<HashMap<Position, Arc<Node>>>> {
+    let Some(runs) = read_at(shared, chat, version, positions.iter().copied()).await? else {
         return Ok(None);
     };
-    let node = |place: &Place| Ok((*place, Arc::clone(find(&runs, *place)?.1)));
-    places.iter().map(node).collect::<Result<_>>().map(Some)
+    let node = |position: &Position| Ok((*position, Arc::clone(find(&runs, *position)?.1)));
+    positions.iter().map(node).collect::<Result<_>>().map(Some)
 }
 
 #[cfg(test)]
@@ -165,11 +166,11 @@ mod tests {
             let nodes: Vec<_> = sizes.iter().enumerate().map(|(i, size)| node(i, *size)).collect();
             let mut next = own + 1;
             let mut read = Vec::new();
-            for (place, run) in split(1, own, &nodes).unwrap() {
-                prop_assert_eq!(place.pos, next);
+            for (position, run) in split(1, own, &nodes).unwrap() {
+                prop_assert_eq!(position.pos, next);
                 let nodes = unpack(&run.into()).unwrap();
                 next += nodes.len() as u64;
-                prop_assert!(!nodes.is_empty() && place.block() + BLOCK >= next);
+                prop_assert!(!nodes.is_empty() && position.block() + BLOCK >= next);
                 read.extend(nodes);
             }
             prop_assert_eq!(read, nodes);

@@ -13,19 +13,19 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use context_core::base::limits::EXACT_MEMORY_POSTINGS;
 use context_core::store::{Bm25, MemoriesFound, MemoryFind, MemoryHit};
 
+use crate::connections::shared::Shared;
 use crate::error::Result;
 use crate::memories;
-use crate::memories::lists::{At, Head, Kept, Known, Scopes, Walk};
-use crate::memories::names::{self, About, PLACES, read_noted};
-use crate::shared::Shared;
+use crate::memories::fields::{self, PLACES, RecordIndex, read_noted};
+use crate::memories::lists::{BlockId, BlockReader, ListHead, ScopeHash, ScopeHeads, Scopes};
 
 /// The maximum number of blocks read. Each block has at least one row, so at least as many rows as
 /// required are read.
 const BLOCKS: usize = 2048;
 /// The maximum number of records that are scored again by all their words if some blocks were not
 /// read: those with the best score by the words that are known.
-const LOOKED_AT: usize = 2000;
-const _: () = assert!(LOOKED_AT as u64 >= EXACT_MEMORY_POSTINGS && BLOCKS >= LOOKED_AT);
+const RESCORED: usize = 2000;
+const _: () = assert!(RESCORED as u64 >= EXACT_MEMORY_POSTINGS && BLOCKS >= RESCORED);
 /// The number of these records that are scored at once.
 const BATCH: usize = 256;
 
@@ -59,12 +59,12 @@ impl PartialEq for Candidate {
 impl Eq for Candidate {}
 
 /// The best of the offered candidates, up to a limit.
-pub(crate) struct Best {
+pub(crate) struct TopCandidates {
     most: usize,
     heap: BinaryHeap<std::cmp::Reverse<Candidate>>,
 }
 
-impl Best {
+impl TopCandidates {
     pub(crate) fn of(most: usize) -> Self {
         Self { most, heap: BinaryHeap::with_capacity(most + 1) }
     }
@@ -88,11 +88,11 @@ impl Best {
 
 pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesFound> {
     let scopes = Scopes::of(shared, &find.scopes);
-    let mut terms: Vec<Vec<u8>> = find.words.iter().map(|word| names::word(word)).collect();
-    terms.extend(find.vector.as_ref().map(names::vector));
-    let known = scopes.look(&find.kinds, &terms).await?;
-    let bm25 = commonness(find, &known);
-    let search = Search { find, scopes: &scopes, terms: &terms, known: &known, bm25: &bm25 };
+    let mut terms: Vec<Vec<u8>> = find.words.iter().map(|word| fields::word(word)).collect();
+    terms.extend(find.vector.as_ref().map(fields::vector));
+    let known = scopes.heads(&find.kinds, &terms).await?;
+    let bm25 = word_statistics(find, &known);
+    let search = MemorySearch { find, scopes: &scopes, terms: &terms, known: &known, bm25: &bm25 };
     let fitting = search.by_words().await?;
     let mut hits: Vec<(Candidate, Option<f32>)> =
         fitting.into_iter().map(|hit| (hit, None)).collect();
@@ -115,7 +115,7 @@ pub(crate) async fn find(shared: &Shared, find: &MemoryFind) -> Result<MemoriesF
 
 /// Returns the frequency of the words in these scopes, over all kinds of records. A word that
 /// occurs twice in the search counts once.
-fn commonness(find: &MemoryFind, known: &[Known]) -> Bm25 {
+fn word_statistics(find: &MemoryFind, known: &[ScopeHeads]) -> Bm25 {
     let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
     for scope in known {
         bm25.texts += scope.records;
@@ -131,7 +131,7 @@ fn commonness(find: &MemoryFind, known: &[Known]) -> Bm25 {
     bm25
 }
 
-fn head(head: Option<&Option<Head>>) -> Option<&Head> {
+fn head(head: Option<&Option<ListHead>>) -> Option<&ListHead> {
     head.and_then(Option::as_ref)
 }
 
@@ -140,20 +140,23 @@ fn is_first(find: &MemoryFind, word: usize) -> bool {
 }
 
 /// One search.
-pub(crate) struct Search<'a> {
+pub(crate) struct MemorySearch<'a> {
     pub(crate) find: &'a MemoryFind,
     pub(crate) scopes: &'a Scopes<'a>,
     pub(crate) terms: &'a [Vec<u8>],
-    pub(crate) known: &'a [Known],
+    pub(crate) known: &'a [ScopeHeads],
     pub(crate) bm25: &'a Bm25,
 }
 
 /// The blocks of a search, by scope and block number: each word with its block.
-type Opened = BTreeMap<(usize, u32), Vec<(usize, At)>>;
+type OpenedBlocks = BTreeMap<(usize, u32), Vec<(usize, BlockId)>>;
 
-impl Search<'_> {
+impl MemorySearch<'_> {
     /// Returns the lists of a term among records of the requested kinds.
-    pub(crate) fn lists(&self, term: usize) -> impl Iterator<Item = ((usize, u32, usize), &Head)> {
+    pub(crate) fn lists(
+        &self,
+        term: usize,
+    ) -> impl Iterator<Item = ((usize, u32, usize), &ListHead)> {
         let kinds = self.known.iter().enumerate().flat_map(|(scope, known)| {
             known.kinds.iter().filter(|kind| kind.is_wanted).map(move |kind| (scope, kind))
         });
@@ -164,16 +167,16 @@ impl Search<'_> {
 
     /// Returns the best records by their words.
     async fn by_words(&self) -> Result<Vec<Candidate>> {
-        let mut walk = Walk::of(self.scopes, self.terms);
-        let (opened, is_whole) = self.open(&mut walk);
-        walk.need(opened.values().flatten().map(|(_, at)| *at)).await?;
+        let mut reader = BlockReader::of(self.scopes, self.terms);
+        let (opened, is_whole) = self.open(&mut reader);
+        reader.need(opened.values().flatten().map(|(_, at)| *at)).await?;
         let limit = self.find.limit;
-        let mut best = Best::of(if is_whole { limit } else { LOOKED_AT.max(limit) });
-        self.score(&opened, &walk, &mut best);
+        let mut best = TopCandidates::of(if is_whole { limit } else { RESCORED.max(limit) });
+        self.score(&opened, &reader, &mut best);
         let mut best = best.sorted();
         if !is_whole {
             // Some words of these records are not known yet.
-            let mut again = Best::of(limit);
+            let mut again = TopCandidates::of(limit);
             for some in best.chunks(BATCH) {
                 for (hit, score) in some.iter().zip(self.scored(some).await?) {
                     score.into_iter().for_each(|fit| again.offer(Candidate { fit, ..*hit }));
@@ -185,18 +188,18 @@ impl Search<'_> {
     }
 
     /// Returns the blocks to read, and whether these are all blocks.
-    fn open(&self, walk: &mut Walk<'_>) -> (Opened, bool) {
+    fn open(&self, reader: &mut BlockReader<'_>) -> (OpenedBlocks, bool) {
         let count = |word: usize| self.lists(word).map(|(_, head)| head.count).sum::<u64>();
         let mut order: Vec<(u64, usize)> = (0..self.find.words.len())
             .filter(|word| is_first(self.find, *word))
             .map(|word| (count(word), word))
             .collect();
         order.sort_unstable();
-        let (mut opened, mut is_whole, mut left) = (Opened::new(), true, BLOCKS);
+        let (mut opened, mut is_whole, mut left) = (OpenedBlocks::new(), true, BLOCKS);
         for (_, word) in order {
             let mut blocks = Vec::new();
             for ((scope, kind, term), head) in self.lists(word) {
-                walk.know((scope, kind, term), head);
+                reader.know((scope, kind, term), head);
                 let costs = usize::from(head.rows.is_none());
                 blocks.extend(head.blocks.iter().map(|block| ((scope, kind, term, *block), costs)));
             }
@@ -214,7 +217,7 @@ impl Search<'_> {
     }
 
     /// Offers all records of these blocks, scored by the words that were read.
-    fn score(&self, opened: &Opened, walk: &Walk<'_>, best: &mut Best) {
+    fn score(&self, opened: &OpenedBlocks, reader: &BlockReader<'_>, best: &mut TopCandidates) {
         let words = self.find.words.len();
         let places = usize::try_from(PLACES).unwrap_or_default();
         let mut counts = vec![0u32; places * words];
@@ -223,7 +226,7 @@ impl Search<'_> {
         for ((scope, block), lists) in opened {
             let start = u64::from(*block) * PLACES;
             for (word, at) in lists {
-                for (place, noted) in walk.rows(*at) {
+                for (place, noted) in reader.rows(*at) {
                     // A place outside of the block is damage, which the check finds.
                     let Some(nth) = usize::try_from(place - start).ok().filter(|nth| *nth < places)
                     else {
@@ -261,7 +264,7 @@ impl Search<'_> {
             of.iter().map(|hit| (hit.scope, format!("e{}", hit.place).into_bytes())).collect();
         let score = |about: Option<Vec<u8>>| {
             let Some(about) = about else { return Ok(None) };
-            let about = About::read(&about)?;
+            let about = RecordIndex::read(&about)?;
             let mut counts = vec![0; self.find.words.len()];
             for (term, noted) in about.terms {
                 if let Some(word) = nth.get(term) {
@@ -270,6 +273,6 @@ impl Search<'_> {
             }
             Ok(Some(self.bm25.score(about.words, counts)))
         };
-        self.scopes.fields(Kept::Records, &fields).await?.into_iter().map(score).collect()
+        self.scopes.fields(ScopeHash::Records, &fields).await?.into_iter().map(score).collect()
     }
 }

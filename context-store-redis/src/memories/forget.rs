@@ -6,13 +6,13 @@ use context_core::base::MemoryId;
 use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryScope, MemorySource};
 use redis::cmd;
 
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
 use crate::memories;
 use crate::memories::lists::Scopes;
 use crate::memories::scopes::within;
-use crate::memories::{by_id, of_user};
+use crate::memories::{read::by_id, user_call};
 use crate::scripts::{MEMORY_DROP, MEMORY_FORGET};
-use crate::shared::Shared;
 
 /// The number of records or scopes removed by one script.
 const BATCH: usize = 500;
@@ -22,7 +22,7 @@ pub(crate) async fn forget(shared: &Shared, forget: &MemoryForget) -> Result<Mem
         MemoryForget::Ids { scope, ids } => of_ids(shared, scope, ids).await,
         MemoryForget::Source { scope, source } => of_source(shared, scope, source).await,
         MemoryForget::Scope(scope) => of_scope(shared, scope).await,
-        _ => Err(Fault::Corrupt("a way to forget that this store does not know", None)),
+        _ => Err(Fault::Corrupt("this store does not know this way to forget memories", None)),
     }
 }
 
@@ -32,7 +32,7 @@ async fn of_ids(
     ids: &[MemoryId],
 ) -> Result<MemoriesForgotten> {
     let keys = std::iter::once(shared.keys.memories_of(scope));
-    let mut call = of_user(shared, &MEMORY_FORGET, &scope.user, keys);
+    let mut call = user_call(shared, &MEMORY_FORGET, &scope.user, keys);
     call.arg(scope.key()).arg("i");
     ids.iter().for_each(|id| {
         call.arg(id.as_str());
@@ -47,12 +47,12 @@ async fn of_source(
     covering: &MemoryScope,
     source: &MemorySource,
 ) -> Result<MemoriesForgotten> {
-    let term = memories::names::source(source);
+    let term = memories::fields::source(source);
     let mut removed = 0;
     for scope in within(shared, covering).await? {
         loop {
             let keys = std::iter::once(shared.keys.memories_of(&scope));
-            let mut call = of_user(shared, &MEMORY_FORGET, &scope.user, keys);
+            let mut call = user_call(shared, &MEMORY_FORGET, &scope.user, keys);
             call.arg(scope.key()).arg("t").arg(BATCH).arg(&term[..]);
             let gone: usize = shared.connection.call(&call).await?;
             removed += gone as u64;
@@ -63,7 +63,7 @@ async fn of_source(
     }
     let mut remaining = 0;
     for scopes in within(shared, covering).await?.chunks(BATCH) {
-        for known in Scopes::of(shared, scopes).look(&[], std::slice::from_ref(&term)).await? {
+        for known in Scopes::of(shared, scopes).heads(&[], std::slice::from_ref(&term)).await? {
             let heads = known.kinds.iter().flat_map(|kind| kind.heads.iter().flatten());
             remaining += heads.map(|head| head.count).sum::<u64>();
         }
@@ -107,7 +107,7 @@ pub(crate) async fn drop_scopes(
     let mut removed = 0;
     for names in names.chunks(BATCH) {
         let keys = names.iter().map(|name| shared.keys.memories_under(user, name.as_ref()));
-        let mut call = of_user(shared, &MEMORY_DROP, user, keys);
+        let mut call = user_call(shared, &MEMORY_DROP, user, keys);
         names.iter().for_each(|name| {
             call.arg(name.as_ref());
         });

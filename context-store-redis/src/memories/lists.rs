@@ -1,18 +1,18 @@
 //! Reading the lists of memory records block by block. The lists are described in
-//! [`names`](crate::memories::names).
+//! [`fields`](crate::memories::fields).
 
 use std::collections::HashMap;
 
 use context_core::memory::{MemoryScope, StoredMemory};
 use redis::Value;
 
+use crate::checksums;
+use crate::connections::shared::Shared;
 use crate::error::Result;
-use crate::history::fields::read_number;
-use crate::memories::names::{PLACES, ROW, block, broken, take, u32_of};
-use crate::reply::Reply;
-use crate::scripts::MEMORY_LOOK;
-use crate::seals;
-use crate::shared::Shared;
+use crate::memories::fields::{PLACES, ROW, block, broken, take, u32_of};
+use crate::scripts::MEMORY_HEADS;
+use crate::scripts::reply::Reply;
+use crate::values::read_number;
 
 /// The number of fields requested at once.
 const BATCH: usize = 256;
@@ -25,31 +25,31 @@ pub(crate) struct Scopes<'a> {
 
 /// The kinds of data of a scope, in the order of its keys.
 #[derive(Clone, Copy)]
-pub(crate) enum Kept {
+pub(crate) enum ScopeHash {
     Records = 0,
     Vectors = 1,
     Index = 2,
 }
 
 /// The counters and heads of a scope.
-pub(crate) struct Known {
+pub(crate) struct ScopeHeads {
     pub(crate) records: u64,
     pub(crate) words: u64,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<KindHeads>,
 }
 
 /// The records of one kind in a scope.
-pub(crate) struct Kind {
+pub(crate) struct KindHeads {
     pub(crate) name: String,
     pub(crate) number: u32,
     pub(crate) is_wanted: bool,
     /// The heads of its lists, by term.
-    pub(crate) heads: Vec<Option<Head>>,
+    pub(crate) heads: Vec<Option<ListHead>>,
 }
 
 /// The head of a list.
 #[derive(Clone, Default)]
-pub(crate) struct Head {
+pub(crate) struct ListHead {
     pub(crate) count: u64,
     /// The blocks in order. Empty for a list that was not requested.
     pub(crate) blocks: Vec<u32>,
@@ -57,7 +57,7 @@ pub(crate) struct Head {
     pub(crate) rows: Option<Vec<u8>>,
 }
 
-impl Head {
+impl ListHead {
     pub(crate) fn read(head: &[u8]) -> Result<Self> {
         let mut rest = head;
         let [form] = take(&mut rest)?;
@@ -89,7 +89,7 @@ pub(crate) fn block_of(place: u64) -> u32 {
 }
 
 /// A block of a list: scope, number of the kind, index of the term, number of the block.
-pub(crate) type At = (usize, u32, usize, u32);
+pub(crate) type BlockId = (usize, u32, usize, u32);
 
 impl<'a> Scopes<'a> {
     /// A scope that is listed twice counts once.
@@ -99,8 +99,12 @@ impl<'a> Scopes<'a> {
     }
 
     /// Reads all scopes at one moment.
-    pub(crate) async fn look(&self, kinds: &[String], terms: &[Vec<u8>]) -> Result<Vec<Known>> {
-        let mut call = MEMORY_LOOK.prepare_invoke();
+    pub(crate) async fn heads(
+        &self,
+        kinds: &[String],
+        terms: &[Vec<u8>],
+    ) -> Result<Vec<ScopeHeads>> {
+        let mut call = MEMORY_HEADS.prepare_invoke();
         for [_, _, index, counts, _] in &self.keys {
             call.key(counts).key(index);
         }
@@ -117,12 +121,12 @@ impl<'a> Scopes<'a> {
                 let is_wanted = list.number()? == 1;
                 let mut of_terms = list.list()?;
                 let head =
-                    |_: &Vec<u8>| of_terms.maybe()?.map(|head| Head::read(&head)).transpose();
+                    |_: &Vec<u8>| of_terms.maybe()?.map(|head| ListHead::read(&head)).transpose();
                 let heads = terms.iter().map(head).collect::<Result<_>>()?;
-                kinds.push(Kind { name, number, is_wanted, heads });
+                kinds.push(KindHeads { name, number, is_wanted, heads });
             }
             kinds.sort_unstable_by_key(|kind| kind.number);
-            known.push(Known { records, words, kinds });
+            known.push(ScopeHeads { records, words, kinds });
         }
         Ok(known)
     }
@@ -130,7 +134,7 @@ impl<'a> Scopes<'a> {
     /// Returns fields of scopes, in their order.
     pub(crate) async fn fields(
         &self,
-        kept: Kept,
+        kept: ScopeHash,
         fields: &[(usize, Vec<u8>)],
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let mut order: Vec<usize> = (0..fields.len()).collect();
@@ -161,11 +165,11 @@ impl<'a> Scopes<'a> {
     }
 
     /// Returns the rows of blocks, in their order. A block that was removed meanwhile has no rows.
-    pub(crate) async fn blocks(&self, terms: &[Vec<u8>], at: &[At]) -> Result<Vec<Vec<u8>>> {
+    pub(crate) async fn blocks(&self, terms: &[Vec<u8>], at: &[BlockId]) -> Result<Vec<Vec<u8>>> {
         let field =
-            |(scope, kind, term, number): &At| (*scope, block(*number, *kind, &terms[*term]));
+            |(scope, kind, term, number): &BlockId| (*scope, block(*number, *kind, &terms[*term]));
         let fields: Vec<_> = at.iter().map(field).collect();
-        let found = self.fields(Kept::Index, &fields).await?;
+        let found = self.fields(ScopeHash::Index, &fields).await?;
         Ok(found.into_iter().map(Option::unwrap_or_default).collect())
     }
 
@@ -179,7 +183,7 @@ impl<'a> Scopes<'a> {
             .iter()
             .map(|(scope, place)| (*scope, format!("b{place}").into_bytes()))
             .collect();
-        let found = self.fields(Kept::Records, &fields).await?;
+        let found = self.fields(ScopeHash::Records, &fields).await?;
         let record = |(value, (_, place)): (Option<Vec<u8>>, &(usize, u64))| {
             value.map(|value| read_record(&value, *place)).transpose()
         };
@@ -191,33 +195,33 @@ impl<'a> Scopes<'a> {
 pub(crate) fn read_record(value: &[u8], place: u64) -> Result<StoredMemory> {
     let space = value.iter().position(|byte| *byte == b' ').ok_or_else(broken)?;
     let version = read_number(&value[..space]).map_err(|_| broken())?;
-    let record =
-        serde_json::from_slice(seals::opened("b", &value[space + 1..])?).map_err(|_| broken())?;
+    let record = serde_json::from_slice(checksums::opened("b", &value[space + 1..])?)
+        .map_err(|_| broken())?;
     Ok(StoredMemory::new(record, version, place))
 }
 
 /// Lists whose blocks are read as they are needed.
-pub(crate) struct Walk<'a> {
+pub(crate) struct BlockReader<'a> {
     scopes: &'a Scopes<'a>,
     terms: &'a [Vec<u8>],
-    read: HashMap<At, Vec<u8>>,
+    read: HashMap<BlockId, Vec<u8>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BlockReader<'a> {
     pub(crate) fn of(scopes: &'a Scopes<'a>, terms: &'a [Vec<u8>]) -> Self {
         Self { scopes, terms, read: HashMap::new() }
     }
 
     /// Stores the block that a head contains.
-    pub(crate) fn know(&mut self, (scope, kind, term): (usize, u32, usize), head: &Head) {
+    pub(crate) fn know(&mut self, (scope, kind, term): (usize, u32, usize), head: &ListHead) {
         if let (Some(rows), Some(block)) = (&head.rows, head.blocks.first()) {
             self.read.insert((scope, kind, term, *block), rows.clone());
         }
     }
 
     /// Reads those of the blocks that were not read yet, together.
-    pub(crate) async fn need(&mut self, at: impl IntoIterator<Item = At>) -> Result<()> {
-        let mut missing: Vec<At> =
+    pub(crate) async fn need(&mut self, at: impl IntoIterator<Item = BlockId>) -> Result<()> {
+        let mut missing: Vec<BlockId> =
             at.into_iter().filter(|at| !self.read.contains_key(at)).collect();
         missing.sort_unstable();
         missing.dedup();
@@ -227,7 +231,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the rows of a block that was requested before.
-    pub(crate) fn rows(&self, at: At) -> impl DoubleEndedIterator<Item = (u64, [u8; 4])> {
+    pub(crate) fn rows(&self, at: BlockId) -> impl DoubleEndedIterator<Item = (u64, [u8; 4])> {
         rows(at.3, self.read.get(&at).map(Vec::as_slice).unwrap_or_default())
     }
 }

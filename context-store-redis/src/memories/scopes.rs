@@ -7,17 +7,18 @@ use context_core::memory::MemoryScope;
 use context_core::store::{Cursor, MemoryStats, Page};
 use redis::cmd;
 
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
-use crate::history::fields::read_number;
-use crate::memories::names::broken;
-use crate::shared::Shared;
+use crate::memories::fields::broken;
+use crate::values::read_number;
 
 /// The number of scopes read at once.
 const BATCH: usize = 256;
 
 /// Parses the name of a scope.
 pub(crate) fn read_scope(name: &[u8]) -> Result<MemoryScope> {
-    const STRANGE: Fault = Fault::Corrupt("a list of scopes holds what is no name of one", None);
+    const STRANGE: Fault =
+        Fault::Corrupt("a list of scopes has an entry that is not the name of a scope", None);
     let (user, project, agent, session): (String, Option<String>, Option<String>, Option<String>) =
         serde_json::from_slice(name).map_err(|_| STRANGE)?;
     let mut scope = MemoryScope::new(user);
@@ -67,7 +68,7 @@ pub(crate) async fn stats(
         }
         let counts: Vec<HashMap<Vec<u8>, Vec<u8>>> = shared.connection.pipe(&pipe).await?;
         for (scope, counts) in read.into_iter().zip(counts) {
-            items.extend(Counts::read(&counts)?.stats(scope));
+            items.extend(ScopeCounts::read(&counts)?.stats(scope));
         }
     }
     let more = items.len() > limit;
@@ -79,7 +80,7 @@ pub(crate) async fn stats(
 
 /// The counters of a scope.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct ScopeCounts {
     pub(crate) records: u64,
     pub(crate) words: u64,
     pub(crate) vectors: u64,
@@ -88,7 +89,7 @@ pub(crate) struct Counts {
     pub(crate) kinds: HashMap<String, (u32, u64)>,
 }
 
-impl Counts {
+impl ScopeCounts {
     pub(crate) fn read(fields: &HashMap<Vec<u8>, Vec<u8>>) -> Result<Self> {
         let number = |field: &[u8]| fields.get(field).map_or(Ok(0), |value| read_number(value));
         let mut counts = Self {

@@ -1,11 +1,11 @@
 //! The fields of a round's hash, and their conversion to a round.
 //!
 //! ```text
-//! a          how many commits it has had, how many nodes it has, in how many fields its edges are: changes with every write
+//! a          number of commits, of nodes, and of fields with edges: changes with every write
 //! k          key of the last commit
 //! h          head (JSON)
-//! n<node>    a node as it was added; without what it stands for now
-//! v<node>    how often a node was changed; v<node>:<n> the nth change
+//! n<node>    a node as it was added, without later changes
+//! v<node>    number of changes of a node; v<node>:<n> the nth change
 //! e<n>       edges in the order in which they were added
 //! ```
 //!
@@ -18,16 +18,16 @@ use std::sync::Arc;
 
 use context_core::trajectory::{Change, Node, NodeId, RoundHead, RoundRecord};
 
+use crate::checksums;
 use crate::error::{Fault, Result};
-use crate::history::fields::read_number;
-use crate::rounds::form::{broken, read_change, read_edges, read_node};
-use crate::seals;
+use crate::rounds::encoding::{broken, read_change, read_edges, read_node};
+use crate::values::read_number;
 
 /// All fields of a hash, with their values.
 pub(crate) type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
 pub(crate) fn read_head(head: &[u8]) -> Result<RoundHead> {
-    serde_json::from_slice(seals::opened("h", head)?).map_err(|_| broken())
+    serde_json::from_slice(checksums::opened("h", head)?).map_err(|_| broken())
 }
 
 /// Reads a round from its fields. Returns `None` if there are none.
@@ -35,17 +35,17 @@ pub(crate) fn read_round(operation: &'static str, fields: &Fields) -> Result<Opt
     if fields.is_empty() {
         return Ok(None);
     }
-    Parts::of(fields)?.round(operation).map(Some)
+    RoundFields::of(fields)?.round(operation).map(Some)
 }
 
 /// Returns the fields that belong to no round.
 pub(crate) fn strays(fields: &Fields) -> Result<Vec<String>> {
-    let strays = Parts::of(fields)?.strays;
+    let strays = RoundFields::of(fields)?.strays;
     Ok(strays.into_iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect())
 }
 
 /// The fields by kind.
-struct Parts<'a> {
+struct RoundFields<'a> {
     counts: [u64; 3],
     head: RoundHead,
     nodes: Vec<(u32, &'a [u8])>,
@@ -56,7 +56,7 @@ struct Parts<'a> {
     strays: Vec<&'a [u8]>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> RoundFields<'a> {
     fn of(fields: &'a Fields) -> Result<Self> {
         let (mut counts, mut head, mut changed) = (None, None, 0);
         let (mut nodes, mut strays) = (Vec::with_capacity(fields.len()), Vec::new());
@@ -66,7 +66,7 @@ impl<'a> Parts<'a> {
             match field.first() {
                 Some(b'a') if field.len() == 1 => counts = Some(read_counts(value)?),
                 Some(b'h') if field.len() == 1 => head = Some(read_head(value)?),
-                Some(b'k') if field.len() == 1 => drop(seals::opened("k", value)?),
+                Some(b'k') if field.len() == 1 => drop(checksums::opened("k", value)?),
                 Some(b'n') if let Some(Ok(node)) = number() => {
                     nodes.push((narrow(node)?, &value[..]))
                 }
@@ -84,7 +84,8 @@ impl<'a> Parts<'a> {
     }
 
     fn round(self, operation: &'static str) -> Result<RoundRecord> {
-        const MISSING: Fault = Fault::Corrupt("a part of a round is missing", None);
+        const MISSING: Fault =
+            Fault::Corrupt("a node, a change or an edge of a round is missing", None);
         let [revision, nodes, chunks] = self.counts;
         let round = self.head.round.round;
         let whole = self.nodes.len() as u64 == nodes
@@ -96,7 +97,7 @@ impl<'a> Parts<'a> {
             return Err(MISSING);
         }
         let node = |(node, record): (u32, &[u8])| {
-            let record = seals::opened(&format!("n{node}"), record)?;
+            let record = checksums::opened(&format!("n{node}"), record)?;
             read_node(NodeId::new(round, node), record).map(Arc::new)
         };
         let nodes = self.nodes.into_iter().map(node).collect::<Result<Vec<Arc<Node>>>>()?;
@@ -105,7 +106,7 @@ impl<'a> Parts<'a> {
             read_edges(round, chunk, &mut names, &mut edges)?;
         }
         let change = |((node, _), record): (&(u32, u64), &&[u8])| {
-            let record = seals::opened(&format!("v{node}"), record)?;
+            let record = checksums::opened(&format!("v{node}"), record)?;
             read_change(NodeId::new(round, *node), record)
         };
         let changes = self.changes.iter().map(change).collect::<Result<Vec<Change>>>()?;

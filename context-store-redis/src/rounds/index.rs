@@ -6,11 +6,11 @@ use context_core::trajectory::{RoundHead, RoundRef};
 use context_core::{SessionId, UserId};
 use redis::cmd;
 
+use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
 use crate::rounds;
 use crate::rounds::fields::read_head;
 use crate::scripts::ROUND_DROP;
-use crate::shared::Shared;
 
 /// The number of rounds read at once.
 pub(crate) const BATCH: usize = 256;
@@ -18,18 +18,18 @@ pub(crate) const BATCH: usize = 256;
 /// The number of entries that a new round checks, if rounds expire.
 pub(crate) const SAMPLE: usize = 8;
 
-pub(crate) fn strange_name() -> Fault {
-    Fault::Corrupt("an index of rounds holds what is no name of one", None)
+pub(crate) fn unreadable_name() -> Fault {
+    Fault::Corrupt("an index of rounds has an entry that is not the name of a round", None)
 }
 
 /// An iteration over the rounds of a user in the order of the index.
-pub(crate) struct Walk {
+pub(crate) struct RoundPages {
     user: UserId,
     /// The range that is left, in the form of the command's arguments. `None` if nothing is left.
     range: Option<[Vec<u8>; 2]>,
 }
 
-impl Walk {
+impl RoundPages {
     /// Iterates over all rounds, those of a session, or those of an agent of the session.
     pub(crate) fn of(user: UserId, session: Option<&SessionId>, agent: Option<u32>) -> Self {
         let start = session.map(|session| match agent {
@@ -89,7 +89,7 @@ impl Walk {
 
 /// Parses the rounds of these names.
 pub(crate) fn rounds_of(user: &UserId, names: &[Vec<u8>]) -> Result<Vec<RoundRef>> {
-    names.iter().map(|name| rounds::names::read(user, name).ok_or_else(strange_name)).collect()
+    names.iter().map(|name| rounds::names::read(user, name).ok_or_else(unreadable_name)).collect()
 }
 
 /// Returns the heads of rounds of one user, with `None` for those that do not exist.
@@ -107,12 +107,12 @@ pub(crate) async fn heads(shared: &Shared, rounds: &[RoundRef]) -> Result<Vec<Op
 
 /// The result of removing a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dropped {
+pub(crate) enum RoundRemoval {
     /// The round exists with another revision.
     Changed,
-    Now,
+    Removed,
     /// The round did not exist.
-    Before,
+    Absent,
 }
 
 /// Matches any revision.
@@ -126,7 +126,7 @@ pub(crate) async fn drop_rounds(
     shared: &Shared,
     user: &UserId,
     rounds: Vec<(RoundRef, String)>,
-) -> Result<Vec<Dropped>> {
+) -> Result<Vec<RoundRemoval>> {
     let mut all = Vec::with_capacity(rounds.len());
     for rounds in rounds.chunks(BATCH) {
         let [list, links] = shared.keys.round_indexes(user);
@@ -137,9 +137,9 @@ pub(crate) async fn drop_rounds(
         }
         let answers: Vec<i64> = shared.connection.call(&call).await?;
         all.extend(answers.into_iter().map(|answer| match answer {
-            0 => Dropped::Changed,
-            1 => Dropped::Now,
-            _ => Dropped::Before,
+            0 => RoundRemoval::Changed,
+            1 => RoundRemoval::Removed,
+            _ => RoundRemoval::Absent,
         }));
     }
     Ok(all)
@@ -168,7 +168,7 @@ pub(crate) async fn nodes_of_message(
         .arg([b"(", &rounds::names::behind(start.as_bytes())[..]].concat());
     let entries: Vec<Vec<u8>> = shared.connection.run(&range).await?;
     let nodes =
-        entries.iter().map(|entry| rounds::names::node_of(user, entry).ok_or_else(strange_name));
+        entries.iter().map(|entry| rounds::names::node_of(user, entry).ok_or_else(unreadable_name));
     let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
     // Expired rounds have left their entries.
     let mut there = Vec::with_capacity(nodes.len());

@@ -2,9 +2,9 @@
 //! its counters change together.
 //!
 //! ```text
-//! z            which streams there are, in order (JSON)
-//! t<id>        chunks, bytes, when it was last written to, and the writer while it runs: changes with every append
-//! u<id>        all else that is known of it (JSON)
+//! z            the list of streams, in order (JSON)
+//! t<id>        chunks, bytes, time of the last write, and the writer while it runs: changes with every append
+//! u<id>        all other metadata (JSON)
 //! c<n>:<id>    the nth chunk
 //! ```
 //!
@@ -17,22 +17,22 @@ use context_core::store::{StoredStream, StreamState};
 use context_core::{ChatRef, Error};
 use redis::{Value, cmd};
 
+use crate::chat::snapshot::chat_not_found;
+use crate::checksums;
+use crate::connections::shared::{ATTEMPTS, Shared};
 use crate::error::{Fault, Result};
-use crate::history::fields;
-use crate::history::look::absent;
-use crate::reply::Reply;
 use crate::scripts::STREAM_APPLY;
-use crate::seals;
-use crate::shared::{ATTEMPTS, Shared};
+use crate::scripts::reply::Reply;
+use crate::values;
 
 /// A stream as it was at one moment, in its stored and its parsed form.
-pub(crate) struct Seen {
+pub(crate) struct StreamSnapshot {
     counts: Bytes,
     about: Bytes,
     pub(crate) stream: StoredStream,
 }
 
-impl Seen {
+impl StreamSnapshot {
     pub(crate) fn of(id: &StreamId, counts: Bytes, about: Bytes) -> Result<Self> {
         let stream = stream_of(&counts, &about)?;
         if stream.id != *id {
@@ -43,7 +43,7 @@ impl Seen {
 }
 
 /// A change of one stream.
-pub(crate) struct Change<'a> {
+pub(crate) struct StreamChange<'a> {
     id: &'a StreamId,
     /// Fields that must still have these values, or must not exist.
     held: Vec<(String, Option<Bytes>)>,
@@ -53,11 +53,11 @@ pub(crate) struct Change<'a> {
     set: Vec<(String, Bytes)>,
 }
 
-impl<'a> Change<'a> {
+impl<'a> StreamChange<'a> {
     /// Returns a change based on a stream that was read, or on its absence.
-    pub(crate) fn of(id: &'a StreamId, seen: Option<&Seen>) -> Self {
-        let counts = (counts_field(id), seen.map(|seen| seen.counts.clone()));
-        let about = (about_field(id), seen.map(|seen| seen.about.clone()));
+    pub(crate) fn of(id: &'a StreamId, snapshot: Option<&StreamSnapshot>) -> Self {
+        let counts = (counts_field(id), snapshot.map(|snapshot| snapshot.counts.clone()));
+        let about = (about_field(id), snapshot.map(|snapshot| snapshot.about.clone()));
         Self { id, held: vec![counts, about], chunks: 0, gone: Vec::new(), set: Vec::new() }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Change<'a> {
         self.set.push((counts_field(self.id), counts_of(stream)));
         self.set.push((
             about_field(self.id),
-            seals::seal("u", serde_json::to_vec(stream).map_err(|_| broken())?).into(),
+            checksums::seal("u", serde_json::to_vec(stream).map_err(|_| broken())?).into(),
         ));
         Ok(self)
     }
@@ -73,13 +73,13 @@ impl<'a> Change<'a> {
     pub(crate) fn chunks(mut self, offset: u64, chunks: &[Bytes]) -> Self {
         let fields = (offset..).map(|n| chunk_field(n, self.id));
         self.set.extend(fields.zip(chunks).map(|(field, chunk)| {
-            let sealed = seals::seal(&field, chunk.to_vec());
+            let sealed = checksums::seal(&field, chunk.to_vec());
             (field, sealed.into())
         }));
         self
     }
 
-    pub(crate) fn list(mut self, before: &List) -> Result<Self> {
+    pub(crate) fn list(mut self, before: &StreamList) -> Result<Self> {
         let mut ids = before.ids.clone();
         match ids.binary_search(self.id) {
             Ok(at) => drop(ids.remove(at)),
@@ -91,7 +91,7 @@ impl<'a> Change<'a> {
         } else {
             self.set.push((
                 LIST.to_owned(),
-                seals::seal(LIST, serde_json::to_vec(&ids).map_err(|_| broken())?).into(),
+                checksums::seal(LIST, serde_json::to_vec(&ids).map_err(|_| broken())?).into(),
             ));
         }
         Ok(self)
@@ -115,7 +115,7 @@ impl<'a> Change<'a> {
             call.arg(field).arg(&value[..]);
         }
         match shared.connection.call::<u8>(&call).await? {
-            0 => Err(absent(operation, chat)),
+            0 => Err(chat_not_found(operation, chat)),
             1 => Ok(true),
             _ => Ok(false),
         }
@@ -123,15 +123,15 @@ impl<'a> Change<'a> {
 }
 
 /// The list of a chat's streams.
-pub(crate) struct List {
+pub(crate) struct StreamList {
     stored: Option<Bytes>,
     pub(crate) ids: Vec<StreamId>,
 }
 
-impl List {
+impl StreamList {
     pub(crate) fn of(stored: Option<Bytes>) -> Result<Self> {
         let Some(sealed) = &stored else { return Ok(Self { ids: Vec::new(), stored }) };
-        let ids = serde_json::from_slice(seals::opened(LIST, sealed)?).map_err(|_| broken())?;
+        let ids = serde_json::from_slice(checksums::opened(LIST, sealed)?).map_err(|_| broken())?;
         Ok(Self { ids, stored })
     }
 }
@@ -154,22 +154,23 @@ fn counts_of(stream: &StoredStream) -> Bytes {
     let field = counts_field(&stream.id);
     let writer = stream.writer.as_ref().filter(|_| stream.state == StreamState::Running);
     let writer = writer.map_or("", |writer| writer.as_str());
-    let updated = fields::time(stream.updated_at);
-    seals::summed(&field, &format!("{} {} {updated} {writer}", stream.chunks, stream.bytes)).into()
+    let updated = values::time(stream.updated_at);
+    checksums::summed(&field, &format!("{} {} {updated} {writer}", stream.chunks, stream.bytes))
+        .into()
 }
 
 pub(crate) fn stream_of(counts: &[u8], about: &[u8]) -> Result<StoredStream> {
     let mut stream: StoredStream =
-        serde_json::from_slice(seals::opened("u", about)?).map_err(|_| broken())?;
+        serde_json::from_slice(checksums::opened("u", about)?).map_err(|_| broken())?;
     let ended = (stream.state != StreamState::Running).then_some((stream.chunks, stream.bytes));
-    let mut parts = seals::text_of(&counts_field(&stream.id), counts)?.splitn(4, ' ');
+    let mut parts = checksums::text_of(&counts_field(&stream.id), counts)?.splitn(4, ' ');
     let mut next = || parts.next().map(str::as_bytes).ok_or_else(broken);
-    stream.chunks = fields::read_number(next()?)?;
-    stream.bytes = fields::read_number(next()?)?;
-    stream.updated_at = fields::read_time(next()?)?;
+    stream.chunks = values::read_number(next()?)?;
+    stream.bytes = values::read_number(next()?)?;
+    stream.updated_at = values::read_time(next()?)?;
     // Only the counts of a running stream are maintained by scripts alone.
     if ended.is_some_and(|ended| ended != (stream.chunks, stream.bytes)) {
-        return Err(seals::damaged());
+        return Err(checksums::damaged());
     }
     Ok(stream)
 }
@@ -193,7 +194,7 @@ impl Shared {
         let get = cmd("HMGET").arg(self.keys.chat(chat)).arg("v").arg(&fields[..]).clone();
         let mut reply = Reply::of(self.connection.run::<Value>(&get).await?)?;
         if reply.maybe()?.is_none() {
-            return Err(absent(operation, chat));
+            return Err(chat_not_found(operation, chat));
         }
         let mut values = [const { None }; N];
         for value in &mut values {
@@ -206,26 +207,26 @@ impl Shared {
         &self,
         operation: &'static str,
         chat: &ChatRef,
-    ) -> Result<List> {
+    ) -> Result<StreamList> {
         let [list] = self.fields(operation, chat, [LIST]).await?;
-        List::of(list)
+        StreamList::of(list)
     }
 
     /// Returns a stream as it is, and the list of streams.
-    pub(crate) async fn seen(
+    pub(crate) async fn stream_snapshot(
         &self,
         operation: &'static str,
         chat: &ChatRef,
         id: &StreamId,
-    ) -> Result<(Option<Seen>, List)> {
+    ) -> Result<(Option<StreamSnapshot>, StreamList)> {
         let (counts, about) = (counts_field(id), about_field(id));
         let [counts, about, list] = self.fields(operation, chat, [&counts, &about, LIST]).await?;
-        let seen = match (counts, about) {
-            (Some(counts), Some(about)) => Some(Seen::of(id, counts, about)?),
+        let snapshot = match (counts, about) {
+            (Some(counts), Some(about)) => Some(StreamSnapshot::of(id, counts, about)?),
             (None, None) => None,
             _ => return Err(broken()),
         };
-        Ok((seen, List::of(list)?))
+        Ok((snapshot, StreamList::of(list)?))
     }
 
     /// Reads a stream, lets `decide` change it and choose the answer, and writes it. Repeats all of
@@ -238,24 +239,24 @@ impl Shared {
         decide: impl Fn(&mut StoredStream) -> (bool, T),
     ) -> Result<T> {
         for _ in 0..ATTEMPTS {
-            let (seen, _) = self.seen(operation, chat, id).await?;
-            let seen = seen.ok_or_else(|| no_stream(operation, id))?;
-            let mut stream = seen.stream.clone();
+            let (snapshot, _) = self.stream_snapshot(operation, chat, id).await?;
+            let snapshot = snapshot.ok_or_else(|| no_stream(operation, id))?;
+            let mut stream = snapshot.stream.clone();
             let (changed, answer) = decide(&mut stream);
-            let begun_anew = stream.run != seen.stream.run;
-            let mut change = Change::of(id, Some(&seen));
-            change.chunks = if begun_anew { seen.stream.chunks } else { 0 };
+            let begun_anew = stream.run != snapshot.stream.run;
+            let mut change = StreamChange::of(id, Some(&snapshot));
+            change.chunks = if begun_anew { snapshot.stream.chunks } else { 0 };
             if !changed || change.to(&stream)?.apply(self, operation, chat).await? {
                 return Ok(answer);
             }
         }
-        Err(Fault::Beaten)
+        Err(Fault::Contended)
     }
 }
 
 /// Parses a list of streams.
 pub(crate) fn listed(list: Option<&[u8]>) -> Result<Vec<StreamId>> {
-    Ok(List::of(list.map(Bytes::copy_from_slice))?.ids)
+    Ok(StreamList::of(list.map(Bytes::copy_from_slice))?.ids)
 }
 
 /// Removes the fields of a stream from those of its chat, and returns the problem with the stream,
@@ -265,12 +266,14 @@ pub(crate) fn check(
     mut take: impl FnMut(&str) -> Option<Bytes>,
 ) -> Result<Option<String>> {
     let (Some(counts), Some(about)) = (take(&counts_field(id)), take(&about_field(id))) else {
-        return Ok(Some("is listed, but not there".to_owned()));
+        return Ok(Some(
+            "the stream is in the list of streams, but its fields are missing".to_owned(),
+        ));
     };
-    let stream = Seen::of(id, counts, about)?.stream;
+    let stream = StreamSnapshot::of(id, counts, about)?.stream;
     let (mut chunks, mut bytes) = (0, 0);
     while let Some(sealed) = take(&chunk_field(chunks, id)) {
-        let chunk = seals::open(&chunk_field(chunks, id), &sealed)?;
+        let chunk = checksums::open(&chunk_field(chunks, id), &sealed)?;
         chunks += 1;
         bytes += chunk.len() as u64;
     }

@@ -4,13 +4,13 @@ use context_core::store::Erasure;
 use context_core::{CancelSignal, UserId};
 use redis::cmd;
 
-use crate::blobs::references::{self, KINDS};
+use crate::blobs::references;
+use crate::chat::entries::sweep;
+use crate::connections::shared::Shared;
 use crate::error::Result;
-use crate::keys::Keys;
+use crate::keys::{BLOB_KINDS, Keys};
 use crate::scripts::DELETE;
-use crate::shared::Shared;
-use crate::upkeep::sweep::sweep;
-use crate::{check, streams};
+use crate::{memories, rounds, streams};
 
 pub(crate) async fn erase_user(
     shared: &Shared,
@@ -21,15 +21,15 @@ pub(crate) async fn erase_user(
     cancel.check(OPERATION)?;
     let pattern = shared.keys.pattern_of_user(user);
     let list = shared.keys.chats(user);
-    let blobs = KINDS.map(|kind| shared.keys.of_user(user, kind).into_bytes());
+    let blobs = BLOB_KINDS.map(|kind| shared.keys.of_user(user, kind).into_bytes());
     let memory_keys = shared.keys.memories(user).map(String::into_bytes);
     let round_indexes = shared.keys.round_indexes(user).map(String::into_bytes);
     let mut erasure = Erasure::default();
     let keys = shared.connection.scan(&pattern).await?;
     let rounds = keys.iter().map(|key| &key[..]).filter(|key| shared.keys.is_round(key));
-    check::rounds::erase(shared, user, rounds, cancel, &mut erasure).await?;
+    rounds::erase::erase(shared, user, rounds, cancel, &mut erasure).await?;
     let memories = keys.iter().map(|key| &key[..]).filter(|key| shared.keys.is_memory(key));
-    check::memories::erase(shared, user, memories, cancel, &mut erasure).await?;
+    memories::erase::erase(shared, user, memories, cancel, &mut erasure).await?;
     for key in keys {
         cancel.check(OPERATION)?;
         if Keys::is_chat(&key) {

@@ -12,8 +12,8 @@ use context_core::{ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
 use context_store_redis::RedisStore;
 use redis::cmd;
 
-use crate::lab::{Lab, T, apply, extend, many, says, stay};
-use crate::rounds_beside;
+use crate::fixture::{RedisFixture, T, apply, extend, many, says, stay};
+use crate::rounds;
 
 fn chat() -> ChatRef {
     ChatRef::new("ada", "trip")
@@ -28,8 +28,8 @@ fn vector() -> MemoryVector {
 }
 
 /// Fills the store with data of every kind.
-async fn fill(lab: &Lab) {
-    let history = lab.history();
+async fn fill(fixture: &RedisFixture) {
+    let history = fixture.history();
     let metadata = Metadata::default().with("place", "lisbon");
     let new = NewChat { title: Some("pay 100".into()), metadata, ..NewChat::new(chat(), T) };
     let _created = history.create_chat(new).await.unwrap();
@@ -42,7 +42,7 @@ async fn fill(lab: &Lab) {
         metadata: Metadata::default(),
         body: Encoded::new("text", 1, "pay 100"),
     };
-    let store: &dyn Store = &lab.store;
+    let store: &dyn Store = &fixture.store;
     store.fragments().put_fragments(&chat(), &[fragment], T).await.unwrap();
     let _done =
         store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
@@ -77,11 +77,11 @@ async fn read(store: &dyn Store) -> Result<()> {
 }
 
 /// A round of which a node was changed.
-async fn fill_round(lab: &Lab) {
-    let (mut round, query) = rounds_beside::begin(lab, &rounds_beside::ada(), 0).await;
-    let action = rounds_beside::act(lab, &mut round, query).await;
+async fn fill_round(fixture: &RedisFixture) {
+    let (mut round, query) = rounds::begin(fixture, &rounds::ada(), 0).await;
+    let action = rounds::act(fixture, &mut round, query).await;
     let changes = round.change(action, &Changes::new().describe("more"), None, T).unwrap();
-    rounds_beside::apply(lab, &mut round, changes).await;
+    rounds::apply(fixture, &mut round, changes).await;
 }
 
 /// Returns a value whose last digit or letter is changed.
@@ -97,13 +97,13 @@ fn changed(value: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn the_check_finds_a_change_in_any_field_of_any_hash() {
-    let Some(lab) = Lab::new().await else { return };
-    fill(&lab).await;
-    fill_round(&lab).await;
-    assert_eq!(lab.problems().await, [""; 0]);
-    let mut server = lab.server();
+    let Some(fixture) = RedisFixture::new().await else { return };
+    fill(&fixture).await;
+    fill_round(&fixture).await;
+    assert_eq!(fixture.problems().await, [""; 0]);
+    let mut server = fixture.server();
     let (mut tried, mut missed) = (0, Vec::new());
-    for key in lab.keys("") {
+    for key in fixture.keys("") {
         let kind: String = cmd("TYPE").arg(&key).query(&mut server).unwrap();
         if kind != "hash" {
             continue;
@@ -115,7 +115,7 @@ async fn the_check_finds_a_change_in_any_field_of_any_hash() {
                     cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
             };
             set(&changed(&value));
-            let problems = lab.problems().await;
+            let problems = fixture.problems().await;
             set(&value);
             tried += 1;
             if problems.is_empty() {
@@ -124,7 +124,7 @@ async fn the_check_finds_a_change_in_any_field_of_any_hash() {
             }
         }
     }
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
     assert!(tried > 40, "{tried}");
     assert_eq!(missed, [""; 0]);
 }
@@ -151,12 +151,12 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         (":memory2:*", "b1"),
     ];
     for (end, field) in plants {
-        let Some(lab) = Lab::new().await else { return };
-        fill(&lab).await;
-        read(&lab.store).await.unwrap();
-        assert_eq!(lab.problems().await, [""; 0]);
-        let key = lab.keys(end).remove(0);
-        let mut server = lab.server();
+        let Some(fixture) = RedisFixture::new().await else { return };
+        fill(&fixture).await;
+        read(&fixture.store).await.unwrap();
+        assert_eq!(fixture.problems().await, [""; 0]);
+        let key = fixture.keys(end).remove(0);
+        let mut server = fixture.server();
         let fields: Vec<String> = cmd("HKEYS").arg(&key).query(&mut server).unwrap();
         let named = |name: &String| {
             field.strip_suffix('*').map_or(name == field, |start| name.starts_with(start))
@@ -166,24 +166,24 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         let at = value.len() - 6;
         value[at] ^= 1;
         let _set: u8 = cmd("HSET").arg(&key).arg(&field).arg(value).query(&mut server).unwrap();
-        let error = read(&lab.store).await.err();
+        let error = read(&fixture.store).await.err();
         // Only a listing reads the list of streams.
-        let streams = lab.store.streams().unwrap().streams(&chat(), 5, None).await.err();
+        let streams = fixture.store.streams().unwrap().streams(&chat(), 5, None).await.err();
         let error = error.or(streams).unwrap_or_else(|| panic!("{end} {field} was read"));
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{end} {field}: {error}");
-        assert_ne!(lab.problems().await, [""; 0], "{end} {field}");
+        assert_ne!(fixture.problems().await, [""; 0], "{end} {field}");
     }
 }
 
 /// Removes the checksums from the values of a hash, and gives it its old name.
 fn older(
-    lab: &Lab,
+    fixture: &RedisFixture,
     end: &str,
     (new, old): (&str, &str),
     change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>,
 ) {
-    let mut server = lab.server();
-    let key = lab.keys(end).remove(0);
+    let mut server = fixture.server();
+    let key = fixture.keys(end).remove(0);
     let fields: Vec<(String, Vec<u8>)> = cmd("HGETALL").arg(&key).query(&mut server).unwrap();
     for (field, value) in fields {
         if let Some(value) = change(&field, &value) {
@@ -195,12 +195,12 @@ fn older(
 
 #[tokio::test]
 async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay_out() {
-    let Some(lab) = Lab::new().await else { return };
-    fill(&lab).await;
+    let Some(fixture) = RedisFixture::new().await else { return };
+    fill(&fixture).await;
     let cut = |value: &[u8]| value[..value.len() - 4].to_vec();
     // After eight letters and a space.
     let text = |value: &[u8]| value[9..].to_vec();
-    older(&lab, ":chat2", (":chat2", ":chat"), |field, value| match field.as_bytes()[0] {
+    older(&fixture, ":chat2", (":chat2", ":chat"), |field, value| match field.as_bytes()[0] {
         b'm' | b's' | b'x' | b'z' if field.len() == 1 => Some(cut(value)),
         b'f' | b'u' | b'c' | b'k' => Some(cut(value)),
         b'v' | b'o' | b't' => Some(text(value)),
@@ -223,27 +223,27 @@ async fn a_store_of_the_layout_before_gets_its_checksums_and_older_programs_stay
         }
         _ => None,
     });
-    older(&lab, ":blobs2", (":blobs2", ":blobs"), |field, value| {
+    older(&fixture, ":blobs2", (":blobs2", ":blobs"), |field, value| {
         field.contains(':').then(|| cut(value))
     });
-    older(&lab, ":references2", (":references2", ":references"), |field, value| {
+    older(&fixture, ":references2", (":references2", ":references"), |field, value| {
         field.starts_with('r').then(|| text(value))
     });
-    older(&lab, ":vectors2:*", (":vectors2:", ":vectors:"), |_, value| Some(cut(value)));
-    older(&lab, ":memory2:*", (":memory2:", ":memory:"), |field, value| {
+    older(&fixture, ":vectors2:*", (":vectors2:", ":vectors:"), |_, value| Some(cut(value)));
+    older(&fixture, ":memory2:*", (":memory2:", ":memory:"), |field, value| {
         field.starts_with('b').then(|| cut(value))
     });
-    let mut server = lab.server();
-    let layout = lab.keys("{store}:layout").remove(0);
-    let handles = lab.keys("{store}:handles").remove(0);
+    let mut server = fixture.server();
+    let layout = fixture.keys("{store}:layout").remove(0);
+    let handles = fixture.keys("{store}:handles").remove(0);
     let _gone: u8 = cmd("DEL").arg(layout).query(&mut server).unwrap();
     let () = cmd("SET").arg(&handles).arg(7).query(&mut server).unwrap();
 
-    let error = RedisStore::open(lab.config.clone().read_only(true)).await.unwrap_err();
+    let error = RedisStore::open(fixture.config.clone().read_only(true)).await.unwrap_err();
     assert!(error.message().contains("context upgrade"), "{error}");
-    let store = lab.again().await;
+    let store = fixture.again().await;
     read(&store).await.unwrap();
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
     // Older programs first increment the counter of handles.
     let counted: redis::RedisResult<u64> = cmd("INCR").arg(&handles).query(&mut server);
     assert!(counted.is_err());

@@ -7,16 +7,16 @@
     reason = "a test may fail, and says what it skips"
 )]
 
-mod beside;
+mod blobs_and_streams;
+mod contention;
 mod damage;
-mod lab;
+mod fixture;
 mod loss;
 mod memories;
-mod memories_beside;
+mod memories_random;
 mod names;
 mod open;
-mod reading;
-mod rivals;
+mod read_only;
+mod round_trips;
 mod rounds;
-mod rounds_beside;
-mod trips;
+mod rounds_random;

@@ -3,7 +3,7 @@
 use context_core::store::{ChatQuery, Commit, StoredFragment};
 use context_core::{CancelSignal, Encoded, Store, UserId};
 
-use crate::lab::{Lab, T, apply, extend, fork, ids, says, stay};
+use crate::fixture::{RedisFixture, T, apply, extend, fork, ids, says, stay};
 
 const ODD: [&str; 12] = [
     " ",
@@ -22,14 +22,17 @@ const ODD: [&str; 12] = [
 
 #[tokio::test]
 async fn odd_names_are_names_everywhere() {
-    let Some(lab) = Lab::new().await else { return };
+    let Some(fixture) = RedisFixture::new().await else { return };
     let mut chats = Vec::new();
     for name in ODD {
-        let chat = lab.create(name, name).await;
+        let chat = fixture.create(name, name).await;
         let second = format!("{name}{name}");
-        lab.extend(&chat, "main", "", vec![says(name, name), says(second.as_str(), name)]).await;
-        apply(lab.history(), fork(&chat, name, name, vec![says(format!("{name}!"), name)])).await;
-        lab.history().set_checkpoint(&chat, &name.into(), &name.into(), T).await.unwrap();
+        fixture
+            .extend(&chat, "main", "", vec![says(name, name), says(second.as_str(), name)])
+            .await;
+        apply(fixture.history(), fork(&chat, name, name, vec![says(format!("{name}!"), name)]))
+            .await;
+        fixture.history().set_checkpoint(&chat, &name.into(), &name.into(), T).await.unwrap();
         let body = Encoded::new(name, 1, name.as_bytes().to_vec());
         let fragment = StoredFragment { id: Some(name.into()), metadata: Default::default(), body };
         let keyed = Commit {
@@ -38,37 +41,40 @@ async fn odd_names_are_names_everywhere() {
             fragments: vec![fragment.clone()],
             ..stay(&chat)
         };
-        apply(lab.history(), keyed.clone()).await;
-        assert_eq!(ids(&lab.whole(&chat, name).await.unwrap()), [name, &format!("{name}!")]);
-        assert_eq!(ids(&lab.whole(&chat, "main").await.unwrap()), [name, &second]);
-        assert_eq!(lab.store.fragments().fragments(&chat).await.unwrap(), [fragment]);
-        assert_eq!(lab.history().revisions(&chat, &name.into()).await.unwrap().len(), 1);
-        let again = lab.history().commit(keyed).await.unwrap();
+        apply(fixture.history(), keyed.clone()).await;
+        assert_eq!(ids(&fixture.whole(&chat, name).await.unwrap()), [name, &format!("{name}!")]);
+        assert_eq!(ids(&fixture.whole(&chat, "main").await.unwrap()), [name, &second]);
+        assert_eq!(fixture.store.fragments().fragments(&chat).await.unwrap(), [fragment]);
+        assert_eq!(fixture.history().revisions(&chat, &name.into()).await.unwrap().len(), 1);
+        let again = fixture.history().commit(keyed).await.unwrap();
         assert!(matches!(again, context_core::store::CommitOutcome::Replayed(_)), "{again:?}");
-        lab.history()
+        fixture
+            .history()
             .rename_branch(&chat, &name.into(), &format!("{name}~").as_str().into(), T)
             .await
             .unwrap();
         chats.push(chat);
     }
-    assert!(lab.problems().await.is_empty(), "{:?}", lab.problems().await);
+    assert!(fixture.problems().await.is_empty(), "{:?}", fixture.problems().await);
     for chat in chats {
-        let listed = lab.history().list_chats(&ChatQuery::new(chat.user.clone())).await.unwrap();
+        let listed =
+            fixture.history().list_chats(&ChatQuery::new(chat.user.clone())).await.unwrap();
         assert_eq!(listed.items.len(), 1, "{chat:?}");
         let erased =
-            lab.maintenance().erase_user(&chat.user, &CancelSignal::never()).await.unwrap();
+            fixture.maintenance().erase_user(&chat.user, &CancelSignal::never()).await.unwrap();
         assert_eq!((erased.chats, erased.messages, erased.remaining), (1, 3, 0), "{chat:?}");
     }
-    assert!(lab.keys(":chat2").is_empty() && lab.keys(":chats").is_empty());
+    assert!(fixture.keys(":chat2").is_empty() && fixture.keys(":chats").is_empty());
 }
 
 #[tokio::test]
 async fn stores_with_other_prefixes_know_nothing_of_each_other() {
-    let Some(one) = Lab::new().await else { return };
+    let Some(one) = RedisFixture::new().await else { return };
     let prefix = one.config.prefix.clone();
     // The second prefix, read as a pattern, also matches the keys of the first.
     let Some(two) =
-        Lab::with(|config| config.prefix(format!("{}*", &prefix[..prefix.len() - 1]))).await
+        RedisFixture::with(|config| config.prefix(format!("{}*", &prefix[..prefix.len() - 1])))
+            .await
     else {
         return;
     };

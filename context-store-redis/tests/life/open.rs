@@ -6,7 +6,7 @@ use context_core::store::Durability;
 use context_core::{ErrorKind, Retry, Store};
 use context_store_redis::{RedisConfig, RedisStore};
 
-use crate::lab::Lab;
+use crate::fixture::RedisFixture;
 
 /// Returns a port on which nothing listens.
 fn closed_port() -> u16 {
@@ -41,13 +41,13 @@ async fn an_address_that_is_none_is_refused() {
 
 #[tokio::test]
 async fn a_store_says_what_its_server_keeps() {
-    let Some(lab) = Lab::new().await else { return };
+    let Some(fixture) = RedisFixture::new().await else { return };
     let read = |name: &str| {
         let pair: Vec<String> =
-            redis::cmd("CONFIG").arg("GET").arg(name).query(&mut lab.server()).unwrap();
+            redis::cmd("CONFIG").arg("GET").arg(name).query(&mut fixture.server()).unwrap();
         pair[1].clone()
     };
-    let info = lab.store.info();
+    let info = fixture.store.info();
     let expected = match (read("appendonly").as_str(), read("appendfsync").as_str()) {
         ("yes", "always") => Durability::PowerLoss,
         ("yes", _) => Durability::ProcessCrash,
@@ -55,13 +55,13 @@ async fn a_store_says_what_its_server_keeps() {
     };
     assert_eq!((info.name, info.durability, info.shared), ("redis", expected, true));
     assert_eq!(info.warning.is_none(), expected == Durability::PowerLoss, "{info:?}");
-    assert!(lab.store.search().is_none());
+    assert!(fixture.store.search().is_none());
 }
 
 /// Permanent failures are reported at once: a wrong password is not retried.
 #[tokio::test]
 async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
-    let Some((server, lab)) = Lab::alone().await else { return };
+    let Some((server, fixture)) = RedisFixture::alone().await else { return };
     let address = server.url();
     let host = address.trim_start_matches("redis://").trim_end_matches('/');
     let open = async |url: String| {
@@ -70,7 +70,7 @@ async fn a_login_or_a_database_that_is_refused_is_not_tried_again() {
         (error.kind(), error.retry())
     };
     assert_eq!(open(format!("redis://{host}/99")).await, (ErrorKind::Invalid, Retry::Never));
-    let mut connection = lab.server();
+    let mut connection = fixture.server();
     let mut config = redis::cmd("CONFIG");
     let () = config.arg("SET").arg("requirepass").arg("right").query(&mut connection).unwrap();
     assert_eq!(open(format!("redis://{host}/")).await, (ErrorKind::Unavailable, Retry::Never));

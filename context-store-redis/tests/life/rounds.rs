@@ -1,239 +1,337 @@
-//! Random operations on rounds, compared with the in-memory store.
+//! Rounds: the number of round trips, expired rounds, findings of the check, and users with rounds.
 
-use context_core::store::{Cursor, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
+use std::time::Duration;
+
+use context_core::base::limits;
+use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
-    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId,
-    QueueItem, QueueName, Removal, Round, RoundRef, RoundState, TrajectoryError,
+    AgentRef, Change, Changes, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Removal,
+    Round,
 };
-use context_core::{Json, Result, Store, Timestamp};
-use context_store_inmem::InMemoryStore;
-use proptest::prelude::*;
+use context_core::{CancelSignal, ErrorKind, Store, UserId};
+use redis::cmd;
 
-use crate::lab::Lab;
+use crate::fixture::{RedisFixture, T};
+use crate::round_trips::Monitor;
 
-const ODD: [&str; 10] = [
-    "",
-    "a",
-    "b\0",
-    "\0\0",
-    "é\u{1f600}",
-    "line\r\n",
-    "{a}:%s",
-    "0000000000000000",
-    "]]--",
-    "b\0\u{1}",
-];
-const JSON: [&str; 6] = [
-    "{}",
-    "1.0",
-    "12345678901234567890123.50",
-    r#"{"b":[1,{"\u0000":null}],"a":"\ud83d\ude00"}"#,
-    "\"\"",
-    "null",
-];
+const DAY: Duration = Duration::from_secs(86_400);
 
-/// An operation on one of the rounds. An operation that the round rejects is skipped.
-#[derive(Clone, Debug)]
-struct Step {
-    round: usize,
-    what: u8,
-    node: u32,
-    other: u32,
-    text: usize,
-    json: usize,
-    /// Whether the commit is sent once, twice, or late.
-    sent: u8,
+fn rounds(fixture: &RedisFixture) -> &dyn TrajectoryStore {
+    fixture.store.trajectories().unwrap()
 }
 
-fn step() -> impl Strategy<Value = Step> {
-    let parts = (0usize..5, 0u8..12, 0u32..8, 0u32..8, 0..ODD.len(), 0..JSON.len(), 0u8..8);
-    parts.prop_map(|(round, what, node, other, text, json, sent)| Step {
-        round,
-        what,
-        node,
-        other,
-        text,
-        json,
-        sent,
-    })
+pub(crate) fn ada() -> AgentRef {
+    AgentRef::main("ada", "s")
 }
 
-/// The sessions, agents and numbers of the rounds of a case.
-const ROUNDS: [(&str, u32, u32); 5] =
-    [("s", 0, 0), ("s", 0, 7), ("s", 3, 7), ("s\0", 0, 1), ("s\0\u{1}", 0, 2)];
-
-fn link(n: u32) -> MessageLink {
-    MessageLink::new(ODD[1 + n as usize % 3], "m")
+/// Returns the commit of these changes.
+fn commit(round: &mut Round, changes: Vec<Change>) -> RoundCommit {
+    round.committed();
+    RoundCommit::new(format!("k{}", round.revision()), changes, round.head())
 }
 
-fn change(round: &mut Round, step: &Step, at: Timestamp) -> Result<Vec<Change>, TrajectoryError> {
-    let number = round.round().round;
-    let (node, other) = (NodeId::new(number, step.node), NodeId::new(number, step.other));
-    let text = ODD[step.text];
-    let json = Json::from_text(JSON[step.json]).unwrap();
-    if round.query().is_none() {
-        let query =
-            NewQuery::new(text).raw(text).files([text]).author("me").message(link(step.node));
-        return round.ask(query, at).map(|(_, changes)| changes);
+pub(crate) async fn apply(fixture: &RedisFixture, round: &mut Round, changes: Vec<Change>) {
+    let commit = commit(round, changes);
+    assert_eq!(rounds(fixture).record_round(&commit).await.unwrap(), RecordOutcome::Applied);
+}
+
+/// A round with a question, which is linked to the message `m` of the chat `c`.
+pub(crate) async fn begin(
+    fixture: &RedisFixture,
+    agent: &AgentRef,
+    number: u32,
+) -> (Round, NodeId) {
+    let mut round = Round::new(agent.round(number), T);
+    let query = NewQuery::new("Why?").message(MessageLink::new("c", "m"));
+    let (id, changes) = round.ask(query, T).unwrap();
+    apply(fixture, &mut round, changes).await;
+    (round, id)
+}
+
+pub(crate) async fn act(fixture: &RedisFixture, round: &mut Round, after: NodeId) -> NodeId {
+    let new = NewNode::new(NodeBody::action("look", serde_json::json!({})), [after]).append();
+    let (id, changes) = round.add(new.edge("triggers"), T).unwrap();
+    apply(fixture, round, changes).await;
+    id
+}
+
+async fn heads(fixture: &RedisFixture, user: &str) -> Vec<u32> {
+    let page = rounds(fixture).rounds(&RoundQuery::of_user(user)).await.unwrap();
+    page.items.iter().map(|head| head.round.round).collect()
+}
+
+#[tokio::test]
+async fn a_commit_is_one_question_and_so_are_many_rounds() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    let (mut round, query) = begin(&fixture, &ada(), 0).await;
+    let mut monitor = Monitor::of(&fixture);
+    let action = act(&fixture, &mut round, query).await;
+    assert_eq!(monitor.seen(&fixture), ["EVALSHA"]);
+    let changes = round.change(action, &Changes::new().set("output", "done"), None, T).unwrap();
+    apply(&fixture, &mut round, changes).await;
+    assert_eq!(monitor.seen(&fixture), ["EVALSHA"]);
+    for number in 1..50 {
+        begin(&fixture, &ada(), number).await;
     }
-    let end = round.endpoints().next().unwrap_or(node);
-    match step.what {
-        0..=2 => {
-            let body = NodeBody::action(text, json.clone()).with("output", json)?;
-            let new = NewNode::new(body, [end]).message(link(step.node)).message(link(step.other));
-            round.add(new.describe(text), at).map(|(_, changes)| changes)
-        }
-        3..=4 => {
-            let mut measures = Measures::default();
-            (measures.cost_usd, measures.model) =
-                (Some(0.1 + f64::from(step.node)), Some(text.into()));
-            let new = NewNode::new(NodeBody::state(text), [end]).measure(measures).author(text);
-            round.add(new, at).map(|(_, changes)| changes)
-        }
-        5 => {
-            let new = NewNode::new(NodeBody::file(text), [node])
-                .edge("produces")
-                .label(format!("f{text}"));
-            round.add(new, at).map(|(_, changes)| changes)
-        }
-        6..=7 => {
-            let now = Changes::new().describe(text).set("params", json.clone()).set("output", json);
-            let now = if step.what == 6 { now } else { Changes::new().describe(text) };
-            round.change(node, &now, Some(text.into()), at)
-        }
-        8 => round.remove(
-            node,
-            [Removal::Leaf, Removal::Cascade, Removal::Splice][step.json % 3],
-            at,
-        ),
-        9 => {
-            let target = NodeId::new(number.saturating_sub(1), step.other);
-            let data = Node::new(target, "d", NodeBody::file("f"), at);
-            round.refer(node, &data, at)
-        }
-        10 => {
-            round.set_state(RoundState::Interrupted, at);
-            let mut item = QueueItem::new("next");
-            item.params.insert("p".into(), json);
-            let _full = round.queues_mut(at).get_mut(QueueName::Todo).push(item);
-            Ok(vec![])
-        }
-        _ => round.connect(node, other, Some("generates"), at),
-    }
+    monitor.seen(&fixture);
+    let loaded = rounds(&fixture).load_rounds(&ada(), 0..=49).await.unwrap();
+    assert_eq!((loaded.len(), &loaded[0]), (50, &round.to_record()));
+    // Sent as one pipeline.
+    assert_eq!(monitor.seen(&fixture), ["HGETALL"; 50]);
+    assert_eq!(rounds(&fixture).load_rounds(&ada(), 0..=u32::MAX).await.unwrap(), loaded);
+    assert_eq!(monitor.seen(&fixture)[..2], ["ZRANGEBYLEX", "HGETALL"]);
 }
 
-struct Both<'a> {
-    ours: &'a dyn TrajectoryStore,
-    other: &'a dyn TrajectoryStore,
-}
-
-impl Both<'_> {
-    async fn record(&self, commit: &RoundCommit) {
-        let (ours, other) =
-            (self.ours.record_round(commit).await, self.other.record_round(commit).await);
-        assert_eq!(ours.unwrap(), other.unwrap(), "{commit:?}");
-    }
-
-    async fn listed(&self, query: &RoundQuery) {
-        let mut after: Option<Cursor> = None;
-        loop {
-            let query = query.clone().after(after.clone());
-            let ours = self.ours.rounds(&query).await.unwrap();
-            assert_eq!(ours, self.other.rounds(&query).await.unwrap(), "{query:?}");
-            after = ours.next;
-            if after.is_none() {
-                return;
-            }
-        }
-    }
-
-    async fn same(&self, user: &str) {
-        for (session, number, round) in ROUNDS {
-            let agent = AgentRef::new(user, session, number);
-            for range in [0..=u32::MAX, round..=round, 1..=7, 8..=u32::MAX] {
-                let ours = self.ours.load_rounds(&agent, range.clone()).await.unwrap();
-                assert_eq!(ours, self.other.load_rounds(&agent, range).await.unwrap());
-            }
-            self.listed(&RoundQuery::of_agent(&agent).limit(1)).await;
-            self.listed(&RoundQuery::of_agent(&agent).before(7)).await;
-            self.listed(&RoundQuery::of_user(user).session(session).before(2).limit(2)).await;
-        }
-        self.listed(&RoundQuery::of_user(user).limit(2)).await;
-        for n in 0..3 {
-            let MessageLink { chat, message } = link(n);
-            let ours = self.ours.nodes_of_message(&user.into(), &chat, &message).await.unwrap();
-            assert_eq!(
-                ours,
-                self.other.nodes_of_message(&user.into(), &chat, &message).await.unwrap()
-            );
-        }
-    }
-}
-
-async fn replay(lab: &Lab, user: &str, steps: Vec<Step>) {
-    let memory = InMemoryStore::default();
-    let both =
-        Both { ours: lab.store.trajectories().unwrap(), other: memory.trajectories().unwrap() };
-    let round = |(session, agent, round): &(&str, u32, u32)| -> RoundRef {
-        AgentRef::new(user, *session, *agent).round(*round)
+#[tokio::test]
+async fn a_round_expires_whole_and_its_entries_are_none() {
+    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+    let (mut round, query) = begin(&fixture, &ada(), 0).await;
+    let key = fixture.keys(":round2:*").remove(0);
+    let indexes = [fixture.keys(":rounds").remove(0), fixture.keys(":links").remove(0)];
+    let left = |key: &str| -> i64 { cmd("PTTL").arg(key).query(&mut fixture.server()).unwrap() };
+    let day = i64::try_from(DAY.as_millis()).unwrap();
+    let short = |key: &str| -> u8 {
+        cmd("PEXPIRE").arg(key).arg(day / 2).query(&mut fixture.server()).unwrap()
     };
-    let mut rounds: Vec<Round> =
-        ROUNDS.iter().map(|at| Round::new(round(at), Timestamp::from_micros(1))).collect();
-    for (n, step) in steps.iter().enumerate() {
-        let at = Timestamp::from_micros(10 + i64::try_from(n).unwrap());
-        let round = &mut rounds[step.round];
-        let Ok(changes) = change(round, step, at) else { continue };
-        round.committed();
-        let commit = RoundCommit::new(format!("k{n}"), changes, round.head());
-        both.record(&commit).await;
-        if step.sent == 0 {
-            both.record(&commit).await;
-        }
-        if step.sent == 1 {
-            let mut late = commit.clone();
-            late.key = "late".into();
-            both.record(&late).await;
-            (late.expected, late.head.revision) = (commit.expected + 3, commit.expected + 4);
-            both.record(&late).await;
-        }
+    for key in [&key, &indexes[0], &indexes[1]] {
+        assert!((1..=day).contains(&left(key)), "{key}");
+        assert_eq!(short(key), 1);
     }
-    both.same(user).await;
-    let problems = lab.problems().await;
-    assert!(problems.is_empty(), "{problems:?}");
+    act(&fixture, &mut round, query).await;
+    for key in [&key, &indexes[0], &indexes[1]] {
+        assert!(left(key) > day / 2, "a write puts off the end of {key}");
+    }
 
-    let middle = Timestamp::from_micros(10 + i64::try_from(steps.len() / 2).unwrap());
-    let prunes = [
-        RoundPrune::of_user(user).updated_until(middle),
-        RoundPrune::of_user(user).session("s").agent(3),
-        RoundPrune::of_user(user).agent(0).session("s\0"),
-        RoundPrune::of_user(user).agent(0),
-        RoundPrune::of_user(user),
-    ];
-    for prune in prunes {
-        let ours = both.ours.prune_rounds(&prune).await.unwrap();
-        assert_eq!(ours, both.other.prune_rounds(&prune).await.unwrap(), "{prune:?}");
-        both.same(user).await;
+    begin(&fixture, &ada(), 1).await;
+    let expired: u8 = cmd("EXPIREAT").arg(&key).arg(1).query(&mut fixture.server()).unwrap();
+    assert_eq!(expired, 1);
+    let of_message = async || {
+        rounds(&fixture).nodes_of_message(&"ada".into(), &"c".into(), &"m".into()).await.unwrap()
+    };
+    assert_eq!(rounds(&fixture).load_rounds(&ada(), 0..=u32::MAX).await.unwrap().len(), 1);
+    assert_eq!(of_message().await.iter().map(|found| found.node.round).collect::<Vec<_>>(), [1]);
+    assert!(fixture.problems().await.is_empty());
+    let entries =
+        |key: &str| -> u64 { cmd("ZCARD").arg(key).query(&mut fixture.server()).unwrap() };
+    assert_eq!((entries(&indexes[0]), entries(&indexes[1])), (2, 4));
+    assert_eq!(heads(&fixture, "ada").await, [1]);
+    assert_eq!((entries(&indexes[0]), entries(&indexes[1])), (1, 2), "a listing sweeps");
+    // The round is a different one by now.
+    let late = RoundCommit::new("late", vec![], round.head());
+    let outcome = rounds(&fixture).record_round(&late).await.unwrap();
+    assert_eq!(outcome, RecordOutcome::Conflict { actual: 0 });
+    begin(&fixture, &ada(), 0).await;
+    assert_eq!(heads(&fixture, "ada").await, [1, 0]);
+}
+
+#[tokio::test]
+async fn who_only_begins_rounds_that_expire_keeps_no_entries() {
+    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+    for number in 0..20 {
+        begin(&fixture, &ada(), number).await;
+        let key = fixture.keys(":round2:*").remove(0);
+        let _gone: u8 = cmd("UNLINK").arg(key).query(&mut fixture.server()).unwrap();
+    }
+    let entries: u64 =
+        cmd("ZCARD").arg(&fixture.keys(":rounds")[0]).query(&mut fixture.server()).unwrap();
+    assert_eq!(entries, 1);
+}
+
+#[tokio::test]
+async fn a_handle_without_a_time_to_live_keeps_the_indexes() {
+    let Some(fixture) = RedisFixture::with(|config| config.chat_ttl(DAY)).await else { return };
+    begin(&fixture, &ada(), 0).await;
+    let mut config = fixture.config.clone();
+    config.chat_ttl = None;
+    let for_ever = context_store_redis::RedisStore::open(config).await.unwrap();
+    let mut round = Round::new(ada().round(1), T);
+    let (_, changes) = round.ask(NewQuery::new("Why?"), T).unwrap();
+    let commit = commit(&mut round, changes);
+    let outcome = for_ever.trajectories().unwrap().record_round(&commit).await.unwrap();
+    assert_eq!(outcome, RecordOutcome::Applied);
+    begin(&fixture, &ada(), 2).await;
+    for key in [fixture.keys(":rounds").remove(0), fixture.keys(":links").remove(0)] {
+        let left: i64 = cmd("PTTL").arg(&key).query(&mut fixture.server()).unwrap();
+        assert_eq!(left, -1, "{key}");
     }
 }
 
-#[test]
-fn what_is_done_to_both_they_say_alike() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let Some(lab) = runtime.block_on(Lab::new()) else { return };
-    let config =
-        ProptestConfig { failure_persistence: None, cases: 12, ..ProptestConfig::default() };
-    let case = std::cell::Cell::new(0);
-    let mut runner = proptest::test_runner::TestRunner::new(config);
-    let steps = prop::collection::vec(step(), 1..50);
-    let run = runner.run(&steps, |steps| {
-        case.set(case.get() + 1);
-        runtime.block_on(replay(&lab, &format!("u{}", case.get()), steps));
-        Ok(())
-    });
-    // The connection needs the runtime while it is dropped.
-    let _guard = runtime.enter();
-    if let Err(error) = run {
-        panic!("{error}");
+#[tokio::test]
+async fn damage_to_rounds_is_found_and_never_a_smaller_round() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    let (mut round, query) = begin(&fixture, &ada(), 0).await;
+    let action = act(&fixture, &mut round, query).await;
+    let changes = round.change(action, &Changes::new().describe("more"), None, T).unwrap();
+    apply(&fixture, &mut round, changes).await;
+    assert!(fixture.problems().await.is_empty());
+    let key = fixture.keys(":round2:*").remove(0);
+    let mut server = fixture.server();
+    for field in ["n1", "v1:0", "v1", "e0", "n0", "a", "h"] {
+        let value: Vec<u8> = cmd("HGET").arg(&key).arg(field).query(&mut server).unwrap();
+        for damaged in
+            [None, Some(&value[..value.len() - 1]), Some(b"\xff\xff\xff\xff\xff".as_slice())]
+        {
+            let _: u8 = match damaged {
+                None => cmd("HDEL").arg(&key).arg(field).query(&mut server).unwrap(),
+                Some(damaged) => {
+                    cmd("HSET").arg(&key).arg(field).arg(damaged).query(&mut server).unwrap()
+                }
+            };
+            let loaded = rounds(&fixture).load_rounds(&ada(), 0..=0).await;
+            assert_eq!(loaded.unwrap_err().kind(), ErrorKind::Corrupt, "{field} {damaged:?}");
+            assert!(!fixture.problems().await.is_empty(), "{field} {damaged:?}");
+        }
+        let _: u8 = cmd("HSET").arg(&key).arg(field).arg(value).query(&mut server).unwrap();
     }
-    assert!(lab.keys(":rounds").is_empty() && lab.keys(":links").is_empty());
+    let mut check = async |change: redis::Cmd, back: redis::Cmd, problem: &str| {
+        let _: i64 = change.query(&mut server).unwrap();
+        let problems = fixture.problems().await;
+        assert!(problems.iter().any(|found| found.contains(problem)), "{problem}: {problems:?}");
+        let _: i64 = back.query(&mut server).unwrap();
+        assert!(fixture.problems().await.is_empty(), "{problem}");
+    };
+    let (list, links) = (fixture.keys(":rounds").remove(0), fixture.keys(":links").remove(0));
+    let entries: Vec<Vec<u8>> =
+        cmd("ZRANGE").arg(&links).arg(0).arg(-1).query(&mut fixture.server()).unwrap();
+    let name: Vec<Vec<u8>> =
+        cmd("ZRANGE").arg(&list).arg(0).arg(-1).query(&mut fixture.server()).unwrap();
+    check(
+        cmd("HSET").arg(&key).arg("x").arg(1).clone(),
+        cmd("HDEL").arg(&key).arg("x").clone(),
+        "round 0 of agent 0 of session s: field x belongs to no part of the round",
+    )
+    .await;
+    check(
+        cmd("ZREM").arg(&list).arg(&name).clone(),
+        cmd("ZADD").arg(&list).arg(0).arg(&name).clone(),
+        "the round is missing from the list of its user",
+    )
+    .await;
+    for entry in entries {
+        let problem = if entry[0] == b'm' {
+            "only one of its two index entries"
+        } else {
+            "the index of links disagrees"
+        };
+        check(
+            cmd("ZREM").arg(&links).arg(&entry).clone(),
+            cmd("ZADD").arg(&links).arg(0).arg(&entry).clone(),
+            problem,
+        )
+        .await;
+    }
+    let other = format!("{key}0");
+    check(
+        cmd("COPY").arg(&key).arg(&other).clone(),
+        cmd("DEL").arg(&other).clone(),
+        "the round is stored under the key of another round",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    let (mut round, query) = begin(&fixture, &ada(), 0).await;
+    let action = act(&fixture, &mut round, query).await;
+    let before = rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap();
+    let gone = Change::NodeRemoved { id: action };
+    let again = Change::NodeAdded {
+        node: std::sync::Arc::new(Node::new(action, "x", NodeBody::state("x"), T)),
+    };
+    let changed = round.clone().change(action, &Changes::new().describe("x"), None, T).unwrap();
+    round.committed();
+    for changes in [vec![gone.clone(), gone.clone()], vec![again], [vec![gone], changed].concat()] {
+        let commit = RoundCommit::new("k", changes, round.head());
+        let error = rounds(&fixture).record_round(&commit).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    let (mut round, query) = begin(&fixture, &ada(), 0).await;
+    let mut changes = Vec::new();
+    while changes.len() < limits::MAX_COMMIT_ITEMS {
+        let new = NewNode::new(NodeBody::file("f"), [query])
+            .edge("produces")
+            .message(MessageLink::new("c", "n"));
+        changes.extend(round.add(new, T).unwrap().1);
+    }
+    apply(&fixture, &mut round, changes).await;
+    assert_eq!(rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap(), [round.to_record()]);
+    let nodes = async || {
+        rounds(&fixture).nodes_of_message(&"ada".into(), &"c".into(), &"n".into()).await.unwrap()
+    };
+    assert_eq!(nodes().await.len(), limits::MAX_COMMIT_ITEMS / 2);
+    let all: Vec<NodeId> = round.nodes().map(|node| node.id).filter(|id| *id != query).collect();
+    let mut changes = Vec::new();
+    for id in &all[2..] {
+        changes.extend(round.remove(*id, Removal::Leaf, T).unwrap());
+    }
+    apply(&fixture, &mut round, changes).await;
+    let loaded = rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap();
+    assert_eq!((loaded[0].nodes.len(), loaded[0].edges.len(), nodes().await.len()), (3, 2, 2));
+    assert!(fixture.problems().await.is_empty());
+}
+
+#[tokio::test]
+async fn who_has_only_rounds_is_a_user_and_is_erased() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    fixture.create("bob", "trip").await;
+    for user in ["ada", "bob", "a.b}"] {
+        for number in 0..3 {
+            begin(&fixture, &AgentRef::main(user, "s"), number).await;
+        }
+    }
+    let users = |page: context_core::store::Page<UserId>| {
+        page.items.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(users(fixture.maintenance().users(10, None).await.unwrap()), ["a.b}", "ada", "bob"]);
+    let report = fixture.maintenance().check(&CancelSignal::never()).await.unwrap();
+    assert_eq!((report.rounds, report.findings), (9, vec![]));
+    let erased =
+        fixture.maintenance().erase_user(&"bob".into(), &CancelSignal::never()).await.unwrap();
+    assert_eq!((erased.chats, erased.rounds, erased.remaining), (1, 3, 0));
+    // Nothing remains of a damaged round either.
+    let broken = fixture.keys(":round2:*").remove(0);
+    let _: u8 = cmd("HDEL").arg(&broken).arg("h").query(&mut fixture.server()).unwrap();
+    for user in ["ada", "a.b}"] {
+        let erased =
+            fixture.maintenance().erase_user(&user.into(), &CancelSignal::never()).await.unwrap();
+        assert_eq!((erased.rounds, erased.remaining), (3, 0));
+        assert_eq!(heads(&fixture, user).await, [0; 0]);
+    }
+    assert!(
+        fixture.keys(":round2:*").is_empty()
+            && fixture.keys(":rounds").is_empty()
+            && fixture.keys(":links").is_empty()
+    );
+    let pruned = rounds(&fixture).prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
+    assert_eq!(pruned.rounds, 0);
+}
+
+#[tokio::test]
+async fn of_two_writers_one_is_first() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    let (round, query) = begin(&fixture, &ada(), 0).await;
+    let other = fixture.again().await;
+    let attempt = async |store: &dyn TrajectoryStore, key: &str| {
+        let mut round = round.clone();
+        let new = NewNode::new(NodeBody::state(key), [query]);
+        let (_, changes) = round.add(new, T).unwrap();
+        round.committed();
+        store.record_round(&RoundCommit::new(key, changes, round.head())).await.unwrap()
+    };
+    let both = tokio::join!(
+        attempt(rounds(&fixture), "one"),
+        attempt(other.trajectories().unwrap(), "two")
+    );
+    let conflict = RecordOutcome::Conflict { actual: 2 };
+    let expected = [(RecordOutcome::Applied, conflict), (conflict, RecordOutcome::Applied)];
+    assert!(expected.contains(&both), "{both:?}");
+    let loaded = rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap();
+    assert_eq!((loaded[0].nodes.len(), loaded[0].head.revision), (2, 2));
 }

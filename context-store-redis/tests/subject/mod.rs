@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 use context_store_redis::{RedisConfig, RedisStore};
 
@@ -54,7 +54,7 @@ async fn open(url: &str) -> Result<Arc<dyn Store>> {
 }
 
 #[async_trait]
-impl Subject for Redis {
+impl StoreFixture for Redis {
     fn name(&self) -> &str {
         self.name
     }

@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
-use crate::place::count;
+use crate::values::numbers::count;
 use crate::{blobs, sql};
 
 pub(crate) async fn check(
@@ -25,7 +25,7 @@ pub(crate) async fn check(
         report.findings.push(Finding::new(
             chat.as_ref(),
             about,
-            "the chat refers to another one by this name",
+            "the chat refers to another blob by this id",
         ));
     }
     let mut after = 0;
@@ -67,9 +67,9 @@ async fn problem(
     let (size, pieces): (i64, i64) = (row.try_get(2)?, row.try_get(5)?);
     let bytes = blobs::bytes(connection, row.try_get(0)?, 0..count(size)?).await?;
     if BlobId::of(&bytes) != id {
-        return Ok(Some("its bytes are not what its name says"));
+        return Ok(Some("its bytes differ from its id"));
     }
-    Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than it says"))
+    Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than its row says"))
 }
 
 fn chat_of(row: &SqliteRow, column: usize) -> Result<Option<ChatRef>> {

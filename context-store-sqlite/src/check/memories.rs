@@ -9,12 +9,12 @@ use context_core::store::{CheckReport, Finding, KeyOrder};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::memories::{List, json_answer, stored_of, token};
-use crate::place::count;
-use crate::search::words::counts;
+use crate::history::words::counts;
+use crate::memories::{WordList, json_answer, stored_of, token};
 use crate::sql::memories as sql;
+use crate::sql::run;
+use crate::values::numbers::count;
 
 /// One of this many records is looked up by a word. The number of records per word is compared for
 /// every word.
@@ -28,7 +28,7 @@ pub(crate) async fn check(
     for row in run(connection, sqlx::query(sql::STRAYS)).await? {
         let (table, rows): (&str, i64) = (row.try_get(0)?, row.try_get(1)?);
         if rows > 0 {
-            let problem = format!("{rows} rows belong to nothing");
+            let problem = format!("{rows} rows belong to no other row");
             report.findings.push(Finding::new(None, format!("table {table}"), problem));
         }
     }
@@ -62,9 +62,9 @@ fn scope_of(row: &SqliteRow) -> Result<MemoryScope> {
     Ok(scope)
 }
 
-/// Counts that the check has made itself.
+/// CountChanges that the check has made itself.
 #[derive(Default, PartialEq)]
-struct Counted {
+struct RecordTotals {
     records: u64,
     bytes: u64,
     vectors: u64,
@@ -79,9 +79,9 @@ async fn check_scope(
     let mut problems = Vec::new();
     let (no, scope): (i64, _) = (row.try_get(0)?, scope_of(row)?);
     if row.try_get::<&str, _>(2)? != scope.key() {
-        problems.push("the scope is filed under another key".to_owned());
+        problems.push("the scope is stored under another key".to_owned());
     }
-    let mut all = Counted::default();
+    let mut all = RecordTotals::default();
     for row in run(connection, sqlx::query(sql::KINDS_OF).bind(no)).await? {
         let (kind_no, kind): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
         let mut found = BTreeMap::new();
@@ -89,24 +89,26 @@ async fn check_scope(
             check_kind(connection, kind_no, (&scope, kind), &mut found, &mut problems).await?;
         let says = (count(row.try_get(2)?)?, count(row.try_get(3)?)?, count(row.try_get(4)?)?);
         if says != (counted.records, counted.bytes, counted.vectors) {
-            problems.push(format!("kind {kind} is counted otherwise than it is"));
+            problems.push(format!("the counts of kind {kind} are wrong"));
         }
         let query = sqlx::query(sql::WORDS_OF).bind(no).bind(kind_no);
         let words: Vec<(i64, i64)> = json_answer(connection, query).await?;
         if !words.iter().copied().eq(found) {
-            problems.push(format!("words of kind {kind} are counted otherwise than they are"));
+            problems.push(format!("the counts of the words of kind {kind} are wrong"));
         }
         report.memories += counted.records;
         all.records += counted.records;
         all.words += counted.words;
     }
     if (count(row.try_get(6)?)?, count(row.try_get(7)?)?) != (all.records, all.words) {
-        problems.push("the scope is counted otherwise than it is".to_owned());
+        problems.push("the counts of the scope are wrong".to_owned());
     }
     for row in run(connection, sqlx::query(sql::WRONG_WORDS).bind(no)).await? {
         let wrong: i64 = row.try_get(0)?;
         if wrong > 0 {
-            problems.push(format!("the index has {wrong} words in more or fewer records"));
+            problems.push(format!(
+                "the index has {wrong} words in more or fewer records than are counted"
+            ));
         }
     }
     Ok(problems)
@@ -119,8 +121,8 @@ async fn check_kind(
     filed: (&MemoryScope, &str),
     found: &mut BTreeMap<i64, i64>,
     problems: &mut Vec<String>,
-) -> Result<Counted> {
-    let mut counted = Counted::default();
+) -> Result<RecordTotals> {
+    let mut counted = RecordTotals::default();
     let mut after = 0;
     let mut order = KeyOrder::new("check", "memory");
     loop {
@@ -134,7 +136,7 @@ async fn check_kind(
             counted.bytes += count(row.try_get(8)?)?;
             counted.vectors += u64::from(row.try_get::<bool, _>(11)?);
             let mut problem = record_problem(row, filed)?;
-            match row.try_get::<Option<&[u8]>, _>(9)?.map(List::from_bytes) {
+            match row.try_get::<Option<&[u8]>, _>(9)?.map(WordList::from_bytes) {
                 Some(Ok(list)) => {
                     counted.words += list.length();
                     list.words.iter().for_each(|(no, _)| *found.entry(*no).or_default() += 1);
@@ -142,7 +144,7 @@ async fn check_kind(
                         problem = list_problem(connection, row, &list, kind_no).await?;
                     }
                 }
-                _ => problem = problem.or(Some("its words cannot be read")),
+                _ => problem = problem.or(Some("the list of its words cannot be read")),
             }
             if let Some(problem) = problem {
                 problems.push(format!("{}: {problem}", row.try_get::<&str, _>(4)?));
@@ -173,30 +175,30 @@ fn record_problem(
         && message == row.try_get(7)?
         && user.is_none_or(|user| user == scope.user.as_str())
         && record.text.len() as u64 == count(row.try_get(8)?)?;
-    Ok((!agrees).then_some("is filed otherwise than it says"))
+    Ok((!agrees).then_some("its columns differ from the record"))
 }
 
 /// Returns the disagreement between the words of a record and the index, if there is one.
 async fn list_problem(
     connection: &mut SqliteConnection,
     row: &SqliteRow,
-    list: &List,
+    list: &WordList,
     kind: i64,
 ) -> Result<Option<&'static str>> {
     let place: i64 = row.try_get(0)?;
     if (list.place, list.kind) != (place, kind) {
-        return Ok(Some("has the words of another"));
+        return Ok(Some("has the words of another record"));
     }
     let indexed = row.try_get::<Option<&[u8]>, _>(10)?;
     let expected = (!list.words.is_empty()).then_some([list.words.len() as u64]);
     if indexed.map(counts) != expected.map(Some) {
-        return Ok(Some("the index has other words of it"));
+        return Ok(Some("the index has other words for the record"));
     }
     let last = list.words.last().filter(|_| place % SAMPLE == 1);
     if let Some((no, _)) = last {
         let query = sqlx::query(sql::HAS_WORD).bind(format!("\"{}\"", token(*no))).bind(place);
         if run(connection, query).await?.is_empty() {
-            return Ok(Some("is not found by a word it has"));
+            return Ok(Some("is not found by one of its words"));
         }
     }
     Ok(None)

@@ -6,11 +6,11 @@ use context_core::trajectory::{AgentRef, Round, RoundHead, RoundRecord, RoundRef
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::place::count;
-use crate::rounds::{Filed, fill};
+use crate::rounds::{RoundRow, fill};
 use crate::sql::rounds as sql;
+use crate::sql::run;
+use crate::values::numbers::count;
 
 /// The first column of the names of a round.
 const NAMES: usize = 5;
@@ -21,7 +21,11 @@ pub(crate) async fn check(
     report: &mut CheckReport,
 ) -> Result<()> {
     for row in run(connection, sqlx::query(sql::WRONG_MESSAGES)).await? {
-        add(report, &reference(&row, 0)?, "messages of its nodes are filed under another user");
+        add(
+            report,
+            &reference(&row, 0)?,
+            "links of its nodes to messages are stored under another user",
+        );
     }
     let mut after = 0;
     let mut order = KeyOrder::new("check", "round");
@@ -49,10 +53,10 @@ async fn check_rounds(
 ) -> Result<()> {
     let mut rounds = Vec::with_capacity(rows.len());
     for row in rows {
-        let problem = match Filed::of(row) {
-            Ok(filed) => {
-                let problem = row_problem(row, &filed.head)?;
-                rounds.push(filed);
+        let problem = match RoundRow::of(row) {
+            Ok(stored) => {
+                let problem = row_problem(row, &stored.head)?;
+                rounds.push(stored);
                 problem
             }
             Err(Fault::Corrupt(problem, _)) => Some(problem),
@@ -66,9 +70,9 @@ async fn check_rounds(
         Ok(records) => records.into_iter().for_each(|record| check_round(record, report)),
         Err(fault) if is_damage(&fault) => {
             // Reads the rounds again one by one to find the damaged one.
-            for filed in rounds {
-                let round = filed.head.round.clone();
-                match fill(connection, vec![filed]).await {
+            for stored in rounds {
+                let round = stored.head.round.clone();
+                match fill(connection, vec![stored]).await {
                     Ok(records) => {
                         records.into_iter().for_each(|record| check_round(record, report))
                     }
@@ -108,7 +112,7 @@ fn reference(row: &SqliteRow, column: usize) -> Result<RoundRef> {
 /// Returns the disagreement between the columns of a row and the head, if there is one.
 fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>> {
     if reference(row, NAMES)? != head.round {
-        return Ok(Some("is filed as another round than its head says"));
+        return Ok(Some("is stored as another round than its head says"));
     }
     let times = (head.created_at.as_micros(), head.updated_at.as_micros());
     let agrees = count(row.try_get(9)?)? == head.revision
@@ -116,13 +120,13 @@ fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>
         && row.try_get::<&str, _>(11)? == &*head.title
         && row.try_get::<u32, _>(12)? == head.nodes
         && (row.try_get(13)?, row.try_get(14)?) == times;
-    Ok((!agrees).then_some("its row says something else than its head"))
+    Ok((!agrees).then_some("its row differs from its head"))
 }
 
 fn check_round(record: RoundRecord, report: &mut CheckReport) {
     let (round, nodes) = (record.head.round.clone(), record.nodes.len());
     if record.head.nodes as usize != nodes {
-        add(report, &round, format!("says {} nodes, has {nodes}", record.head.nodes));
+        add(report, &round, format!("has {nodes} nodes, but its head says {}", record.head.nodes));
     }
     if let Err(error) = Round::from_record(record) {
         add(report, &round, error.to_string());

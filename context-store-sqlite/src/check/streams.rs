@@ -6,9 +6,9 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
 use crate::error::{Fault, Result};
-use crate::place::count;
 use crate::sql;
 use crate::streams::stream_of;
+use crate::values::numbers::count;
 
 pub(crate) async fn check(
     connection: &mut SqliteConnection,

@@ -11,13 +11,14 @@ use sqlx::Sqlite;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 
-use crate::connections::{Writer, run};
+use crate::connections::Writer;
+use crate::connections::branch_ends::BranchEnd;
 use crate::error::Result;
-use crate::history::routes::Route;
-use crate::place::{place, signed};
-use crate::rows::json_ids;
-use crate::search::words::{Tag, Words};
-use crate::sql;
+use crate::history::words::{MessageWords, Tag};
+use crate::sql::{self, run};
+use crate::values::numbers::signed;
+use crate::values::place::place;
+use crate::values::rows::json_ids;
 
 /// The maximum number of messages in a run, and the length of the longest merged run.
 pub(crate) const RUN: i64 = 64;
@@ -34,14 +35,14 @@ pub(crate) struct Append {
     pub(crate) head: MessageId,
     pub(crate) added: i64,
     pub(crate) data: Vec<u8>,
-    pub(crate) more: More,
+    pub(crate) entries: IndexEntries,
     pub(crate) time: i64,
 }
 
 /// The ids and words of the new messages, apart from the head.
-pub(crate) enum More {
+pub(crate) enum IndexEntries {
     /// One message, or two as in a turn, which fit into one row.
-    Few { first: Option<MessageId>, words: [Option<Words>; 2] },
+    Few { first: Option<MessageId>, words: [Option<MessageWords>; 2] },
     /// Any number of messages, with ids and words as JSON.
     Many { ids: String, words: Option<String> },
 }
@@ -58,13 +59,13 @@ impl Append {
         }
         let tag = index.then(|| Tag::of(&commit.chat.user));
         let words_of = |node: &Node| tag.as_ref()?.words(node);
-        let more = match &commit.nodes[..] {
-            [head] => More::Few { first: None, words: [None, words_of(head)] },
-            [first, head] => More::Few {
+        let entries = match &commit.nodes[..] {
+            [head] => IndexEntries::Few { first: None, words: [None, words_of(head)] },
+            [first, head] => IndexEntries::Few {
                 first: Some(first.id.clone()),
                 words: [words_of(first), words_of(head)],
             },
-            nodes => More::Many {
+            nodes => IndexEntries::Many {
                 ids: json_ids(nodes.iter().map(|node| &node.id))?,
                 words: tag.map(|tag| tag.words_json(nodes.iter().map(AsRef::as_ref))),
             },
@@ -75,21 +76,22 @@ impl Append {
             head: last.id.clone(),
             added: signed(commit.nodes.len()),
             data,
-            more,
+            entries,
             time: commit.at.as_micros(),
         })
     }
 
     /// Whether several such appends fit into one statement.
     pub(crate) fn is_small(&self) -> bool {
-        matches!(self.more, More::Few { .. }) && self.data.len() <= RUN_BYTES
+        matches!(self.entries, IndexEntries::Few { .. }) && self.data.len() <= RUN_BYTES
     }
 
     /// Writes the messages if the branch is known to end where the commit expects. Returns `None`
     /// if it is not known to, or if the file disagrees.
     pub(crate) async fn run(self, writer: &mut Writer) -> Result<Option<Committed>> {
-        let Writer { connection, routes, full_text, .. } = writer;
-        let Some(route) = routes.0.get_mut(&self.at).filter(|route| route.head == self.expected)
+        let Writer { connection, branch_ends, full_text, .. } = writer;
+        let Some(route) =
+            branch_ends.0.get_mut(&self.at).filter(|route| route.head == self.expected)
         else {
             return Ok(None);
         };
@@ -98,11 +100,11 @@ impl Append {
         let to =
             |statement| sqlx::query(statement).bind(route.branch).bind(route.chat).bind(route.own);
         let (head, time, name) = (self.head.as_str(), self.time, self.at.1.as_str());
-        let query = match self.more {
-            More::Few { first: None, .. } if merge == Merge::NONE && !*full_text => {
+        let query = match self.entries {
+            IndexEntries::Few { first: None, .. } if merge == Merge::NONE && !*full_text => {
                 to(sql::APPEND_ONE).bind(head).bind(time).bind(self.data).bind(name)
             }
-            More::Few { first: Some(first), .. } if merge == Merge::NONE && !*full_text => {
+            IndexEntries::Few { first: Some(first), .. } if merge == Merge::NONE && !*full_text => {
                 to(sql::APPEND_TWO)
                     .bind(first.as_str())
                     .bind(head)
@@ -110,13 +112,20 @@ impl Append {
                     .bind(self.data)
                     .bind(name)
             }
-            More::Few { first, words } => {
+            IndexEntries::Few { first, words } => {
                 let statement = if *full_text { sql::APPEND_ROW_WORDS } else { sql::APPEND_ROW };
-                let row =
-                    Row { route, first: first.as_ref(), head, time, data: self.data, merge, name };
+                let row = AppendRow {
+                    route,
+                    first: first.as_ref(),
+                    head,
+                    time,
+                    data: self.data,
+                    merge,
+                    name,
+                };
                 row.bind(sqlx::query(statement), full_text.then_some(words))
             }
-            More::Many { ids, words } => {
+            IndexEntries::Many { ids, words } => {
                 let statement = if *full_text { sql::APPEND_WORDS } else { sql::APPEND };
                 let query = to(statement).bind(own).bind(head).bind(time);
                 let query =
@@ -125,7 +134,7 @@ impl Append {
             }
         };
         if let Err(fault) = run(connection, query).await {
-            routes.0.remove(&self.at);
+            branch_ends.0.remove(&self.at);
             return if fault.is_refusal() { Ok(None) } else { Err(fault) };
         }
         (route.own, route.head) = (own, Some(self.head.clone()));
@@ -134,9 +143,9 @@ impl Append {
 }
 
 /// A row of `append_row`.
-pub(crate) struct Row<'a> {
+pub(crate) struct AppendRow<'a> {
     /// The end of the branch before this row is appended.
-    pub(crate) route: &'a Route,
+    pub(crate) route: &'a BranchEnd,
     pub(crate) first: Option<&'a MessageId>,
     pub(crate) head: &'a str,
     pub(crate) time: i64,
@@ -147,13 +156,13 @@ pub(crate) struct Row<'a> {
 
 type Insert<'q> = Query<'q, Sqlite, SqliteArguments>;
 
-impl Row<'_> {
+impl AppendRow<'_> {
     pub(crate) fn bind<'q>(
         self,
         query: Insert<'q>,
-        words: Option<[Option<Words>; 2]>,
+        words: Option<[Option<MessageWords>; 2]>,
     ) -> Insert<'q> {
-        let Route { chat, branch, own, .. } = *self.route;
+        let BranchEnd { chat, branch, own, .. } = *self.route;
         let query = query.bind(branch).bind(chat).bind(own);
         let query = query.bind(self.first.map(MessageId::as_str)).bind(self.head).bind(self.time);
         let query = query.bind(self.data).bind(self.merge.small).bind(self.merge.large);

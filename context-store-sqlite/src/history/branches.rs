@@ -3,18 +3,17 @@
 use context_core::base::limits;
 use context_core::store::{Branch, BranchDeletion};
 use context_core::{BranchName, ChatRef, Error, MessageId, Timestamp};
-use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{Connection, Row};
+use sqlx::Connection;
+use sqlx::sqlite::SqliteConnection;
 
+use crate::chat::access::chat_no;
+use crate::chat::branches::{branches_of, find_branch};
+use crate::checksums::BRANCH;
 use crate::connections::Writer;
-use crate::error::{Fault, Result};
-use crate::history::messages::Piece;
-use crate::place::count;
-use crate::rows::message_id;
-use crate::scope::chat_no;
-use crate::sums::{BRANCH, Value};
-use crate::tally::{OfChat, Seen};
-use crate::{history::chat_rows, sql, upkeep::prune};
+use crate::error::Result;
+use crate::history::prune;
+use crate::values::numbers::count;
+use crate::{chat, sql};
 
 /// Adds a branch that forks after a place and has no messages of its own yet. Returns its number.
 pub(crate) async fn create_branch(
@@ -43,50 +42,11 @@ pub(crate) async fn branches(
     chat: &ChatRef,
 ) -> Result<Vec<Branch>> {
     let mut transaction = connection.begin().await?;
-    let found = chat_rows::read(&mut transaction, chat).await?;
+    let found = chat::rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found("branches", "chat", &chat.chat))?;
     let branches = branches_of(&mut transaction, no, &found.active).await?;
     transaction.commit().await?;
     Ok(branches)
-}
-
-pub(crate) async fn branches_of(
-    connection: &mut SqliteConnection,
-    chat: i64,
-    active: &BranchName,
-) -> Result<Vec<Branch>> {
-    let rows = sqlx::query(sql::BRANCHES).bind(chat).fetch_all(&mut *connection).await?;
-    OfChat::Branches.compare(connection, chat, Seen::All(rows.len())).await?;
-    let branch = |row: &SqliteRow| {
-        let piece = Piece::of(row)?;
-        if !row.try_get::<bool, _>(10)? {
-            return Err(Fault::Corrupt("the head of a branch is not its last message", None));
-        }
-        let Some(name) = piece.name else { return Ok(None) };
-        let length = piece.base.saturating_add(piece.own);
-        let created_at = Timestamp::from_micros(row.try_get(5)?);
-        let active = name == *active;
-        Ok(Some(Branch::new(name, piece.head, count(length)?, active, created_at)))
-    };
-    rows.iter().map(branch).filter_map(Result::transpose).collect()
-}
-
-/// Returns a branch by its name: its number, how many messages it owns, and its head.
-pub(crate) async fn branch(
-    connection: &mut SqliteConnection,
-    chat: i64,
-    name: &BranchName,
-) -> Result<Option<(i64, i64, Option<MessageId>)>> {
-    let row =
-        sqlx::query(sql::BRANCH).bind(chat).bind(name.as_str()).fetch_all(connection).await?.pop();
-    let known = |row: SqliteRow| {
-        let no: i64 = row.try_get(0)?;
-        let content = (5..8).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
-        let names = [no.into(), chat.into(), name.as_str().into()];
-        BRANCH.check_values(names.into_iter().chain(content), &row, 8)?;
-        Ok((no, row.try_get(1)?, message_id(&row, 2)?))
-    };
-    row.map(known).transpose()
 }
 
 pub(crate) async fn activate(
@@ -98,12 +58,12 @@ pub(crate) async fn activate(
     const OPERATION: &str = "activate_branch";
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
-    if branch(&mut transaction, no, name).await?.is_none() {
+    if find_branch(&mut transaction, no, name).await?.is_none() {
         return Err(Error::not_found(OPERATION, "branch", name).into());
     }
     sqlx::query(sql::ACTIVATE).bind(no).bind(name.as_str()).execute(&mut *transaction).await?;
-    chat_rows::seal(&mut transaction, no).await?;
-    chat_rows::touch(&mut transaction, no, at).await?;
+    chat::rows::seal(&mut transaction, no).await?;
+    chat::rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     Ok(())
 }
@@ -119,9 +79,9 @@ pub(crate) async fn rename(
     limits::check_id(OPERATION, "branch", to.as_str())?;
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, OPERATION, chat).await?;
-    let found = branch(&mut transaction, no, name).await?;
+    let found = find_branch(&mut transaction, no, name).await?;
     let (renamed, ..) = found.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
-    if name != to && branch(&mut transaction, no, to).await?.is_some() {
+    if name != to && find_branch(&mut transaction, no, to).await?.is_some() {
         return Err(Error::invalid(OPERATION, "another branch has this name")
             .with("branch", to)
             .into());
@@ -134,10 +94,10 @@ pub(crate) async fn rename(
     let active = sqlx::query(sql::RENAME_ACTIVE).bind(no).bind(name.as_str()).bind(to.as_str());
     active.execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", renamed.into())]).await?;
-    chat_rows::seal(&mut transaction, no).await?;
-    chat_rows::touch(&mut transaction, no, at).await?;
+    chat::rows::seal(&mut transaction, no).await?;
+    chat::rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
-    writer.routes.forget(chat, name);
+    writer.branch_ends.forget(chat, name);
     Ok(())
 }
 
@@ -152,9 +112,9 @@ pub(crate) async fn delete(
 ) -> Result<BranchDeletion> {
     const OPERATION: &str = "delete_branch";
     let mut transaction = writer.begin().await?;
-    let found = chat_rows::read(&mut transaction, chat).await?;
+    let found = chat::rows::read(&mut transaction, chat).await?;
     let (no, found) = found.ok_or_else(|| Error::not_found(OPERATION, "chat", &chat.chat))?;
-    let deleted = branch(&mut transaction, no, name).await?;
+    let deleted = find_branch(&mut transaction, no, name).await?;
     let (deleted, _, head) = deleted.ok_or_else(|| Error::not_found(OPERATION, "branch", name))?;
     if head.as_ref() != expected {
         return Ok(BranchDeletion::Conflict { actual: head });
@@ -164,11 +124,11 @@ pub(crate) async fn delete(
         return Err(Error::invalid(OPERATION, message).with("branch", name).into());
     }
     // The branch may hold the time of the chat's last write, so the chat's row is updated first.
-    chat_rows::touch(&mut transaction, no, at).await?;
+    chat::rows::touch(&mut transaction, no, at).await?;
     sqlx::query(sql::UNNAME_BRANCH).bind(deleted).execute(&mut *transaction).await?;
     BRANCH.seal(&mut transaction, &[("no", deleted.into())]).await?;
     let messages = prune::prune(&mut transaction, no, deleted).await?;
     transaction.commit().await?;
-    writer.routes.forget(chat, name);
+    writer.branch_ends.forget(chat, name);
     Ok(BranchDeletion::Deleted { messages: count(messages)? })
 }

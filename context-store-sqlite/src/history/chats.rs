@@ -5,15 +5,16 @@ use context_core::{ChatRef, Error, Timestamp};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 
+use crate::chat::access::chat_no;
+use crate::chat::rows::{read, seal, touch, write};
+use crate::checksums::CHAT_NAME;
 use crate::connections::Writer;
+use crate::connections::branch_ends::BranchEnds;
 use crate::error::Result;
 use crate::history::branches::create_branch;
-use crate::history::chat_rows::{metadata_text, read, seal, touch, write};
-use crate::history::routes::Routes;
-use crate::place::agreed;
-use crate::scope::chat_no;
 use crate::sql;
-use crate::sums::CHAT_NAME;
+use crate::values::numbers::agreed;
+use crate::values::rows::metadata_text;
 
 pub(crate) async fn create(writer: &mut Writer, new: NewChat) -> Result<Created> {
     let mut transaction = writer.begin().await?;
@@ -69,7 +70,7 @@ pub(crate) async fn delete(
     }
     sqlx::query(sql::DELETE_CHAT).bind(no).execute(&mut *transaction).await?;
     transaction.commit().await?;
-    writer.routes = Routes::default();
+    writer.branch_ends = BranchEnds::default();
     Ok(true)
 }
 

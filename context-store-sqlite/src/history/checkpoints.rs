@@ -6,14 +6,15 @@ use context_core::{ChatRef, Error, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
+use crate::chat::access::chat_no;
+use crate::checksums::CHECKPOINT;
 use crate::connections::Writer;
+use crate::counts::{ChatCount, ListPart};
 use crate::error::Result;
 use crate::history::messages::find;
-use crate::place::branch_of;
-use crate::scope::chat_no;
-use crate::sums::CHECKPOINT;
-use crate::tally::{OfChat, Seen};
-use crate::{history::chat_rows, sql, upkeep::prune};
+use crate::history::prune;
+use crate::values::place::branch_of;
+use crate::{chat, sql};
 
 pub(crate) async fn set(
     writer: &mut Writer,
@@ -32,7 +33,7 @@ pub(crate) async fn set(
     set.execute(&mut *transaction).await?;
     let named = [("chat", no.into()), ("name", checkpoint.name.as_str().into())];
     CHECKPOINT.seal(&mut transaction, &named).await?;
-    chat_rows::touch(&mut transaction, no, checkpoint.created_at).await?;
+    chat::rows::touch(&mut transaction, no, checkpoint.created_at).await?;
     if let Some(before) = before {
         prune::prune(&mut transaction, no, before).await?;
     }
@@ -48,7 +49,7 @@ pub(crate) async fn list(
     let mut transaction = connection.begin().await?;
     let no = chat_no(&mut transaction, operation, chat).await?;
     let rows = sqlx::query(sql::CHECKPOINTS).bind(no).fetch_all(&mut *transaction).await?;
-    OfChat::Checkpoints.compare(&mut transaction, no, Seen::All(rows.len())).await?;
+    ChatCount::Checkpoints.compare(&mut transaction, no, ListPart::All(rows.len())).await?;
     transaction.commit().await?;
     let checkpoint = |row: &SqliteRow| {
         CHECKPOINT.check(row, 0)?;

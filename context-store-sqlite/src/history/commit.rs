@@ -8,22 +8,25 @@ use context_core::message::NodeKind;
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, MessageId};
 use context_store_kit::{
-    CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages, pack,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
+    pack,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
+use crate::chat::access::chat_no;
+use crate::chat::branches::{branches_of, find_branch};
+use crate::checksums::APPLIED;
 use crate::connections::Writer;
+use crate::connections::branch_ends::BranchEnd;
 use crate::error::{Fault, Result};
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};
-use crate::history::chat_rows;
-use crate::history::messages::{Spot, amend, find, placed};
-use crate::history::routes::Route;
-use crate::place::{branch_of, place, signed};
-use crate::rows::{json_ids, length, message_id};
-use crate::scope::chat_no;
-use crate::sums::APPLIED;
-use crate::{fragments, history::branches, search::words, sql};
+use crate::history::messages::{MessageLocation, amend, find, placed};
+use crate::history::{branches, words};
+use crate::values::numbers::signed;
+use crate::values::place::{branch_of, place};
+use crate::values::rows::{json_ids, length, message_id};
+use crate::{chat, fragments, sql};
 
 const OPERATION: &str = "commit";
 
@@ -64,7 +67,7 @@ async fn decided(writer: &mut Writer, commit: Commit) -> Result<CommitOutcome> {
     let route = write(&mut transaction, &commit, &plan, (chat, end), full_text).await?;
     transaction.commit().await?;
     if let (Some(branch), Some(route)) = (&plan.committed.branch, route) {
-        writer.routes.learn(&commit.chat, branch, route);
+        writer.branch_ends.learn(&commit.chat, branch, route);
     }
     Ok(CommitOutcome::Applied(plan.committed))
 }
@@ -74,7 +77,7 @@ async fn look_up(
     connection: &mut SqliteConnection,
     chat: i64,
     commit: &Commit,
-) -> Result<(CommitFacts<Spot>, Option<Route>)> {
+) -> Result<(CommitFacts<MessageLocation>, Option<BranchEnd>)> {
     let (mut facts, mut end) = (CommitFacts::new(), None);
     if let Some(key) = &commit.key {
         facts.known = known(connection, chat, key).await?;
@@ -93,22 +96,22 @@ async fn look_up(
     match &commit.target {
         Target::Stay => {}
         Target::Extend { branch, .. } => {
-            if let Some((no, own, head)) = branches::branch(connection, chat, branch).await? {
-                facts.head = Some(head.clone());
-                end = Some(Route { chat, branch: no, own, head });
+            if let Some((no, own, head)) = find_branch(connection, chat, branch).await? {
+                facts.head = BranchHead::At(head.clone());
+                end = Some(BranchEnd { chat, branch: no, own, head });
             }
         }
         Target::Fork { name, .. } => {
-            for branch in branches::branches_of(connection, chat, name.base()).await? {
+            for branch in branches_of(connection, chat, name.base()).await? {
                 if branch.name == *name.base() {
-                    facts.head = Some(branch.head);
+                    facts.head = BranchHead::At(branch.head);
                 }
                 facts.names.push(branch.name);
             }
         }
     }
     if commit.patch.is_some() {
-        facts.chat = chat_rows::read(connection, &commit.chat).await?.map(|(_, chat)| chat);
+        facts.chat = chat::rows::read(connection, &commit.chat).await?.map(|(_, chat)| chat);
     }
     Ok((facts, end))
 }
@@ -123,7 +126,8 @@ async fn known(
     let Some(row) = query.fetch_all(connection).await?.pop() else { return Ok(None) };
     APPLIED.check(&row, 0)?;
     let digest = row.try_get::<&[u8], _>(2)?.try_into();
-    let digest = digest.map_err(|_| Fault::Corrupt("a digest has another length", None))?;
+    let digest =
+        digest.map_err(|_| Fault::Corrupt("the digest of a commit has a wrong length", None))?;
     let branch = row.try_get::<Option<&str>, _>(3)?.map(BranchName::from);
     Ok(Some((digest, Committed::new(branch, message_id(&row, 4)?))))
 }
@@ -135,10 +139,10 @@ async fn holds(
     branch: &BranchName,
     place: i64,
 ) -> Result<bool> {
-    let pieces =
+    let segments =
         sqlx::query(sql::LINEAGE).bind(chat).bind(branch.as_str()).fetch_all(connection).await?;
-    for piece in &pieces {
-        let (lo, cut): (i64, i64) = (piece.try_get(0)?, piece.try_get(1)?);
+    for segment in &segments {
+        let (lo, cut): (i64, i64) = (segment.try_get(0)?, segment.try_get(1)?);
         if branch_of(place) == branch_of(lo) {
             return Ok(place <= cut);
         }
@@ -150,11 +154,11 @@ async fn holds(
 async fn write(
     connection: &mut SqliteConnection,
     commit: &Commit,
-    plan: &CommitPlan<Spot>,
-    (chat, end): (i64, Option<Route>),
+    plan: &CommitPlan<MessageLocation>,
+    (chat, end): (i64, Option<BranchEnd>),
     full_text: bool,
-) -> Result<Option<Route>> {
-    for ((node, replaced), Spot { place, .. }) in changes(commit).zip(&plan.changed) {
+) -> Result<Option<BranchEnd>> {
+    for ((node, replaced), MessageLocation { place, .. }) in changes(commit).zip(&plan.changed) {
         amend(connection, chat, *place, node, replaced).await?;
         if full_text {
             words::reindex(connection, &commit.chat.user, *place, node).await?;
@@ -171,11 +175,11 @@ async fn write(
         Some(end) => Some(add_nodes(connection, end, commit, full_text).await?),
         None => None,
     };
-    fragments::put(connection, chat, &commit.fragments).await?;
+    fragments::add(connection, chat, &commit.fragments).await?;
     if let Some(patched) = &plan.patched {
-        chat_rows::write(connection, chat, patched).await?;
+        chat::rows::write(connection, chat, patched).await?;
     }
-    chat_rows::touch(connection, chat, commit.at).await?;
+    chat::rows::touch(connection, chat, commit.at).await?;
     if let (Some(key), Some(digest)) = (&commit.key, plan.digest) {
         let values = [
             chat.into(),
@@ -198,8 +202,8 @@ async fn fork(
     chat: i64,
     name: &BranchName,
     commit: &Commit,
-    plan: &CommitPlan<Spot>,
-) -> Result<Route> {
+    plan: &CommitPlan<MessageLocation>,
+) -> Result<BranchEnd> {
     let (head, parent) = (commit.base(), plan.fork_point.as_ref());
     let base = parent.map_or(0, |parent| parent.depth + 1);
     let parent = parent.map(|parent| parent.place);
@@ -208,18 +212,18 @@ async fn fork(
     if matches!(commit.target, Target::Fork { activate: true, .. }) {
         let activate = sqlx::query(sql::ACTIVATE).bind(chat).bind(name.as_str());
         activate.execute(&mut *connection).await?;
-        chat_rows::seal(connection, chat).await?;
+        chat::rows::seal(connection, chat).await?;
     }
-    Ok(Route { chat, branch, own: 0, head: head.cloned() })
+    Ok(BranchEnd { chat, branch, own: 0, head: head.cloned() })
 }
 
 /// Appends the new messages to a branch and returns its new end.
 async fn add_nodes(
     connection: &mut SqliteConnection,
-    end: Route,
+    end: BranchEnd,
     commit: &Commit,
     full_text: bool,
-) -> Result<Route> {
+) -> Result<BranchEnd> {
     let Some(head) = commit.nodes.last() else { return Ok(end) };
     let (chat, branch) = (end.chat, end.branch);
     let ids = commit.nodes.iter().map(|node| &node.id);
@@ -266,7 +270,7 @@ async fn add_nodes(
         }
     }
     let route =
-        Route { own: end.own + signed(commit.nodes.len()), head: Some(head.id.clone()), ..end };
+        BranchEnd { own: end.own + signed(commit.nodes.len()), head: Some(head.id.clone()), ..end };
     let update = sqlx::query(sql::MOVE_BRANCH)
         .bind(branch)
         .bind(route.own)

@@ -15,14 +15,14 @@ use context_core::{ChatRef, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
+use crate::chat::rows::chat_of;
+use crate::counts::{self, ListPart, UserCount};
 use crate::error::{Fault, Result, bad_cursor};
-use crate::history::chat_rows::chat_of;
-use crate::place::{agreed, signed};
 use crate::sql;
-use crate::tally::{self, OfUser, Seen};
+use crate::values::numbers::{agreed, signed};
 
 /// The place of a chat in the listing: the time of its last write, and its number.
-type Place = (i64, i64);
+type ListingKey = (i64, i64);
 
 /// Lists chats page by page. Metadata is filtered here and not in SQL, because keys and values must
 /// be compared exactly.
@@ -30,42 +30,44 @@ pub(crate) async fn list(
     connection: &mut SqliteConnection,
     query: &ChatQuery,
 ) -> Result<Page<ChatSummary>> {
-    let mut place = match &query.after {
+    let mut key = match &query.after {
         None => (i64::MAX, i64::MAX),
-        Some(cursor) => place_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
+        Some(cursor) => key_of(cursor).ok_or_else(|| bad_cursor("list_chats"))?,
     };
     // Most recent first: each chat comes after the one before.
     let mut order =
-        KeyOrder::after("list_chats", "chat", query.after.is_some().then_some(Reverse(place)));
+        KeyOrder::after("list_chats", "chat", query.after.is_some().then_some(Reverse(key)));
     let batch = if query.metadata.is_empty() { query.limit + 1 } else { limits::MAX_PAGE };
     let mut items = Vec::new();
     let mut end = None;
     let mut seen = 0;
     let mut transaction = connection.begin().await?;
     loop {
-        let rows = following(&mut transaction, query, place, batch).await?;
+        let rows = following(&mut transaction, query, key, batch).await?;
         for (at, row) in &rows {
             seen += 1;
-            place = *at;
-            order.next(Reverse(place))?;
+            key = *at;
+            order.next(Reverse(key))?;
             let chat = ChatRef::new(query.user.clone(), row.try_get::<&str, _>(1)?);
             let chat: Chat = chat_of(row, &chat)?;
             if !query.matches(&chat) {
                 continue;
             }
             if items.len() == query.limit {
-                OfUser::ListedChats.compare(&mut transaction, &query.user, Seen::Part).await?;
+                UserCount::ListedChats
+                    .compare(&mut transaction, &query.user, ListPart::Middle)
+                    .await?;
                 transaction.commit().await?;
                 let next = end.map(|(updated, no)| Cursor::new(format!("{updated}:{no}")));
                 return Ok(Page { items, next });
             }
             let (messages, branches) = (agreed(row.try_get(7)?)?, agreed(row.try_get(8)?)?);
             items.push(ChatSummary::new(chat, messages, branches));
-            end = Some(place);
+            end = Some(key);
         }
         if rows.len() < batch {
-            let seen = Seen::page(query.after.is_none(), false, seen);
-            OfUser::ListedChats.compare(&mut transaction, &query.user, seen).await?;
+            let seen = ListPart::page(query.after.is_none(), false, seen);
+            UserCount::ListedChats.compare(&mut transaction, &query.user, seen).await?;
             transaction.commit().await?;
             return Ok(Page { items, next: None });
         }
@@ -83,13 +85,20 @@ pub(crate) async fn users(
         sqlx::query(sql::USERS).bind(after.map_or("", Cursor::as_str)).bind(signed(limit + 1));
     let rows = query.fetch_all(&mut *transaction).await?;
     // Some users have only marks of forgotten memories. They are counted but not listed.
-    tally::users(&mut transaction, if rows.len() > limit { Seen::Part } else { Seen::End }).await?;
+    counts::users(
+        &mut transaction,
+        if rows.len() > limit { ListPart::Middle } else { ListPart::End },
+    )
+    .await?;
     transaction.commit().await?;
     let mut items = Vec::new();
     let mut order = KeyOrder::after("users", "user", after.map(|after| after.as_str().to_owned()));
     for row in rows {
         if !row.try_get::<bool, _>(1)? {
-            return Err(Fault::Corrupt("what a user has is not what was counted", None));
+            return Err(Fault::Corrupt(
+                "the counts of a user differ from the rows of the user",
+                None,
+            ));
         }
         order.next(row.try_get::<String, _>(0)?)?;
         items.push(UserId::from(row.try_get::<&str, _>(0)?));
@@ -104,9 +113,9 @@ pub(crate) async fn users(
 async fn following(
     connection: &mut SqliteConnection,
     query: &ChatQuery,
-    (updated, no): Place,
+    (updated, no): ListingKey,
     batch: usize,
-) -> Result<Vec<(Place, SqliteRow)>> {
+) -> Result<Vec<(ListingKey, SqliteRow)>> {
     let mut found = Vec::new();
     for statement in [sql::LIST_SETTLED, sql::LIST_MOVED] {
         let list = sqlx::query(statement)
@@ -119,12 +128,12 @@ async fn following(
         }
     }
     // The input is two sorted lists, which the stable sort detects and merges.
-    found.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+    found.sort_by_key(|(key, _)| std::cmp::Reverse(*key));
     found.truncate(batch);
     Ok(found)
 }
 
-fn place_of(cursor: &Cursor) -> Option<Place> {
+fn key_of(cursor: &Cursor) -> Option<ListingKey> {
     let (updated, no) = cursor.as_str().split_once(':')?;
     Some((updated.parse().ok()?, no.parse().ok()?))
 }

@@ -1,38 +1,40 @@
 //! Messages by id and page by page, and their earlier revisions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use context_core::base::limits;
 use context_core::message::Placed;
 use context_core::store::{Cursor, Page, Revision};
-use context_core::{BranchName, ChatRef, MessageId, Node, Timestamp};
+use context_core::{ChatRef, MessageId, Node, Timestamp};
 use context_store_kit::pack;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
+use crate::chat::access::chat_no;
+use crate::chat::branches::{Segment, segments};
+use crate::chat::runs::{NO_RUN, nodes_at, runs_from};
+use crate::checksums::{BRANCH, REVISION};
+use crate::counts::{self, ChatCount, ListPart};
 use crate::error::{Fault, Result, bad_cursor};
-use crate::place::{branch_of, count, own_of, place, signed};
-use crate::rows::{blob, json_ids, message_id, nth};
-use crate::scope::chat_no;
 use crate::sql;
-use crate::sums::{BRANCH, REVISION};
-use crate::tally::{self, OfChat, Seen};
+use crate::values::numbers::{count, signed};
+use crate::values::place::{own_of, place};
+use crate::values::rows::{blob, json_ids, message_id, nth};
 
-const MISFILED: &str = "a message is not where it is filed";
-const UNFILED: &str = "messages are not in the index of ids";
+pub(crate) const MISPLACED: &str = "a message is not at the place that the index of ids names";
+pub(crate) const NOT_INDEXED: &str = "messages are not in the index of ids";
 
 /// The location of a stored message.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct MessageLocation {
     pub(crate) place: i64,
     /// The place of the message before it.
     pub(crate) parent: Option<i64>,
     pub(crate) depth: i64,
 }
 
-impl Spot {
+impl MessageLocation {
     fn and_parent(&self) -> impl Iterator<Item = i64> + use<> {
         [Some(self.place), self.parent].into_iter().flatten()
     }
@@ -43,7 +45,7 @@ pub(crate) async fn find(
     connection: &mut SqliteConnection,
     chat: i64,
     ids: impl Iterator<Item = &MessageId> + Clone,
-) -> Result<HashMap<MessageId, Spot>> {
+) -> Result<HashMap<MessageId, MessageLocation>> {
     let mut rows = Vec::new();
     match json_ids(ids.clone()) {
         _ if ids.clone().next().is_none() => {}
@@ -61,32 +63,12 @@ pub(crate) async fn find(
     rows.iter().map(spot).collect()
 }
 
-fn spot(row: &SqliteRow) -> Result<(MessageId, Spot)> {
-    let id = message_id(row, 0)?.ok_or(Fault::Corrupt("a message without an id", None))?;
+fn spot(row: &SqliteRow) -> Result<(MessageId, MessageLocation)> {
+    let id = message_id(row, 0)?.ok_or(Fault::Corrupt("a message has no id", None))?;
     BRANCH.check(row, 2)?;
     let (place, base): (i64, i64) = (row.try_get(1)?, row.try_get(6)?);
     let parent = if own_of(place) == 1 { row.try_get(5)? } else { Some(place - 1) };
-    Ok((id, Spot { place, parent, depth: base.saturating_add(own_of(place)) - 1 }))
-}
-
-/// Returns the nodes at these places.
-pub(crate) async fn nodes_at(
-    connection: &mut SqliteConnection,
-    places: &[i64],
-) -> Result<HashMap<i64, Arc<Node>>> {
-    let list: Vec<_> = places.iter().map(i64::to_string).collect();
-    let json = format!("[{}]", list.join(","));
-    let rows = sqlx::query(sql::RUNS_AT).bind(json).fetch_all(&mut *connection).await?;
-    let mut runs = BTreeMap::new();
-    for row in rows {
-        runs.insert(row.try_get::<i64, _>(0)?, blob(row, 1)?);
-    }
-    let node_at = |&place: &i64| {
-        let run = runs.range(..=place).next_back();
-        let (first, data) = run.ok_or(Fault::Corrupt("a message is in no run", None))?;
-        Ok((place, nth(data, place - first)?))
-    };
-    places.iter().map(node_at).collect()
+    Ok((id, MessageLocation { place, parent, depth: base.saturating_add(own_of(place)) - 1 }))
 }
 
 pub(crate) async fn messages(
@@ -108,7 +90,7 @@ pub(crate) async fn placed(
     ids: &[MessageId],
 ) -> Result<Vec<Option<Placed>>> {
     let spots = find(connection, chat, ids.iter()).await?;
-    let places: Vec<i64> = spots.values().flat_map(Spot::and_parent).collect();
+    let places: Vec<i64> = spots.values().flat_map(MessageLocation::and_parent).collect();
     let nodes = nodes_at(connection, &places).await?;
     confirm_parents(connection, chat, &spots, &nodes).await?;
     let absent: Vec<&MessageId> = ids.iter().filter(|id| !spots.contains_key(*id)).collect();
@@ -120,7 +102,7 @@ pub(crate) async fn placed(
         let parent =
             spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
         let node = nodes.get(&spot.place).filter(|node| node.id == *id);
-        let node = node.ok_or(Fault::Corrupt(MISFILED, None))?;
+        let node = node.ok_or(Fault::Corrupt(MISPLACED, None))?;
         Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
     };
     ids.iter().map(placed).collect()
@@ -131,7 +113,7 @@ pub(crate) async fn placed(
 async fn confirm_parents(
     connection: &mut SqliteConnection,
     chat: i64,
-    spots: &HashMap<MessageId, Spot>,
+    spots: &HashMap<MessageId, MessageLocation>,
     nodes: &HashMap<i64, Arc<Node>>,
 ) -> Result<()> {
     let parents: Vec<&Arc<Node>> = spots
@@ -144,7 +126,7 @@ async fn confirm_parents(
         let Some(place) = spot.parent else { continue };
         let parent = nodes.get(&place).and_then(|parent| filed.get(&parent.id));
         if parent.is_none_or(|parent| parent.place != place) {
-            return Err(Fault::Corrupt(MISFILED, None));
+            return Err(Fault::Corrupt(MISPLACED, None));
         }
     }
     Ok(())
@@ -156,58 +138,22 @@ async fn confirm_absence(
     chat: i64,
     ids: &[&MessageId],
 ) -> Result<()> {
-    let all = pieces(connection, chat).await?.iter().map(|piece| piece.own).sum();
+    let all = segments(connection, chat).await?.iter().map(|segment| segment.own).sum();
     let filed = sqlx::query(sql::COUNT_NODES).bind(chat);
-    tally::compare(connection, all, Seen::Part, UNFILED, filed).await?;
+    counts::compare(connection, all, ListPart::Middle, NOT_INDEXED, filed).await?;
     for id in ids {
         let hidden = sqlx::query(sql::NODE_HIDDEN).bind(chat).bind(id.as_str());
-        tally::neighbours(connection, hidden).await?;
+        counts::check_neighbours(connection, hidden).await?;
         let beside = sqlx::query(sql::NODES_BESIDE).bind(chat).bind(id.as_str());
         for row in beside.fetch_all(&mut *connection).await? {
             let place: i64 = row.try_get(1)?;
             let node = nodes_at(connection, &[place]).await?.remove(&place);
             if node.map(|node| node.id.clone()) != message_id(&row, 0)? {
-                return Err(tally::ELSEWHERE);
+                return Err(counts::WRONG_ENTRY);
             }
         }
     }
     Ok(())
-}
-
-/// A branch in the layout: the messages that were written through it.
-#[derive(Clone, Debug)]
-pub(crate) struct Piece {
-    pub(crate) no: i64,
-    /// `None` if the branch was deleted and its messages are still needed.
-    pub(crate) name: Option<BranchName>,
-    pub(crate) head: Option<MessageId>,
-    pub(crate) base: i64,
-    pub(crate) own: i64,
-    pub(crate) parent: Option<i64>,
-}
-
-impl Piece {
-    pub(crate) fn of(row: &SqliteRow) -> Result<Self> {
-        BRANCH.check(row, 0)?;
-        if !row.try_get::<bool, _>(9)? {
-            return Err(Fault::Corrupt("the checksum of the end of a branch differs", None));
-        }
-        let name = row.try_get::<Option<&str>, _>(2)?.map(BranchName::from);
-        let (no, base, own) = (row.try_get(0)?, row.try_get(4)?, row.try_get(7)?);
-        Ok(Self { no, name, head: message_id(row, 8)?, base, own, parent: row.try_get(3)? })
-    }
-
-    /// Returns the last place that holds a message.
-    pub(crate) fn end(&self) -> i64 {
-        place(self.no, self.own)
-    }
-}
-
-/// Returns the pieces of a chat, oldest first, so that a parent comes before its children.
-pub(crate) async fn pieces(connection: &mut SqliteConnection, chat: i64) -> Result<Vec<Piece>> {
-    let rows = sqlx::query(sql::PIECES).bind(chat).fetch_all(&mut *connection).await?;
-    OfChat::Branches.compare(connection, chat, Seen::All(rows.len())).await?;
-    rows.iter().map(Piece::of).collect()
 }
 
 /// Returns one page of all messages. The cursor is a place.
@@ -225,38 +171,39 @@ pub(crate) async fn all_messages(
     };
     let mut transaction = connection.begin().await?;
     let chat = chat_no(&mut transaction, OPERATION, chat).await?;
-    let pieces = pieces(&mut transaction, chat).await?;
+    let segments = segments(&mut transaction, chat).await?;
     let mut items = Vec::new();
     let mut last = after;
-    for piece in pieces.iter().filter(|piece| piece.end() > after) {
-        let from = place(piece.no, 1).max(after + 1);
-        if items.len() < limit && from <= piece.end() {
-            last = from - 1 + of_piece(&mut transaction, piece, from, limit, &mut items).await?;
+    for segment in segments.iter().filter(|segment| segment.end() > after) {
+        let from = place(segment.no, 1).max(after + 1);
+        if items.len() < limit && from <= segment.end() {
+            last =
+                from - 1 + of_segment(&mut transaction, segment, from, limit, &mut items).await?;
         }
     }
-    let more = pieces.iter().any(|piece| piece.own > 0 && piece.end() > last);
+    let more = segments.iter().any(|segment| segment.own > 0 && segment.end() > last);
     transaction.commit().await?;
     Ok(Page { items, next: more.then(|| Cursor::new(last.to_string())) })
 }
 
 /// Adds the messages of a branch from a place on, until there are `limit`. Returns how many it
 /// added.
-async fn of_piece(
+async fn of_segment(
     connection: &mut SqliteConnection,
-    piece: &Piece,
+    segment: &Segment,
     from: i64,
     limit: usize,
     items: &mut Vec<Placed>,
 ) -> Result<i64> {
-    let before = if own_of(from) == 1 { piece.parent } else { Some(from - 1) };
+    let before = if own_of(from) == 1 { segment.parent } else { Some(from - 1) };
     let mut parent = match before {
         None => None,
         Some(before) => nodes_at(connection, &[before]).await?.remove(&before),
     };
     let mut next = from;
-    while items.len() < limit && next <= piece.end() {
+    while items.len() < limit && next <= segment.end() {
         let begun = next;
-        for (first, data) in runs_from(connection, next, piece.end()).await? {
+        for (first, data) in runs_from(connection, next, segment.end()).await? {
             if items.len() == limit {
                 break;
             }
@@ -269,13 +216,13 @@ async fn of_piece(
                 items.push(Placed::new(
                     Arc::clone(&node),
                     id,
-                    count(piece.base + own_of(next) - 1)?,
+                    count(segment.base + own_of(next) - 1)?,
                 ));
                 parent = Some(node);
                 next += 1;
-                let is_last = next > piece.end();
-                let is_head = parent.as_ref().map(|node| &node.id) == piece.head.as_ref();
-                if next > piece.end() + 1 || (is_last && piece.name.is_some() && !is_head) {
+                let is_last = next > segment.end();
+                let is_head = parent.as_ref().map(|node| &node.id) == segment.head.as_ref();
+                if next > segment.end() + 1 || (is_last && segment.name.is_some() && !is_head) {
                     return Err(Fault::Corrupt("a branch does not end with its head", None));
                 }
             }
@@ -287,19 +234,6 @@ async fn of_piece(
     Ok(next - from)
 }
 
-/// Returns the next few runs, beginning with the run that holds a place.
-pub(crate) async fn runs_from(
-    connection: &mut SqliteConnection,
-    from: i64,
-    to: i64,
-) -> Result<Vec<(i64, Bytes)>> {
-    let rows = sqlx::query(sql::RUNS_FROM).bind(from).bind(to).fetch_all(connection).await?;
-    let run = |row: SqliteRow| Ok((row.try_get(0)?, blob(row, 1)?));
-    let runs: Vec<(i64, Bytes)> = rows.into_iter().map(run).collect::<Result<_>>()?;
-    // Runs of another branch are dropped.
-    Ok(runs.into_iter().filter(|(first, _)| branch_of(*first) == branch_of(to)).collect())
-}
-
 pub(crate) async fn revisions(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
@@ -309,12 +243,12 @@ pub(crate) async fn revisions(
     let chat = chat_no(&mut transaction, "revisions", chat).await?;
     let query = sqlx::query(sql::REVISIONS).bind(chat).bind(message.as_str());
     let rows = query.fetch_all(&mut *transaction).await?;
-    OfChat::Revisions.compare(&mut transaction, chat, Seen::Part).await?;
+    ChatCount::Revisions.compare(&mut transaction, chat, ListPart::Middle).await?;
     let beside = sqlx::query(sql::REVISIONS_BESIDE)
         .bind(chat)
         .bind(message.as_str())
         .bind(signed(rows.len()));
-    tally::neighbours(&mut transaction, beside).await?;
+    counts::check_neighbours(&mut transaction, beside).await?;
     transaction.commit().await?;
     let revision = |row: SqliteRow| {
         REVISION.check(&row, 0)?;
@@ -338,7 +272,7 @@ pub(crate) async fn amend(
     replaced: Option<Timestamp>,
 ) -> Result<()> {
     let row = sqlx::query(sql::RUN_AT).bind(place).fetch_all(&mut *connection).await?.pop();
-    let row = row.ok_or(Fault::Corrupt("a message is in no run", None))?;
+    let row = row.ok_or(NO_RUN)?;
     let first: i64 = row.try_get(0)?;
     let run = blob(row, 1)?;
     let skip = usize::try_from(place - first).unwrap_or(0);
@@ -346,7 +280,7 @@ pub(crate) async fn amend(
     let (record, back) = pack::split_at(&rest, 1)?;
     let old = nth(&record, 0)?;
     if old.id != by.id {
-        return Err(Fault::Corrupt(MISFILED, None));
+        return Err(Fault::Corrupt(MISPLACED, None));
     }
     let new = old.amended(by);
     let mut data = Vec::with_capacity(run.len() + by.body().bytes().len());

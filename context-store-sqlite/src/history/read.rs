@@ -10,14 +10,15 @@ use serde::Deserialize;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::connections::run;
+use crate::chat::access::chat_no;
+use crate::checksums::{BRANCH, CHAT_NAME, Value};
+use crate::counts::WRONG_ENTRY;
 use crate::error::{Fault, Result};
-use crate::place::{branch_of, count, own_of, place, signed};
-use crate::rows::{MISSING, blob, length, message_id, nth};
-use crate::scope::chat_no;
-use crate::sql;
-use crate::sums::{BRANCH, CHAT_NAME, Value};
-use crate::tally::ELSEWHERE;
+use crate::history::messages::{MISPLACED, NOT_INDEXED};
+use crate::sql::{self, run};
+use crate::values::numbers::{count, signed};
+use crate::values::place::{branch_of, own_of, place};
+use crate::values::rows::{MISSING, blob, length, message_id, nth};
 
 const OPERATION: &str = "chain";
 
@@ -117,38 +118,38 @@ async fn window_of(
     assemble(rows, chat, end, window)
 }
 
-/// A run of a piece of a chain.
-struct Found {
+/// A run of a segment of a chain.
+struct ChainRun {
     place: i64,
-    /// The last place of the piece.
+    /// The last place of the segment.
     cut: i64,
-    /// The first requested place, if it is on this piece.
+    /// The first requested place, if it is on this segment.
     start: Option<i64>,
     data: Bytes,
 }
 
 /// The stored facts about a chain, to be compared with its runs.
 #[derive(Default)]
-struct Said {
+struct ChainFacts {
     generation: i64,
     /// The last message.
     end: Option<MessageId>,
     /// The number of messages up to the end.
     length: i64,
-    /// The place after which the oldest piece forks.
+    /// The place after which the oldest segment forks.
     root: Option<i64>,
     start: Option<i64>,
 }
 
 const OTHER_END: &str = "a chain does not end with its last message";
 
-/// The facts that a statement returns about a piece of a chain, in the order of its list.
+/// The facts that a statement returns about a segment of a chain, in the order of its list.
 #[derive(Deserialize)]
-struct Facts {
+struct SegmentFacts {
     generation: i64,
     start: Option<i64>,
     base: i64,
-    /// The place after which the piece forks.
+    /// The place after which the segment forks.
     parent: Option<i64>,
     created_at: i64,
     /// The checksum of the branch.
@@ -157,11 +158,11 @@ struct Facts {
     name_sum: i64,
 }
 
-impl Facts {
+impl SegmentFacts {
     fn of(row: &SqliteRow) -> Result<Option<Self>> {
         let text: Option<&str> = row.try_get(3)?;
         let read = text.map(serde_json::from_str).transpose();
-        read.map_err(|_| Fault::Corrupt("what is said of a branch cannot be read", None))
+        read.map_err(|_| Fault::Corrupt("the facts about a branch cannot be read", None))
     }
 }
 
@@ -173,58 +174,58 @@ fn assemble(
     end: &ChainEnd,
     window: &Window,
 ) -> Result<Chain> {
-    let mut said = Said::default();
+    let mut expected_chain = ChainFacts::default();
     let mut found = Vec::with_capacity(rows.len());
-    let (mut skipped, mut piece) = (0, None);
+    let (mut skipped, mut segment) = (0, None);
     for row in rows {
         let cut: i64 = row.try_get(0)?;
-        if piece != Some(cut) {
-            let facts = Facts::of(&row)?.ok_or(Fault::Corrupt(MISSING, None))?;
-            if piece.is_some() && said.root != Some(cut) {
+        if segment != Some(cut) {
+            let facts = SegmentFacts::of(&row)?.ok_or(Fault::Corrupt(MISSING, None))?;
+            if segment.is_some() && expected_chain.root != Some(cut) {
                 return Err(Fault::Corrupt(MISSING, None));
             }
-            if piece.is_none() {
-                said.generation = facts.generation;
+            if segment.is_none() {
+                expected_chain.generation = facts.generation;
                 let names = [
                     branch_of(facts.generation).into(),
                     chat.user.as_str().into(),
                     chat.chat.as_str().into(),
                 ];
                 CHAT_NAME.check_sum(names, facts.name_sum)?;
-                said.end = match end {
+                expected_chain.end = match end {
                     ChainEnd::Branch(name)
                         if row.try_get::<Option<&str>, _>(5)? != Some(name.as_str()) =>
                     {
-                        return Err(ELSEWHERE);
+                        return Err(WRONG_ENTRY);
                     }
                     ChainEnd::Branch(_) => message_id(&row, 4)?,
                     ChainEnd::Message(id) => Some(id.clone()),
                 };
-                said.length = facts.base.saturating_add(own_of(cut));
+                expected_chain.length = facts.base.saturating_add(own_of(cut));
             }
             let branch: [Value<'_>; 6] = [
                 branch_of(cut).into(),
-                branch_of(said.generation).into(),
+                branch_of(expected_chain.generation).into(),
                 Value::of(&row, 5)?,
                 facts.parent.into(),
                 facts.base.into(),
                 facts.created_at.into(),
             ];
             BRANCH.check_sum(branch, facts.sum)?;
-            (said.root, said.start) = (facts.parent, facts.start);
+            (expected_chain.root, expected_chain.start) = (facts.parent, facts.start);
             if let Some(start) = facts.start {
                 skipped = facts.base.saturating_add(own_of(start)) - 1;
             }
-            piece = Some(cut);
+            segment = Some(cut);
         }
-        let start = said.start;
+        let start = expected_chain.start;
         match row.try_get::<Option<i64>, _>(1)? {
-            Some(place) => found.push(Found { place, cut, start, data: blob(row, 2)? }),
+            Some(place) => found.push(ChainRun { place, cut, start, data: blob(row, 2)? }),
             None if own_of(cut) == 0 || start.is_some_and(|start| start > cut) => {}
             None => return Err(Fault::Corrupt(MISSING, None)),
         }
     }
-    if said.root.is_some() && said.start.is_none() {
+    if expected_chain.root.is_some() && expected_chain.start.is_none() {
         return Err(Fault::Corrupt(MISSING, None));
     }
     // Places order a chain from its root. The statement returns the newest piece first.
@@ -233,7 +234,7 @@ fn assemble(
     let mut runs = Vec::with_capacity(found.len());
     let mut last = None;
     for i in 0..found.len() {
-        let Found { place: first, cut, start, ref data } = found[i];
+        let ChainRun { place: first, cut, start, ref data } = found[i];
         let next = found.get(i + 1).map(|next| next.place).filter(|next| *next <= cut);
         let mut take = next.unwrap_or(cut.saturating_add(1)) - first;
         let mut bytes = data.clone();
@@ -248,7 +249,7 @@ fn assemble(
                 if let (Window::After { message, .. }, true) = (window, start.is_some()) {
                     let before = nth(&front, wanted - first - 1)?;
                     if before.id != *message {
-                        return Err(Fault::Corrupt("a message is not where it is filed", None));
+                        return Err(Fault::Corrupt(MISPLACED, None));
                     }
                     last = Some(before.id.clone());
                 }
@@ -263,28 +264,31 @@ fn assemble(
     }
     let newest = runs.iter().rev().find(|run| run.take > 0).cloned();
     let chain = context_store_kit::pack::chain(count(skipped)?, runs)?
-        .with_generation(count(said.generation)?);
-    if chain.len() != expected || skipped.saturating_add(signed(expected)) != said.length {
+        .with_generation(count(expected_chain.generation)?);
+    if chain.len() != expected || skipped.saturating_add(signed(expected)) != expected_chain.length
+    {
         return Err(Fault::Corrupt(MISSING, None));
     }
     if let Some(run) = newest {
         last = Some(pack::id_of(&run.bytes, run.take - 1)?);
     }
     // If the window is empty, there is no last message to compare.
-    if last != said.end && (last.is_some() || said.start.is_none()) {
+    if last != expected_chain.end && (last.is_some() || expected_chain.start.is_none()) {
         return Err(Fault::Corrupt(OTHER_END, None));
     }
     if let Window::After { message, generation } = window
-        && count(said.generation)? == *generation
-        && said.start.is_none()
+        && count(expected_chain.generation)? == *generation
+        && expected_chain.start.is_none()
         && chain.iter().any(|node| node.id == *message)
     {
-        return Err(Fault::Corrupt("messages are not in the index of ids", None));
+        return Err(Fault::Corrupt(NOT_INDEXED, None));
     }
     if matches!(window, Window::Boundary) {
         let boundaries = chain.iter().filter(|node| node.kind == NodeKind::Boundary).count();
         let begins = chain.iter().next().is_some_and(|node| node.kind == NodeKind::Boundary);
-        if boundaries != usize::from(said.start.is_some()) || begins != said.start.is_some() {
+        if boundaries != usize::from(expected_chain.start.is_some())
+            || begins != expected_chain.start.is_some()
+        {
             return Err(Fault::Corrupt(
                 "the index of boundaries disagrees with the messages",
                 None,

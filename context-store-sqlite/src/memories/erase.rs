@@ -5,13 +5,13 @@ use context_core::memory::MemoryScope;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::run;
 use crate::error::Result;
 use crate::memories::forget::forget_marks;
-use crate::memories::remove::{sweep, take_out};
+use crate::memories::remove::{remove_records, sweep};
 use crate::memories::rows::json_answer;
-use crate::place::signed;
 use crate::sql::memories as sql;
+use crate::sql::run;
+use crate::values::numbers::signed;
 
 /// Removes at most this many records of a user and returns how many were removed. The marks of
 /// forgotten records are removed together with the last record.
@@ -22,11 +22,11 @@ pub(crate) async fn erase_some(
 ) -> Result<i64> {
     let query = sqlx::query(sql::FORGOTTEN_USER).bind(user.as_str()).bind(most);
     let places: Vec<i64> = json_answer(connection, query).await?;
-    let mut gone = take_out(connection, &places).await?;
+    let mut removal = remove_records(connection, &places).await?;
     if signed(places.len()) < most {
-        forget_marks(connection, &MemoryScope::new(user.clone()), &mut gone).await?;
+        forget_marks(connection, &MemoryScope::new(user.clone()), &mut removal).await?;
     }
-    sweep(connection, &gone).await?;
+    sweep(connection, &removal).await?;
     Ok(signed(places.len()))
 }
 

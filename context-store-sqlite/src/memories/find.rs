@@ -13,16 +13,16 @@ use context_core::store::{MemoriesFound, MemoryFind, MemoryHit};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::connections::run;
 use crate::error::{Fault, Result};
-use crate::memories::lists::List;
 use crate::memories::rows::stored_at;
 use crate::memories::scopes::Scopes;
 use crate::memories::terms::{Term, Terms};
 use crate::memories::vectors;
-use crate::place::count;
-use crate::rows::json_numbers;
+use crate::memories::word_list::WordList;
 use crate::sql::memories as sql;
+use crate::sql::run;
+use crate::values::numbers::count;
+use crate::values::rows::json_numbers;
 
 /// The maximum number of records with all of the words that are read.
 const WITH_ALL: u64 = 200;
@@ -37,14 +37,14 @@ const WITH_PAIR: u64 = 100;
 const PAIRS: usize = 3;
 
 /// Finds records. All reads see one state of the file.
-pub(super) async fn find(
+pub(crate) async fn find(
     connection: &mut SqliteConnection,
     find: &MemoryFind,
 ) -> Result<MemoriesFound> {
     let mut transaction = connection.begin().await?;
     let scopes = Scopes::read_all(&mut transaction, &find.scopes).await?;
     let terms = Terms::read(&mut transaction, &scopes, find).await?;
-    let mut best = look(&mut transaction, &terms).await?;
+    let mut best = find_candidates(&mut transaction, &terms).await?;
     best.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(b.place.cmp(&a.place)));
     best.truncate(find.limit);
     let mut similar = HashMap::new();
@@ -66,11 +66,12 @@ pub(super) async fn find(
     let mut hits = Vec::with_capacity(stored.len());
     for Hit { place, score } in best {
         let found = stored.remove(&place.unsigned_abs());
-        let stored = found.ok_or(Fault::Corrupt("a memory that was found is not there", None))?;
+        let stored =
+            found.ok_or(Fault::Corrupt("a memory that the search found is missing", None))?;
         // The scope and the kind are checked against the record, whatever the index says.
         if !scopes.0.contains_key(&stored.record.scope) || !find.takes(&stored.record.kind) {
             return Err(Fault::Corrupt(
-                "a memory is filed under another scope or kind than its own",
+                "a memory is stored under another scope or kind than its own",
                 None,
             ));
         }
@@ -86,7 +87,7 @@ struct Hit {
 }
 
 /// The candidates read so far.
-struct Looked<'a> {
+struct Candidates<'a> {
     terms: &'a Terms,
     hits: Vec<Hit>,
     seen: HashSet<i64>,
@@ -96,24 +97,25 @@ struct Looked<'a> {
     rows: u64,
 }
 
-async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hit>> {
+async fn find_candidates(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hit>> {
     let found = vec![0; terms.bm25.found.len()];
-    let mut looked = Looked { terms, hits: Vec::new(), seen: HashSet::new(), found, rows: 0 };
+    let mut candidates =
+        Candidates { terms, hits: Vec::new(), seen: HashSet::new(), found, rows: 0 };
     let words = terms.terms.as_slice();
     if words.is_empty() {
-        return Ok(looked.hits);
+        return Ok(candidates.hits);
     }
     let places: u64 = words.iter().map(|term| term.found).sum();
     if places <= limits::EXACT_MEMORY_POSTINGS {
-        looked.read(connection, &any(words), places).await?;
+        candidates.read(connection, &any(words), places).await?;
         // Every record with the words was read, so the index must have as many as were counted.
-        if words.iter().any(|term| looked.found[term.word] != term.found) {
-            return Err(Fault::Corrupt("the index of words of memories lacks some", None));
+        if words.iter().any(|term| candidates.found[term.word] != term.found) {
+            return Err(Fault::Corrupt("the index of words of memories lacks entries", None));
         }
-        return Ok(looked.hits);
+        return Ok(candidates.hits);
     }
     if words.len() > 1 {
-        looked.read(connection, &all(together(words).iter()), WITH_ALL).await?;
+        candidates.read(connection, &all(together(words).iter()), WITH_ALL).await?;
     }
     let mut places = 0;
     let rare = words.iter().take_while(|term| {
@@ -122,26 +124,26 @@ async fn look(connection: &mut SqliteConnection, terms: &Terms) -> Result<Vec<Hi
     });
     let (rare, others) = words.split_at(rare.count());
     if !rare.is_empty() {
-        looked.read(connection, &any(rare), RAREST).await?;
+        candidates.read(connection, &any(rare), RAREST).await?;
     }
     let paired = together(others);
     let pairs = (1..paired.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
     for (first, second) in pairs.take(PAIRS) {
-        looked
+        candidates
             .read(connection, &all([&paired[first], &paired[second]].into_iter()), WITH_PAIR)
             .await?;
     }
     for term in others {
-        let left = limits::EXACT_MEMORY_POSTINGS.saturating_sub(looked.rows);
+        let left = limits::EXACT_MEMORY_POSTINGS.saturating_sub(candidates.rows);
         if left == 0 {
             break;
         }
-        looked.read(connection, &term.expression, left).await?;
+        candidates.read(connection, &term.expression, left).await?;
     }
-    Ok(looked.hits)
+    Ok(candidates.hits)
 }
 
-impl Looked<'_> {
+impl Candidates<'_> {
     /// Reads the newest records that an expression finds.
     async fn read(
         &mut self,
@@ -189,11 +191,11 @@ async fn scored(
 fn for_lists(
     rows: &[SqliteRow],
     column: usize,
-    mut each: impl FnMut(&List, &mut Vec<u32>),
+    mut each: impl FnMut(&WordList, &mut Vec<u32>),
 ) -> Result<()> {
     let Some(row) = rows.first() else { return Ok(()) };
     let mut lists = row.try_get::<Option<&[u8]>, _>(column)?.unwrap_or_default();
-    let (mut list, mut counts) = (List::default(), Vec::new());
+    let (mut list, mut counts) = (WordList::default(), Vec::new());
     while !lists.is_empty() {
         list.read(&mut lists)?;
         each(&list, &mut counts);

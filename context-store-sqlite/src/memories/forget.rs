@@ -7,20 +7,21 @@ use context_core::memory::{MemoriesForgotten, MemoryForget, MemoryRecord, Memory
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::{Connections, Writer, run};
+use crate::connections::{Connections, Writer};
 use crate::error::Result;
-use crate::memories::remove::{Gone, sweep, take_out};
+use crate::memories::remove::{Removal, remove_records, sweep};
 use crate::memories::rows::{json_answer, json_filed, json_texts};
 use crate::memories::scopes::Scopes;
-use crate::place::count;
-use crate::rows::json_numbers;
-use crate::sql::{SHRED, SHRED_NO_MORE, memories as sql};
+use crate::sql::memories as sql;
+use crate::sql::{SHRED, SHRED_NO_MORE, run};
+use crate::values::numbers::count;
+use crate::values::rows::json_numbers;
 
 /// The number of places that are checked at once.
 const BATCH: usize = 10_000;
 
 /// Forgets records in one transaction, clears the freed space, and checks the result.
-pub(super) async fn forget(
+pub(crate) async fn forget(
     connections: &Connections,
     forget: &MemoryForget,
 ) -> Result<MemoriesForgotten> {
@@ -47,13 +48,13 @@ pub(super) async fn forget(
 async fn remove(writer: &mut Writer, forget: &MemoryForget) -> Result<Vec<i64>> {
     let mut transaction = writer.begin().await?;
     let places = places(&mut transaction, forget).await?;
-    let mut gone = take_out(&mut transaction, &places).await?;
+    let mut removal = remove_records(&mut transaction, &places).await?;
     if forget.leaves_marks() {
-        mark(&mut transaction, forget.scope(), &gone.ids).await?;
+        mark(&mut transaction, forget.scope(), &removal.ids).await?;
     } else {
-        forget_marks(&mut transaction, forget.scope(), &mut gone).await?;
+        forget_marks(&mut transaction, forget.scope(), &mut removal).await?;
     }
-    sweep(&mut transaction, &gone).await?;
+    sweep(&mut transaction, &removal).await?;
     transaction.commit().await?;
     Ok(places)
 }
@@ -89,12 +90,12 @@ async fn places(connection: &mut SqliteConnection, forget: &MemoryForget) -> Res
 pub(super) async fn forget_marks(
     connection: &mut SqliteConnection,
     within: &MemoryScope,
-    gone: &mut Gone,
+    removal: &mut Removal,
 ) -> Result<()> {
     let query = covering(sqlx::query(sql::COVERED_SCOPES), within);
     let scopes: Vec<i64> = json_answer(connection, query).await?;
     run(connection, sqlx::query(sql::FORGET_ALL_MARKS).bind(json_numbers(scopes.iter()))).await?;
-    gone.scopes.extend(scopes);
+    removal.scopes.extend(scopes);
     Ok(())
 }
 

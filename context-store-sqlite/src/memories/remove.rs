@@ -6,27 +6,27 @@ use context_core::base::MemoryId;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::run;
 use crate::error::Result;
-use crate::memories::lists::List;
-use crate::rows::json_numbers;
+use crate::memories::word_list::WordList;
 use crate::sql::memories as sql;
+use crate::sql::run;
+use crate::values::rows::json_numbers;
 
 /// The number of records that one round of statements removes.
 const BATCH: usize = 1000;
 
 /// Changes of the counters.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct CountChanges {
     /// Records, bytes and vectors by kind.
     kinds: BTreeMap<i64, (i64, i64, i64)>,
     /// Records and words by scope.
     scopes: BTreeMap<i64, (i64, i64)>,
 }
 
-impl Counts {
-    /// Counts a record. `sign` is 1 or -1.
-    pub(super) fn add(&mut self, sign: i64, scope: i64, list: &List, bytes: i64, vector: bool) {
+impl CountChanges {
+    /// CountChanges a record. `sign` is 1 or -1.
+    pub(super) fn add(&mut self, sign: i64, scope: i64, list: &WordList, bytes: i64, vector: bool) {
         let of_kind = self.kinds.entry(list.kind).or_default();
         of_kind.0 += sign;
         of_kind.1 += sign * bytes;
@@ -52,7 +52,7 @@ impl Counts {
 
 /// Where records were removed.
 #[derive(Default)]
-pub(super) struct Gone {
+pub(super) struct Removal {
     /// The scope and the id of each removed record.
     pub(super) ids: Vec<(i64, MemoryId)>,
     kinds: BTreeSet<i64>,
@@ -61,29 +61,32 @@ pub(super) struct Gone {
 }
 
 /// Removes records with their words and vectors, and updates the counters.
-pub(super) async fn take_out(connection: &mut SqliteConnection, places: &[i64]) -> Result<Gone> {
-    let mut gone = Gone::default();
-    for places in places.chunks(BATCH) {
-        take_some(connection, places, &mut gone).await?;
-    }
-    Ok(gone)
-}
-
-async fn take_some(
+pub(super) async fn remove_records(
     connection: &mut SqliteConnection,
     places: &[i64],
-    gone: &mut Gone,
+) -> Result<Removal> {
+    let mut removal = Removal::default();
+    for places in places.chunks(BATCH) {
+        remove_batch(connection, places, &mut removal).await?;
+    }
+    Ok(removal)
+}
+
+async fn remove_batch(
+    connection: &mut SqliteConnection,
+    places: &[i64],
+    removal: &mut Removal,
 ) -> Result<()> {
     let places = json_numbers(places.iter());
-    let mut counts = Counts::default();
+    let mut counts = CountChanges::default();
     let mut words: BTreeMap<i64, u32> = BTreeMap::new();
     for row in run(connection, sqlx::query(sql::GOING).bind(&places)).await? {
         let (scope, kind): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
-        gone.ids.push((scope, MemoryId::from(row.try_get::<&str, _>(3)?)));
-        gone.kinds.insert(kind);
-        gone.scopes.insert(scope);
-        gone.sessions.extend(row.try_get::<Option<i64>, _>(4)?);
-        let list = List::from_bytes(row.try_get(7)?)?;
+        removal.ids.push((scope, MemoryId::from(row.try_get::<&str, _>(3)?)));
+        removal.kinds.insert(kind);
+        removal.scopes.insert(scope);
+        removal.sessions.extend(row.try_get::<Option<i64>, _>(4)?);
+        let list = WordList::from_bytes(row.try_get(7)?)?;
         counts.add(-1, scope, &list, row.try_get(5)?, row.try_get(6)?);
         list.words.iter().for_each(|(no, _)| *words.entry(*no).or_default() += 1);
     }
@@ -101,11 +104,11 @@ async fn take_some(
 }
 
 /// Removes the kinds, sessions and scopes that have lost their last record.
-pub(super) async fn sweep(connection: &mut SqliteConnection, gone: &Gone) -> Result<()> {
+pub(super) async fn sweep(connection: &mut SqliteConnection, removal: &Removal) -> Result<()> {
     let all = [
-        (sql::FORGET_KINDS, &gone.kinds),
-        (sql::FORGET_SESSIONS, &gone.sessions),
-        (sql::FORGET_SCOPES, &gone.scopes),
+        (sql::FORGET_KINDS, &removal.kinds),
+        (sql::FORGET_SESSIONS, &removal.sessions),
+        (sql::FORGET_SCOPES, &removal.scopes),
     ];
     for (statement, numbers) in all {
         if !numbers.is_empty() {

@@ -8,15 +8,19 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 
-use crate::connections::run;
+use crate::checksums::MEMORY;
 use crate::error::{Fault, Result};
-use crate::place::count;
-use crate::rows::json_numbers;
 use crate::sql::memories as sql;
-use crate::sums::MEMORY;
+use crate::sql::run;
+use crate::values::numbers::count;
+use crate::values::rows::json_numbers;
+
+/// The error for a row of a record that was not requested.
+pub(super) const NOT_REQUESTED: Fault =
+    Fault::Corrupt("a statement returned a row that was not requested", None);
 
 /// Returns the stored form of a record.
-pub(super) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
+pub(crate) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(record).map_err(|error| {
         Error::new(ErrorKind::Bug, "write_memories", "a memory is no JSON").with_source(error)
     })
@@ -39,7 +43,7 @@ pub(super) async fn stored_at(
     let query = sqlx::query(sql::MEMORIES_AT).bind(json_numbers(places.iter()));
     let stored = run(connection, query).await?.iter().map(stored_of).collect::<Result<Vec<_>>>()?;
     if stored.len() != places.len() {
-        return Err(Fault::Corrupt("a memory that is filed is not there", None));
+        return Err(Fault::Corrupt("a memory that an index names is missing", None));
     }
     Ok(stored)
 }
@@ -47,7 +51,7 @@ pub(super) async fn stored_at(
 /// Parses a column that a statement has written as JSON.
 pub(super) fn json_of<T: DeserializeOwned>(row: &SqliteRow, column: usize) -> Result<T> {
     serde_json::from_str(row.try_get(column)?)
-        .map_err(|_| Fault::Corrupt("a list is not one", None))
+        .map_err(|_| Fault::Corrupt("a list that a statement returned cannot be read", None))
 }
 
 /// Parses the first column of the only row as JSON.
@@ -61,8 +65,7 @@ pub(crate) async fn json_answer<T: DeserializeOwned>(
 
 /// Returns the index of an item in the list of parameters.
 pub(super) fn index_of(row: &SqliteRow, column: usize) -> Result<usize> {
-    usize::try_from(row.try_get::<i64, _>(column)?)
-        .map_err(|_| Fault::Corrupt("a row that was not asked for", None))
+    usize::try_from(row.try_get::<i64, _>(column)?).map_err(|_| NOT_REQUESTED)
 }
 
 /// Returns texts as a JSON list of hexadecimal digits.

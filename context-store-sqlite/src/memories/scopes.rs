@@ -7,28 +7,28 @@ use context_core::memory::MemoryScope;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::run;
+use crate::checksums::{KIND, SCOPE, SESSION, Value};
+use crate::counts::{self, ListPart, UserCount};
 use crate::error::{Fault, Result};
 use crate::memories::rows::index_of;
-use crate::place::count;
 use crate::sql::memories as sql;
-use crate::sums::{KIND, SCOPE, SESSION, Value};
-use crate::tally::{self, OfUser, Seen};
+use crate::sql::run;
+use crate::values::numbers::count;
 
 /// A stored scope.
 #[derive(Debug)]
-pub(super) struct Filed {
+pub(super) struct StoredScope {
     pub(super) no: i64,
     /// The number of records, and the number of words of all records together.
     pub(super) records: u64,
     pub(super) words: u64,
     /// The kinds of the scope.
-    pub(super) kinds: HashMap<String, FiledKind>,
+    pub(super) kinds: HashMap<String, StoredKind>,
 }
 
 /// A stored kind of a scope.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FiledKind {
+pub(super) struct StoredKind {
     pub(super) no: i64,
     /// Returns the number of records.
     pub(super) records: i64,
@@ -36,17 +36,17 @@ pub(super) struct FiledKind {
 
 /// A session that records come from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FiledSession {
+pub(super) struct StoredSession {
     pub(super) no: i64,
     /// The number of records from it.
     pub(super) records: i64,
 }
 
-const MISCOUNTED: Fault = Fault::Corrupt("the checksum of what counts memories differs", None);
+const MISCOUNTED: Fault = Fault::Corrupt("the checksum of the counts of memories differs", None);
 
 /// The scopes of a user that exist, each once.
 #[derive(Debug, Default)]
-pub(super) struct Scopes<'a>(pub(super) HashMap<&'a MemoryScope, Filed>);
+pub(super) struct Scopes<'a>(pub(super) HashMap<&'a MemoryScope, StoredScope>);
 
 impl<'a> Scopes<'a> {
     /// Reads scopes, which must all be of one user.
@@ -63,9 +63,10 @@ impl<'a> Scopes<'a> {
         let query = sqlx::query(sql::SCOPES).bind(first.user.as_str()).bind(keys);
         let mut found = HashMap::new();
         for row in run(connection, query).await? {
-            let scope = asked
-                .get(index_of(&row, 0)?)
-                .ok_or(Fault::Corrupt("a scope that was not asked for", None))?;
+            let scope = asked.get(index_of(&row, 0)?).ok_or(Fault::Corrupt(
+                "a statement returned a scope that was not requested",
+                None,
+            ))?;
             let no: i64 = row.try_get(1)?;
             let names =
                 (6..11).map(|column| Value::of(&row, column)).collect::<Result<Vec<_>>>()?;
@@ -73,10 +74,13 @@ impl<'a> Scopes<'a> {
             if row.try_get::<&str, _>(7)? != scope.key()
                 || row.try_get::<&str, _>(6)? != scope.user.as_str()
             {
-                return Err(Fault::Corrupt("a scope is filed under another name", None));
+                return Err(Fault::Corrupt(
+                    "a scope of memories is stored under the key of another one",
+                    None,
+                ));
             }
             let (records, words) = (count(row.try_get(2)?)?, count(row.try_get(3)?)?);
-            let filed = found.entry(*scope).or_insert_with(|| Filed {
+            let filed = found.entry(*scope).or_insert_with(|| StoredScope {
                 no,
                 records,
                 words,
@@ -85,7 +89,7 @@ impl<'a> Scopes<'a> {
             if let Some(kind) = row.try_get::<Option<i64>, _>(4)? {
                 let values = [kind.into(), no.into(), row.try_get::<&str, _>(5)?.into()];
                 KIND.check_values(values, &row, 12)?;
-                let kind = FiledKind { no: kind, records: row.try_get(13)? };
+                let kind = StoredKind { no: kind, records: row.try_get(13)? };
                 filed.kinds.insert(row.try_get(5)?, kind);
             }
             if !row.try_get::<bool, _>(14)? {
@@ -112,12 +116,12 @@ impl<'a> Scopes<'a> {
         let mut counted = false;
         for absent in scopes.into_iter().filter(|scope| !found.0.contains_key(*scope)) {
             if !counted {
-                OfUser::Scopes.compare(connection, &absent.user, Seen::Part).await?;
+                UserCount::Scopes.compare(connection, &absent.user, ListPart::Middle).await?;
                 counted = true;
             }
             let beside =
                 sqlx::query(sql::SCOPES_BESIDE).bind(absent.user.as_str()).bind(absent.key());
-            tally::neighbours(connection, beside).await?;
+            counts::check_neighbours(connection, beside).await?;
         }
         Ok(found)
     }
@@ -130,7 +134,8 @@ impl<'a> Scopes<'a> {
     ) -> Result<()> {
         let Some(filed) = self.0.get(scope) else { return Ok(()) };
         let count = sqlx::query(sql::COUNT_OF_SCOPE).bind(filed.no);
-        tally::compare(connection, signed_count(filed.records), Seen::Part, MISSING, count).await
+        counts::compare(connection, signed_count(filed.records), ListPart::Middle, MISSING, count)
+            .await
     }
 
     pub(super) fn no(&self, scope: &MemoryScope) -> Option<i64> {
@@ -151,7 +156,7 @@ impl<'a> Scopes<'a> {
         &mut self,
         connection: &mut SqliteConnection,
         scope: &'a MemoryScope,
-    ) -> Result<&mut Filed> {
+    ) -> Result<&mut StoredScope> {
         if !self.0.contains_key(scope) {
             let query = sqlx::query(sql::CREATE_SCOPE)
                 .bind(scope.user.as_str())
@@ -161,9 +166,9 @@ impl<'a> Scopes<'a> {
                 .bind(scope.session.as_ref().map(|session| session.as_str()));
             let no = new_no(connection, query).await?;
             SCOPE.seal(connection, &[("no", no.into())]).await?;
-            self.0.insert(scope, Filed { no, records: 0, words: 0, kinds: HashMap::new() });
+            self.0.insert(scope, StoredScope { no, records: 0, words: 0, kinds: HashMap::new() });
         }
-        self.0.get_mut(scope).ok_or(Fault::Corrupt("a scope was not made", None))
+        self.0.get_mut(scope).ok_or(Fault::Corrupt("a scope of memories was not created", None))
     }
 
     /// Returns the numbers of a scope and of a kind in it, and creates them if they do not exist.
@@ -180,7 +185,7 @@ impl<'a> Scopes<'a> {
         let no =
             new_no(connection, sqlx::query(sql::CREATE_KIND).bind(filed.no).bind(kind)).await?;
         KIND.seal(connection, &[("no", no.into())]).await?;
-        filed.kinds.insert(kind.to_owned(), FiledKind { no, records: 0 });
+        filed.kinds.insert(kind.to_owned(), StoredKind { no, records: 0 });
         Ok((filed.no, no))
     }
 }
@@ -191,7 +196,7 @@ pub(super) async fn need_session(
     user: &UserId,
     session: &str,
 ) -> Result<i64> {
-    match filed_session(connection, user, session).await? {
+    match stored_session(connection, user, session).await? {
         Some(filed) => Ok(filed.no),
         None => {
             let query = sqlx::query(sql::CREATE_SESSION).bind(user.as_str()).bind(session);
@@ -202,11 +207,11 @@ pub(super) async fn need_session(
     }
 }
 
-pub(super) async fn filed_session(
+pub(super) async fn stored_session(
     connection: &mut SqliteConnection,
     user: &UserId,
     session: &str,
-) -> Result<Option<FiledSession>> {
+) -> Result<Option<StoredSession>> {
     let query = sqlx::query(sql::SESSION).bind(user.as_str()).bind(session);
     let rows = run(connection, query).await?;
     let Some(row) = rows.first() else { return Ok(None) };
@@ -215,7 +220,7 @@ pub(super) async fn filed_session(
     if !row.try_get::<bool, _>(3)? {
         return Err(MISCOUNTED);
     }
-    Ok(Some(FiledSession { no, records: row.try_get(2)? }))
+    Ok(Some(StoredSession { no, records: row.try_get(2)? }))
 }
 
 pub(super) const MISSING: &str = "memories are missing in an index";
@@ -230,6 +235,7 @@ async fn new_no(
     query: sqlx::query::Query<'_, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>,
 ) -> Result<i64> {
     let rows = run(connection, query).await?;
-    let row = rows.first().ok_or(Fault::Corrupt("a row was not added", None))?;
+    let row =
+        rows.first().ok_or(Fault::Corrupt("a statement that adds a row returned none", None))?;
     Ok(row.try_get(0)?)
 }

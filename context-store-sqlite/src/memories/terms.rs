@@ -4,14 +4,14 @@ use context_core::store::{Bm25, MemoryFind};
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::run;
+use crate::checksums::WORD;
 use crate::error::{Fault, Result};
-use crate::memories::lists::{List, token};
 use crate::memories::rows::json_answer;
 use crate::memories::scopes::Scopes;
-use crate::rows::json_numbers;
+use crate::memories::word_list::{WordList, token};
 use crate::sql::memories as sql;
-use crate::sums::WORD;
+use crate::sql::run;
+use crate::values::rows::json_numbers;
 
 /// The words of a search.
 pub(super) struct Terms {
@@ -27,7 +27,7 @@ pub(super) struct Terms {
 
 /// A stored word: its kind, its index in the search, its number, the number of records that contain
 /// it, its scope, and its checksum.
-type Found = (i64, usize, i64, u64, i64, Option<i64>);
+type StoredWord = (i64, usize, i64, u64, i64, Option<i64>);
 
 /// A word of a search.
 pub(super) struct Term {
@@ -56,7 +56,7 @@ impl Terms {
             let words = serde_json::to_string(&find.words).unwrap_or_default();
             let scopes = json_numbers(scopes.0.values().map(|filed| filed.no));
             let query = sqlx::query(sql::TERMS).bind(&scopes).bind(&words);
-            let found: Vec<Found> = json_answer(connection, query).await?;
+            let found: Vec<StoredWord> = json_answer(connection, query).await?;
             for row in
                 run(connection, sqlx::query(sql::WORDS_BESIDE).bind(scopes).bind(words)).await?
             {
@@ -112,7 +112,7 @@ impl Terms {
 
     /// Returns the score of a record, or `None` if it has none of the words or its kind is not
     /// searched.
-    pub(super) fn score(&self, list: &List, counts: &mut Vec<u32>) -> Option<f64> {
+    pub(super) fn score(&self, list: &WordList, counts: &mut Vec<u32>) -> Option<f64> {
         self.kinds.binary_search(&list.kind).ok()?;
         counts.clear();
         counts.resize(self.bm25.found.len(), 0);

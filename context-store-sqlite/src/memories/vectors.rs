@@ -7,13 +7,13 @@ use context_core::memory::MemoryVector;
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::run;
+use crate::checksums::VECTOR;
 use crate::error::{Fault, Result};
 use crate::memories::rows::{json_answer, json_of};
-use crate::place::signed;
-use crate::rows::json_numbers;
 use crate::sql::memories as sql;
-use crate::sums::VECTOR;
+use crate::sql::run;
+use crate::values::numbers::signed;
+use crate::values::rows::json_numbers;
 
 /// The number of vectors read at once.
 const BATCH: usize = 256;

@@ -7,16 +7,17 @@ use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWrit
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::{Writer, run};
-use crate::error::{Fault, Result};
-use crate::memories::put::{Put, put};
-use crate::memories::rows::{index_of, json_filed, stored_at};
+use crate::connections::Writer;
+use crate::error::Result;
+use crate::memories::put::{RecordWrite, put};
+use crate::memories::rows::{NOT_REQUESTED, index_of, json_filed, stored_at};
 use crate::memories::scopes::Scopes;
-use crate::place::count;
 use crate::sql::memories as sql;
+use crate::sql::run;
+use crate::values::numbers::count;
 
 /// Writes all records or none. `bodies` are the stored forms of the records.
-pub(super) async fn write(
+pub(crate) async fn write(
     writer: &mut Writer,
     writes: &[MemoryWrite],
     bodies: Vec<Vec<u8>>,
@@ -24,11 +25,11 @@ pub(super) async fn write(
     let mut transaction = writer.begin().await?;
     let scopes =
         Scopes::read(&mut transaction, writes.iter().map(|write| &write.record.scope)).await?;
-    let there = There::read(&mut transaction, &scopes, writes).await?;
-    let judged = match there.judge(writes) {
+    let stored_state = StoredState::read(&mut transaction, &scopes, writes).await?;
+    let judged = match stored_state.judge(writes) {
         Ok(judged) => judged,
         Err(write) => {
-            let place = there.filed.get(&write).map(|(place, _)| *place);
+            let place = stored_state.filed.get(&write).map(|(place, _)| *place);
             let stored = stored_at(&mut transaction, place.into_iter()).await?.pop().map(Box::new);
             return Ok(MemoryOutcome::Conflict { write, stored });
         }
@@ -36,13 +37,13 @@ pub(super) async fn write(
     let mut puts = Vec::new();
     for (at, body) in bodies.into_iter().enumerate() {
         let MemoryWritten::Written(version) = judged[at] else { continue };
-        let filed = there.filed.get(&at);
+        let filed = stored_state.filed.get(&at);
         if filed.is_some_and(|(_, stored)| *stored == version) {
             continue;
         }
         // A record has a mark only if it does not exist.
         let marked = filed.is_none() && writes[at].expected != MemoryExpected::Absent;
-        puts.push(Put {
+        puts.push(RecordWrite {
             write: &writes[at],
             body,
             version,
@@ -58,7 +59,7 @@ pub(super) async fn write(
 }
 
 /// The stored state of the records to write, by their index among the writes.
-struct There {
+struct StoredState {
     /// The place and the version of each existing record.
     filed: HashMap<usize, (i64, u64)>,
     /// The stored records that a write may be a replay of.
@@ -66,49 +67,48 @@ struct There {
     forgotten: HashSet<usize>,
 }
 
-impl There {
+impl StoredState {
     async fn read(
         connection: &mut SqliteConnection,
         scopes: &Scopes<'_>,
         writes: &[MemoryWrite],
     ) -> Result<Self> {
-        let mut there =
+        let mut stored_state =
             Self { filed: HashMap::new(), stored: HashMap::new(), forgotten: HashSet::new() };
         // The existing scopes, each with the index of its write.
         let known = writes.iter().enumerate();
         let known = known.filter_map(|(at, write)| Some((at, scopes.no(&write.record.scope)?)));
         let known: Vec<(usize, i64)> = known.collect();
         if known.is_empty() {
-            return Ok(there);
+            return Ok(stored_state);
         }
         let pairs = known.iter().map(|(at, no)| (*no, writes[*at].record.id.as_str().as_bytes()));
         let at = |asked: usize, known: &[(usize, i64)]| {
-            known
-                .get(asked)
-                .map(|(at, _)| *at)
-                .ok_or(Fault::Corrupt("a row that was not asked for", None))
+            known.get(asked).map(|(at, _)| *at).ok_or(NOT_REQUESTED)
         };
         for row in run(connection, sqlx::query(sql::FILED).bind(json_filed(pairs))).await? {
             let filed = (row.try_get(1)?, count(row.try_get(2)?)?);
-            there.filed.insert(at(index_of(&row, 0)?, &known)?, filed);
+            stored_state.filed.insert(at(index_of(&row, 0)?, &known)?, filed);
         }
-        let replays = there.filed.iter().filter(|(at, (_, version))| {
+        let replays = stored_state.filed.iter().filter(|(at, (_, version))| {
             matches!(writes[**at].expected,
                 MemoryExpected::Version(expected) if expected.checked_add(1) == Some(*version))
         });
         let replays: HashMap<u64, usize> =
             replays.map(|(at, (place, _))| (place.unsigned_abs(), *at)).collect();
         if !replays.is_empty() {
-            let places =
-                replays.values().filter_map(|at| there.filed.get(at)).map(|(place, _)| *place);
+            let places = replays
+                .values()
+                .filter_map(|at| stored_state.filed.get(at))
+                .map(|(place, _)| *place);
             for stored in stored_at(connection, places).await? {
                 if let Some(at) = replays.get(&stored.place) {
-                    there.stored.insert(*at, stored);
+                    stored_state.stored.insert(*at, stored);
                 }
             }
         }
         let absent = known.iter().copied().filter(|(at, _)| {
-            writes[*at].expected == MemoryExpected::Absent && !there.filed.contains_key(at)
+            writes[*at].expected == MemoryExpected::Absent && !stored_state.filed.contains_key(at)
         });
         let absent: Vec<(usize, i64)> = absent.collect();
         if !absent.is_empty() {
@@ -116,10 +116,10 @@ impl There {
                 absent.iter().map(|(at, no)| (*no, mark(&writes[*at].record))).collect();
             let pairs = json_filed(marks.iter().map(|(no, mark)| (*no, mark.as_slice())));
             for row in run(connection, sqlx::query(sql::MARKED).bind(pairs)).await? {
-                there.forgotten.insert(at(index_of(&row, 0)?, &absent)?);
+                stored_state.forgotten.insert(at(index_of(&row, 0)?, &absent)?);
             }
         }
-        Ok(there)
+        Ok(stored_state)
     }
 
     /// Decides the result of each write. Returns the index of the first conflicting write as the

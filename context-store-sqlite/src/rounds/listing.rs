@@ -8,14 +8,15 @@ use context_core::{ChatId, MessageId, Timestamp, UserId};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
-use crate::connections::{Writer, run};
+use crate::checksums::rounds::DIFFERS;
+use crate::connections::Writer;
+use crate::counts::{self, ListPart, UserCount};
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
 use crate::rounds::head_of;
-use crate::rounds::sums::DIFFERS;
-use crate::rows::json_numbers;
 use crate::sql::rounds as sql;
-use crate::tally::{self, OfUser, Seen};
+use crate::sql::run;
+use crate::values::numbers::{count, signed};
+use crate::values::rows::json_numbers;
 
 /// Above every number of a round.
 const END: i64 = i64::MAX;
@@ -61,8 +62,8 @@ pub(crate) async fn list(
     };
     let mut transaction = connection.begin().await?;
     let rows = run(&mut transaction, statement.bind(limit)).await?;
-    let seen = if rows.len() > query.limit { Seen::Part } else { Seen::End };
-    OfUser::Rounds.compare(&mut transaction, &query.user, seen).await?;
+    let seen = if rows.len() > query.limit { ListPart::Middle } else { ListPart::End };
+    UserCount::Rounds.compare(&mut transaction, &query.user, seen).await?;
     transaction.commit().await?;
     let items =
         rows.iter().take(query.limit).map(|row| head_of(row, 0)).collect::<Result<Vec<_>>>()?;
@@ -94,11 +95,11 @@ pub(crate) async fn of_message(
     let mut transaction = connection.begin().await?;
     let query = sqlx::query(sql::NODES_OF_MESSAGE).bind(user.as_str()).bind(chat.as_str());
     let rows = run(&mut transaction, query.bind(message.as_str())).await?;
-    OfUser::Links.compare(&mut transaction, user, Seen::Part).await?;
+    UserCount::Links.compare(&mut transaction, user, ListPart::Middle).await?;
     // A node may be linked to a message more than once.
     let most = if rows.is_empty() { 0 } else { i64::MAX };
     let beside = sqlx::query(crate::sql::LINKS_BESIDE).bind(user.as_str()).bind(chat.as_str());
-    tally::neighbours(&mut transaction, beside.bind(message.as_str()).bind(most)).await?;
+    counts::check_neighbours(&mut transaction, beside.bind(message.as_str()).bind(most)).await?;
     transaction.commit().await?;
     let node = |row: &SqliteRow| {
         // The driver would read NULL as an empty text or as zero.

@@ -9,10 +9,10 @@ use std::sync::LazyLock;
 use context_core::trajectory::{Field, FieldForm, FieldValue, Node, NodeBody, NodeId, NodeKind};
 use context_core::{Json, Timestamp};
 
-use crate::insert::Insert;
-use crate::rounds::gathered::Gather;
-use crate::rounds::record_one::One;
-use crate::rounds::sums::{EDGE, MESSAGE, SealedRows, VERSION};
+use crate::checksums::rounds::{EDGE, MESSAGE, SealedRows, VERSION};
+use crate::connections::batch_insert::BatchInsert;
+use crate::rounds::json_rows::RowsQuery;
+use crate::rounds::single_node::SingleNodeInsert;
 
 /// The columns that every node table has before those of the fields.
 const COLUMNS: [&str; 7] =
@@ -20,9 +20,9 @@ const COLUMNS: [&str; 7] =
 
 /// The statements for the table of one kind.
 pub(crate) struct NodeTable {
-    pub(crate) add: Insert,
-    pub(crate) one: One,
-    pub(crate) load: Gather,
+    pub(crate) add: BatchInsert,
+    pub(crate) single: SingleNodeInsert,
+    pub(crate) load: RowsQuery,
     pub(crate) sealed: SealedRows,
     /// Changes node ?2 of round ?1: the description to ?3, the measures to ?5 if ?4 is true, and
     /// the fields from ?6 on. NULL leaves a value unchanged.
@@ -52,9 +52,9 @@ impl NodeTable {
         }
         change.push_str(" WHERE round = ?1 AND ordinal = ?2");
         Self {
-            add: Insert::new(&table, &sealed),
-            one: One::new(&table, &sealed),
-            load: Gather::new(&table, &format!("{}, t.sum", loaded.join(", "))),
+            add: BatchInsert::new(&table, &sealed),
+            single: SingleNodeInsert::new(&table, &sealed),
+            load: RowsQuery::new(&table, &format!("{}, t.sum", loaded.join(", "))),
             sealed: SealedRows::new(&table, &columns[1..].join(", "), &["ordinal"]),
             change,
             remove: format!(
@@ -84,15 +84,15 @@ fn blank(kind: NodeKind) -> Node {
 /// The statements for all node tables, and for versions, links and edges.
 pub(crate) struct Tables {
     kinds: [NodeTable; NodeKind::ALL.len()],
-    pub(crate) edges: Insert,
+    pub(crate) edges: BatchInsert,
     pub(crate) sealed_edges: SealedRows,
     pub(crate) sealed_versions: SealedRows,
     pub(crate) sealed_messages: SealedRows,
-    pub(crate) versions: Insert,
-    pub(crate) messages: Insert,
-    pub(crate) edges_of: Gather,
-    pub(crate) versions_of: Gather,
-    pub(crate) messages_of: Gather,
+    pub(crate) versions: BatchInsert,
+    pub(crate) messages: BatchInsert,
+    pub(crate) edges_of: RowsQuery,
+    pub(crate) versions_of: RowsQuery,
+    pub(crate) messages_of: RowsQuery,
     /// Returns the number of the kind and the own number of those nodes of round ?1 that are in the
     /// JSON list ?2.
     pub(crate) kinds_of: String,
@@ -122,7 +122,7 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let edges = ["round", "position", "source", "target_round", "target", "name", "sum"];
     Tables {
         kinds: NodeKind::ALL.map(NodeTable::new),
-        edges: Insert::named("trajectory_edge", &edges),
+        edges: BatchInsert::with_columns("trajectory_edge", &edges),
         sealed_edges: SealedRows::new(
             EDGE,
             "position, source, target_round, target, name",
@@ -138,23 +138,23 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
             "ordinal, position, chat, message",
             &["ordinal", "position"],
         ),
-        versions: Insert::named(
+        versions: BatchInsert::with_columns(
             "trajectory_version",
             &["round", "ordinal", "number", "at", "author", "was", "sum"],
         ),
-        messages: Insert::named(
+        messages: BatchInsert::with_columns(
             "trajectory_message",
             &["round", "ordinal", "position", "user", "chat", "message", "sum"],
         ),
-        edges_of: Gather::new(
+        edges_of: RowsQuery::new(
             "trajectory_edge",
             "t.position, t.source, t.target_round, t.target, t.name, t.sum",
         ),
-        versions_of: Gather::new(
+        versions_of: RowsQuery::new(
             "trajectory_version",
             "t.ordinal, t.number, t.at, t.author, t.was, t.sum",
         ),
-        messages_of: Gather::new(
+        messages_of: RowsQuery::new(
             "trajectory_message",
             "t.ordinal, t.position, t.chat, t.message, t.sum",
         ),
@@ -239,13 +239,13 @@ mod tests {
         }
         for table in &tables.kinds {
             all.extend([table.change.as_str(), &table.remove]);
-            for statement in [&table.one.view, &table.one.trigger] {
+            for statement in [&table.single.view, &table.single.trigger] {
                 sqlx::query(statement.as_str().into_sql_str())
                     .execute(&mut writer.connection)
                     .await
                     .unwrap();
             }
-            all.push(&table.one.add);
+            all.push(&table.single.add);
         }
         let beside = [&tables.edges_of, &tables.versions_of, &tables.messages_of];
         for load in tables.kinds.iter().map(|table| &table.load).chain(beside) {

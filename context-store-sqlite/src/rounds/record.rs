@@ -10,21 +10,22 @@ use context_core::trajectory::{
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::connections::{Writer, run};
+use crate::checksums::Value;
+use crate::checksums::rounds::{MESSAGE, VERSION, edge_sum, head_sum, sum_of};
+use crate::connections::Writer;
 use crate::error::{Fault, Result};
-use crate::place::{count, signed};
 use crate::rounds::node_tables::{TABLES, name};
-use crate::rounds::record_one;
-use crate::rounds::sums::{MESSAGE, VERSION, edge_sum, head_sum, sum_of};
-use crate::rows::json_numbers;
+use crate::rounds::single_node;
 use crate::sql::rounds as sql;
-use crate::sums::{Statement, Value};
+use crate::sql::{Statement, run};
+use crate::values::numbers::{count, signed};
+use crate::values::rows::json_numbers;
 
 const OPERATION: &str = "record_round";
 
 /// Applies a commit if the round's revision is the expected one.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
-    if record_one::record(writer, commit).await? {
+    if single_node::record(writer, commit).await? {
         return Ok(RecordOutcome::Applied);
     }
     let mut transaction = writer.begin().await?;
@@ -38,7 +39,11 @@ pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<
     } else {
         let written = write(&mut transaction, known, commit).await;
         written.map_err(|fault| {
-            if fault.is_refusal() { damaged("two things are in one place") } else { fault }
+            if fault.is_refusal() {
+                damaged("a node or an edge of the commit is stored already")
+            } else {
+                fault
+            }
         })?;
         RecordOutcome::Applied
     };
@@ -46,8 +51,12 @@ pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<
     Ok(outcome)
 }
 
-fn damaged(what: impl Into<String>) -> Fault {
-    refused(TrajectoryError::Damaged { what: what.into() })
+fn damaged(problem: impl Into<String>) -> Fault {
+    refused(TrajectoryError::Damaged { what: problem.into() })
+}
+
+fn absent(ordinal: u32) -> Fault {
+    damaged(format!("node {ordinal} does not exist"))
 }
 
 fn refused(error: TrajectoryError) -> Fault {
@@ -55,7 +64,7 @@ fn refused(error: TrajectoryError) -> Fault {
 }
 
 /// A round before the commit.
-struct Known {
+struct StoredRound {
     no: i64,
     revision: u64,
     key: String,
@@ -65,13 +74,13 @@ struct Known {
     end: i64,
 }
 
-async fn find(connection: &mut SqliteConnection, round: &RoundRef) -> Result<Option<Known>> {
+async fn find(connection: &mut SqliteConnection, round: &RoundRef) -> Result<Option<StoredRound>> {
     let RoundRef { agent, round } = round;
     let query = sqlx::query(sql::ROUND).bind(agent.user.as_str()).bind(agent.session.as_str());
     let rows = run(connection, query.bind(i64::from(agent.agent)).bind(i64::from(*round))).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let (no, key, end) = (row.try_get(0)?, row.try_get(2)?, row.try_get(4)?);
-    Ok(Some(Known { no, revision: count(row.try_get(1)?)?, key, next: row.try_get(3)?, end }))
+    Ok(Some(StoredRound { no, revision: count(row.try_get(1)?)?, key, next: row.try_get(3)?, end }))
 }
 
 /// The operations of a commit, ordered so that no operation depends on a node that another removes.
@@ -102,7 +111,7 @@ impl<'a> Plan<'a> {
                     if added.contains(id) {
                         fresh.push(change.clone());
                     } else if gone.contains(&id.ordinal) {
-                        return Err(damaged(format!("{id} is changed and is not there")));
+                        return Err(absent(id.ordinal));
                     } else {
                         changed.push((id.ordinal, version, now));
                     }
@@ -112,10 +121,10 @@ impl<'a> Plan<'a> {
                     if added.contains(id) {
                         fresh.push(change.clone());
                     } else if !gone.insert(id.ordinal) {
-                        return Err(damaged(format!("{id} is removed and is not there")));
+                        return Err(absent(id.ordinal));
                     }
                 }
-                _ => return Err(damaged("a change that this program does not know")),
+                _ => return Err(damaged("this program does not know a change of the commit")),
             }
         }
         edges.retain(|edge| !removed.contains(&edge.from) && !removed.contains(&edge.to));
@@ -127,7 +136,7 @@ impl<'a> Plan<'a> {
 
 async fn write(
     connection: &mut SqliteConnection,
-    known: Option<Known>,
+    known: Option<StoredRound>,
     commit: &RoundCommit,
 ) -> Result<()> {
     let plan = Plan::of(commit)?;
@@ -143,7 +152,7 @@ async fn write(
             if let Some(ordinal) =
                 plan.gone.iter().chain(plan.changed.iter().map(|(o, ..)| o)).next()
             {
-                return Err(damaged(format!("{ordinal} is not there")));
+                return Err(absent(*ordinal));
             }
             (create(connection, commit, plan.edges.len()).await?, 0)
         }
@@ -151,8 +160,8 @@ async fn write(
     let nodes: Vec<&Node> = plan.fresh.nodes.iter().map(|node| &**node).collect();
     add_nodes(connection, no, &nodes, commit).await?;
     let edges: Vec<(i64, &Edge)> = (end..).zip(plan.edges).collect();
-    for group in TABLES.edges.groups(&edges) {
-        let query = group.query(|query, (position, edge)| {
+    for batch in TABLES.edges.batches(&edges) {
+        let query = batch.query(|query, (position, edge)| {
             bind_edge(query.bind(no).bind(*position), &commit.head.round, *position, edge)
         });
         run(connection, query).await?;
@@ -164,7 +173,7 @@ async fn write(
 /// added node may exist.
 async fn kinds_of(
     connection: &mut SqliteConnection,
-    known: &Known,
+    known: &StoredRound,
     plan: &Plan<'_>,
 ) -> Result<HashMap<u32, NodeKind>> {
     let there: HashSet<u32> = plan
@@ -189,10 +198,10 @@ async fn kinds_of(
         kinds.insert(ordinal, NodeKind::ALL[kind as usize]);
     }
     if let Some(ordinal) = doubtful.iter().find(|ordinal| kinds.contains_key(ordinal)) {
-        return Err(damaged(format!("{ordinal} is added twice")));
+        return Err(damaged(format!("node {ordinal} is stored already")));
     }
     match there.iter().find(|ordinal| !kinds.contains_key(ordinal)) {
-        Some(ordinal) => Err(damaged(format!("{ordinal} is not there"))),
+        Some(ordinal) => Err(absent(*ordinal)),
         None => Ok(kinds),
     }
 }
@@ -234,7 +243,7 @@ async fn change(
         if plan.gone.contains(ordinal) {
             continue;
         }
-        let kind = kinds.get(ordinal).ok_or_else(|| damaged(format!("{ordinal} is not there")))?;
+        let kind = kinds.get(ordinal).ok_or_else(|| absent(*ordinal))?;
         let table = TABLES.of(*kind);
         table.blank.settle(&version.was).map_err(refused)?;
         let now = table.blank.settle(now).map_err(refused)?;
@@ -284,8 +293,8 @@ async fn add_versions<'v>(
         serde_json::to_string(&version.was).map(|was| (*ordinal, *version, was)).map_err(not_json)
     };
     let versions = versions.iter().map(text).collect::<Result<Vec<_>>>()?;
-    for group in TABLES.versions.groups(&versions) {
-        let query = group.query(|query, (ordinal, version, was)| {
+    for batch in TABLES.versions.batches(&versions) {
+        let query = batch.query(|query, (ordinal, version, was)| {
             let Version { number, at, author, .. } = version;
             let values = [
                 i64::from(*ordinal).into(),
@@ -362,8 +371,8 @@ async fn add_nodes(
         of_kind[node.kind() as usize].push((*node, measures_text(node.measures.as_deref())?));
     }
     for (kind, nodes) in NodeKind::ALL.into_iter().zip(&of_kind) {
-        for group in TABLES.of(kind).add.groups(nodes) {
-            let query = group.query(|query, (node, measures)| {
+        for batch in TABLES.of(kind).add.batches(nodes) {
+            let query = batch.query(|query, (node, measures)| {
                 bind_node(query.bind(no), round, node, measures.as_deref())
             });
             run(connection, query).await?;
@@ -379,8 +388,8 @@ async fn add_nodes(
         .flat_map(|node| node.messages.iter().enumerate().map(|link| (node.id, link)))
         .collect();
     let user = commit.head.round.agent.user.as_str();
-    for group in TABLES.messages.groups(&messages) {
-        let query = group.query(|query, (id, (position, link))| {
+    for batch in TABLES.messages.batches(&messages) {
+        let query = batch.query(|query, (id, (position, link))| {
             let values: [Value<'_>; 4] = [
                 i64::from(id.ordinal).into(),
                 signed(*position).into(),
@@ -429,7 +438,8 @@ pub(crate) fn bind_head<'q>(
     commit: &'q RoundCommit,
 ) -> Result<Statement<'q>> {
     let RoundHead { revision, state, title, nodes, created_at, updated_at, .. } = &commit.head;
-    let revision = i64::try_from(*revision).map_err(|_| damaged("too many commits"))?;
+    let revision =
+        i64::try_from(*revision).map_err(|_| damaged("the round has too many commits"))?;
     let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);
     let query =
         query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());

@@ -7,7 +7,7 @@ use context_core::Error;
 
 use crate::connections::Connections;
 use crate::error::Result;
-use crate::partial::Partial;
+use crate::file::partial_file::PartialFile;
 use crate::sql;
 
 const OPERATION: &str = "backup";
@@ -20,13 +20,13 @@ pub(crate) async fn backup(connections: &Connections, to: &Path) -> Result<()> {
     }
     let mut repeats = 0;
     let partial = loop {
-        let partial = Partial::beside(to, OPERATION)?;
+        let partial = PartialFile::create(to, OPERATION)?;
         let Some(path) = partial.path().to_str() else {
             return Err(
                 Error::invalid(OPERATION, "SQLite writes only to paths that are UTF-8").into()
             );
         };
-        let mut spare = connections.spare().await?;
+        let mut spare = connections.maintenance().await?;
         let copied = sqlx::query(sql::VACUUM_INTO).bind(path).execute(&mut spare.connection).await;
         let settled = spare.settle(copied.map_err(Into::into), &mut repeats);
         spare.close().await?;

@@ -4,12 +4,12 @@ use context_core::store::{Erasure, Vacuumed};
 use context_core::{CancelSignal, Error, ErrorKind, Retry, UserId};
 use sqlx::Row;
 
+use crate::connections::branch_ends::BranchEnds;
 use crate::connections::{Connections, Writer};
 use crate::error::Result;
-use crate::history::routes::Routes;
-use crate::place::count;
+use crate::history::words::Tag;
 use crate::rounds::node_tables::TABLES;
-use crate::search::words::Tag;
+use crate::values::numbers::count;
 use crate::{blobs, memories, rounds, sql, streams};
 
 /// The number of messages, nodes or memories deleted in one transaction, unless a single chat or
@@ -49,12 +49,12 @@ pub(crate) async fn erase_user(
     // copy goes through the log.
     tidy(&mut writer).await?;
     connections.clear_log(true).await?;
-    let mut spare = connections.spare().await?;
+    let mut spare = connections.maintenance().await?;
     sqlx::query(sql::VACUUM).execute(&mut spare.connection).await?;
     spare.close().await?;
     let cleared = connections.clear_log(true).await?;
     if !cleared {
-        let message = "the user was erased, but others read an older state, so the log still has it; erase again";
+        let message = "the user was erased, but a reader of an older state keeps the log from being emptied: erase again";
         return Err(Error::new(ErrorKind::Unavailable, OPERATION, message)
             .with_retry(Retry::Safe)
             .into());
@@ -105,7 +105,7 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
     batch.blobs = blobs - left;
     batch.streams = streams - streams::kept(&mut transaction, user).await?;
     transaction.commit().await?;
-    writer.routes = Routes::default();
+    writer.branch_ends = BranchEnds::default();
     Ok(batch)
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
     let mut writer = connections.writer().await?;
     let before = connections.size();
     tidy(&mut writer).await?;
-    let mut spare = connections.spare().await?;
+    let mut spare = connections.maintenance().await?;
     sqlx::query(sql::VACUUM).execute(&mut spare.connection).await?;
     spare.close().await?;
     // As far as other handles allow: pages that they read stay in the log until they are done.

@@ -21,7 +21,7 @@ use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
-use crate::lab::T;
+use crate::store_fixture::T;
 use crate::upgrade::{REPORT, fill};
 
 /// The size of a page of the file.

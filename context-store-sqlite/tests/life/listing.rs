@@ -3,12 +3,12 @@
 use context_core::store::{ChatQuery, Commit, NewChat, Target};
 use context_core::{BranchName, ChatRef, Timestamp};
 
-use crate::lab::{Lab, apply, says};
+use crate::store_fixture::{StoreFixture, apply, says};
 
 #[tokio::test]
 async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
     const CHATS: usize = 60;
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let chat = |i: usize| ChatRef::new("ada", format!("{i}"));
     let mut updated = vec![0; CHATS];
     // A fixed pseudo-random sequence with few different times, so that many are equal.
@@ -20,7 +20,7 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
     for (i, updated) in updated.iter_mut().enumerate() {
         *updated = next(4) as i64 * 25_000_000;
         let new = NewChat::new(chat(i), Timestamp::from_micros(*updated));
-        let _ = lab.history().create_chat(new).await.unwrap();
+        let _ = fixture.history().create_chat(new).await.unwrap();
     }
     let mut heads = vec![None; CHATS];
     for step in 0..400 {
@@ -30,7 +30,7 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
         let head = Some(nodes[0].id.clone());
         let target = Target::Extend { branch: BranchName::main(), expected: heads[i].take() };
         apply(
-            lab.history(),
+            fixture.history(),
             Commit { nodes, ..Commit::new(chat(i), target, Timestamp::from_micros(at)) },
         )
         .await;
@@ -45,7 +45,7 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
         let mut listed = Vec::new();
         let mut query = ChatQuery { limit: 7, ..ChatQuery::new("ada") };
         loop {
-            let page = lab.history().list_chats(&query).await.unwrap();
+            let page = fixture.history().list_chats(&query).await.unwrap();
             listed.extend(
                 page.items
                     .into_iter()
@@ -58,6 +58,6 @@ async fn chats_are_in_the_order_of_their_newest_write_however_it_came() {
         }
         assert_eq!(listed, expected, "after {step}");
     }
-    assert!(lab.number("SELECT count(*) FROM chat WHERE moved = 1").await > 0);
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert!(fixture.number("SELECT count(*) FROM chat WHERE moved = 1").await > 0);
+    assert_eq!(fixture.problems().await, [""; 0]);
 }

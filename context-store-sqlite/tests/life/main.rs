@@ -7,7 +7,6 @@
 mod backup;
 mod blobs;
 mod damage;
-mod lab;
 mod listing;
 mod memories;
 mod memories_random;
@@ -19,6 +18,7 @@ mod rounds_one;
 mod rounds_random;
 mod rows;
 mod scale;
+mod store_fixture;
 mod streams;
 mod traces;
 mod upgrade;

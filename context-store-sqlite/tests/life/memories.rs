@@ -10,22 +10,22 @@ use context_store_kit::MemoryWords;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use proptest::prelude::*;
 
-use crate::lab::{Lab, T, is_found};
+use crate::store_fixture::{StoreFixture, T, is_found};
 
 const NEEDLE: &str = "xylophone-in-the-attic";
 
 /// Counts the occurrences of the needle in the store's files.
-fn needles(lab: &Lab) -> usize {
+fn needles(fixture: &StoreFixture) -> usize {
     let mut found = 0;
     for name in ["s.db", "s.db-wal"] {
-        let bytes = std::fs::read(lab.folder.path().join(name)).unwrap_or_default();
+        let bytes = std::fs::read(fixture.folder.path().join(name)).unwrap_or_default();
         found += bytes.windows(NEEDLE.len()).filter(|window| *window == NEEDLE.as_bytes()).count();
     }
     found
 }
 
-fn memories(lab: &Lab) -> &dyn MemoryRecordStore {
-    lab.store.memories().unwrap()
+fn memories(fixture: &StoreFixture) -> &dyn MemoryRecordStore {
+    fixture.store.memories().unwrap()
 }
 
 fn said(scope: &MemoryScope, id: &str, text: &str) -> MemoryWrite {
@@ -34,14 +34,14 @@ fn said(scope: &MemoryScope, id: &str, text: &str) -> MemoryWrite {
     MemoryWrite::new(record, text).expected(MemoryExpected::Anything)
 }
 
-async fn write(lab: &Lab, writes: &[MemoryWrite]) {
-    let outcome = memories(lab).write_memories(writes).await.unwrap();
+async fn write(fixture: &StoreFixture, writes: &[MemoryWrite]) {
+    let outcome = memories(fixture).write_memories(writes).await.unwrap();
     assert!(matches!(outcome, MemoryOutcome::Applied(_)), "{outcome:?}");
 }
 
-async fn found(lab: &Lab, scope: &MemoryScope, words: &str) -> Vec<String> {
+async fn found(fixture: &StoreFixture, scope: &MemoryScope, words: &str) -> Vec<String> {
     let words = words.split(' ').map(ToOwned::to_owned).collect();
-    let found = memories(lab)
+    let found = memories(fixture)
         .find_memories(&MemoryFind::new(vec![scope.clone()], words, 10))
         .await
         .unwrap();
@@ -49,7 +49,7 @@ async fn found(lab: &Lab, scope: &MemoryScope, words: &str) -> Vec<String> {
 }
 
 /// Writes a record that has the needle in every possible field, and other records.
-async fn hide(lab: &Lab, scope: &MemoryScope) {
+async fn hide(fixture: &StoreFixture, scope: &MemoryScope) {
     let mut needle = said(scope, NEEDLE, &format!("{NEEDLE} plays"));
     needle.record.kind = NEEDLE.to_owned();
     needle.record.key = Some(NEEDLE.to_owned());
@@ -57,8 +57,8 @@ async fn hide(lab: &Lab, scope: &MemoryScope) {
     needle.record.speaker = Some(NEEDLE.to_owned());
     needle.vector = Some(MemoryVector::new(NEEDLE, [1.0, 2.0].as_slice()));
     let others = (0..20).map(|i| said(scope, &format!("m{i}"), "rain plays"));
-    write(lab, &others.chain([needle]).collect::<Vec<_>>()).await;
-    assert!(needles(lab) > 5);
+    write(fixture, &others.chain([needle]).collect::<Vec<_>>()).await;
+    assert!(needles(fixture) > 5);
 }
 
 #[tokio::test]
@@ -70,78 +70,78 @@ async fn what_is_forgotten_is_gone_from_the_file_at_once() {
         MemoryForget::source(scope.clone(), MemorySource::session(NEEDLE)),
         MemoryForget::Scope(scope.clone()),
     ] {
-        let lab = Lab::new().await;
-        hide(&lab, &scope).await;
+        let fixture = StoreFixture::new().await;
+        hide(&fixture, &scope).await;
         let all = matches!(forget, MemoryForget::Scope(_));
-        let forgotten = memories(&lab).forget_memories(&forget).await.unwrap();
+        let forgotten = memories(&fixture).forget_memories(&forget).await.unwrap();
         assert_eq!((forgotten.removed, forgotten.remaining), (if all { 21 } else { 1 }, 0));
-        assert_eq!(needles(&lab), 0, "{forget:?}");
-        assert_eq!(found(&lab, &scope, "plays").await.len(), if all { 0 } else { 10 });
-        assert_eq!(lab.problems().await, [""; 0]);
-        let left = lab.number("SELECT count(*) FROM memory_scope").await;
+        assert_eq!(needles(&fixture), 0, "{forget:?}");
+        assert_eq!(found(&fixture, &scope, "plays").await.len(), if all { 0 } else { 10 });
+        assert_eq!(fixture.problems().await, [""; 0]);
+        let left = fixture.number("SELECT count(*) FROM memory_scope").await;
         assert_eq!(left, i64::from(!all), "a mark is kept of what was forgotten by name");
     }
 }
 
 #[tokio::test]
 async fn what_was_written_over_is_gone_after_a_vacuum() {
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let scope = MemoryScope::new("ada");
     for round in 0..10 {
         let text = if round % 3 == 0 { NEEDLE } else { "rain" };
         let writes =
             (0..50).map(|i| said(&scope, &format!("m{i}"), &format!("{text} {round} {i}")));
-        write(&lab, &writes.collect::<Vec<_>>()).await;
+        write(&fixture, &writes.collect::<Vec<_>>()).await;
     }
-    assert!(needles(&lab) > 0);
+    assert!(needles(&fixture) > 0);
     let forget = MemoryForget::source(scope.clone(), MemorySource::session("monday"));
-    assert_eq!(memories(&lab).forget_memories(&forget).await.unwrap().removed, 50);
-    lab.maintenance().vacuum().await.unwrap();
-    assert_eq!(needles(&lab), 0);
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(memories(&fixture).forget_memories(&forget).await.unwrap().removed, 50);
+    fixture.maintenance().vacuum().await.unwrap();
+    assert_eq!(needles(&fixture), 0);
+    assert_eq!(fixture.problems().await, [""; 0]);
 }
 
 #[tokio::test]
 async fn nothing_that_is_remembered_of_an_erased_user_is_left() {
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let (eve, bob) =
         (MemoryScope::new(format!("eve {NEEDLE}")), MemoryScope::new("bob").project("p"));
-    hide(&lab, &eve).await;
-    hide(&lab, &eve.clone().project(NEEDLE).session(NEEDLE)).await;
+    hide(&fixture, &eve).await;
+    hide(&fixture, &eve.clone().project(NEEDLE).session(NEEDLE)).await;
     let forgotten =
-        memories(&lab).forget_memories(&MemoryForget::ids(eve.clone(), ["m3"])).await.unwrap();
+        memories(&fixture).forget_memories(&MemoryForget::ids(eve.clone(), ["m3"])).await.unwrap();
     assert_eq!(forgotten.removed, 1);
-    write(&lab, &[said(&bob, "m", "rain")]).await;
-    let users = lab.maintenance().users(10, None).await.unwrap();
+    write(&fixture, &[said(&bob, "m", "rain")]).await;
+    let users = fixture.maintenance().users(10, None).await.unwrap();
     assert_eq!(users.items, [bob.user.clone(), eve.user.clone()]);
 
-    let erased = lab.maintenance().erase_user(&eve.user, &CancelSignal::never()).await.unwrap();
+    let erased = fixture.maintenance().erase_user(&eve.user, &CancelSignal::never()).await.unwrap();
     assert_eq!((erased.memories, erased.remaining), (41, 0));
-    assert_eq!(needles(&lab), 0);
-    let users = lab.maintenance().users(10, None).await.unwrap();
+    assert_eq!(needles(&fixture), 0);
+    let users = fixture.maintenance().users(10, None).await.unwrap();
     assert_eq!(users.items, std::slice::from_ref(&bob.user));
-    assert_eq!(found(&lab, &bob, "rain").await, ["m"]);
+    assert_eq!(found(&fixture, &bob, "rain").await, ["m"]);
     for table in
         ["memory_scope", "memory_kind", "memory_session", "memory", "memory_word", "memory_words"]
     {
         let left = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")));
-        let row = left.fetch_one(&mut lab.file().await).await.unwrap();
+        let row = left.fetch_one(&mut fixture.file().await).await.unwrap();
         assert_eq!(sqlx::Row::get::<i64, _>(&row, 0), 1, "{table}");
     }
-    assert_eq!(lab.number("SELECT count(*) FROM memory_mark").await, 0);
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.number("SELECT count(*) FROM memory_mark").await, 0);
+    assert_eq!(fixture.problems().await, [""; 0]);
     // Places are never reused.
-    write(&lab, &[said(&bob, "n", "rain")]).await;
-    assert_eq!(lab.number("SELECT max(place) FROM memory").await, 44);
+    write(&fixture, &[said(&bob, "n", "rain")]).await;
+    assert_eq!(fixture.number("SELECT max(place) FROM memory").await, 44);
 }
 
 #[tokio::test]
 async fn a_backup_remembers() {
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let scope = MemoryScope::new("ada");
-    write(&lab, &[said(&scope, "a", "rain today"), said(&scope, "b", "sun")]).await;
-    let to = lab.folder.path().join("copy.db");
-    lab.maintenance().backup(&to).await.unwrap();
+    write(&fixture, &[said(&scope, "a", "rain today"), said(&scope, "b", "sun")]).await;
+    let to = fixture.folder.path().join("copy.db");
+    fixture.maintenance().backup(&to).await.unwrap();
     let copy = SqliteStore::open(SqliteConfig::new(&to).create(false)).await.unwrap();
     let copied = copy.memories().unwrap();
     let find = MemoryFind::new(vec![scope.clone()], vec!["rain".to_owned()], 5);
@@ -149,7 +149,7 @@ async fn a_backup_remembers() {
     assert_eq!(copied.find_memories(&find).await.unwrap().hits.len(), 1);
     assert_eq!(
         copied.list_memories(&list).await.unwrap(),
-        memories(&lab).list_memories(&list).await.unwrap()
+        memories(&fixture).list_memories(&list).await.unwrap()
     );
     let report = copy.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
     assert_eq!((report.findings.len(), report.memories), (0, 2));
@@ -158,45 +158,45 @@ async fn a_backup_remembers() {
 #[tokio::test]
 async fn the_check_finds_what_is_wrong_with_memories() {
     async fn after(tamper: &'static str) -> Vec<String> {
-        let lab = Lab::new().await;
+        let fixture = StoreFixture::new().await;
         let scope = MemoryScope::new("ada").project("p");
         let mut first = said(&scope, "a", "rain rain today");
         first.record.key = Some("k".to_owned());
         let vector = MemoryVector::new("e", [1.0].as_slice());
-        write(&lab, &[first, said(&scope, "b", "rain tomorrow").vector(vector)]).await;
-        assert_eq!(lab.problems().await, [""; 0]);
-        let mut file = lab.file().await;
+        write(&fixture, &[first, said(&scope, "b", "rain tomorrow").vector(vector)]).await;
+        assert_eq!(fixture.problems().await, [""; 0]);
+        let mut file = fixture.file().await;
         for part in ["PRAGMA foreign_keys = OFF", tamper] {
             sqlx::query(part).execute(&mut file).await.unwrap();
         }
-        lab.problems().await
+        fixture.problems().await
     }
     for (tamper, problem) in [
-        ("UPDATE memory_scope SET words = 9", "the scope is counted otherwise than it is"),
-        ("UPDATE memory_scope SET project = 'q'", "the scope is filed under another key"),
-        (
-            "UPDATE memory_kind SET bytes = bytes + 1",
-            "kind episode is counted otherwise than it is",
-        ),
-        ("DELETE FROM memory_vector", "kind episode is counted otherwise than it is"),
+        ("UPDATE memory_scope SET words = 9", "the counts of the scope are wrong"),
+        ("UPDATE memory_scope SET project = 'q'", "the scope is stored under another key"),
+        ("UPDATE memory_kind SET bytes = bytes + 1", "the counts of kind episode are wrong"),
+        ("DELETE FROM memory_vector", "the counts of kind episode are wrong"),
         (
             "UPDATE memory_word SET found = 1 WHERE word = 'rain'",
-            "words of kind episode are counted otherwise than they are",
+            "the counts of the words of kind episode are wrong",
         ),
         (
             "DELETE FROM memory_word WHERE word = 'today'",
-            "words of kind episode are counted otherwise than they are",
+            "the counts of the words of kind episode are wrong",
         ),
-        ("DELETE FROM memory_index WHERE rowid = 2", "b: the index has other words of it"),
-        ("DELETE FROM memory_words WHERE place = 1", "a: its words cannot be read"),
+        ("DELETE FROM memory_index WHERE rowid = 2", "b: the index has other words for the record"),
+        ("DELETE FROM memory_words WHERE place = 1", "a: the list of its words cannot be read"),
         (
             "UPDATE memory_words SET list = (SELECT list FROM memory_words WHERE place = 1) WHERE place = 2",
-            "b: has the words of another",
+            "b: has the words of another record",
         ),
-        ("UPDATE memory SET key = 'other' WHERE id = 'a'", "a: is filed otherwise than it says"),
-        ("UPDATE memory SET message = NULL WHERE id = 'b'", "b: is filed otherwise than it says"),
+        ("UPDATE memory SET key = 'other' WHERE id = 'a'", "a: its columns differ from the record"),
+        (
+            "UPDATE memory SET message = NULL WHERE id = 'b'",
+            "b: its columns differ from the record",
+        ),
         ("UPDATE memory SET body = x'7b' WHERE id = 'b'", "b: a memory cannot be read"),
-        ("UPDATE memory_session SET user = 'bob'", "a: is filed otherwise than it says"),
+        ("UPDATE memory_session SET user = 'bob'", "a: its columns differ from the record"),
     ] {
         let problems = after(tamper).await;
         let told = |found: &String| is_found(found, problem);
@@ -212,8 +212,8 @@ async fn the_check_finds_what_is_wrong_with_memories() {
         ("INSERT INTO memory_session (user, session) VALUES ('ada', 'empty')", "memory_session"),
     ] {
         let problems = after(tamper).await;
-        let problem = format!("table {table}: 1 rows belong to nothing");
-        let two = format!("table {table}: 2 rows belong to nothing");
+        let problem = format!("table {table}: 1 rows belong to no other row");
+        let two = format!("table {table}: 2 rows belong to no other row");
         let told =
             |found: &String| *found == problem || *found == two || found.contains("checksum");
         assert!(problems.iter().any(told), "{tamper}: {problems:?}");
@@ -227,7 +227,7 @@ fn common(bits: u16) -> Vec<String> {
 
 /// Searches among more records than a search reads, and checks the documented guarantees.
 async fn find_in_many(seeds: Vec<u16>, wanted: u16, planted: usize) {
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let scope = MemoryScope::new("ada");
     let words = common(wanted);
     let mut texts: Vec<String> = Vec::new();
@@ -244,10 +244,10 @@ async fn find_in_many(seeds: Vec<u16>, wanted: u16, planted: usize) {
             .iter()
             .enumerate()
             .map(|(i, text)| said(&scope, &format!("{}", at * 1000 + i), text));
-        write(&lab, &writes.collect::<Vec<_>>()).await;
+        write(&fixture, &writes.collect::<Vec<_>>()).await;
     }
     let find = MemoryFind::new(vec![scope], words.clone(), 50);
-    let hits = memories(&lab).find_memories(&find).await.unwrap();
+    let hits = memories(&fixture).find_memories(&find).await.unwrap();
     let counted: Vec<_> = texts.iter().map(|text| MemoryWords::count(&words, text)).collect();
     let mut bm25 =
         Bm25::new(4000, counted.iter().map(|words| words.length).sum(), vec![0; words.len()]);

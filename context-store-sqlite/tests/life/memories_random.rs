@@ -12,7 +12,7 @@ use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use crate::lab::Lab;
+use crate::store_fixture::StoreFixture;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -22,7 +22,7 @@ enum Step {
     },
     Forget {
         scope: Index,
-        what: What,
+        selection: Selection,
     },
     Find(Sought),
     List {
@@ -47,7 +47,7 @@ struct One {
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum Selection {
     Ids(Vec<&'static str>),
     Source(MemorySource),
     All,
@@ -114,10 +114,10 @@ fn one() -> impl Strategy<Value = One> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let what = prop_oneof![
-        4 => prop::collection::vec(select(&IDS[..]), 1..4).prop_map(What::Ids),
-        3 => source().prop_map(What::Source),
-        1 => Just(What::All),
+    let selection = prop_oneof![
+        4 => prop::collection::vec(select(&IDS[..]), 1..4).prop_map(Selection::Ids),
+        3 => source().prop_map(Selection::Source),
+        1 => Just(Selection::All),
     ];
     let kinds =
         prop_oneof![3 => Just(Vec::new()), 2 => prop::collection::vec(select(&KINDS[..]), 1..3)];
@@ -147,7 +147,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (any::<Index>(), prop::collection::vec(one(), 1..9))
             .prop_map(|(user, writes)| Step::Write { user, writes }),
-        2 => (any::<Index>(), what).prop_map(|(scope, what)| Step::Forget { scope, what }),
+        2 => (any::<Index>(), selection)
+            .prop_map(|(scope, selection)| Step::Forget { scope, selection }),
         4 => sought.prop_map(Step::Find),
         2 => listed.prop_map(|(user, kind, key, source)| Step::List { user, kind, key, source }),
     ];
@@ -221,13 +222,13 @@ async fn take(step: Step, store: &dyn MemoryRecordStore, reference: &dyn MemoryR
                 told(reference.write_memories(&writes).await)
             );
         }
-        Step::Forget { scope, what } => {
+        Step::Forget { scope, selection } => {
             let everyone: Vec<_> = USERS.iter().flat_map(|user| scopes(user)).collect();
             let scope = pick(&everyone, &scope);
-            let forget = match what {
-                What::Ids(ids) => MemoryForget::ids(scope, ids),
-                What::Source(source) => MemoryForget::source(scope, source),
-                What::All => MemoryForget::Scope(scope),
+            let forget = match selection {
+                Selection::Ids(ids) => MemoryForget::ids(scope, ids),
+                Selection::Source(source) => MemoryForget::source(scope, source),
+                Selection::All => MemoryForget::Scope(scope),
             };
             assert_eq!(
                 told(store.forget_memories(&forget).await),
@@ -289,18 +290,18 @@ async fn compare(store: &dyn MemoryRecordStore, reference: &dyn MemoryRecordStor
 }
 
 async fn live(steps: Vec<Step>) {
-    let lab = Lab::new().await;
-    let other = lab.again().await;
+    let fixture = StoreFixture::new().await;
+    let other = fixture.again().await;
     let reference = InMemoryStore::default();
     let expected = reference.memories().unwrap();
     for (at, step) in steps.into_iter().enumerate() {
-        let store = if at % 3 == 2 { &other } else { &lab.store };
+        let store = if at % 3 == 2 { &other } else { &fixture.store };
         let told = format!("{step:?}");
         take(step, store.memories().unwrap(), expected).await;
         compare(other.memories().unwrap(), expected).await;
-        assert_eq!(lab.problems().await, [""; 0], "after {told}");
+        assert_eq!(fixture.problems().await, [""; 0], "after {told}");
         let users = (
-            lab.maintenance().users(10, None).await,
+            fixture.maintenance().users(10, None).await,
             reference.maintenance().unwrap().users(10, None).await,
         );
         assert_eq!(users.0.unwrap(), users.1.unwrap());

@@ -9,7 +9,7 @@ use context_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, Row};
 
-use crate::lab::{apply, extend, many};
+use crate::store_fixture::{apply, extend, many};
 
 /// Returns every file of a folder with its bytes.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -153,8 +153,8 @@ async fn what_is_not_there_is_not_made_to_be_looked_at() {
         ("x.db", (ErrorKind::NotFound, missing), None),
         (
             "sub/x.db",
-            (ErrorKind::NotFound, "the folder of the file is not there: make it first"),
-            Some((ErrorKind::NotFound, "the folder of the file is not there: make it first")),
+            (ErrorKind::NotFound, "the folder of the file does not exist: create it first"),
+            Some((ErrorKind::NotFound, "the folder of the file does not exist: create it first")),
         ),
         (
             "file/x.db",
@@ -259,7 +259,9 @@ async fn one_who_looks_sees_what_others_write_and_does_not_stand_in_their_way() 
     assert_eq!(messages(&looking).await, 25);
     apply(store.history(), extend(&trip(), "main", "n19", many("o", 20))).await;
     assert_eq!(messages(&looking).await, 45);
-    assert_eq!(messages(&to_read(&path).await.unwrap()).await, 45);
+    let another = to_read(&path).await.unwrap();
+    assert_eq!(messages(&another).await, 45);
+    another.close().await.unwrap();
     looking.close().await.unwrap();
     store.close().await.unwrap();
     let looking = to_read(&path).await.unwrap();
@@ -322,7 +324,10 @@ async fn a_writer_beside_one_who_reads_a_log_is_refused_with_what_to_do() {
     assert_eq!(messages(&looking).await, 5);
     let error = to_write(&copy).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
-    assert!(error.message().contains("close what this process has open to read"), "{error}");
+    assert!(
+        error.message().contains("close the handles of this process that are open to read"),
+        "{error}"
+    );
     assert_eq!(messages(&looking).await, 5);
     looking.close().await.unwrap();
     let writing = to_write(&copy).await.unwrap();

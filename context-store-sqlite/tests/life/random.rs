@@ -5,14 +5,15 @@ use std::sync::Arc;
 use context_core::base::CheckpointName;
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{
-    ChainEnd, Chat, ChatPatch, ChatQuery, Commit, ForkName, HistoryStore, NewChat, Target, Window,
+    ChainEnd, Chat, ChatPatch, ChatQuery, Commit, ForkName, HistoryStore, NewChat, Target,
+    TitleChange, Window,
 };
 use context_core::{BranchName, Encoded, Error, MessageId, Node, Store, Timestamp};
 use context_store_kit::ChatState;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::lab::{Lab, says};
+use crate::store_fixture::{StoreFixture, says};
 
 /// One step. Names and messages are picked from a small set, so that steps collide.
 #[derive(Clone, Debug)]
@@ -183,7 +184,8 @@ async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
             return;
         }
         Step::Update => {
-            let patch = ChatPatch { title: Some(Some(format!("{at:?}"))), ..ChatPatch::default() };
+            let patch =
+                ChatPatch { title: TitleChange::Set(format!("{at:?}")), ..ChatPatch::default() };
             let done = history.update_chat(&chat, &patch, at).await;
             assert_eq!(told(done), told(model.state.update(&patch, at)));
             return;
@@ -227,19 +229,19 @@ async fn compare(history: &dyn HistoryStore, model: &Model) {
 }
 
 async fn live(steps: Vec<(Step, bool, i64)>) {
-    let lab = Lab::new().await;
-    let other = lab.again().await;
-    let chat = lab.create("ada", "chat").await;
-    let new = NewChat::new(chat, crate::lab::T);
+    let fixture = StoreFixture::new().await;
+    let other = fixture.again().await;
+    let chat = fixture.create("ada", "chat").await;
+    let new = NewChat::new(chat, crate::store_fixture::T);
     let mut model =
         Model { state: ChatState::new(Chat::new(new), 1), ids: Vec::new(), now: 1_000_000 };
     for (step, on_other, clock) in steps {
         model.now += clock;
-        let store = if on_other { &other } else { &lab.store };
+        let store = if on_other { &other } else { &fixture.store };
         let told = format!("{step:?}");
         take(step, store.history(), &mut model).await;
-        compare(if on_other { lab.history() } else { other.history() }, &model).await;
-        assert_eq!(lab.problems().await, [""; 0], "after {told}");
+        compare(if on_other { fixture.history() } else { other.history() }, &model).await;
+        assert_eq!(fixture.problems().await, [""; 0], "after {told}");
     }
 }
 

@@ -9,7 +9,7 @@ use context_core::{CancelSignal, ChatRef, ErrorKind, Store};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::lab::{Lab, T, is_found};
+use crate::store_fixture::{StoreFixture, T, is_found};
 
 const ROUND_TABLES: [&str; 5] = [
     "trajectory_round",
@@ -23,11 +23,11 @@ pub(crate) fn id(round: u32, ordinal: u32) -> NodeId {
     NodeId::new(round, ordinal)
 }
 
-pub(crate) async fn record(lab: &Lab, round: &mut Round, changes: Vec<Change>) {
+pub(crate) async fn record(fixture: &StoreFixture, round: &mut Round, changes: Vec<Change>) {
     round.committed();
     let commit = RoundCommit::new(format!("k{}", round.revision()), changes, round.head());
     assert_eq!(
-        lab.store.trajectories().unwrap().record_round(&commit).await.unwrap(),
+        fixture.store.trajectories().unwrap().record_round(&commit).await.unwrap(),
         RecordOutcome::Applied
     );
 }
@@ -59,24 +59,24 @@ fn told(agent: &AgentRef, number: u32, question: &str) -> (Round, Vec<Change>) {
 }
 
 /// Two rounds of the main agent, and one of a sub-agent.
-async fn kept() -> Lab {
-    let lab = Lab::new().await;
+async fn kept() -> StoreFixture {
+    let fixture = StoreFixture::new().await;
     for (agent, number) in [(0, 0), (0, 1), (1, 0)] {
         let (mut round, changes) =
             told(&AgentRef::new("ada", "monday", agent), number, "Will it rain?");
-        record(&lab, &mut round, changes).await;
+        record(&fixture, &mut round, changes).await;
     }
-    assert_eq!(lab.problems().await, [""; 0]);
-    lab
+    assert_eq!(fixture.problems().await, [""; 0]);
+    fixture
 }
 
-async fn rows(lab: &Lab, statement: &'static str) -> Vec<String> {
-    let rows = sqlx::query(statement).fetch_all(&mut lab.file().await).await.unwrap();
+async fn rows(fixture: &StoreFixture, statement: &'static str) -> Vec<String> {
+    let rows = sqlx::query(statement).fetch_all(&mut fixture.file().await).await.unwrap();
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-async fn do_to_the_file(lab: &Lab, statement: &'static str) {
-    let mut file = lab.file().await;
+async fn do_to_the_file(fixture: &StoreFixture, statement: &'static str) {
+    let mut file = fixture.file().await;
     for part in ["PRAGMA foreign_keys = OFF", statement] {
         sqlx::query(part).execute(&mut file).await.unwrap();
     }
@@ -84,11 +84,11 @@ async fn do_to_the_file(lab: &Lab, statement: &'static str) {
 
 #[tokio::test]
 async fn people_ask_with_plain_sql() {
-    let lab = kept().await;
+    let fixture = kept().await;
     let of_round = "SELECT node || ' ' || kind || ' ' || label FROM trajectory_nodes
         WHERE user = 'ada' AND session = 'monday' AND agent = 0 AND round = 1 ORDER BY ordinal";
     assert_eq!(
-        rows(&lab, of_round).await,
+        rows(&fixture, of_round).await,
         [
             "1.0 Query query00000",
             "1.1 Action action00000",
@@ -98,41 +98,41 @@ async fn people_ask_with_plain_sql() {
         ]
     );
     let of_subagent = "SELECT \"query\" FROM trajectory_queries WHERE user = 'ada' AND agent = 1";
-    assert_eq!(rows(&lab, of_subagent).await, ["Will it rain?"]);
+    assert_eq!(rows(&fixture, of_subagent).await, ["Will it rain?"]);
     let costs = "SELECT action || ': ' || sum(measures ->> 'input_tokens') FROM trajectory_actions
         WHERE session = 'monday' AND success AND output ->> 'rows' = 3 GROUP BY action";
-    assert_eq!(rows(&lab, costs).await, ["search: 360"]);
+    assert_eq!(rows(&fixture, costs).await, ["search: 360"]);
     let columns = "SELECT label || ' ' || \"values\" FROM trajectory_columns WHERE from_table = '/rain.csv' LIMIT 1";
-    assert_eq!(rows(&lab, columns).await, [r#"mm ["wet","dry"]"#]);
+    assert_eq!(rows(&fixture, columns).await, [r#"mm ["wet","dry"]"#]);
     let edges = "SELECT from_node || ' ' || name || ' ' || to_node FROM trajectory_edges
         WHERE user = 'ada' AND session = 'monday' AND agent = 0 AND round = 0 ORDER BY position";
     assert_eq!(
-        rows(&lab, edges).await,
+        rows(&fixture, edges).await,
         ["0.0 triggers 0.1", "0.1 produces 0.2", "0.2 has_column 0.3", "0.1 has_response 0.4"]
     );
     let versions =
         "SELECT node || ' ' || author || ' ' || was FROM trajectory_versions WHERE agent = 1";
     assert_eq!(
-        rows(&lab, versions).await,
+        rows(&fixture, versions).await,
         [r#"0.1 executor {"output":"Pending","success":false}"#]
     );
     let messages =
         "SELECT message FROM trajectory_messages WHERE chat = 'trip' AND agent = 1 ORDER BY node";
-    assert_eq!(rows(&lab, messages).await, ["m1", "m2"]);
+    assert_eq!(rows(&fixture, messages).await, ["m1", "m2"]);
 }
 
 #[tokio::test]
 async fn nodes_go_with_their_round() {
-    let lab = kept().await;
-    let trajectories = lab.store.trajectories().unwrap();
+    let fixture = kept().await;
+    let trajectories = fixture.store.trajectories().unwrap();
     let pruned = trajectories.prune_rounds(&RoundPrune::of_user("ada").agent(0)).await.unwrap();
     assert_eq!((pruned.rounds, pruned.nodes), (2, 10));
-    assert_eq!(lab.number("SELECT count(*) FROM trajectory_nodes").await, 5);
+    assert_eq!(fixture.number("SELECT count(*) FROM trajectory_nodes").await, 5);
     let pruned = trajectories.prune_rounds(&RoundPrune::of_user("ada")).await.unwrap();
     assert_eq!((pruned.rounds, pruned.nodes), (1, 5));
     for table in ROUND_TABLES {
         let left = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")));
-        let left: i64 = left.fetch_one(&mut lab.file().await).await.unwrap().get(0);
+        let left: i64 = left.fetch_one(&mut fixture.file().await).await.unwrap().get(0);
         assert_eq!(left, 0, "{table}");
     }
 }
@@ -140,8 +140,8 @@ async fn nodes_go_with_their_round() {
 /// Changes that contradict the stored round are rejected, and the round is unchanged.
 #[tokio::test]
 async fn a_commit_that_cannot_be_done_leaves_no_trace() {
-    let lab = kept().await;
-    let trajectories = lab.store.trajectories().unwrap();
+    let fixture = kept().await;
+    let trajectories = fixture.store.trajectories().unwrap();
     let agent = AgentRef::main("ada", "monday");
     let before = trajectories.load_rounds(&agent, 0..=0).await.unwrap();
     let mut head = before[0].head.clone();
@@ -176,20 +176,20 @@ async fn a_commit_that_cannot_be_done_leaves_no_trace() {
         head
     });
     assert_eq!(trajectories.record_round(&stranger).await.unwrap_err().kind(), ErrorKind::Corrupt);
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
     let commit = RoundCommit::new("right", vec![fine], head);
     assert_eq!(trajectories.record_round(&commit).await.unwrap(), RecordOutcome::Applied);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_who_write_to_a_round_each_revision_has_one() {
-    let lab = std::sync::Arc::new(Lab::new().await);
+    let fixture = std::sync::Arc::new(StoreFixture::new().await);
     let (mut round, changes) = told(&AgentRef::main("ada", "monday"), 0, "Who is first?");
-    record(&lab, &mut round, changes).await;
+    record(&fixture, &mut round, changes).await;
     let writers = (0..4).map(|writer| {
-        let lab = std::sync::Arc::clone(&lab);
+        let fixture = std::sync::Arc::clone(&fixture);
         tokio::spawn(async move {
-            let store = lab.again().await;
+            let store = fixture.again().await;
             let trajectories = store.trajectories().unwrap();
             let agent = AgentRef::main("ada", "monday");
             let mut conflicts = 0;
@@ -218,21 +218,21 @@ async fn of_many_who_write_to_a_round_each_revision_has_one() {
     for writer in writers.collect::<Vec<_>>() {
         let _: u32 = writer.await.unwrap();
     }
-    let record = lab.store.trajectories().unwrap();
+    let record = fixture.store.trajectories().unwrap();
     let record =
         record.load_rounds(&AgentRef::main("ada", "monday"), 0..=0).await.unwrap().remove(0);
     assert_eq!((record.head.revision, record.nodes.len(), record.edges.len()), (41, 45, 44));
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
 }
 
 #[tokio::test]
 async fn the_check_finds_what_is_wrong_with_rounds() {
     for (statement, expected) in [
         ("DELETE FROM trajectory_table WHERE round = 1", "an edge from 0.1 to 0.2 has lost an end"),
-        ("DELETE FROM trajectory_response WHERE round = 1", "says 5 nodes, has 4"),
+        ("DELETE FROM trajectory_response WHERE round = 1", "has 4 nodes, but its head says 5"),
         (
             "DELETE FROM trajectory_action WHERE round = 1",
-            "versions or messages of a node that is not there",
+            "versions or messages belong to a node that is missing",
         ),
         (
             "UPDATE trajectory_edge SET source = 2, target = 1 WHERE position = 0",
@@ -240,11 +240,11 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
         ),
         (
             "UPDATE trajectory_round SET state = 'open', title = 'x'",
-            "its row says something else than its head",
+            "its row differs from its head",
         ),
         (
             "UPDATE trajectory_round SET session = 'tuesday'",
-            "is filed as another round than its head says",
+            "is stored as another round than its head says",
         ),
         (
             "UPDATE trajectory_round SET head = 'x' WHERE no = 2",
@@ -255,27 +255,30 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
         ("UPDATE trajectory_version SET was = '{\"no field\":1}'", "a node cannot be read"),
         (
             "UPDATE trajectory_message SET user = 'eve'",
-            "messages of its nodes are filed under another user",
+            "links of its nodes to messages are stored under another user",
         ),
-        ("UPDATE trajectory_column SET round = 77 WHERE round = 1", "a row refers to nothing"),
+        (
+            "UPDATE trajectory_column SET round = 77 WHERE round = 1",
+            "a row refers to a row that is missing",
+        ),
     ] {
-        let lab = kept().await;
-        do_to_the_file(&lab, statement).await;
-        let problems = lab.problems().await;
+        let fixture = kept().await;
+        do_to_the_file(&fixture, statement).await;
+        let problems = fixture.problems().await;
         assert!(
             problems.iter().any(|problem| is_found(problem, expected)),
             "{statement}: {problems:?}"
         );
-        let report = lab.maintenance().check(&CancelSignal::never()).await.unwrap();
+        let report = fixture.maintenance().check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.rounds, 3, "{statement}");
     }
 }
 
 #[tokio::test]
 async fn damaged_rounds_are_an_error_and_never_a_part() {
-    let lab = kept().await;
-    do_to_the_file(&lab, "UPDATE trajectory_action SET params = '{'").await;
-    let trajectories = lab.store.trajectories().unwrap();
+    let fixture = kept().await;
+    do_to_the_file(&fixture, "UPDATE trajectory_action SET params = '{'").await;
+    let trajectories = fixture.store.trajectories().unwrap();
     let error =
         trajectories.load_rounds(&AgentRef::main("ada", "monday"), 0..=9).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
@@ -284,8 +287,8 @@ async fn damaged_rounds_are_an_error_and_never_a_part() {
 
 #[tokio::test]
 async fn erased_rounds_leave_no_trace() {
-    let lab = kept().await;
-    let chat = lab.create("bob", "chat").await;
+    let fixture = kept().await;
+    let chat = fixture.create("bob", "chat").await;
     let agent = AgentRef::new("eve hunter2-", "hunter2-", 0);
     for number in 0..3 {
         let (mut round, mut changes) = told(&agent, number, &"hunter2-".repeat(5_000));
@@ -295,23 +298,23 @@ async fn erased_rounds_leave_no_trace() {
         let file = file.label("hunter2-").describe(secret()).author("hunter2-").message(link);
         let (file, more) = round.add(file, T).unwrap();
         changes.extend(more);
-        record(&lab, &mut round, changes).await;
+        record(&fixture, &mut round, changes).await;
         let changes = round
             .change(file, &Changes::new().describe("nothing").set("path", "/"), None, T)
             .unwrap();
-        record(&lab, &mut round, changes).await;
+        record(&fixture, &mut round, changes).await;
     }
-    let users = lab.maintenance().users(10, None).await.unwrap().items;
+    let users = fixture.maintenance().users(10, None).await.unwrap().items;
     assert_eq!(users, ["ada", "bob", "eve hunter2-"]);
     let never = CancelSignal::never();
-    let erased = lab.maintenance().erase_user(&"eve hunter2-".into(), &never).await.unwrap();
+    let erased = fixture.maintenance().erase_user(&"eve hunter2-".into(), &never).await.unwrap();
     assert_eq!((erased.chats, erased.rounds, erased.remaining), (0, 3, 0));
     for name in ["s.db", "s.db-wal"] {
-        let bytes = std::fs::read(lab.folder.path().join(name)).unwrap_or_default();
+        let bytes = std::fs::read(fixture.folder.path().join(name)).unwrap_or_default();
         assert!(!bytes.windows(8).any(|part| part == b"hunter2-"), "{name}");
     }
-    assert_eq!(lab.maintenance().users(1, None).await.unwrap().next.unwrap().as_str(), "ada");
-    let kept = lab
+    assert_eq!(fixture.maintenance().users(1, None).await.unwrap().next.unwrap().as_str(), "ada");
+    let kept = fixture
         .store
         .trajectories()
         .unwrap()
@@ -319,15 +322,15 @@ async fn erased_rounds_leave_no_trace() {
         .await
         .unwrap();
     assert_eq!(kept.len(), 2);
-    assert!(lab.history().chat(&ChatRef::new("bob", chat.chat)).await.unwrap().is_some());
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert!(fixture.history().chat(&ChatRef::new("bob", chat.chat)).await.unwrap().is_some());
+    assert_eq!(fixture.problems().await, [""; 0]);
 }
 
 /// The cost of a commit must not grow with the round.
 #[tokio::test]
 async fn an_entry_is_written_by_the_keys_of_an_index() {
-    let lab = kept().await;
-    let mut file = lab.file().await;
+    let fixture = kept().await;
+    let mut file = fixture.file().await;
     for statement in [
         "SELECT max(position) FROM trajectory_edge WHERE round = 1",
         "SELECT 1 FROM trajectory_action WHERE round = 1 AND ordinal IN (SELECT value FROM json_each('[1]'))",
@@ -356,8 +359,8 @@ async fn a_round_that_lost_a_row_is_not_read_as_a_smaller_one() {
         "DELETE FROM trajectory_version WHERE round = 2",
         "DELETE FROM trajectory_message WHERE round = 2 AND message = 'm2'",
     ] {
-        let lab = kept().await;
-        let mut file = lab.file().await;
+        let fixture = kept().await;
+        let mut file = fixture.file().await;
         let triggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'";
         let triggers: Vec<(String, String)> =
             sqlx::query_as(triggers).fetch_all(&mut file).await.unwrap();
@@ -368,11 +371,11 @@ async fn a_round_that_lost_a_row_is_not_read_as_a_smaller_one() {
             sqlx::query(AssertSqlSafe(statement)).execute(&mut file).await.unwrap();
         }
         let (agent, trajectories) =
-            (AgentRef::main("ada", "monday"), lab.store.trajectories().unwrap());
+            (AgentRef::main("ada", "monday"), fixture.store.trajectories().unwrap());
         assert_eq!(trajectories.load_rounds(&agent, 0..=0).await.unwrap().len(), 1, "{lost}");
         let error = trajectories.load_rounds(&agent, 0..=1).await.expect_err(lost);
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{lost}: {error}");
-        let problems = lab.problems().await;
+        let problems = fixture.problems().await;
         assert!(
             problems.iter().any(|problem| problem.starts_with("round 1 of agent 0")),
             "{lost}: {problems:?}"

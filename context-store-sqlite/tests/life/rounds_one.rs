@@ -8,8 +8,8 @@ use context_core::trajectory::{
 use context_core::{ErrorKind, Store};
 use serde_json::json;
 
-use crate::lab::{Lab, T};
 use crate::rounds::{id, record};
+use crate::store_fixture::{StoreFixture, T};
 
 /// A body of every kind but the question, which begins every round.
 fn bodies() -> [NodeBody; 10] {
@@ -48,33 +48,33 @@ fn steps(agent: &AgentRef) -> (Round, Vec<Vec<Change>>) {
 
 #[tokio::test]
 async fn a_node_at_a_time_is_kept_as_all_at_once() {
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let (single, whole) = (AgentRef::new("ada", "monday", 0), AgentRef::new("ada", "monday", 1));
     let (mut all, together) = steps(&whole);
-    record(&lab, &mut all, together.concat()).await;
+    record(&fixture, &mut all, together.concat()).await;
     let (mut round, separate) = steps(&single);
     assert!(separate.iter().skip(1).all(|step| step.len() == 2), "a node and its edge");
     for step in separate {
-        record(&lab, &mut round, step).await;
+        record(&fixture, &mut round, step).await;
     }
-    let trajectories = lab.store.trajectories().unwrap();
+    let trajectories = fixture.store.trajectories().unwrap();
     let one = trajectories.load_rounds(&single, 0..=0).await.unwrap().remove(0);
     let other = trajectories.load_rounds(&whole, 0..=0).await.unwrap().remove(0);
     assert_eq!((&one.nodes, &one.edges), (&other.nodes, &other.edges));
     assert_eq!(one.head, round.head());
     assert_eq!((one.head.revision, one.nodes.len()), (11, NodeKind::ALL.len()));
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
 }
 
 #[tokio::test]
 async fn a_node_of_its_own_commit_is_refused_as_any_other() {
-    let lab = Lab::new().await;
+    let fixture = StoreFixture::new().await;
     let agent = AgentRef::main("ada", "monday");
     let (mut round, steps) = steps(&agent);
     for step in steps.clone() {
-        record(&lab, &mut round, step).await;
+        record(&fixture, &mut round, step).await;
     }
-    let trajectories = lab.store.trajectories().unwrap();
+    let trajectories = fixture.store.trajectories().unwrap();
     let before = trajectories.load_rounds(&agent, 0..=0).await.unwrap();
     let node = |ordinal: u32, body: NodeBody, label: &str| {
         vec![Change::NodeAdded { node: Node::new(id(0, ordinal), label, body, T).into() }]
@@ -107,5 +107,5 @@ async fn a_node_of_its_own_commit_is_refused_as_any_other() {
     });
     let outcome = trajectories.record_round(&nowhere).await.unwrap();
     assert_eq!(outcome, RecordOutcome::Conflict { actual: 0 });
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
 }

@@ -12,7 +12,7 @@ use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-use crate::lab::Lab;
+use crate::store_fixture::StoreFixture;
 
 /// One change of a round. Nodes are picked among all that ever existed.
 #[derive(Clone, Debug)]
@@ -234,13 +234,13 @@ async fn shows_the_same(ours: &dyn TrajectoryStore, theirs: &dyn TrajectoryStore
 }
 
 async fn live(turns: Vec<Turn>) {
-    let lab = Lab::new().await;
-    let again = lab.again().await;
+    let fixture = StoreFixture::new().await;
+    let again = fixture.again().await;
     let model = InMemoryStore::default();
     let theirs = model.trajectories().unwrap();
     let mut rounds: BTreeMap<RoundRef, Round> = BTreeMap::new();
     for (turn, number) in turns.iter().zip(0..) {
-        let ours = if turn.other_handle { &again } else { &lab.store }.trajectories().unwrap();
+        let ours = if turn.other_handle { &again } else { &fixture.store }.trajectories().unwrap();
         let at = Timestamp::from_micros(1_000_000 + number);
         let mut changes = Vec::new();
         let round = rounds.entry(reference(turn.round)).or_insert_with_key(|key| {
@@ -272,9 +272,9 @@ async fn live(turns: Vec<Turn>) {
         let expected = theirs.load_rounds(agent, 0..=9).await.unwrap();
         assert_eq!(ours.load_rounds(agent, 0..=9).await.unwrap(), expected);
     }
-    let ours = lab.store.trajectories().unwrap();
+    let ours = fixture.store.trajectories().unwrap();
     shows_the_same(ours, theirs).await;
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
     let middle = Timestamp::from_micros(1_000_000 + turns.len() as i64 / 2);
     for prune in [
         RoundPrune::of_user("ada").updated_until(middle),
@@ -286,7 +286,7 @@ async fn live(turns: Vec<Turn>) {
         );
         shows_the_same(ours, theirs).await;
     }
-    assert_eq!(lab.problems().await, [""; 0]);
+    assert_eq!(fixture.problems().await, [""; 0]);
 }
 
 proptest! {

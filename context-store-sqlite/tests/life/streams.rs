@@ -4,14 +4,20 @@
 use context_core::store::{StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPrune};
 use context_core::{ChatRef, ErrorKind, Store, Timestamp};
 
-use crate::lab::{Lab, T, is_found};
+use crate::store_fixture::{StoreFixture, T, is_found};
 
 fn at(micros: i64) -> Timestamp {
     Timestamp::from_micros(micros)
 }
 
-async fn wrote(lab: &Lab, chat: &ChatRef, id: &str, chunks: Vec<Vec<u8>>, end: Option<StreamEnd>) {
-    let (streams, id) = (lab.store.streams().unwrap(), id.into());
+async fn wrote(
+    fixture: &StoreFixture,
+    chat: &ChatRef,
+    id: &str,
+    chunks: Vec<Vec<u8>>,
+    end: Option<StreamEnd>,
+) {
+    let (streams, id) = (fixture.store.streams().unwrap(), id.into());
     let created = streams.create_stream(chat, &id, T).await.unwrap();
     let claimed = streams.claim_stream(chat, &id, &StreamClaim::new("w", T)).await.unwrap();
     let mut append = StreamAppend::new("w", 0, chunks, T);
@@ -23,18 +29,19 @@ async fn wrote(lab: &Lab, chat: &ChatRef, id: &str, chunks: Vec<Vec<u8>>, end: O
 }
 
 /// A running stream of four chunks, and an ended stream of two.
-async fn kept() -> (Lab, ChatRef) {
-    let lab = Lab::new().await;
-    let chat = lab.create("ada", "chat").await;
+async fn kept() -> (StoreFixture, ChatRef) {
+    let fixture = StoreFixture::new().await;
+    let chat = fixture.create("ada", "chat").await;
     let chunks: Vec<_> = [&b"one"[..], b"", b"three", b"four"].map(<[u8]>::to_vec).into();
-    wrote(&lab, &chat, "runs", chunks.clone(), None).await;
-    wrote(&lab, &chat, "ended", chunks[..2].to_vec(), Some(StreamEnd::Failed("boom".into()))).await;
-    assert_eq!(lab.problems().await, Vec::<String>::new());
-    (lab, chat)
+    wrote(&fixture, &chat, "runs", chunks.clone(), None).await;
+    wrote(&fixture, &chat, "ended", chunks[..2].to_vec(), Some(StreamEnd::Failed("boom".into())))
+        .await;
+    assert_eq!(fixture.problems().await, Vec::<String>::new());
+    (fixture, chat)
 }
 
-async fn do_to_the_file(lab: &Lab, statement: &'static str) {
-    let mut file = lab.file().await;
+async fn do_to_the_file(fixture: &StoreFixture, statement: &'static str) {
+    let mut file = fixture.file().await;
     for part in ["PRAGMA foreign_keys = OFF", statement] {
         sqlx::query(part).execute(&mut file).await.unwrap();
     }
@@ -42,17 +49,20 @@ async fn do_to_the_file(lab: &Lab, statement: &'static str) {
 
 #[tokio::test]
 async fn chunks_go_with_their_stream_their_run_and_their_chat() {
-    let (lab, chat) = kept().await;
-    let streams = lab.store.streams().unwrap();
+    let (fixture, chat) = kept().await;
+    let streams = fixture.store.streams().unwrap();
     let chunks = "SELECT count(*) FROM stream_chunk";
-    assert_eq!(lab.number(chunks).await, 6);
+    assert_eq!(fixture.number(chunks).await, 6);
     let outcome = streams.reopen_stream(&chat, &"ended".into(), 0, T).await.unwrap();
     assert!(matches!(outcome, StreamOutcome::Applied(_)), "{outcome:?}");
-    assert_eq!(lab.number(chunks).await, 4);
+    assert_eq!(fixture.number(chunks).await, 4);
     assert!(streams.remove_stream(&chat, &"ended".into()).await.unwrap());
-    assert_eq!(lab.number("SELECT count(*) FROM stream").await, 1);
-    assert!(lab.history().delete_chat(&chat, None).await.unwrap());
-    assert_eq!((lab.number(chunks).await, lab.number("SELECT count(*) FROM stream").await), (0, 0));
+    assert_eq!(fixture.number("SELECT count(*) FROM stream").await, 1);
+    assert!(fixture.history().delete_chat(&chat, None).await.unwrap());
+    assert_eq!(
+        (fixture.number(chunks).await, fixture.number("SELECT count(*) FROM stream").await),
+        (0, 0)
+    );
     let pruned = streams.prune_streams(&StreamPrune::new("ada", at(i64::MAX))).await.unwrap();
     assert_eq!(pruned.streams, 0);
 }
@@ -74,13 +84,13 @@ async fn the_check_finds_what_is_wrong_with_streams() {
             "UPDATE stream SET state = 'running' WHERE finished_at > 0",
             "is running, but says when it ended",
         ),
-        ("UPDATE stream SET state = 'lost'", "a stream is in no state"),
-        ("UPDATE stream SET run = -1", "a stream is of no run"),
-        ("UPDATE stream SET chat = 77", "a row refers to nothing"),
+        ("UPDATE stream SET state = 'lost'", "the state of a stream is not known"),
+        ("UPDATE stream SET run = -1", "the run of a stream is out of range"),
+        ("UPDATE stream SET chat = 77", "a row refers to a row that is missing"),
     ] {
-        let (lab, _) = kept().await;
-        do_to_the_file(&lab, statement).await;
-        let problems = lab.problems().await;
+        let (fixture, _) = kept().await;
+        do_to_the_file(&fixture, statement).await;
+        let problems = fixture.problems().await;
         assert!(
             problems.iter().any(|problem| is_found(problem, expected)),
             "{statement}: {problems:?}"
@@ -90,9 +100,9 @@ async fn the_check_finds_what_is_wrong_with_streams() {
 
 #[tokio::test]
 async fn damaged_streams_are_an_error_and_never_have_a_gap() {
-    let (lab, chat) = kept().await;
-    let (streams, id) = (lab.store.streams().unwrap(), "runs".into());
-    do_to_the_file(&lab, "DELETE FROM stream_chunk WHERE pos & 0xffffff = 1").await;
+    let (fixture, chat) = kept().await;
+    let (streams, id) = (fixture.store.streams().unwrap(), "runs".into());
+    do_to_the_file(&fixture, "DELETE FROM stream_chunk WHERE pos & 0xffffff = 1").await;
     for (offset, limit) in [(0, 10), (1, 1)] {
         let error = streams.read_stream(&chat, &id, offset, limit).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
@@ -105,17 +115,17 @@ async fn damaged_streams_are_an_error_and_never_have_a_gap() {
     // The chunks after the damage are still readable.
     let part = streams.read_stream(&chat, &id, 2, 10).await.unwrap().unwrap();
     assert_eq!(part.chunks, ["three", "four"]);
-    do_to_the_file(&lab, "UPDATE stream SET chunks = 0x7fffffffffffffff").await;
+    do_to_the_file(&fixture, "UPDATE stream SET chunks = 0x7fffffffffffffff").await;
     let error = streams.read_stream(&chat, &id, 1 << 40, 10).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
 }
 
 #[tokio::test]
 async fn erased_chunks_leave_no_trace() {
-    let (lab, chat) = kept().await;
+    let (fixture, chat) = kept().await;
     let secret = b"hunter2-".repeat(10_000);
     wrote(
-        &lab,
+        &fixture,
         &chat,
         "secret",
         vec![secret.clone(), secret],
@@ -123,10 +133,10 @@ async fn erased_chunks_leave_no_trace() {
     )
     .await;
     let never = context_core::CancelSignal::never();
-    let erased = lab.maintenance().erase_user(&"ada".into(), &never).await.unwrap();
+    let erased = fixture.maintenance().erase_user(&"ada".into(), &never).await.unwrap();
     assert_eq!((erased.chats, erased.streams, erased.remaining), (1, 3, 0));
     for name in ["s.db", "s.db-wal"] {
-        let bytes = std::fs::read(lab.folder.path().join(name)).unwrap_or_default();
+        let bytes = std::fs::read(fixture.folder.path().join(name)).unwrap_or_default();
         assert!(!bytes.windows(8).any(|part| part == b"hunter2-"), "{name}");
     }
 }

@@ -20,7 +20,7 @@ use context_core::{BranchName, CancelSignal, ChatRef, Encoded, Metadata, Node, S
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 
-use crate::lab::{apply, extend, fork, many, says, stay};
+use crate::store_fixture::{apply, extend, fork, many, says, stay};
 
 const OLD: [&str; 6] = ["v1.db", "v3.db", "v4.db", "v5.db", "v6.db", "v7.db"];
 /// The files with blobs.

@@ -44,7 +44,9 @@ pub(super) fn run(settings: &Settings) -> Result<Tally> {
     }
     let checker = data().join("tools/validate_wire.py");
     match env::var_os(PYTHON).filter(|_| checker.is_file()) {
-        Some(python) => second_opinion(&mut tally, Command::new(python).arg(checker).arg(&path))?,
+        Some(python) => {
+            check_with_official_clients(&mut tally, Command::new(python).arg(checker).arg(&path))?
+        }
         None => tally
             .skip(format!("wire: {PYTHON} names no Python, or {} is not there", checker.display())),
     }
@@ -57,7 +59,7 @@ fn data() -> PathBuf {
 }
 
 /// Runs the second checker and counts its results.
-fn second_opinion(tally: &mut Tally, command: &mut Command) -> Result<()> {
+fn check_with_official_clients(tally: &mut Tally, command: &mut Command) -> Result<()> {
     let output = command.stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "the checker did not end well: {}", output.status);
     let report: Value = serde_json::from_slice(&output.stdout).context("the checker's report")?;

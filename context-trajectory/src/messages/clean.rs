@@ -10,7 +10,7 @@ use super::convert::{CONTINUES, WHOLE};
 use super::record::{CALL_ID, MessageRecord, RecordKind};
 
 /// The text that stands in for a missing result. Such a record is marked as
-/// [synthetic](context_core::Message::SYNTHETIC).
+/// [synthetic](context_core::message::Origin::Synthetic).
 pub const MISSING_RESULT: &str = context_core::model::Unanswered::TEXT;
 
 /// The treatment of calls and results that do not match.

@@ -1,10 +1,11 @@
 //! The stored form of a message.
 
+use context_core::message::Origin;
 use std::borrow::Cow;
 
 use context_codec_kit::wire;
 use context_core::base::JsonMap;
-use context_core::{Json, Message, Timestamp};
+use context_core::{Json, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::calls::CallRecord;
@@ -258,7 +259,7 @@ impl MessageRecord {
         let folded = || {
             self.beside(FOLDED).is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"))
         };
-        self.get(Message::CHECKPOINT).is_some() || folded()
+        self.has_origin(Origin::Checkpoint) || folded()
     }
 
     /// Returns one value of `additional_kwargs`.
@@ -266,10 +267,22 @@ impl MessageRecord {
         self.get(KWARGS)?.parse::<JsonMap>().ok()?.shift_remove(key)
     }
 
-    /// Returns whether the record is [marked](context_core::Message::SYNTHETIC) as written by no
-    /// person, model or tool.
+    /// Returns whether a program wrote the record, and no person, model or tool. See [`Origin`].
     pub fn is_synthetic(&self) -> bool {
-        self.get(context_core::Message::SYNTHETIC).is_some()
+        self.has_origin(Origin::Synthetic)
+    }
+
+    /// Marks the record as written by a program.
+    #[must_use]
+    pub(super) fn synthetic(self) -> Self {
+        match Origin::Synthetic.key() {
+            Some(key) => self.with(key, wire::truth()),
+            None => self,
+        }
+    }
+
+    fn has_origin(&self, origin: Origin) -> bool {
+        origin.key().is_some_and(|key| self.get(key).is_some())
     }
 }
 

@@ -82,9 +82,7 @@ impl Reader<'_> {
             self.results(node, message);
         }
         match message.role {
-            Role::User if message.is_request() && !message.is_checkpoint() => {
-                self.request(node, message)
-            }
+            Role::User if message.is_request() => self.request(node, message),
             Role::Assistant => {
                 self.answer(node, message);
                 self.results(node, message);

@@ -11,7 +11,7 @@ use context_core::{SessionId, UserId};
 use context_store_inmem::InMemoryStore;
 use context_trajectory::{OpenOptions, RecordError, Trajectories};
 
-use crate::desk::{ada, desk, open, process, small_round};
+use crate::fixture::{ada, open, process, round_store, small_round};
 
 #[tokio::test]
 async fn the_same_tuple_is_the_same_context_and_any_other_is_another() {
@@ -33,9 +33,9 @@ async fn the_same_tuple_is_the_same_context_and_any_other_is_another() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_who_open_one_round_at_once_build_one() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
-    *desk.slow_session.lock().unwrap() = Some("trip".into());
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
+    *store.slow_session.lock().unwrap() = Some("trip".into());
     let tasks: Vec<_> = (0..8)
         .map(|_| {
             let trajectories = trajectories.clone();
@@ -48,32 +48,32 @@ async fn many_who_open_one_round_at_once_build_one() {
         .await
         .unwrap();
     assert!(other.round().is_empty());
-    desk.gate().add_permits(1);
+    store.gate().add_permits(1);
     let mut contexts = Vec::new();
     for task in tasks {
         contexts.push(task.await.unwrap());
     }
     assert!(contexts.iter().all(|context| context.is_same(&contexts[0])));
-    assert_eq!(desk.loads.load(Ordering::SeqCst), 2, "one for each round");
+    assert_eq!(store.loads.load(Ordering::SeqCst), 2, "one for each round");
 }
 
 #[tokio::test]
 async fn an_opening_that_is_dropped_leaves_nothing_behind() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
-    *desk.slow_session.lock().unwrap() = Some("trip".into());
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
+    *store.slow_session.lock().unwrap() = Some("trip".into());
     let round = ada().round(0);
     let opening = trajectories.open(&round, OpenOptions::new());
     assert!(futures_util::FutureExt::now_or_never(opening).is_none());
     assert_eq!(trajectories.open_rounds(), 0);
-    *desk.slow_session.lock().unwrap() = None;
+    *store.slow_session.lock().unwrap() = None;
     small_round(&open(&trajectories, 0).await).await;
 }
 
 #[tokio::test]
 async fn options_that_conflict_with_those_of_the_open_context_are_named() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
     let names = OpenOptions::new().edge_names(EdgeNames::known(["cites"]));
     let context = trajectories.open(&ada().round(0), names.clone()).await.unwrap();
     assert!(
@@ -93,8 +93,8 @@ async fn options_that_conflict_with_those_of_the_open_context_are_named() {
 
 #[tokio::test]
 async fn sub_agents_are_numbered_by_session_and_the_number_is_taken_by_a_write() {
-    let desk = desk();
-    let (one, two) = (process(&desk, "a").build().unwrap(), process(&desk, "b").build().unwrap());
+    let store = round_store();
+    let (one, two) = (process(&store, "a").build().unwrap(), process(&store, "b").build().unwrap());
     let work = AgentRef::main("ada", "work").round(0);
     let busy = one.open(&work, OpenOptions::new()).await.unwrap();
     let [_, caller, _] = small_round(&busy).await;
@@ -117,8 +117,8 @@ async fn sub_agents_are_numbered_by_session_and_the_number_is_taken_by_a_write()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sub_agents_that_are_opened_at_once_get_different_numbers() {
-    let desk = desk();
-    let processes = [process(&desk, "a").build().unwrap(), process(&desk, "b").build().unwrap()];
+    let store = round_store();
+    let processes = [process(&store, "a").build().unwrap(), process(&store, "b").build().unwrap()];
     let node = small_round(&open(&processes[0], 0).await).await[1];
     let tasks: Vec<_> = (0..16)
         .map(|number| {
@@ -141,8 +141,8 @@ async fn sub_agents_that_are_opened_at_once_get_different_numbers() {
 
 #[tokio::test]
 async fn rounds_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").keep(10).build().unwrap();
+    let store = round_store();
+    let trajectories = process(&store, "a").keep(10).build().unwrap();
     let held = open(&trajectories, 5_000).await;
     let dirty = open(&trajectories, 6_000).await;
     dirty.ask_later(NewQuery::new("Kept?")).unwrap();
@@ -154,7 +154,7 @@ async fn rounds_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
     assert!(open(&trajectories, 5_000).await.is_same(&held));
     assert_eq!(open(&trajectories, 6_000).await.round().len(), 1);
     trajectories.flush_all().await.unwrap();
-    assert_eq!(desk.all(&ada()).await.len(), 1);
+    assert_eq!(store.all(&ada()).await.len(), 1);
     for round in 0..20 {
         open(&trajectories, round).await;
     }
@@ -165,8 +165,8 @@ async fn rounds_that_nobody_holds_are_bounded_and_none_that_is_unsaved_goes() {
 #[tokio::test]
 async fn ten_thousand_closed_rounds_leave_the_graphs_that_are_kept() {
     const KEPT: usize = 16;
-    let desk = desk();
-    let trajectories = process(&desk, "a").keep(KEPT).build().unwrap();
+    let store = round_store();
+    let trajectories = process(&store, "a").keep(KEPT).build().unwrap();
     let mut graphs: Vec<Weak<Round>> = Vec::new();
     for session in 0..10_000 {
         let round = AgentRef::main("ada", format!("{session}")).round(0);
@@ -182,8 +182,8 @@ async fn ten_thousand_closed_rounds_leave_the_graphs_that_are_kept() {
 
 #[tokio::test]
 async fn a_release_counts_once() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
     let user = UserId::from("ada");
     let session = SessionId::from("trip");
     let held = open(&trajectories, 0).await;
@@ -202,8 +202,8 @@ async fn a_release_counts_once() {
 
 #[tokio::test]
 async fn sessions_and_rounds_are_listed_and_removed() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
     for session in ["a", "b", "c"] {
         for round in 0..3 {
             let round = AgentRef::main("ada", session).round(round);

@@ -20,22 +20,22 @@ pub(crate) fn at(micros: i64) -> Timestamp {
 }
 
 /// A round that is recorded step by step.
-pub(crate) struct Diary {
+pub(crate) struct RoundFixture {
     pub(crate) round: Round,
     changes: Vec<Change>,
 }
 
-impl Diary {
+impl RoundFixture {
     pub(crate) fn new(agent: &AgentRef, round: u32) -> Self {
         Self { round: Round::new(agent.round(round), at(1)), changes: Vec::new() }
     }
 
     /// Creates a round with its question.
     pub(crate) fn asked(agent: &AgentRef, round: u32) -> Self {
-        let mut diary = Self::new(agent, round);
-        let (_, changes) = diary.round.ask(NewQuery::new("why?"), at(10)).unwrap();
-        diary.changes.extend(changes);
-        diary
+        let mut fixture = Self::new(agent, round);
+        let (_, changes) = fixture.round.ask(NewQuery::new("why?"), at(10)).unwrap();
+        fixture.changes.extend(changes);
+        fixture
     }
 
     pub(crate) fn act(&mut self, after: NodeId, output: &str) -> NodeId {
@@ -70,8 +70,8 @@ impl Diary {
     }
 }
 
-pub(crate) async fn record(store: &dyn TrajectoryStore, diary: &mut Diary) {
-    assert_eq!(store.record_round(&diary.commit()).await.unwrap(), RecordOutcome::Applied);
+pub(crate) async fn record(store: &dyn TrajectoryStore, fixture: &mut RoundFixture) {
+    assert_eq!(store.record_round(&fixture.commit()).await.unwrap(), RecordOutcome::Applied);
 }
 
 pub(crate) async fn load(store: &dyn TrajectoryStore, agent: &AgentRef) -> Vec<RoundRecord> {
@@ -96,9 +96,9 @@ async fn a_round_is_a_graph_file_and_a_head() {
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
     assert_eq!(files.durability(), Durability::ProcessCrash);
     assert_eq!(FileChannel::synced(root.path()).durability(), Durability::PowerLoss);
-    let mut first = Diary::asked(&agent, 0);
+    let mut first = RoundFixture::asked(&agent, 0);
     record(&files, &mut first).await;
-    let mut second = Diary::asked(&agent, 1);
+    let mut second = RoundFixture::asked(&agent, 1);
     second.act(second.query(), "seen");
     record(&files, &mut second).await;
     let folder = root.path().join("ada/s");
@@ -128,18 +128,18 @@ async fn a_round_is_a_graph_file_and_a_head() {
 async fn a_restart_finds_what_was_acknowledged() {
     let root = tempfile::tempdir().unwrap();
     let agent = AgentRef::new("Ada/..", "NUL", 3);
-    let mut diary = Diary::asked(&agent, 7);
-    let mut last = diary.query();
+    let mut fixture = RoundFixture::asked(&agent, 7);
+    let mut last = fixture.query();
     for step in 0..20 {
         // A new channel for each step, so that nothing is kept in the process.
         let files = FileChannel::new(root.path());
-        last = diary.act(last, &format!("seen {step}"));
-        record(&files, &mut diary).await;
+        last = fixture.act(last, &format!("seen {step}"));
+        record(&files, &mut fixture).await;
         let fresh = FileChannel::new(root.path());
-        assert_eq!(load(&fresh, &agent).await, [diary.round.to_record()]);
+        assert_eq!(load(&fresh, &agent).await, [fixture.round.to_record()]);
         assert_eq!(
             fresh.rounds(&RoundQuery::of_user("Ada/..")).await.unwrap().items,
-            [diary.round.head()]
+            [fixture.round.head()]
         );
     }
 }
@@ -148,37 +148,37 @@ async fn a_restart_finds_what_was_acknowledged() {
 async fn json_keeps_its_line_feeds() {
     let root = tempfile::tempdir().unwrap();
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
-    let mut diary = Diary::asked(&agent, 0);
+    let mut fixture = RoundFixture::asked(&agent, 0);
     let written = context_core::Json::from_text("{\n  \"n\": 1.50\n}").unwrap();
     let mut item = context_core::trajectory::QueueItem::new("step");
     item.params.insert("as written".into(), written);
-    assert!(diary.round.queues_mut(at(11)).todo.push(item));
-    record(&files, &mut diary).await;
-    diary.round.set_state(RoundState::Closed, at(12));
-    record(&files, &mut diary).await;
-    assert_eq!(load(&FileChannel::new(root.path()), &agent).await, [diary.round.to_record()]);
+    assert!(fixture.round.queues_mut(at(11)).todo.push(item));
+    record(&files, &mut fixture).await;
+    fixture.round.set_state(RoundState::Closed, at(12));
+    record(&files, &mut fixture).await;
+    assert_eq!(load(&FileChannel::new(root.path()), &agent).await, [fixture.round.to_record()]);
 }
 
 #[tokio::test]
 async fn what_is_refused_leaves_no_files() {
     let root = tempfile::tempdir().unwrap();
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
-    let mut late = Diary::asked(&agent, 0);
+    let mut late = RoundFixture::asked(&agent, 0);
     late.commit();
     let outcome = files.record_round(&late.commit()).await.unwrap();
     assert_eq!(outcome, RecordOutcome::Conflict { actual: 0 });
     assert_eq!(names(root.path()), [""; 0]);
 
     // Existing rounds are not touched either.
-    let mut diary = Diary::asked(&agent, 0);
-    record(&files, &mut diary).await;
+    let mut fixture = RoundFixture::asked(&agent, 0);
+    record(&files, &mut fixture).await;
     let before = std::fs::read(graph_of(root.path())).unwrap();
-    let mut twice = Diary::asked(&agent, 0);
+    let mut twice = RoundFixture::asked(&agent, 0);
     twice.round.committed();
     assert!(files.record_round(&twice.commit()).await.is_err(), "its question is added twice");
     assert_eq!(std::fs::read(graph_of(root.path())).unwrap(), before);
-    diary.act(diary.query(), "seen");
-    record(&files, &mut diary).await;
+    fixture.act(fixture.query(), "seen");
+    record(&files, &mut fixture).await;
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn pruning_removes_files_and_empty_folders() {
     let long = "s".repeat(500);
     for session in ["s", long.as_str()] {
         for round in 0..3 {
-            record(&files, &mut Diary::asked(&AgentRef::main("ada", session), round)).await;
+            record(&files, &mut RoundFixture::asked(&AgentRef::main("ada", session), round)).await;
         }
     }
     let heads = files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items;

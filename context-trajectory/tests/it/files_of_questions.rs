@@ -7,7 +7,7 @@ use context_core::trajectory::{NewQuery, NodeBody};
 use context_trajectory::{Backups, FileLookup, HostFiles, MentionedFiles, mentioned_files};
 use proptest::prelude::*;
 
-use crate::desk::{desk, open, process};
+use crate::fixture::{open, process, round_store};
 
 #[test]
 fn paths_are_found_and_nothing_that_only_looks_like_one() {
@@ -45,8 +45,8 @@ impl FileLookup for Known {
 
 #[tokio::test]
 async fn files_hang_below_the_question_and_the_callers_own_list_is_kept() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let files = MentionedFiles::new(Arc::new(Known(["/data/a.csv", "/data/b.md"].into())));
     let query =
         NewQuery::new("Compare /data/a.csv with /data/b.md and /data/none.md").files(["own.pdf"]);

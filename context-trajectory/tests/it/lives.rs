@@ -9,7 +9,9 @@ use context_core::trajectory::{
 use context_trajectory::{OpenRound, RecordError};
 use proptest::prelude::*;
 
-use crate::desk::{Desk, action, ada, desk, file, open, process, small_round};
+use crate::fixture::{
+    FaultyRoundStore, action, ada, file, open, process, round_store, small_round,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -78,8 +80,8 @@ async fn play(context: &OpenRound, step: &Step) {
     }
 }
 
-async fn begun(desk: &Arc<Desk>) -> OpenRound {
-    let trajectories = process(desk, "first").build().unwrap();
+async fn begun(store: &Arc<FaultyRoundStore>) -> OpenRound {
+    let trajectories = process(store, "first").build().unwrap();
     small_round(&open(&trajectories, 0).await).await;
     let context = open(&trajectories, 1).await;
     context.ask(NewQuery::new("And then?")).await.unwrap();
@@ -94,7 +96,7 @@ proptest! {
     fn restarts_and_faults_leave_no_trace(steps in prop::collection::vec(step(), 1..60)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let (calm, rough) = (desk(), desk());
+            let (calm, rough) = (round_store(), round_store());
             let quiet = begun(&calm).await;
             let mut context = begun(&rough).await;
             for (number, step) in steps.iter().enumerate() {
@@ -132,7 +134,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let (always, away) = (desk(), desk());
+            let (always, away) = (round_store(), round_store());
             small_round(&open(&process(&always, "z").build().unwrap(), 0).await).await;
             let together = process(&always, "a").channel(away.clone()).build().unwrap();
             let context = open(&together, 1).await;

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod desk;
 mod factory;
 mod files;
 mod files_of_questions;
+mod fixture;
 mod lives;
 mod messages;
 mod portraits;

@@ -4,7 +4,7 @@ use context_core::base::JsonMap;
 use context_core::trajectory::{NewQuery, Queue, QueueItem, QueueName, TrajectoryError};
 use context_trajectory::{RecordError, RunError, work_off};
 
-use crate::desk::{ada, desk, open, process};
+use crate::fixture::{ada, open, process, round_store};
 
 fn configuration(text: &str) -> JsonMap {
     serde_json::from_str(text).unwrap()
@@ -12,14 +12,14 @@ fn configuration(text: &str) -> JsonMap {
 
 #[tokio::test]
 async fn queues_are_loaded_popped_in_order_and_restored() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     context.load_queues(&configuration("{}")).await.unwrap();
     assert!(context.queues().is_empty());
     let steps = r#"{"PRE_WORKFLOW": [{"name": "load", "params": {"n": 1.50}}, {"name": "check"}]}"#;
     context.load_queues(&configuration(steps)).await.unwrap();
     assert_eq!(context.pop(QueueName::Pre).await.unwrap().unwrap().name, "load");
-    let again = open(&process(&desk, "b").build().unwrap(), 0).await;
+    let again = open(&process(&store, "b").build().unwrap(), 0).await;
     assert_eq!(again.pop(QueueName::Pre).await.unwrap().unwrap().name, "check");
     assert_eq!(again.pop(QueueName::Pre).await.unwrap(), None);
     let many = format!(r#"{{"POST_WORKFLOW": [{}]}}"#, vec![r#"{"name": "s"}"#; 101].join(","));
@@ -29,8 +29,8 @@ async fn queues_are_loaded_popped_in_order_and_restored() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_forgets_nothing() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     for number in 0..Queue::CAPACITY {
         assert!(context.push(QueueName::Todo, QueueItem::new(format!("s{number}"))).await.unwrap());
     }
@@ -42,8 +42,8 @@ async fn a_full_queue_refuses_and_forgets_nothing() {
 
 #[tokio::test]
 async fn a_run_that_fails_goes_on_with_the_step_it_was_at() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     context.ask(NewQuery::new("Where to?")).await.unwrap();
     let steps = r#"{"PRE_WORKFLOW": [{"name": "plan"}], "POST_WORKFLOW": [{"name": "tidy"}]}"#;
     context.load_queues(&configuration(steps)).await.unwrap();
@@ -68,12 +68,12 @@ async fn a_run_that_fails_goes_on_with_the_step_it_was_at() {
         panic!("{failed:?}")
     };
     assert_eq!((&*name, source), ("two", "the power is out"));
-    let again = open(&process(&desk, "b").build().unwrap(), 0).await;
+    let again = open(&process(&store, "b").build().unwrap(), 0).await;
     let done = work_off(&again, async |_, item: &QueueItem| {
         seen.push(item.name.clone());
         Ok::<(), RecordError>(())
     });
     assert_eq!(done.await.unwrap(), 2);
     assert_eq!(seen, ["plan", "one", "two", "two", "tidy"]);
-    assert!(desk.all(&ada()).await[0].head.queues.is_empty());
+    assert!(store.all(&ada()).await[0].head.queues.is_empty());
 }

@@ -8,40 +8,40 @@ use context_core::trajectory::{
 use context_trajectory::{RecordError, Turn, TurnCall, TurnNodes};
 use futures_util::FutureExt;
 
-use crate::desk::{action, ada, desk, file, open, process, small_round};
+use crate::fixture::{action, ada, file, open, process, round_store, small_round};
 
 #[tokio::test]
 async fn calls_that_wait_together_are_one_commit() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
-    desk.slow_writes.store(true, Ordering::SeqCst);
+    store.slow_writes.store(true, Ordering::SeqCst);
     let adds = (0..10).map(|_| context.add(action(query).append()));
     let all = futures_util::future::join_all(adds);
     let free = async {
-        while desk.waiting.load(Ordering::SeqCst) == 0 {
+        while store.waiting.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;
         }
-        desk.gate().add_permits(2);
+        store.gate().add_permits(2);
     };
     let (nodes, ()) = tokio::join!(all, free);
     assert!(nodes.iter().all(Result::is_ok));
     assert_eq!(
-        desk.writes.load(Ordering::SeqCst),
+        store.writes.load(Ordering::SeqCst),
         3,
         "the question, the first, the nine that waited"
     );
-    assert_eq!(desk.all(&ada()).await[0].nodes.len(), 11);
+    assert_eq!(store.all(&ada()).await[0].nodes.len(), 11);
     assert_eq!(context.unsaved(), 0);
 }
 
 #[tokio::test]
 async fn a_failed_write_stays_unsaved_and_goes_with_the_next_under_its_key() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     for lost_reply in [false, true] {
-        let faults = if lost_reply { &desk.fail_after } else { &desk.fail_before };
+        let faults = if lost_reply { &store.fail_after } else { &store.fail_before };
         faults.store(1, Ordering::SeqCst);
         let error = context.add(action(query).append()).await.unwrap_err();
         assert!(matches!(error, RecordError::Store(_)), "{error}");
@@ -49,28 +49,28 @@ async fn a_failed_write_stays_unsaved_and_goes_with_the_next_under_its_key() {
         context.add(action(query).append()).await.unwrap();
         assert_eq!(context.unsaved(), 0);
     }
-    let record = desk.all(&ada()).await.remove(0);
+    let record = store.all(&ada()).await.remove(0);
     assert_eq!(record, context.round().to_record());
     assert_eq!((record.nodes.len(), record.head.revision), (5, 5));
 }
 
 #[tokio::test]
 async fn a_call_that_is_dropped_loses_and_doubles_nothing() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
-    desk.slow_writes.store(true, Ordering::SeqCst);
+    store.slow_writes.store(true, Ordering::SeqCst);
     assert!(context.add(action(query)).now_or_never().is_none());
     assert_eq!(context.unsaved(), 1);
-    desk.slow_writes.store(false, Ordering::SeqCst);
+    store.slow_writes.store(false, Ordering::SeqCst);
     context.flush().await.unwrap();
-    assert_eq!(desk.all(&ada()).await[0].nodes.len(), 2);
+    assert_eq!(store.all(&ada()).await[0].nodes.len(), 2);
 }
 
 #[tokio::test]
 async fn whoever_comes_second_to_a_round_is_told_and_can_open_it_again() {
-    let desk = desk();
-    let (one, two) = (process(&desk, "a").build().unwrap(), process(&desk, "b").build().unwrap());
+    let store = round_store();
+    let (one, two) = (process(&store, "a").build().unwrap(), process(&store, "b").build().unwrap());
     let first = open(&one, 0).await;
     let [query, ..] = small_round(&first).await;
     let second = open(&two, 0).await;
@@ -85,17 +85,17 @@ async fn whoever_comes_second_to_a_round_is_told_and_can_open_it_again() {
     let again = open(&two, 0).await;
     assert!(!again.is_same(&second));
     again.add(action(query).append()).await.unwrap();
-    assert_eq!(desk.all(&ada()).await[0].nodes.len(), 5);
+    assert_eq!(store.all(&ada()).await[0].nodes.len(), 5);
 }
 
 #[tokio::test]
 async fn what_is_refused_changes_and_writes_nothing() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let early = context.add(action(NodeId::new(0, 0))).await;
     assert!(matches!(early, Err(RecordError::Refused(TrajectoryError::NoQueryYet))));
     let [query, act, _] = small_round(&context).await;
-    let (before, writes) = (context.round().to_record(), desk.writes.load(Ordering::SeqCst));
+    let (before, writes) = (context.round().to_record(), store.writes.load(Ordering::SeqCst));
     assert!(context.ask(NewQuery::new("Again?")).await.is_err());
     assert!(context.change(act, &Changes::new().set("colour", "red")).await.is_err());
     assert!(context.remove(query, Removal::Leaf).await.is_err());
@@ -103,13 +103,13 @@ async fn what_is_refused_changes_and_writes_nothing() {
     context.change(act, &Changes::new()).await.unwrap();
     context.set_state(RoundState::Open).await.unwrap();
     assert_eq!(context.round().to_record(), before);
-    assert_eq!(desk.writes.load(Ordering::SeqCst), writes);
+    assert_eq!(store.writes.load(Ordering::SeqCst), writes);
 }
 
 #[tokio::test]
 async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
-    let desk = desk();
-    let one = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let one = process(&store, "a").build().unwrap();
     let (earlier, present) = (open(&one, 0).await, open(&one, 1).await);
     let [_, _, old] = small_round(&earlier).await;
     let [_, act, _] = small_round(&present).await;
@@ -117,13 +117,13 @@ async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
     present.change(old, &Changes::new().describe("A map.")).await.unwrap();
     assert_eq!(&*earlier.round().node(old).unwrap().description, "A map.");
     // The round is not open: another process changes it.
-    let two = process(&desk, "b").build().unwrap();
+    let two = process(&store, "b").build().unwrap();
     let later = open(&two, 2).await;
     small_round(&later).await;
     later.change(old, &Changes::new().describe("A map of the coast.")).await.unwrap();
     let node = later.trajectory().await.unwrap().node(old).unwrap().clone();
     assert_eq!((&*node.description, node.versions.len()), ("A map of the coast.", 2));
-    assert_eq!(*desk.all(&ada()).await[0].nodes[2], *node);
+    assert_eq!(*store.all(&ada()).await[0].nodes[2], *node);
     let nobody = later.change(NodeId::new(1, 77), &Changes::new().describe("?")).await;
     assert!(matches!(nobody, Err(RecordError::Refused(TrajectoryError::UnknownNode { .. }))));
     // A new node never follows a node of an earlier round. A reference to one is allowed and stays.
@@ -133,14 +133,14 @@ async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
         Err(RecordError::Refused(TrajectoryError::HistoricalPredecessor { .. }))
     ));
     present.refer(act, old).await.unwrap();
-    let stored = Round::from_record(desk.all(&ada()).await.remove(1)).unwrap();
+    let stored = Round::from_record(store.all(&ada()).await.remove(1)).unwrap();
     assert!(stored.edges_from(act).any(|edge| edge.to == old));
 }
 
 #[tokio::test]
 async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     let call = |id: &str| TurnCall::new(id, "search", serde_json::json!({"q": id}));
     let turn = Turn::new("Let me see.").reasoning("Hm.").call(call("c1")).call(call("c2"));
@@ -188,13 +188,13 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
     Action(c2#2) "hills"
     Response(response00000)
     "#);
-    assert_eq!(desk.all(&ada()).await[0], round.to_record());
+    assert_eq!(store.all(&ada()).await[0], round.to_record());
 }
 
 #[tokio::test]
 async fn a_turn_that_is_refused_leaves_nothing_and_branches_apart_must_be_named() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     let fine = TurnCall::new("c1", "search", serde_json::json!({}));
     let long = TurnCall::new("x".repeat(10_000), "search", serde_json::json!({}));
@@ -212,14 +212,14 @@ async fn a_turn_that_is_refused_leaves_nothing_and_branches_apart_must_be_named(
     assert!(matches!(apart, Err(RecordError::ParallelBranches { endpoints: 2 })));
     context.turn(Turn::new("This.").call(fine).after(actions)).await.unwrap();
     assert!(context.round().node(first).is_some());
-    let record = desk.all(&ada()).await.remove(0);
+    let record = store.all(&ada()).await.remove(0);
     assert_eq!(Round::from_record(record).unwrap().to_record(), context.round().to_record());
 }
 
 #[tokio::test]
 async fn more_than_a_commit_holds_is_written_in_several() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     for number in 0..6_000 {
         context.add_later(file(query, &format!("/data/{number}"))).unwrap();
@@ -228,7 +228,7 @@ async fn more_than_a_commit_holds_is_written_in_several() {
     let cascade = context.remove(query, Removal::Cascade).await;
     assert!(matches!(cascade, Err(RecordError::Refused(TrajectoryError::TooMuch { .. }))));
     context.flush().await.unwrap();
-    let record = desk.all(&ada()).await.remove(0);
+    let record = store.all(&ada()).await.remove(0);
     assert_eq!(record, context.round().to_record());
     assert!(record.head.revision > 2);
 }

@@ -13,7 +13,7 @@ use context_trajectory::{OpenRound, Turn, TurnCall};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::desk::{ada, desk, open, process};
+use crate::fixture::{ada, open, process, round_store};
 
 /// A model with prepared answers.
 #[derive(Debug)]
@@ -111,34 +111,36 @@ fn search() -> impl Fn(&ToolCall) -> (serde_json::Value, bool) {
 const QUESTIONS: [&str; 2] = ["Where to?", "Will it rain?"];
 
 /// Records both rounds with the loop.
-async fn recorded() -> (Arc<crate::desk::Desk>, Replay, Vec<Message>) {
+async fn recorded() -> (Arc<crate::fixture::FaultyRoundStore>, Replay, Vec<Message>) {
     record(&script(), &search()).await
 }
 
 async fn record(
     model: &Scripted,
     tools: Tools<'_>,
-) -> (Arc<crate::desk::Desk>, Replay, Vec<Message>) {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
+) -> (Arc<crate::fixture::FaultyRoundStore>, Replay, Vec<Message>) {
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
     let mut history = Vec::new();
     for (number, question) in (0..).zip(QUESTIONS) {
         let context = open(&trajectories, number).await;
         run(&context, model, tools, &mut history, question).await.unwrap();
     }
     let replay = Replay::new(&trajectories.trajectory(&ada()).await.unwrap());
-    (desk, replay, history)
+    (store, replay, history)
 }
 
 /// Runs the loop on a record, and compares the results.
-async fn check((original, replay, history): (Arc<crate::desk::Desk>, Replay, Vec<Message>)) {
+async fn check(
+    (original, replay, history): (Arc<crate::fixture::FaultyRoundStore>, Replay, Vec<Message>),
+) {
     let (model, recorded) = (RecordedModel::new(&replay), RecordedTools::new(&replay));
     let tools = |call: &ToolCall| {
         let ToolInput::Json(params) = &call.input else { panic!("valid calls") };
         let result = recorded.answer(&call.id, &call.name, params).unwrap();
         (result.output.parse().unwrap(), result.success)
     };
-    let again = desk();
+    let again = round_store();
     let trajectories = process(&again, "a").build().unwrap();
     let mut said = Vec::new();
     for (number, question) in (0..).zip(QUESTIONS) {
@@ -324,8 +326,8 @@ async fn tools_answer_by_id_or_by_what_they_are_asked_and_each_call_once() {
 
 #[tokio::test]
 async fn branches_stand_as_they_were_made_and_the_active_ones_alone_if_asked_for() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     let state = |text: &str, after| NewNode::new(NodeBody::state(text), [after]).append();
     let one = context.add(state("One.", query)).await.unwrap();

@@ -7,21 +7,23 @@ use context_core::store::TrajectoryStore;
 use context_core::trajectory::{AgentRef, Changes, NewQuery, Removal, RoundState};
 use context_trajectory::{FileChannel, OpenOptions, RecordError, Trajectories};
 
-use crate::desk::{Desk, action, ada, desk, file, open, process, small_round};
+use crate::fixture::{
+    FaultyRoundStore, action, ada, file, open, process, round_store, small_round,
+};
 
-fn both(first: &Arc<Desk>, second: &Arc<Desk>, name: &str) -> Trajectories {
+fn both(first: &Arc<FaultyRoundStore>, second: &Arc<FaultyRoundStore>, name: &str) -> Trajectories {
     process(first, name).channel(second.clone() as Arc<dyn TrajectoryStore>).build().unwrap()
 }
 
 #[tokio::test]
 async fn a_round_that_was_cut_off_goes_on() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [query, act, map] = small_round(&context).await;
     context.change(act, &Changes::new().set("success", true)).await.unwrap();
     context.remove(map, Removal::Leaf).await.unwrap();
     let before = context.round().to_record();
-    let again = open(&process(&desk, "b").build().unwrap(), 0).await;
+    let again = open(&process(&store, "b").build().unwrap(), 0).await;
     assert_eq!(again.round().to_record(), before);
     assert_eq!(again.round().endpoints().collect::<Vec<_>>(), [act]);
     assert_eq!(again.round().node(act).unwrap().versions.len(), 1);
@@ -29,22 +31,22 @@ async fn a_round_that_was_cut_off_goes_on() {
     assert_eq!(next.ordinal, 3, "no number is used again");
     assert_eq!(&*again.round().node(next).unwrap().label, "file00001");
     again.close(RoundState::Closed).await.unwrap();
-    assert_eq!(desk.all(&ada()).await[0].head.state, RoundState::Closed);
+    assert_eq!(store.all(&ada()).await[0].head.state, RoundState::Closed);
 }
 
 #[tokio::test]
 async fn numbers_go_on_and_order_of_restoring_does_not_matter() {
-    let desk = desk();
-    let one = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let one = process(&store, "a").build().unwrap();
     small_round(&open(&one, 0).await).await;
-    let two = process(&desk, "b").build().unwrap();
+    let two = process(&store, "b").build().unwrap();
     let present = open(&two, 1).await;
     let query = present.ask(NewQuery::new("And then?")).await.unwrap();
     assert_eq!(&*present.round().node(query).unwrap().label, "query00001");
     let early = present.trajectory().await.unwrap();
     let again = present.trajectory().await.unwrap();
     assert_eq!(early.bridges(), again.bridges());
-    let third = open(&process(&desk, "c").build().unwrap(), 1).await;
+    let third = open(&process(&store, "c").build().unwrap(), 1).await;
     assert_eq!(third.trajectory().await.unwrap().bridges(), early.bridges());
     assert_eq!(early.bridges().len(), 1);
     // A sub-agent sees only its own rounds.
@@ -56,12 +58,12 @@ async fn numbers_go_on_and_order_of_restoring_does_not_matter() {
 
 #[tokio::test]
 async fn rounds_that_were_recorded_without_each_other_do_not_melt() {
-    let desk = desk();
-    let (one, two) = (process(&desk, "a").build().unwrap(), process(&desk, "b").build().unwrap());
+    let store = round_store();
+    let (one, two) = (process(&store, "a").build().unwrap(), process(&store, "b").build().unwrap());
     let (zero, first) = (open(&one, 0).await, open(&two, 1).await);
     small_round(&zero).await;
     small_round(&first).await;
-    let third = open(&process(&desk, "c").build().unwrap(), 3).await;
+    let third = open(&process(&store, "c").build().unwrap(), 3).await;
     small_round(&third).await;
     let trajectory = third.trajectory().await.unwrap();
     assert_eq!((trajectory.len(), trajectory.order().count()), (9, 9));
@@ -73,51 +75,51 @@ async fn rounds_that_were_recorded_without_each_other_do_not_melt() {
 
 #[tokio::test]
 async fn opening_reads_the_present_and_the_past_is_read_once() {
-    let desk = desk();
-    let one = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let one = process(&store, "a").build().unwrap();
     for round in 0..1_000 {
         open(&one, round).await.ask(NewQuery::new("Where to?")).await.unwrap();
     }
-    let two = process(&desk, "b").build().unwrap();
-    desk.loaded_rounds.store(0, Ordering::SeqCst);
+    let two = process(&store, "b").build().unwrap();
+    store.loaded_rounds.store(0, Ordering::SeqCst);
     let (present, beside) = (open(&two, 1_000).await, open(&two, 999).await);
-    assert_eq!(desk.loaded_rounds.load(Ordering::SeqCst), 1, "round 999, which is asked for");
+    assert_eq!(store.loaded_rounds.load(Ordering::SeqCst), 1, "round 999, which is asked for");
     present.ask(NewQuery::new("And then?")).await.unwrap();
     assert_eq!(&*present.round().query().unwrap().label, "query01000");
     assert_eq!(present.trajectory().await.unwrap().len(), 1_001);
-    let read = desk.loaded_rounds.load(Ordering::SeqCst);
+    let read = store.loaded_rounds.load(Ordering::SeqCst);
     assert_eq!(present.trajectory().await.unwrap().len(), 1_001);
     assert_eq!(beside.trajectory().await.unwrap().len(), 1_000);
-    assert_eq!((read, desk.loaded_rounds.load(Ordering::SeqCst)), (1_001, 1_001));
+    assert_eq!((read, store.loaded_rounds.load(Ordering::SeqCst)), (1_001, 1_001));
 }
 
 #[tokio::test]
 async fn a_damaged_past_is_named_and_the_present_goes_on() {
-    let desk = desk();
-    let one = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let one = process(&store, "a").build().unwrap();
     for round in 0..3 {
         small_round(&open(&one, round).await).await;
     }
-    *desk.damaged.lock().unwrap() = Some(1);
-    let present = open(&process(&desk, "b").build().unwrap(), 3).await;
+    *store.damaged.lock().unwrap() = Some(1);
+    let present = open(&process(&store, "b").build().unwrap(), 3).await;
     small_round(&present).await;
     let error = present.trajectory().await.unwrap_err();
     let RecordError::DamagedRound { round, .. } = &error else { panic!("{error}") };
     assert_eq!(**round, ada().round(1));
     // A failure is not cached.
-    *desk.damaged.lock().unwrap() = None;
+    *store.damaged.lock().unwrap() = None;
     assert_eq!(present.trajectory().await.unwrap().len(), 12);
 }
 
 #[tokio::test]
 async fn both_channels_have_everything_and_either_is_enough() {
-    let (first, second) = (desk(), desk());
+    let (first, second) = (round_store(), round_store());
     let context = open(&both(&first, &second, "a"), 0).await;
     small_round(&context).await;
     assert_eq!(first.all(&ada()).await, second.all(&ada()).await);
     for gone in [&first, &second] {
         let kept = if Arc::ptr_eq(gone, &first) { &second } else { &first };
-        let empty = desk();
+        let empty = round_store();
         let restored = open(&both(&empty, kept, "b"), 0).await;
         assert_eq!(restored.round().to_record(), context.round().to_record());
         assert_eq!(empty.all(&ada()).await, kept.all(&ada()).await, "caught up");
@@ -126,7 +128,7 @@ async fn both_channels_have_everything_and_either_is_enough() {
 
 #[tokio::test]
 async fn a_channel_that_was_away_is_caught_up_when_the_round_is_opened() {
-    let (first, second) = (desk(), desk());
+    let (first, second) = (round_store(), round_store());
     let context = open(&both(&first, &second, "a"), 0).await;
     let [query, act, map] = small_round(&context).await;
     second.fail_before.store(1_000, Ordering::SeqCst);
@@ -151,7 +153,7 @@ async fn a_channel_that_was_away_is_caught_up_when_the_round_is_opened() {
 
 #[tokio::test]
 async fn channels_that_went_different_ways_are_told_apart_and_left_alone() {
-    let (first, second) = (desk(), desk());
+    let (first, second) = (round_store(), round_store());
     small_round(&open(&process(&first, "a").build().unwrap(), 0).await).await;
     open(&process(&second, "b").build().unwrap(), 0)
         .await
@@ -165,9 +167,9 @@ async fn channels_that_went_different_ways_are_told_apart_and_left_alone() {
 
 #[tokio::test]
 async fn looking_at_rounds_takes_of_each_the_newest() {
-    let (first, second) = (desk(), desk());
-    for (round, desk) in [&first, &second, &first].into_iter().enumerate() {
-        small_round(&open(&process(desk, "a").build().unwrap(), round as u32).await).await;
+    let (first, second) = (round_store(), round_store());
+    for (round, store) in [&first, &second, &first].into_iter().enumerate() {
+        small_round(&open(&process(store, "a").build().unwrap(), round as u32).await).await;
     }
     let trajectories = both(&first, &second, "b");
     assert_eq!(trajectories.trajectory(&ada()).await.unwrap().len(), 9);
@@ -185,13 +187,13 @@ async fn looking_at_rounds_takes_of_each_the_newest() {
 async fn local_files_beside_a_store_hold_the_same_and_are_enough() {
     let folder = tempfile::tempdir().unwrap();
     let files = || Arc::new(FileChannel::new(folder.path())) as Arc<dyn TrajectoryStore>;
-    let store = desk();
+    let store = round_store();
     let context = open(&process(&store, "a").channel(files()).build().unwrap(), 0).await;
     let [_, act, _] = small_round(&context).await;
     context.change(act, &Changes::new().set("success", true)).await.unwrap();
     let record = context.round().to_record();
     // The store is empty, the files are complete.
-    let empty = desk();
+    let empty = round_store();
     let restored = open(&process(&empty, "b").channel(files()).build().unwrap(), 0).await;
     assert_eq!(restored.round().to_record(), record);
     assert_eq!(empty.all(&ada()).await, [record]);

@@ -1,5 +1,6 @@
 //! Conversations of other systems as rounds.
 
+use context_core::message::Origin;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ fn trip() -> Vec<Message> {
         ),
         Message::new(Role::Tool, [result("c2", "no seats", true)]),
         Message::new(Role::Tool, [result("c1", "10:05", false)]),
-        Message::text(Role::User, "Remember to be brief.").marked(Message::SYNTHETIC),
+        Message::text(Role::User, "Remember to be brief.").with_origin(Origin::Synthetic),
         Message::text(Role::Assistant, "There is a train at 10:05."),
         Message::text(Role::User, "Book it."),
         Message::new(Role::Assistant, [call("c3", "book", json!({"train": "10:05"}))]),

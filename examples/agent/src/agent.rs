@@ -53,7 +53,7 @@ impl Agent {
                 let (before, after) = (attempt.before, attempt.after);
                 say(&format!(
                     "  refused; {}: a history of {before} tokens became {after}",
-                    attempt.decision.name()
+                    attempt.decision.kind()
                 ));
             }
 

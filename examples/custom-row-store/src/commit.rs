@@ -3,7 +3,8 @@
 use context_core::store::{Commit, CommitOutcome, Committed, Target};
 use context_core::{BranchName, Node};
 use context_store_kit::{
-    CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages, pack,
+    BranchHead, CommitDecision, CommitFacts, CommitPlan, changes, decide_commit, named_messages,
+    pack,
 };
 use rusqlite::{OptionalExtension, params};
 
@@ -40,21 +41,22 @@ fn look_up(row: &ChatRow<'_>, commit: &Commit) -> Result<CommitFacts<Place>, Fau
     }
     let branches = row.branches()?;
     let head = |name: &BranchName| {
-        branches.iter().find(|branch| branch.name == *name).map(|branch| branch.head.clone())
+        branches.iter().find(|branch| branch.name == *name).map(|branch| &branch.head)
     };
     if let Some((branch, last)) = facts.repeated_on(commit)
         && let Some(Some(head)) = head(branch)
-        && row.chain_to(row.known(&head)?.no)?.iter().any(|node| node.id == *last)
+        && row.chain_to(row.known(head)?.no)?.iter().any(|node| node.id == *last)
     {
         for node in &commit.nodes {
             facts.repeated.extend(row.message(&node.id)?);
         }
     }
-    facts.head = match &commit.target {
+    let named = match &commit.target {
         Target::Stay => None,
         Target::Extend { branch, .. } => head(branch),
         Target::Fork { name, .. } => head(name.base()),
     };
+    facts.head = named.map_or(BranchHead::Missing, |head| BranchHead::At(head.clone()));
     facts.names = branches.into_iter().map(|branch| branch.name).collect();
     facts.chat = Some(row.chat.clone());
     Ok(facts)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 use custom_row_store::RowStore;
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ impl Rows {
 }
 
 #[async_trait]
-impl Subject for Rows {
+impl StoreFixture for Rows {
     fn name(&self) -> &str {
         "rows"
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_conformance::Subject;
+use context_conformance::StoreFixture;
 use context_core::{Result, Store};
 use custom_store::RedbStore;
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ impl Redb {
 }
 
 #[async_trait]
-impl Subject for Redb {
+impl StoreFixture for Redb {
     fn name(&self) -> &str {
         "redb"
     }

@@ -155,11 +155,8 @@ impl StoredBoundary {
 fn withdrawn(message: &Message) -> Message {
     const TEXT: &str =
         "[What stood here told of earlier messages. It was removed together with one of them.]";
-    let text = Message::text(message.role, TEXT);
-    // The marks state the purpose of the message and hold no content.
-    let marks = [Message::SYNTHETIC, Message::CHECKPOINT, Message::GAP].into_iter();
-    let marks = marks.filter(|mark| message.metadata.get(mark).is_some());
-    marks.fold(text, Message::marked)
+    // The origin states the purpose of the message and holds no content.
+    Message::text(message.role, TEXT).with_origin(message.origin())
 }
 
 #[derive(Serialize)]

@@ -62,9 +62,9 @@ pub struct Plan {
 pub struct Edit {
     /// The range of replaced messages in the view.
     pub range: Range<usize>,
-    /// The messages that stand there instead; none, if those just go. One message for one is taken
-    /// for the same message, shortened, unless it is a [gap](Message::GAP) or a checkpoint and the
-    /// other is neither.
+    /// The messages that replace them; none, if those are only removed. One message for one is
+    /// taken for the same message, shortened, unless it is a [gap](Message::is_gap) or a checkpoint
+    /// and the other is neither.
     pub with: Vec<Arc<Message>>,
 }
 
@@ -87,9 +87,7 @@ impl Edit {
     /// Returns whether the edit shortens one message. A gap or a checkpoint is not a form of
     /// another message.
     fn shortens(&self, messages: &[Arc<Message>]) -> bool {
-        let is_note = |message: &Message| {
-            message.is_checkpoint() || message.metadata.get(Message::GAP).is_some()
-        };
+        let is_note = |message: &Message| message.is_checkpoint() || message.is_gap();
         match (&messages[self.range.clone()], self.with.as_slice()) {
             ([before], [after]) => !is_note(after) || is_note(before),
             _ => false,
@@ -277,6 +275,7 @@ fn orphans(messages: &[Arc<Message>]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Origin;
     use crate::model::{TokenCount, TokenCounter};
 
     /// Counts one token per byte of text.
@@ -323,9 +322,7 @@ mod tests {
         );
         let longer = Edit::replace(3, Message::text(Role::Assistant, "found some more"));
         assert!(matches!(plan(vec![longer]), Err(PlanError::Grows { .. })));
-        let checkpoint = || {
-            Arc::new(Message::from("so far").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT))
-        };
+        let checkpoint = || Arc::new(Message::from("so far").with_origin(Origin::Checkpoint));
         let late = Edit::new(1..4, vec![checkpoint()]);
         assert_eq!(plan(vec![late]), Err(PlanError::Checkpoints { checkpoints: 1 }));
     }
@@ -344,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_no_shortened_form_of_what_it_stands_for() {
-        let gap = || Message::from("").marked(Message::SYNTHETIC).marked(Message::GAP);
+        let gap = || Message::from("").with_origin(Origin::Gap);
         let messages = history();
         let origins = |with: Message| {
             plan(vec![Edit::replace(3, with)]).unwrap().apply(&messages).unwrap().origins[3]

@@ -51,6 +51,11 @@ pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     /// Returns the name that plans, reports and boundaries show.
     fn name(&self) -> &'static str;
 
+    /// Returns the kind of the policy, which determines when a pipeline asks it by default.
+    fn kind(&self) -> PolicyKind {
+        PolicyKind::default()
+    }
+
     /// Proposes a cut that leaves at most [`Goal::history`] tokens, or as close to it as the policy
     /// can get.
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal;
@@ -67,6 +72,23 @@ pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
         let _ = (view, task, answer);
         Err(SummaryError::NotAsked)
     }
+}
+
+/// The kind of a policy: what its cuts take from a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PolicyKind {
+    /// Content is shortened, and every message stays.
+    Shorten,
+    /// A model summarizes earlier messages.
+    Summarize,
+    /// Turns are left out.
+    LeaveOut,
+    /// Everything but the newest part is left out: the last resort.
+    Truncate,
+    /// Any other cut.
+    #[default]
+    Other,
 }
 
 /// The proposal of a policy.

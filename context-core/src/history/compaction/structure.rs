@@ -95,17 +95,18 @@ impl Structure {
 mod tests {
     use super::*;
     use crate::Part;
+    use crate::message::Origin;
 
     #[test]
     fn steps_turns_and_requests_are_told_apart() {
         let messages: Vec<Arc<Message>> = [
-            Message::from("so far").marked(Message::SYNTHETIC).marked(Message::CHECKPOINT),
+            Message::from("so far").with_origin(Origin::Checkpoint),
             Message::text(Role::Assistant, "hello"),
             Message::from("look"),
             Message::new(Role::Assistant, [Part::tool_call("a", "look", serde_json::json!({}))]),
             Message::new(Role::Tool, [Part::tool_result("a", "x")]),
             Message::new(Role::Tool, [Part::tool_result("b", "y")]),
-            Message::from("remember").marked(Message::SYNTHETIC),
+            Message::from("remember").with_origin(Origin::Synthetic),
             Message::from("go on"),
         ]
         .map(Arc::new)

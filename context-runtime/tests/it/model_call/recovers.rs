@@ -24,7 +24,7 @@ fn simulator(name: &str) -> Simulator {
 }
 
 fn decisions(call: &ModelCall<'_>) -> Vec<&'static str> {
-    call.attempts().iter().map(|attempt| attempt.decision.name()).collect()
+    call.attempts().iter().map(|attempt| attempt.decision.kind().as_str()).collect()
 }
 
 /// The history has grown beyond a window that only the provider knows.

@@ -1,11 +1,12 @@
 //! Runtimes that are simpler, or worse, than the default one.
 
+use context_runtime::Origin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use context_runtime::{
-    ContextRuntime, Contract, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext,
+    ContextRuntime, DecisionSet, DefaultContextRuntime, Error, ErrorKind, Message, ModelContext,
     PrepareInput, RecoveryChain, RecoveryDecision, RecoveryInput, Result, ToolResultInput,
     ToolResultOutput,
     compaction::HistoryRewrite,
@@ -13,7 +14,7 @@ use context_runtime::{
 };
 
 pub(super) fn runtime() -> DefaultContextRuntime {
-    let recovery = RecoveryChain::new(Contract::Extended);
+    let recovery = RecoveryChain::new(DecisionSet::Full);
     DefaultContextRuntime::builder().model("gpt-4o").recovery(recovery).build().unwrap()
 }
 
@@ -85,7 +86,7 @@ impl ContextRuntime for Summarising {
         }
         compacted.messages.insert(
             0,
-            Arc::new(Message::from(format!("so far: {text}")).marked(Message::SYNTHETIC)),
+            Arc::new(Message::from(format!("so far: {text}")).with_origin(Origin::Synthetic)),
         );
         compacted.origins.insert(0, None);
         compacted.covered = messages.len();

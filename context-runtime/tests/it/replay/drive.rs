@@ -9,7 +9,7 @@ use context_runtime::strip_images::StripImages;
 use context_runtime::summarize::Summarize;
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    ContextRuntime, Contract, DefaultContextRuntime, FunctionTool, Message, ModelCall, Part,
+    ContextRuntime, DecisionSet, DefaultContextRuntime, FunctionTool, Message, ModelCall, Part,
     PrepareInput, RecoveryChain, Role, Tool, ToolResultInput,
     compaction::Stage,
     model::{LanguageModel, ModelCodec, ModelRequest, StopReason, TokenCounter},
@@ -97,7 +97,7 @@ impl<'a> Drive<'a> {
             .counter(Arc::clone(counter))
             .clock(clock.clone())
             .compaction(stages(setting.summaries))
-            .recovery(RecoveryChain::new(Contract::Extended))
+            .recovery(RecoveryChain::new(DecisionSet::Full))
             .build()
             .unwrap();
         let system =

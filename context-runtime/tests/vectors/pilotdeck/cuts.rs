@@ -4,6 +4,7 @@
 //! gap notes. Our policy leaves the order of roles to the repair before sending, so a truncated
 //! history is compared after that repair. The notes in place of media are ours.
 
+use context_runtime::Origin;
 use std::sync::Arc;
 
 use context_runtime::strip_images::{Marker, StripImages};
@@ -22,8 +23,6 @@ use super::{Case, json};
 use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
 
-/// The mark of a message that replaces earlier ones.
-const CHECKPOINT: &str = "checkpoint";
 /// The symbol of the note in place of an image.
 const IMAGE_REMOVED: &str = "$IMAGE_REMOVED";
 
@@ -131,7 +130,7 @@ pub(super) fn marked(messages: History) -> History {
     };
     let front = messages.iter().take_while(|message| stands_for(message)).count();
     let mark = |(at, message): (usize, Arc<Message>)| match at < front {
-        true => Arc::new(Message::clone(&message).marked(Message::SYNTHETIC).marked(CHECKPOINT)),
+        true => Arc::new(Message::clone(&message).with_origin(Origin::Checkpoint)),
         false => message,
     };
     messages.into_iter().enumerate().map(mark).collect()

@@ -7,6 +7,7 @@
 //! user may type such a tag. So a user message with nothing but such texts and parts of calls is
 //! read as marked.
 
+use context_runtime::Origin;
 use std::sync::Arc;
 
 use context_runtime::{
@@ -65,7 +66,7 @@ impl Reader {
                     let user = (tools.is_none() || !rest.is_empty()).then(|| {
                         let user = Message::new(Role::User, rest);
                         let marked = is_runtimes || (self.by_tag && is_of_the_runtime(message));
-                        if marked { user.marked(Message::SYNTHETIC) } else { user }
+                        if marked { user.with_origin(Origin::Synthetic) } else { user }
                     });
                     tools.into_iter().chain(user).collect()
                 }

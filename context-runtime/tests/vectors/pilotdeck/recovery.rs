@@ -5,7 +5,7 @@
 
 use context_runtime::truncate_head::TruncateHead;
 use context_runtime::{
-    Contract, FragmentData, RecoveryChain, RecoveryDecision as Decision,
+    DecisionSet, FragmentData, RecoveryChain, RecoveryDecision as Decision,
     compaction::{Attempt, Failure, HistoryView},
     model::{ModelError, ModelErrorCode as Code, TokenCount, TokenCounter},
     raised_output,
@@ -32,14 +32,14 @@ impl TokenCounter for Nothing {
     }
 }
 
-pub(super) fn judge(case: &Case, contract: Contract) -> Outcome {
+pub(super) fn judge(case: &Case, decisions: DecisionSet) -> Outcome {
     let Some(given) = entry(case.input(), "error") else {
         return Outcome::Skipped("no error is given".to_owned());
     };
     let Some(error) = error(given) else {
         return Outcome::Skipped("a code that is in no table".to_owned());
     };
-    let mut chain = RecoveryChain::new(contract);
+    let mut chain = RecoveryChain::new(decisions);
     if let Some(ratios) = ratios(text(&case.data, "fn").unwrap_or_default()) {
         chain = chain.truncate(TruncateHead::new().ratios(ratios));
     }
@@ -123,7 +123,7 @@ fn equal(expected: &Value, ours: &Decision, code: Code) -> Result<String, &'stat
         }
         _ => true,
     };
-    if expected["type"] != ours.name() || !same {
+    if expected["type"] != ours.kind().as_str() || !same {
         return Err("the same decision and numbers");
     }
     if !ours.retries() && !ours.reason().contains(code.as_str()) {

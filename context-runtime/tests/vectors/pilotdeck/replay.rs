@@ -5,6 +5,7 @@
 //! one resolves the chat. The recorded system forgets turns without an end and ours keeps every
 //! saved step, so a plain case is equal except for those.
 
+use context_runtime::Origin;
 use std::sync::Arc;
 
 use context_runtime::{
@@ -142,7 +143,7 @@ fn compacted(before: &[Arc<Message>], left: &[Arc<Message>]) -> HistoryRewrite {
         compacted.messages.push(match origin {
             Some(at) => Arc::clone(&before[at]),
             None if message.role == Role::User => {
-                Arc::new(Message::clone(message).marked(Message::SYNTHETIC))
+                Arc::new(Message::clone(message).with_origin(Origin::Synthetic))
             }
             None => Arc::clone(message),
         });

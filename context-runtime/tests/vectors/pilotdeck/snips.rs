@@ -163,7 +163,7 @@ fn lines(messages: &[Arc<Message>]) -> Vec<String> {
 
 /// Returns a message as these cases write it.
 pub(super) fn line(message: &Message) -> String {
-    if message.metadata.get(Message::GAP).is_some() {
+    if message.is_gap() {
         return LEFT_OUT.to_owned();
     }
     let role = if message.role == Role::Assistant { "assistant" } else { "user" };
@@ -185,7 +185,7 @@ fn sound(asked: &Asked, given: &[Arc<Message>], left: &[Arc<Message>]) -> Result
     if !structure.anchors().all(stays) || !(0..structure.checkpoints).all(stays) {
         return Err("checkpoint, first and newest request stay");
     }
-    let is_gap = |message: &Arc<Message>| message.metadata.get(Message::GAP).is_some();
+    let is_gap = |message: &Arc<Message>| message.is_gap();
     if left.windows(2).any(|pair| is_gap(&pair[0]) && is_gap(&pair[1])) {
         return Err("one note for each gap");
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use context_codec_kit::wire;
 use context_core::base::{DiagnosticCode, JsonMap};
-use context_core::{Diagnostic, Json, Message};
+use context_core::{Diagnostic, Json};
 
 use super::{Cleaned, Kept, MISSING_RESULT, answer_to, answered, note, settled, sizes};
 use crate::messages::calls::{CallRecord, ID};
@@ -212,9 +212,8 @@ impl Repair {
             (ID, id.as_str().into()),
             ("type", "tool_call".into()),
         ]);
-        let caller = MessageRecord::new(RecordKind::Ai, "")
-            .with(CALLS, wire::array(&[call]))
-            .with(Message::SYNTHETIC, wire::truth());
+        let caller =
+            MessageRecord::new(RecordKind::Ai, "").with(CALLS, wire::array(&[call])).synthetic();
         match self.open {
             Some(turn) => self.turns[turn].behind.extend([(None, caller), (Some(index), record)]),
             None => {
@@ -259,7 +258,7 @@ fn stub(id: &str, name: Option<&str>) -> MessageRecord {
         .with(NAME, name.unwrap_or_default())
         .with(CALL_ID, id)
         .with(STATUS, "error")
-        .with(Message::SYNTHETIC, wire::truth())
+        .synthetic()
 }
 
 /// Sets the ids of calls, in every list of the record that contains them.

@@ -7,22 +7,22 @@ use context_core::store::{RoundQuery, TrajectoryStore};
 use context_core::trajectory::{AgentRef, RoundRecord, RoundState};
 use context_trajectory::FileChannel;
 
-use super::{Diary, at, graph_of, load, record};
+use super::{RoundFixture, at, graph_of, load, record};
 
 /// Returns the round's state and file size after each commit, the graph file, and the fixtures.
-async fn small_journal() -> (Vec<(RoundRecord, usize)>, Vec<u8>, Vec<Diary>) {
+async fn small_journal() -> (Vec<(RoundRecord, usize)>, Vec<u8>, Vec<RoundFixture>) {
     let root = tempfile::tempdir().unwrap();
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
-    let (mut states, mut diaries) = (Vec::new(), Vec::new());
-    let mut diary = Diary::asked(&agent, 0);
+    let (mut states, mut fixtures) = (Vec::new(), Vec::new());
+    let mut fixture = RoundFixture::asked(&agent, 0);
     for step in 0..3 {
-        record(&files, &mut diary).await;
+        record(&files, &mut fixture).await;
         let bytes = std::fs::metadata(graph_of(root.path())).unwrap().len() as usize;
-        states.push((diary.round.to_record(), bytes));
-        diaries.push(Diary { round: diary.round.clone(), changes: Vec::new() });
-        diary.act(diary.query(), &format!("seen {step}"));
+        states.push((fixture.round.to_record(), bytes));
+        fixtures.push(RoundFixture { round: fixture.round.clone(), changes: Vec::new() });
+        fixture.act(fixture.query(), &format!("seen {step}"));
     }
-    (states, std::fs::read(graph_of(root.path())).unwrap(), diaries)
+    (states, std::fs::read(graph_of(root.path())).unwrap(), fixtures)
 }
 
 fn put(root: &Path, graph: &[u8]) {
@@ -32,7 +32,7 @@ fn put(root: &Path, graph: &[u8]) {
 
 #[tokio::test]
 async fn a_crash_at_any_byte_leaves_the_last_commit_that_is_whole() {
-    let (states, graph, diaries) = small_journal().await;
+    let (states, graph, fixtures) = small_journal().await;
     let agent = AgentRef::main("ada", "s");
     let root = tempfile::tempdir().unwrap();
     for cut in 0..=graph.len() {
@@ -47,8 +47,8 @@ async fn a_crash_at_any_byte_leaves_the_last_commit_that_is_whole() {
         assert_eq!(heads, expected.iter().map(|record| record.head.clone()).collect::<Vec<_>>());
         // Recording continues from there.
         let mut next = match whole.checked_sub(1) {
-            Some(last) => Diary { round: diaries[last].round.clone(), changes: Vec::new() },
-            None => Diary::asked(&agent, 0),
+            Some(last) => RoundFixture { round: fixtures[last].round.clone(), changes: Vec::new() },
+            None => RoundFixture::asked(&agent, 0),
         };
         next.act(next.query(), "again");
         record(&files, &mut next).await;
@@ -88,8 +88,8 @@ async fn damage_at_any_byte_is_told_and_never_written_over() {
         let told =
             (line..=line + 1).any(|line| error.to_string().contains(&format!("line=\"{line}\"")));
         assert!(told, "line {line}: {error}");
-        let mut diary = Diary::asked(&agent, 0);
-        assert!(files.record_round(&diary.commit()).await.is_err());
+        let mut fixture = RoundFixture::asked(&agent, 0);
+        assert!(files.record_round(&fixture.commit()).await.is_err());
         assert_eq!(std::fs::read(graph_of(root.path())).unwrap(), damaged, "it is left as it was");
     }
 }
@@ -137,24 +137,24 @@ async fn a_file_under_another_name_is_not_believed() {
 async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
     let root = tempfile::tempdir().unwrap();
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
-    let mut diary = Diary::asked(&agent, 0);
-    let action = diary.act(diary.query(), "seen");
-    record(&files, &mut diary).await;
+    let mut fixture = RoundFixture::asked(&agent, 0);
+    let action = fixture.act(fixture.query(), "seen");
+    record(&files, &mut fixture).await;
     for step in 0..30 {
-        diary.note(action, &format!("seen {step}"));
-        record(&files, &mut diary).await;
+        fixture.note(action, &format!("seen {step}"));
+        record(&files, &mut fixture).await;
     }
     let graph = graph_of(root.path());
     let head = graph.with_file_name("agent-0.round-0.meta.json");
     let old_head = std::fs::read(&head).unwrap();
     let second_name = root.path().join("old");
     std::fs::hard_link(&graph, &second_name).unwrap();
-    diary.round.set_state(RoundState::Closed, at(50));
-    record(&files, &mut diary).await;
+    fixture.round.set_state(RoundState::Closed, at(50));
+    record(&files, &mut fixture).await;
     let (old, new) = (std::fs::read(&second_name).unwrap(), std::fs::read(&graph).unwrap());
     let new_head = std::fs::read(&head).unwrap();
     assert!(new.len() * 2 < old.len() && new.iter().filter(|byte| **byte == b'\n').count() == 2);
-    let expected = diary.round.to_record();
+    let expected = fixture.round.to_record();
     let partial = graph.with_file_name(".agent-0.round-0.jsonl.partial0");
     for (graph_now, head_now) in
         [(&old, &old_head), (&old, &new_head), (&new, &old_head), (&new, &new_head)]
@@ -167,7 +167,7 @@ async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
             assert_eq!(load(&files, &agent).await, std::slice::from_ref(&expected));
             let heads = files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items;
             assert_eq!(heads, std::slice::from_ref(&expected.head));
-            let mut next = Diary { round: diary.round.clone(), changes: Vec::new() };
+            let mut next = RoundFixture { round: fixture.round.clone(), changes: Vec::new() };
             next.note(action, "later");
             record(&files, &mut next).await;
             assert_eq!(
@@ -182,24 +182,24 @@ async fn a_crash_while_a_file_is_written_anew_loses_nothing() {
 async fn a_head_that_is_missing_or_damaged_costs_nothing_but_time() {
     let root = tempfile::tempdir().unwrap();
     let (files, agent) = (FileChannel::new(root.path()), AgentRef::main("ada", "s"));
-    let mut diary = Diary::asked(&agent, 0);
+    let mut fixture = RoundFixture::asked(&agent, 0);
     let head = graph_of(root.path()).with_file_name("agent-0.round-0.meta.json");
     let mut heads = vec![Vec::new(), b"{}".to_vec()];
     for step in 0..6 {
-        diary.act(diary.query(), &format!("seen {step}"));
-        record(&files, &mut diary).await;
+        fixture.act(fixture.query(), &format!("seen {step}"));
+        record(&files, &mut fixture).await;
         files.close().await.unwrap();
         heads.push(std::fs::read(&head).unwrap());
         // A power failure may bring back any earlier head.
         for old in &heads {
             std::fs::write(&head, old).unwrap();
             let listed = files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items;
-            assert_eq!(listed, [diary.round.head()]);
+            assert_eq!(listed, [fixture.round.head()]);
         }
         std::fs::remove_file(&head).unwrap();
         assert_eq!(
             files.rounds(&RoundQuery::of_user("ada")).await.unwrap().items,
-            [diary.round.head()]
+            [fixture.round.head()]
         );
     }
 }

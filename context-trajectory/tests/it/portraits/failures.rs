@@ -11,7 +11,7 @@ use context_trajectory::portraits::{PortraitError, PortraitOptions, Portraits};
 
 use super::painter::{Painter, says};
 use super::schedule::LONG;
-use crate::desk::{ada, desk, open, process, small_round};
+use crate::fixture::{ada, open, process, round_store, small_round};
 
 fn error(code: ModelErrorCode) -> ModelError {
     ModelError::new("painter", code, "refused by the script")
@@ -19,8 +19,8 @@ fn error(code: ModelErrorCode) -> ModelError {
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_model_leaves_no_description_and_is_asked_again_by_a_later_schedule() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, _, map] = small_round(&context).await;
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
     painter.then(Err(error(ModelErrorCode::Authentication)));
@@ -48,8 +48,8 @@ async fn a_failing_model_leaves_no_description_and_is_asked_again_by_a_later_sch
 
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_tried_again_and_the_rest_is_not_waited_for() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     small_round(&context).await;
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
     let busy = || error(ModelErrorCode::Overloaded);
@@ -60,7 +60,7 @@ async fn what_may_pass_is_tried_again_and_the_rest_is_not_waited_for() {
     assert_eq!(portraits.await_all(LONG).await.described, 1);
     assert_eq!((painter.calls(), began.elapsed().as_secs()), (3, 3), "after one second, and two");
 
-    let other = open(&process(&desk, "b").build().unwrap(), 1).await;
+    let other = open(&process(&store, "b").build().unwrap(), 1).await;
     small_round(&other).await;
     (0..3).for_each(|_| painter.then(Err(busy())));
     portraits.schedule(&other).await.unwrap();
@@ -83,14 +83,14 @@ async fn what_may_pass_is_tried_again_and_the_rest_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_description_that_could_not_be_written_is_not_paid_for_twice() {
-    let (desk, painter) = (desk(), Painter::new());
-    let (one, two) = (process(&desk, "a").build().unwrap(), process(&desk, "b").build().unwrap());
+    let (store, painter) = (round_store(), Painter::new());
+    let (one, two) = (process(&store, "a").build().unwrap(), process(&store, "b").build().unwrap());
     let context = open(&one, 0).await;
     let [query, _, map] = small_round(&context).await;
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
     // Another process now records the round.
     let other = open(&two, 0).await;
-    other.add(crate::desk::action(query).append()).await.unwrap();
+    other.add(crate::fixture::action(query).append()).await.unwrap();
     painter.then(Ok(says("Dearly paid.")));
     portraits.schedule(&context).await.unwrap();
     let failures = portraits.await_all(LONG).await.failures;
@@ -104,10 +104,10 @@ async fn a_description_that_could_not_be_written_is_not_paid_for_twice() {
 
 #[tokio::test]
 async fn what_is_cancelled_stops_and_says_so() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, _] = small_round(&context).await;
-    context.add(crate::desk::file(act, "/data/b.md")).await.unwrap();
+    context.add(crate::fixture::file(act, "/data/b.md")).await.unwrap();
     painter.slow.store(true, Ordering::SeqCst);
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new().concurrency(1));
     portraits.schedule(&context).await.unwrap();
@@ -140,10 +140,10 @@ impl LanguageModel for Broken {
 
 #[tokio::test]
 async fn a_model_that_panics_is_a_failure_and_nobody_waits_for_it() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, _] = small_round(&context).await;
-    context.add(crate::desk::file(act, "/data/b.md")).await.unwrap();
+    context.add(crate::fixture::file(act, "/data/b.md")).await.unwrap();
     let portraits = Portraits::new(Arc::new(Broken), PortraitOptions::new().concurrency(1));
     portraits.schedule(&context).await.unwrap();
     let report = portraits.await_all(LONG).await;
@@ -153,18 +153,18 @@ async fn a_model_that_panics_is_a_failure_and_nobody_waits_for_it() {
 
 #[tokio::test]
 async fn an_earlier_round_that_cannot_be_read_holds_up_no_portrait_of_the_present() {
-    let (desk, painter) = (desk(), Painter::new());
-    small_round(&open(&process(&desk, "a").build().unwrap(), 0).await).await;
-    let context = open(&process(&desk, "b").build().unwrap(), 1).await;
+    let (store, painter) = (round_store(), Painter::new());
+    small_round(&open(&process(&store, "a").build().unwrap(), 0).await).await;
+    let context = open(&process(&store, "b").build().unwrap(), 1).await;
     let [_, _, map] = small_round(&context).await;
-    *desk.damaged.lock().unwrap() = Some(0);
+    *store.damaged.lock().unwrap() = Some(0);
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
     let error = portraits.schedule(&context).await.unwrap_err();
     assert!(matches!(error, RecordError::DamagedRound { .. }), "{error}");
     assert_eq!(portraits.await_all(LONG).await.described, 1);
     assert_eq!(&*context.round().node(map).unwrap().description, "A portrait.");
     // Once readable again, the round is processed.
-    *desk.damaged.lock().unwrap() = None;
+    *store.damaged.lock().unwrap() = None;
     assert_eq!(portraits.schedule(&context).await.unwrap(), 1);
     assert_eq!(portraits.await_all(LONG).await.described, 2);
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::painter::{Folder, Painter};
 use super::schedule::LONG;
-use crate::desk::{desk, open, process, small_round};
+use crate::fixture::{open, process, round_store, small_round};
 
 const KEY: &str = "sk-proj-abc123def456ghi789";
 
@@ -29,8 +29,8 @@ fn produced(body: NodeBody, after: context_core::trajectory::NodeId) -> NewNode 
 
 #[tokio::test]
 async fn a_prompt_has_the_listed_fields_quoted_and_without_keys() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     context.ask(NewQuery::new("Not shown.")).await.unwrap();
     let params = format!(r#"{{"url": "https://prices.example", "header": "Bearer {KEY}"}}"#);
     let params = Json::from_text(params).unwrap();
@@ -63,8 +63,8 @@ async fn a_prompt_has_the_listed_fields_quoted_and_without_keys() {
 
 #[tokio::test]
 async fn no_node_of_an_earlier_round_is_a_cause() {
-    let desk = desk();
-    let trajectories = process(&desk, "a").build().unwrap();
+    let store = round_store();
+    let trajectories = process(&store, "a").build().unwrap();
     let earlier = open(&trajectories, 0).await;
     let [_, _, map] = small_round(&earlier).await;
     earlier.change(map, &Changes::new().describe("A map.")).await.unwrap();
@@ -79,8 +79,8 @@ async fn no_node_of_an_earlier_round_is_a_cause() {
 
 #[tokio::test]
 async fn a_cause_is_the_nearest_action_above_the_tables_and_the_conclusion_before_it() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     context.ask(NewQuery::new("Where to?")).await.unwrap();
     let first = TurnCall::new("c1", "first", json!({}));
     context.turn(Turn::new("Begin.").call(first)).await.unwrap();
@@ -104,8 +104,8 @@ async fn a_cause_is_the_nearest_action_above_the_tables_and_the_conclusion_befor
 
 #[tokio::test]
 async fn previews_end_where_they_should() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, _] = small_round(&context).await;
     let rows: String = (0..80).map(|row| format!("{row},\"two\nlines\"\n")).collect();
     let lines: String = (0..80).map(|line| format!("line {line}\n")).collect();
@@ -142,8 +142,8 @@ async fn previews_end_where_they_should() {
 
 #[tokio::test]
 async fn a_skill_describes_itself() {
-    let desk = desk();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let store = round_store();
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
     let folder = Folder::default()
         .with(
@@ -177,14 +177,14 @@ async fn a_skill_describes_itself() {
 /// model.
 #[tokio::test]
 async fn files_are_read_below_the_folders_that_are_shown_and_nowhere_else() {
-    let (desk, painter) = (desk(), Painter::new());
+    let (store, painter) = (round_store(), Painter::new());
     let folder = tempfile::tempdir().unwrap();
     let shown = folder.path().join("shown");
     std::fs::create_dir(&shown).unwrap();
     let (text, beside) = (shown.join("a.txt"), folder.path().join("b.txt"));
     std::fs::write(&text, "Two tickets.").unwrap();
     std::fs::write(&beside, "Not to be sent.").unwrap();
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("What is it?")).await.unwrap();
     for path in [text, shown.clone(), beside, shown.join("../b.txt")] {
         context.add(produced(NodeBody::file(path.to_str().unwrap()), query)).await.unwrap();
@@ -202,7 +202,7 @@ async fn files_are_read_below_the_folders_that_are_shown_and_nowhere_else() {
     assert!(prompts[1..].iter().all(|prompt| !prompt.contains("preview")), "{prompts:?}");
 
     // The default folder is the working folder, which contains none of these files.
-    let anew = open(&process(&desk, "b").build().unwrap(), 1).await;
+    let anew = open(&process(&store, "b").build().unwrap(), 1).await;
     let query = anew.ask(NewQuery::new("And now?")).await.unwrap();
     anew.add(produced(NodeBody::file(folder.path().join("b.txt").to_str().unwrap()), query))
         .await

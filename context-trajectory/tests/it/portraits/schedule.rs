@@ -8,7 +8,7 @@ use context_core::trajectory::{Changes, NewNode, NodeBody, NodeId, edge};
 use context_trajectory::portraits::{PortraitOptions, Portraits};
 
 use super::painter::Painter;
-use crate::desk::{action, ada, desk, file, open, process, small_round};
+use crate::fixture::{action, ada, file, open, process, round_store, small_round};
 
 pub(super) const LONG: Duration = Duration::from_secs(3_600);
 
@@ -18,8 +18,8 @@ fn portraits(painter: &Arc<Painter>) -> Portraits {
 
 #[tokio::test]
 async fn each_node_without_description_is_asked_about_once() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, map] = small_round(&context).await;
     for path in ["/data/a.md", "/data/b.md"] {
         context.add(file(act, path)).await.unwrap();
@@ -39,13 +39,13 @@ async fn each_node_without_description_is_asked_about_once() {
     assert_eq!(&*node.description, "A portrait.");
     assert_eq!(node.versions[0].author.as_deref(), Some("portrait"));
     assert_eq!(&*round.node(known).unwrap().description, "Known.");
-    assert_eq!(desk.all(&ada()).await[0], round.to_record());
+    assert_eq!(store.all(&ada()).await[0], round.to_record());
 }
 
 #[tokio::test]
 async fn never_more_than_the_limit_at_once_and_whoever_records_does_not_wait() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [query, act, _] = small_round(&context).await;
     for number in 1..100 {
         context.add_later(file(act, &format!("/data/{number}.md"))).unwrap();
@@ -62,13 +62,13 @@ async fn never_more_than_the_limit_at_once_and_whoever_records_does_not_wait() {
     painter.gate.add_permits(100);
     let report = portraits.await_all(LONG).await;
     assert_eq!((report.described, painter.most.load(Ordering::SeqCst)), (100, 8));
-    assert_eq!(desk.all(&ada()).await[0], context.round().to_record());
+    assert_eq!(store.all(&ada()).await[0], context.round().to_record());
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_ends_with_its_limit_and_what_comes_later_is_written() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, slow] = small_round(&context).await;
     painter.slow.store(true, Ordering::SeqCst);
     let portraits = Portraits::new(painter.clone(), PortraitOptions::new().call_limit(LONG * 2));
@@ -91,8 +91,8 @@ async fn waiting_ends_with_its_limit_and_what_comes_later_is_written() {
 
 #[tokio::test]
 async fn a_description_that_came_meanwhile_and_a_node_that_went_are_left_alone() {
-    let (desk, painter) = (desk(), Painter::new());
-    let context = open(&process(&desk, "a").build().unwrap(), 0).await;
+    let (store, painter) = (round_store(), Painter::new());
+    let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, map] = small_round(&context).await;
     let gone = context.add(file(act, "/data/gone.md")).await.unwrap();
     painter.slow.store(true, Ordering::SeqCst);
@@ -113,25 +113,25 @@ async fn a_description_that_came_meanwhile_and_a_node_that_went_are_left_alone()
 
 #[tokio::test]
 async fn nodes_of_earlier_rounds_are_described_in_their_record_and_never_paid_for_again() {
-    let (desk, painter) = (desk(), Painter::new());
+    let (store, painter) = (round_store(), Painter::new());
     {
-        let first = open(&process(&desk, "a").build().unwrap(), 0).await;
+        let first = open(&process(&store, "a").build().unwrap(), 0).await;
         small_round(&first).await;
     }
     // In another process and the next round, the old node has no description yet.
     {
-        let context = open(&process(&desk, "b").build().unwrap(), 1).await;
+        let context = open(&process(&store, "b").build().unwrap(), 1).await;
         small_round(&context).await;
         let portraits = portraits(&painter);
         assert_eq!(portraits.schedule(&context).await.unwrap(), 2);
         assert_eq!(portraits.await_all(LONG).await.described, 2);
         assert_eq!(portraits.schedule(&context).await.unwrap(), 0);
     }
-    for record in desk.all(&ada()).await {
+    for record in store.all(&ada()).await {
         assert_eq!(&*record.nodes[2].description, "A portrait.");
     }
     // A third process finds both.
-    let context = open(&process(&desk, "c").build().unwrap(), 2).await;
+    let context = open(&process(&store, "c").build().unwrap(), 2).await;
     assert_eq!(portraits(&painter).schedule(&context).await.unwrap(), 0);
     assert_eq!(painter.calls(), 2);
     let restored = context.trajectory().await.unwrap();

@@ -1,0 +1,64 @@
+//! Compaction policies by name and as stages: those whose features are on, with default options.
+
+use std::sync::Arc;
+
+use context_core::CompactionPolicy;
+
+/// Defines the policies that need no model, from least to most lossy: each feature with its stage.
+macro_rules! policies {
+    ($($feature:literal => $policy:path, $(#[doc = $doc:literal])+ $stage:ident;)+) => {
+        /// The policies that [`policy`] knows, from least to most lossy: the order in which a
+        /// [`Pipeline`](crate::compaction::Pipeline) should run them.
+        pub const POLICIES: &[&str] = &[$(#[cfg(feature = $feature)] $feature),+];
+
+        /// Returns the compaction policy with a name, with default options. Policies that need a
+        /// model are not included.
+        ///
+        /// ```
+        /// use context_runtime::compaction::{POLICIES, policy};
+        ///
+        /// for name in POLICIES {
+        ///     assert_eq!(policy(name).expect("its feature is on").name(), *name);
+        /// }
+        /// assert!(policy("summarize").is_none());
+        /// ```
+        pub fn policy(name: &str) -> Option<Arc<dyn CompactionPolicy>> {
+            match name {
+                $(#[cfg(feature = $feature)] $feature => Some(Arc::new(<$policy>::new())),)+
+                _ => None,
+            }
+        }
+
+        $(
+            $(#[doc = $doc])+
+            #[cfg(feature = $feature)]
+            pub fn $stage() -> crate::runtime::Stage {
+                crate::runtime::Stage::new(<$policy>::new())
+            }
+        )+
+    };
+}
+
+policies! {
+    "microcompact" => context_policy_microcompact::Microcompact,
+    /// Returns a stage that shortens old tool results. Runs from 80 % of the window on.
+    microcompact;
+    "strip-images" => context_policy_strip_images::StripImages,
+    /// Returns a stage that removes media, oldest first. Runs from 90 % of the window on.
+    strip_images;
+    "snip" => context_policy_snip::Snip,
+    /// Returns a stage that leaves out turns in the middle. Runs from 90 % of the window on, or
+    /// after [`summarize`] only as a last resort.
+    snip;
+    "truncate-head" => context_policy_truncate_head::TruncateHead,
+    /// Returns a stage that keeps only the newest part, as a last resort.
+    truncate_head;
+}
+
+/// Returns a stage that replaces old turns by a rolling checkpoint. Runs from 90 % of the window
+/// on. A model writes the summary: pass one to the call
+/// ([`ModelCall::summaries`](crate::ModelCall::summaries)), otherwise the stage cuts nothing.
+#[cfg(feature = "summarize")]
+pub fn summarize() -> crate::runtime::Stage {
+    crate::runtime::Stage::new(context_policy_summarize::Summarize::new())
+}

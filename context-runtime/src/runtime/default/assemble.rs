@@ -1,0 +1,286 @@
+//! Assembling a request: its token counts, its prefix, the position of the recall, and the cache
+//! breakpoints.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::MessageHash;
+use context_core::model::{Budget, CacheMarks, TokenCount};
+use context_core::runtime::{Breakdown, ModelContext, Prefix, PrepareInput};
+use context_core::{Diagnostic, Message, ModelRequest, Role, Timestamp};
+
+use super::count::Counting;
+use super::fingerprint::ChainHash;
+use super::index::less;
+use super::parts::Parts;
+use super::prefix::{self, PromptHash};
+use super::repair::Repaired;
+use super::session::{Sent, Session, StaticTokens};
+use crate::runtime::prompt::Prompt;
+
+/// A call in preparation.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    pub(super) parts: &'a Parts,
+    pub(super) counting: &'a Counting,
+    pub(super) input: PrepareInput,
+    pub(super) prompt: Prompt,
+    pub(super) prompt_hash: PromptHash,
+    pub(super) now: Timestamp,
+}
+
+/// The recall of the turn.
+#[derive(Clone, Debug)]
+pub(super) struct Recall {
+    message: Arc<Message>,
+    tokens: TokenCount,
+}
+
+impl Call<'_> {
+    /// Returns the recall for the newest request.
+    pub(super) fn recalled(
+        &self,
+        session: &Session,
+        request: Option<MessageHash>,
+    ) -> Option<Recall> {
+        let known = session.recall.as_ref()?;
+        let is_of = known.is_of(&self.input.turn.id, &request?);
+        let message = known.message.as_ref().filter(|_| is_of)?;
+        let tokens = self.counting.counter.count_shared(message);
+        Some(Recall { message: Arc::clone(message), tokens })
+    }
+
+    /// Returns the tokens of the parts before the history. Counts again only if these parts
+    /// changed.
+    pub(super) fn static_tokens(&self, session: &mut Session) -> StaticTokens {
+        let layout = (self.prompt.before_instructions, self.prompt.instructions);
+        let known = session.static_tokens.as_ref();
+        if let Some(known) = known.filter(|known| {
+            known.prompt_hash == self.prompt_hash
+                && known.layout == layout
+                && known.model == self.counting.model
+        }) {
+            return known.clone();
+        }
+        let counter = &*self.counting.counter;
+        let count =
+            |texts: &[String]| texts.iter().map(|text| counter.count(text)).sum::<TokenCount>();
+        let (instructions, all) = (count(self.prompt.instructions()), count(&self.prompt.parts));
+        let mut request = ModelRequest::default();
+        request.tools.clone_from(&self.input.request.tools);
+        request.output.clone_from(&self.input.request.output);
+        let counted = counter.count_request(&request);
+        let static_tokens = StaticTokens {
+            prompt_hash: self.prompt_hash,
+            model: self.counting.model.clone(),
+            layout,
+            system: less(all, instructions),
+            instructions,
+            tools: counted.tools + counted.output,
+        };
+        session.static_tokens = Some(static_tokens.clone());
+        static_tokens
+    }
+
+    /// Returns the last request if the provider may still have it in its cache.
+    fn cached<'s>(&self, session: &'s Session) -> Option<&'s Sent> {
+        let lifetime = i64::try_from(self.parts.cache_lifetime.as_micros()).unwrap_or(i64::MAX);
+        session.sent.as_ref().filter(|sent| {
+            let age = self.now.as_micros().saturating_sub(sent.at.as_micros());
+            age < lifetime
+                && sent.prompt_hash == self.prompt_hash
+                && sent.model == self.counting.model
+                && sent.provider == self.input.provider
+        })
+    }
+
+    /// Returns how many messages of the history the provider may have in its cache. Messages after
+    /// a recall are cached only together with that same recall.
+    pub(super) fn warm(&self, session: &Session, recall: Option<&Recall>) -> usize {
+        let Some(sent) = self.cached(session) else { return 0 };
+        let kept = session.index.kept().min(sent.messages);
+        let behind = session.index.newest_request().map_or(0, |at| at + 1);
+        let now = recall.map(|recall| (behind, recall.message.hash()));
+        match &sent.recall {
+            then if *then == now => kept,
+            Some((then, _)) => kept.min(*then).min(if now.is_some() { behind } else { usize::MAX }),
+            None => kept.min(behind),
+        }
+    }
+}
+
+/// Returns the token counts of the request without the history.
+pub(super) fn breakdown(
+    call: &Call<'_>,
+    static_tokens: &StaticTokens,
+    recall: Option<&Recall>,
+) -> Breakdown {
+    let counting = call.counting;
+    let apply = |count| counting.calibration.apply(count);
+    let mut breakdown = Breakdown::default();
+    breakdown.system = apply(static_tokens.system);
+    breakdown.instructions = apply(static_tokens.instructions);
+    breakdown.tools = apply(static_tokens.tools);
+    breakdown.recall = apply(recall.map(|recall| recall.tokens).unwrap_or_default());
+    breakdown.framing = apply(counting.counter.framing().request);
+    breakdown
+}
+
+/// Hashes and token counts of the history that is sent.
+struct PrefixStats {
+    messages: usize,
+    chain: ChainHash,
+    /// The hash of the first messages of it, as many as the last request had.
+    shared: ChainHash,
+    tokens: TokenCount,
+    checkpoint: TokenCount,
+}
+
+impl PrefixStats {
+    fn of(session: &Session, call: &Call<'_>, repaired: &Repaired) -> Self {
+        let messages = repaired.messages.len();
+        let before = session.sent.as_ref().map_or(0, |sent| sent.messages.min(messages));
+        let checkpoints = checkpoints(&repaired.messages);
+        let counter = &*call.counting.counter;
+        if repaired.is_same() {
+            let index = &session.index;
+            return Self {
+                messages,
+                chain: index.chain(messages),
+                shared: index.chain(before),
+                tokens: index.tokens(messages),
+                checkpoint: less(index.tokens(checkpoints.end), index.tokens(checkpoints.start)),
+            };
+        }
+        let mut chain = ChainHash::default();
+        let mut shared = chain;
+        for (at, message) in repaired.messages.iter().enumerate() {
+            chain = chain.then(&message.hash());
+            if at + 1 == before {
+                shared = chain;
+            }
+        }
+        let tokens = counter.count_messages(&repaired.messages);
+        let checkpoint = counter.count_messages(&repaired.messages[checkpoints]);
+        Self { messages, chain, shared, tokens, checkpoint }
+    }
+}
+
+/// Returns the positions of the checkpoints: at the front, after leading system messages.
+fn checkpoints(messages: &[Arc<Message>]) -> Range<usize> {
+    let system = messages.iter().take_while(|message| message.role == Role::System).count();
+    let checkpoints =
+        messages[system..].iter().take_while(|message| message.is_checkpoint()).count();
+    system..system + checkpoints
+}
+
+/// The parts that a request is assembled from.
+#[derive(Debug)]
+pub(super) struct RequestParts {
+    pub(super) repaired: Repaired,
+    pub(super) recall: Option<Recall>,
+    pub(super) static_tokens: StaticTokens,
+    /// Does not include the history.
+    pub(super) breakdown: Breakdown,
+    pub(super) budget: Budget,
+    /// Whether a compaction took place since the last request.
+    pub(super) cut: bool,
+}
+
+/// Fills in the messages and everything that depends on them, and records the request.
+pub(super) fn messages(
+    call: Call<'_>,
+    session: &mut Session,
+    request_parts: RequestParts,
+    context: &mut ModelContext,
+) {
+    let RequestParts { repaired, recall, static_tokens, mut breakdown, budget, cut } =
+        request_parts;
+    let stats = PrefixStats::of(session, &call, &repaired);
+    let apply = |count| call.counting.calibration.apply(count);
+    breakdown.checkpoint = apply(stats.checkpoint);
+    breakdown.history = apply(less(stats.tokens, stats.checkpoint));
+    let warm = call.warm(session, recall.as_ref());
+    let is_cached = call.cached(session).is_some();
+    let front = static_tokens.system + static_tokens.instructions + static_tokens.tools;
+    let reused = if is_cached { apply(front + session.index.tokens(warm)).tokens() } else { 0 };
+
+    let before = session.sent.take();
+    let intact = before.as_ref().is_none_or(|before| {
+        before.prompt_hash == call.prompt_hash
+            && before.messages <= stats.messages
+            && before.chain == stats.shared
+    });
+    context.prefix = Prefix::default();
+    context.prefix.hash = call.prompt_hash.with(stats.chain);
+    context.prefix.shared = before.as_ref().map(|_| call.prompt_hash.with(stats.shared));
+    context.prefix.intact = intact;
+    context.prefix.reused = reused;
+    context.metadata.insert("prefix_hash", serde_json::Value::from(context.prefix.hash.as_str()));
+    if !intact && !cut {
+        context.diagnostics.push(Diagnostic::new(
+            DiagnosticCode::PrefixChanged,
+            Severity::Warning,
+            "prefix",
+            "the request does not begin as the one before it: the provider's cache is lost from the change on",
+        ));
+    }
+    let total = breakdown.total();
+    if total.tokens() > budget.input() {
+        context.diagnostics.push(Diagnostic::new(
+            DiagnosticCode::ContextOverflow,
+            Severity::Error,
+            "messages",
+            format!("the request has {} tokens, {} fit", total.tokens(), budget.input()),
+        ));
+    }
+
+    let request = session.index.newest_request().and_then(|at| repaired.position(at));
+    let mut messages = repaired.messages;
+    let mut place = None;
+    if let (Some(recall), Some(request)) = (&recall, request) {
+        // The recall stands after the request. The messages up to and including the request are
+        // then the same with and without it, as is the prefix of the next turn, and all calls of
+        // this turn have the recall at the same position.
+        messages.insert(request + 1, Arc::clone(&recall.message));
+        place = Some(request + 1);
+    }
+    let mut cache = CacheMarks::Auto;
+    if prefix::wants_marks(&call.input.provider) {
+        let end =
+            before.as_ref().filter(|_| intact).and_then(|before| before.messages.checked_sub(1));
+        let end =
+            end.map(|end| if place.is_some_and(|place| end >= place) { end + 1 } else { end });
+        let marks = prefix::marks(messages.len(), request, place, end);
+        if !marks.is_empty() {
+            cache = CacheMarks::At(marks);
+        }
+    }
+
+    let framing = call.counting.counter.framing().request;
+    let recalled = recall.as_ref().map(|recall| recall.tokens).unwrap_or_default();
+    let hash = recall.as_ref().map(|recall| recall.message.hash());
+    session.sent = Some(Sent {
+        at: call.now,
+        provider: call.input.provider.clone(),
+        model: call.counting.model.clone(),
+        prompt_hash: call.prompt_hash,
+        messages: stats.messages,
+        chain: stats.chain,
+        recall: place.zip(hash),
+        added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
+        estimate: front + stats.tokens + recalled + framing,
+        budget,
+    });
+    session.index.sent();
+    let mut request = call.input.request;
+    request.model = Some(call.counting.model.clone()).filter(|model| !model.is_empty());
+    request.system = call.prompt.into_texts();
+    request.messages = messages;
+    request.max_output_tokens = Some(budget.reserve);
+    request.cache = cache;
+    context.request = request;
+    context.budget = Some(budget);
+    context.breakdown = breakdown;
+}

@@ -1,0 +1,289 @@
+//! The builder of a runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use context_core::model::TokenCounter;
+use context_core::{Clock, MemoryProvider, Renderer, Store, UserId};
+use context_tokens::{BudgetError, Calibrations, ModelTable};
+
+use super::parts::Parts;
+use super::{DefaultContextRuntime, LiveMedia, RuntimeFault, RuntimeFaults, ToolResultLimits};
+use crate::runtime::{Pipeline, Stage};
+use crate::{RecoveryChain, SystemClock};
+
+/// Builds a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut,
+/// without memory nothing is recalled. Most agents set [`model`](Self::model),
+/// [`compaction`](Self::compaction) and [`spill`](Self::spill), and keep the other defaults.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct DefaultContextRuntimeBuilder {
+    parts: Parts,
+    stages: Vec<Stage>,
+    calibrations: Calibrations,
+}
+
+impl Default for DefaultContextRuntimeBuilder {
+    fn default() -> Self {
+        let parts = Parts {
+            models: Arc::new(ModelTable::builtin().clone()),
+            model: None,
+            window: None,
+            reserve: None,
+            counter: None,
+            pipeline: Pipeline::default(),
+            recovery: None,
+            memory: None,
+            user: None,
+            agent: None,
+            recall_renderer: Arc::new(context_render::XmlRenderer::default()),
+            recall_timeout: Duration::from_secs(5),
+            recall_tokens: 2_000,
+            spill: None,
+            tool_results: ToolResultLimits::default(),
+            live_media: LiveMedia::default(),
+            clock: Arc::new(SystemClock),
+            environment: false,
+            max_messages: None,
+            max_sessions: 1_024,
+            expected_calls: 10,
+            cache_lifetime: Duration::from_secs(300),
+            summary_cooldown: Duration::from_secs(60),
+        };
+        Self { parts, stages: Vec::new(), calibrations: Calibrations::default() }
+    }
+}
+
+impl DefaultContextRuntimeBuilder {
+    /// Sets the model for inputs that name none. Its window, the room for its answer and its token
+    /// counter come from the [table](Self::models). A model with an unknown window needs
+    /// [`window`](Self::window). Default: none. Then every input should name a model; otherwise a
+    /// window of 32,768 tokens is assumed, with a diagnostic.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.parts.model = Some(name.into());
+        self
+    }
+
+    /// Sets the table of models. Default: the built-in table. Pass another one for models that it
+    /// does not have, or with your own prices.
+    pub fn models(mut self, table: ModelTable) -> Self {
+        self.parts.models = Arc::new(table);
+        self
+    }
+
+    /// Sets the window in tokens, overriding the table. Default: the table's. Set it for a proxy or
+    /// a local model with another limit, or to limit the cost of calls.
+    pub fn window(mut self, tokens: u64) -> Self {
+        self.parts.window = Some(tokens);
+        self
+    }
+
+    /// Sets how many tokens are reserved for the answer, and requested as its maximum. Default: the
+    /// most the model writes, but at most a quarter of the window. Reserve less where answers are
+    /// short: the reserve is not available to the history.
+    pub fn reserve(mut self, tokens: u64) -> Self {
+        self.parts.reserve = Some(tokens);
+        self
+    }
+
+    /// Sets the token counter for every model. Default: the model's counter, by the table. Set it
+    /// for a tokenizer that the table does not know.
+    pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.parts.counter = Some(counter);
+        self
+    }
+
+    /// Sets what was learned earlier about counting errors. See
+    /// [`DefaultContextRuntime::calibrations`]. Default: nothing. Store and restore it where
+    /// processes are short-lived and counts are estimates.
+    pub fn calibrations(mut self, calibrations: Calibrations) -> Self {
+        self.calibrations = calibrations;
+        self
+    }
+
+    /// Adds stages to run when the window fills up, from least to most lossy: policies or
+    /// [`Stage`]s, such as [`microcompact`](crate::compaction::microcompact). They follow the
+    /// stages that were added before. Default: nothing is cut, and the provider refuses what does
+    /// not fit.
+    pub fn compaction(mut self, stages: impl IntoIterator<Item = impl Into<Stage>>) -> Self {
+        self.stages.extend(stages.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the recovery chain, which decides what to do when a model refuses a request. Default:
+    /// the built-in policies. Callers that [support all
+    /// decisions](context_core::runtime::RecoveryInput::supports_all_decisions), as
+    /// [`ModelCall`](crate::ModelCall) does, get every decision; other callers get the [basic
+    /// ones](crate::DecisionSet::Basic). Set a chain to add a policy of your own, or to change the
+    /// number of tries.
+    pub fn recovery(mut self, chain: RecoveryChain) -> Self {
+        self.parts.recovery = Some(chain);
+        self
+    }
+
+    /// Sets the memory provider; an `Arc` of a provider is accepted too. Memories belong to the
+    /// user of the turn. Default: no memory.
+    pub fn memory(mut self, memory: impl MemoryProvider) -> Self {
+        self.parts.memory = Some(Arc::new(memory));
+        self
+    }
+
+    /// Restricts the runtime to one user. A turn of another user is refused as
+    /// [`Invalid`](crate::ErrorKind::Invalid), and nothing is written. Each input names its user.
+    /// Default: all users are served, each with their own data.
+    pub fn user(mut self, user: impl Into<UserId>) -> Self {
+        self.parts.user = Some(user.into());
+        self
+    }
+
+    /// Sets the agent of the memory scope. Default: none. Name the agent where several agents of a
+    /// user should not share memories.
+    pub fn agent(mut self, agent: impl Into<String>) -> Self {
+        self.parts.agent = Some(agent.into());
+        self
+    }
+
+    /// Sets the renderer of recalled memories. Default: XML. Use the renderer of your prompts.
+    pub fn recall_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
+        self.parts.recall_renderer = renderer;
+        self
+    }
+
+    /// Sets how long a call waits for memories. After that the call continues without them, with a
+    /// diagnostic. Default: 5 seconds. Use more for memories behind a slow network.
+    pub fn recall_timeout(mut self, timeout: Duration) -> Self {
+        self.parts.recall_timeout = timeout;
+        self
+    }
+
+    /// Sets the maximum number of tokens of recalled memories. Default: 2,000. Use less for small
+    /// windows.
+    pub fn recall_tokens(mut self, tokens: u64) -> Self {
+        self.parts.recall_tokens = tokens;
+        self
+    }
+
+    /// Stores tool results and media that are too large as blobs of a store, under the user and the
+    /// chat of the turn. See [`Spill`](super::Spill). Default: nothing is stored, and what is too
+    /// large for the window is cut.
+    pub fn spill(mut self, store: Arc<dyn Store>) -> Self {
+        self.parts.spill = Some(store);
+        self
+    }
+
+    /// Sets the size limits above which tool results are stored as blobs. Default:
+    /// [`ToolResultLimits::default`], 10,000 tokens for one result and 40,000 for a message. Use
+    /// less for small windows.
+    pub fn tool_results(mut self, limits: ToolResultLimits) -> Self {
+        self.parts.tool_results = limits;
+        self
+    }
+
+    /// Sets which of the media stored as blobs the model is shown. Default: [`LiveMedia::default`].
+    /// Show fewer where images cost too much.
+    pub fn live_media(mut self, live: LiveMedia) -> Self {
+        self.parts.live_media = live;
+        self
+    }
+
+    /// Sets the clock. Default: the host's clock. Use a fixed one in tests.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.parts.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets whether the system prompt names the date, the platform and the working folder. Default:
+    /// no. Turn it on for agents that work on files.
+    pub fn environment(mut self, shown: bool) -> Self {
+        self.parts.environment = shown;
+        self
+    }
+
+    /// Sets the maximum number of messages to send, unless an input sets its own. Default: no
+    /// limit. A token window is the better limit; this one is for chats that should forget.
+    pub fn max_messages(mut self, messages: usize) -> Self {
+        self.parts.max_messages = Some(messages);
+        self
+    }
+
+    /// Sets how many chats have a session, most recently used first. Default: 1,024. Use more if
+    /// more chats are active at once: a chat without a session is counted anew.
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.parts.max_sessions = sessions;
+        self
+    }
+
+    /// Sets how many more calls a conversation is expected to have. A compaction that is not needed
+    /// yet must pay off within them. Default: 10. Use fewer for short chats, and more for agents
+    /// that call many tools.
+    pub fn expected_calls(mut self, calls: u32) -> Self {
+        self.parts.expected_calls = calls;
+        self
+    }
+
+    /// Sets how long the provider's prompt cache keeps an unused entry. Default: 5 minutes. Use
+    /// your provider's value.
+    pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
+        self.parts.cache_lifetime = lifetime;
+        self
+    }
+
+    /// Sets how long no summary is requested after one failed. Default: one minute. Use more where
+    /// requests are expensive.
+    pub fn summary_cooldown(mut self, pause: Duration) -> Self {
+        self.parts.summary_cooldown = pause;
+        self
+    }
+
+    /// Builds the runtime, or returns every fault of its configuration.
+    pub fn build(self) -> Result<DefaultContextRuntime, RuntimeFaults> {
+        let mut parts = self.parts;
+        let mut faults = Vec::new();
+        let model = parts.models.model(parts.model.as_deref().unwrap_or_default());
+        if let Err(BudgetError::NoRoom { window, reserve }) =
+            model.budget(parts.window, parts.reserve)
+            && window > 0
+        {
+            faults.push(RuntimeFault::Window { window, reserve });
+        }
+        let name = parts.model.as_deref();
+        let blank = |name: Option<&str>| name.is_some_and(|name| name.trim().is_empty());
+        let user = parts.user.as_ref().map(UserId::as_str);
+        let names = [
+            ("model", blank(name)),
+            ("user", blank(user)),
+            ("agent", blank(parts.agent.as_deref())),
+        ];
+        let empty = names.into_iter().filter(|(_, is_empty)| *is_empty);
+        faults.extend(empty.map(|(what, _)| RuntimeFault::Empty { what }));
+        let unknown =
+            |name: &&str| parts.window.is_none() && parts.models.model(name).window().is_none();
+        if let Some(model) = name.filter(|name| !name.trim().is_empty()).filter(unknown) {
+            faults.push(RuntimeFault::UnknownModel { model: model.to_owned() });
+        }
+        let numbers = [
+            ("window", parts.window == Some(0)),
+            ("reserve", parts.reserve == Some(0)),
+            ("max_messages", parts.max_messages == Some(0)),
+            ("max_sessions", parts.max_sessions == 0),
+            ("expected_calls", parts.expected_calls == 0),
+            ("recall_timeout", parts.recall_timeout.is_zero()),
+            ("recall_tokens", parts.recall_tokens == 0),
+        ];
+        let zeros = numbers.into_iter().filter(|(_, is_zero)| *is_zero);
+        faults.extend(zeros.map(|(what, _)| RuntimeFault::Zero { what }));
+        if let Some(store) = &parts.spill
+            && store.blobs().is_none()
+        {
+            faults.push(RuntimeFault::NoBlobs { store: store.info().name });
+        }
+        match Pipeline::new(self.stages) {
+            Ok(pipeline) => parts.pipeline = pipeline,
+            Err(stages) => faults.extend(stages.0.into_iter().map(RuntimeFault::from)),
+        }
+        if !faults.is_empty() {
+            return Err(RuntimeFaults(faults));
+        }
+        Ok(DefaultContextRuntime::new(parts, self.calibrations))
+    }
+}

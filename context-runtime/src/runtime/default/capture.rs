@@ -1,0 +1,97 @@
+//! Capture: passing the messages of a turn to the memory.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope};
+use context_core::message::{MessageHash, Origin};
+use context_core::runtime::CaptureTurnInput;
+use context_core::{Diagnostic, Error, MemoryProvider, Message, MessageId, Result, Timestamp};
+use futures_util::future::{Either, select};
+
+use super::parts::Parts;
+use super::session::{Session, lock};
+
+/// The maximum time in which a memory must store a turn.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Refuses a turn of a user that is not served, and one with ids for only some of its messages.
+pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
+    const OPERATION: &str = "capture_turn";
+    parts.check_chat(OPERATION, &input.turn.chat)?;
+    let (ids, messages) = (input.ids.len(), input.messages.len());
+    if ids == 0 || ids == messages {
+        return Ok(());
+    }
+    let said = "each message needs its id, or none has one";
+    Err(Error::invalid(OPERATION, said).with("ids", ids).with("messages", messages))
+}
+
+/// Passes the messages that are new since the last capture of the chat to the memory. Synthetic and
+/// carried-over messages are left out.
+pub(super) async fn capture(
+    memory: &dyn MemoryProvider,
+    scope: MemoryScope,
+    now: Timestamp,
+    session: &Mutex<Session>,
+    input: CaptureTurnInput,
+) -> Vec<Diagnostic> {
+    if input.cancel.is_cancelled() {
+        return Vec::new();
+    }
+    let told = {
+        let session = lock(session);
+        // A history that was compacted or edited since begins differently.
+        session.captured.as_ref().map_or(0, |known| match known.begins(&input.messages) {
+            true => known.len(),
+            false => known.reaches(&input.messages),
+        })
+    };
+    let names = names(&input);
+    let is_news = |message: &Arc<Message>| message.origin() == Origin::Author;
+    let news =
+        input.messages[told..].iter().zip(&names[told..]).filter(|(message, _)| is_news(message));
+    let news: Vec<_> = news
+        .map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now))
+        .collect();
+    if !news.is_empty() {
+        let mut turn = CapturedTurn::new(scope, input.turn.id, now, news);
+        turn.errored = input.errored;
+        let kept = pin!(tokio::time::timeout(TIMEOUT, memory.capture(&turn, &input.cancel)));
+        let failure = match select(kept, pin!(input.cancel.cancelled())).await {
+            Either::Left((Ok(Ok(())), _)) => None,
+            Either::Left((Ok(Err(error)), _)) => Some(format!("the turn was not kept: {error}")),
+            Either::Left((Err(_), _)) => Some(format!("the turn was not kept within {TIMEOUT:?}")),
+            Either::Right(_) => return Vec::new(),
+        };
+        // After a failure the same messages are captured again next time.
+        if let Some(said) = failure {
+            let code = DiagnosticCode::MemoryProviderError;
+            return vec![Diagnostic::new(code, Severity::Warning, "memory", said)];
+        }
+    }
+    let mut session = lock(session);
+    session.captured = Some(session.fingerprint(&input.messages));
+    Vec::new()
+}
+
+/// Returns the ids of the messages. Messages without ids are named by their content hash and the
+/// number of equal messages before them, so that a message gets the same id each time, independent
+/// of the other messages passed with it.
+fn names(input: &CaptureTurnInput) -> Vec<MessageId> {
+    if input.ids.len() == input.messages.len() {
+        return input.ids.clone();
+    }
+    let mut seen: HashMap<MessageHash, u32> = HashMap::new();
+    let name = |message: &Arc<Message>| {
+        let hash = message.hash();
+        let before = seen.entry(hash).or_default();
+        *before += 1;
+        let name = hash.to_string();
+        MessageId::from(if *before == 1 { name } else { format!("{name}-{before}") })
+    };
+    input.messages.iter().map(name).collect()
+}

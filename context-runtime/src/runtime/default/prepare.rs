@@ -1,0 +1,233 @@
+//! Preparing a model call, in order: earlier cuts, limit of messages, recall, compaction, repair,
+//! prefix.
+//!
+//! The session is locked twice, without awaiting under the lock. Memories are recalled in between.
+
+use std::sync::{Arc, Mutex};
+
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::history::{Goal, HistoryView};
+use context_core::memory::RecallQuery;
+use context_core::message::MessageHash;
+use context_core::model::Budget;
+use context_core::runtime::{CutOwner, ModelContext, PrepareInput};
+use context_core::{Diagnostic, Message, Result};
+
+use super::assemble::{self, Call, RequestParts};
+use super::count::{self, Counters, Counting};
+use super::parts::Parts;
+use super::prefix::PromptHash;
+use super::recall::{self, TurnRecall};
+use super::repair;
+use super::session::{Session, Sessions, lock};
+use crate::runtime::history::CallHistory;
+use crate::runtime::prompt::Prompt;
+use crate::runtime::{history, limit, pipeline};
+
+pub(super) const OPERATION: &str = "prepare_for_model";
+
+/// Prepares a model call.
+pub(super) async fn prepare(
+    parts: &Parts,
+    counters: &Counters,
+    sessions: &Sessions,
+    mut input: PrepareInput,
+) -> Result<ModelContext> {
+    input.cancel.check(OPERATION)?;
+    history::check(OPERATION, &input)?;
+    let counting = counters.of(parts, input.request.model.as_deref());
+    // Checked before the session is changed and before memories are asked for.
+    let (budget, assumed) = count::budget(parts, &input, &counting)?;
+    let session = sessions.get(&input.turn.chat);
+    let mut diagnostics = Vec::from_iter(assumed);
+    let (history, query) = {
+        let mut session = lock(&session);
+        let history = call_history(parts, &mut session, &mut input, &mut diagnostics);
+        session.index.update(history.messages(), &counting.model, &*counting.counter);
+        let query = wanted(parts, &session, &input, history.messages());
+        (history, query)
+    };
+    if let Some((query, recalled_for)) = query {
+        recall(parts, &counting, &session, &input, query, recalled_for, &mut diagnostics).await?;
+    }
+    let now = parts.clock.now();
+    let prompt = Prompt::of(&input, parts.environment.then_some(now));
+    let prompt_hash = PromptHash::of(&prompt.parts, &input.request);
+    let call = Call { parts, counting: &counting, input, prompt, prompt_hash, now };
+    Ok(finish(call, budget, &mut lock(&session), history, diagnostics))
+}
+
+/// Returns the history with earlier cuts, limited to the maximum number of messages.
+fn call_history(
+    parts: &Parts,
+    session: &mut Session,
+    input: &mut PrepareInput,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> CallHistory {
+    let takes_over = input.rewrite.is_some() && input.cuts == CutOwner::Runtime;
+    let mut history = session.cuts.history(input);
+    if let Some(rewrite) = history.rewrite().filter(|_| takes_over) {
+        let covered = session.fingerprint(history.given());
+        session.cuts.take_over(rewrite, covered);
+    }
+    let max = input.limits.max_messages.or(parts.max_messages);
+    if let Some(retained) = max.and_then(|max| limit::limit(history.messages(), max)) {
+        diagnostics.push(retained.diagnostic(history.messages().len()));
+        history.cut(retained.of(history.messages()));
+        history.is_limited = true;
+    }
+    history
+}
+
+/// Returns the recall query and its request. `None` if this turn has its recall already.
+fn wanted(
+    parts: &Parts,
+    session: &Session,
+    input: &PrepareInput,
+    messages: &[Arc<Message>],
+) -> Option<(RecallQuery, MessageHash)> {
+    parts.memory.as_ref()?;
+    let request = messages[session.index.newest_request()?].hash();
+    if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn.id, &request)) {
+        return None;
+    }
+    let scope = parts.memory_scope(&input.turn.chat, input.environment.cwd.as_deref());
+    let mut query = recall::query(scope, messages, session.index.requests(), parts.recall_tokens)?;
+    query.at = Some(parts.clock.now());
+    Some((query, request))
+}
+
+async fn recall(
+    parts: &Parts,
+    counting: &Counting,
+    session: &Mutex<Session>,
+    input: &PrepareInput,
+    query: RecallQuery,
+    request: MessageHash,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<()> {
+    let (message, said) = recall::recall(parts, &query, &input.cancel, &*counting.counter).await?;
+    diagnostics.extend(said);
+    lock(session).recall = Some(TurnRecall { turn: input.turn.id.clone(), request, message });
+    Ok(())
+}
+
+/// Finishes the call. Nothing is awaited here.
+fn finish(
+    call: Call<'_>,
+    budget: Budget,
+    session: &mut Session,
+    mut history: CallHistory,
+    mut diagnostics: Vec<Diagnostic>,
+) -> ModelContext {
+    let Call { parts, counting, ref input, .. } = call;
+    let counter = &*counting.counter;
+    // Another call of the session may have changed the index in between.
+    session.index.update(history.messages(), &counting.model, counter);
+    let request = session.index.newest_request().map(|at| history.messages()[at].hash());
+    let recalled = call.recalled(session, request);
+    let static_tokens = call.static_tokens(session);
+    let breakdown = assemble::breakdown(&call, &static_tokens, recalled.as_ref());
+    // This repair will probably add what the last one added. It runs after the cuts, and its
+    // additions must fit as well.
+    let added = session.sent.as_ref().map_or(0, |sent| sent.added);
+    let outside = breakdown.outside().tokens().saturating_add(added);
+    let warm = call.warm(session, recalled.as_ref());
+
+    session.cuts.requested(&input.turn.id, request);
+    let mut context = ModelContext::default();
+    let total = counting.calibration.apply(session.index.tokens(session.index.len())).tokens();
+    if parts.pipeline.is_due(budget.ratio(outside.saturating_add(total))) {
+        if session.cuts.is_stopped() {
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::CompactionStopped,
+                Severity::Warning,
+                "messages",
+                "compaction came to little several times in a row and waits for the next request of the user",
+            ));
+        } else {
+            let mut goal = Goal::new(budget, outside, budget.input());
+            goal.cache = count::cache(parts, &counting.model, warm);
+            compact(&call, session, &mut history, &goal, &mut context, &mut diagnostics);
+        }
+    }
+    if std::mem::take(&mut session.cuts.failed) {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactSummaryFailed,
+            Severity::Warning,
+            "messages",
+            "a summary failed or was refused; the history is as it was, and none is asked for for a while",
+        ));
+    }
+
+    if let Some(missing) = session.cuts.weak.take() {
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::CompactSummaryStructureWeak,
+            Severity::Warning,
+            "messages",
+            format!("the summary was taken although it lacks {missing}"),
+        ));
+    }
+    if let Some((left, wanted)) = session.cuts.missed.take() {
+        diagnostics.push(pipeline::target_not_reached(left, wanted));
+    }
+
+    let cut = history.is_limited || std::mem::take(&mut session.cuts.fresh);
+    let is_compacted = history.is_compacted;
+    let (messages, rewrite) = history.into_parts();
+    context.boundaries =
+        rewrite.as_ref().map(|rewrite| rewrite.boundaries.clone()).unwrap_or_default();
+    context.rewrite = rewrite.filter(|_| is_compacted);
+    let repaired = repair::repair(&mut session.index, messages);
+    diagnostics.extend(repaired.diagnostics.iter().cloned());
+    context.diagnostics = diagnostics;
+    let request_parts =
+        RequestParts { repaired, recall: recalled, static_tokens, breakdown, budget, cut };
+    assemble::messages(call, session, request_parts, &mut context);
+    context
+}
+
+/// Runs the stages and carries out their plans.
+fn compact(
+    call: &Call<'_>,
+    session: &mut Session,
+    history: &mut CallHistory,
+    goal: &Goal,
+    context: &mut ModelContext,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let Call { parts, counting, ref input, .. } = *call;
+    let counter = counting.calibrated();
+    let counts = session.index.counts().map(|count| counting.calibration.scale(count).tokens());
+    let view = HistoryView::counted(history.messages(), counts, &counter);
+    let before = view.total();
+    let planned = parts.pipeline.run_with(&view, goal, session.cuts.may_ask(call.now));
+    context.plans = planned.steps.iter().map(|step| step.report()).collect();
+    diagnostics.extend(planned.diagnostics);
+    if let Some(summary) = planned.summary {
+        let covered = session.fingerprint(history.given());
+        session.cuts.ask(history, covered, &summary, input.cuts);
+        context.summary = Some(summary.task);
+    }
+    let Some(rewrite) = planned.rewrite else { return };
+    let said: Vec<_> = planned
+        .steps
+        .iter()
+        .filter(|step| step.applied)
+        .map(|step| step.plan.what.as_str())
+        .collect();
+    diagnostics.push(Diagnostic::new(
+        DiagnosticCode::Compacted,
+        Severity::Info,
+        "messages",
+        format!("{before} tokens became {}: {}", planned.after, said.join("; ")),
+    ));
+    history.cut(rewrite);
+    history.is_compacted = true;
+    if let Some(rewrite) = history.rewrite() {
+        let covered = session.fingerprint(history.given());
+        session.cuts.keep(rewrite, covered, input.cuts);
+    }
+    session.cuts.count(before, planned.after);
+    session.index.update(history.messages(), &counting.model, &*counting.counter);
+}

@@ -1,0 +1,152 @@
+//! Recall: memories are asked for once per user turn, and shown to the model as data.
+
+use context_core::message::Origin;
+use std::pin::pin;
+use std::sync::Arc;
+
+use context_core::message::{MessageHash, is_blank};
+
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::fragment::RenderError;
+use context_core::history::shorten;
+use context_core::memory::{MemoryScope, RecallQuery, RecalledMemory, recalled_memories};
+use context_core::model::TokenCounter;
+use context_core::{CancelSignal, Diagnostic, Message, Renderer, Result, Role};
+use futures_util::future::{Either, select};
+
+use super::parts::Parts;
+
+/// The recall of a turn. An empty or late recall is remembered too, so that the calls of one turn
+/// have the same prefix and wait only once.
+#[derive(Clone, Debug)]
+pub(super) struct TurnRecall {
+    pub(super) turn: String,
+    pub(super) request: MessageHash,
+    pub(super) message: Option<Arc<Message>>,
+}
+
+impl TurnRecall {
+    /// Whether it belongs to this turn and this request.
+    pub(super) fn is_of(&self, turn: &str, request: &MessageHash) -> bool {
+        self.turn == turn && self.request == *request
+    }
+}
+
+/// Returns the recall query: the text of the newest non-blank request among these positions.
+pub(super) fn query(
+    scope: MemoryScope,
+    messages: &[Arc<Message>],
+    requests: &[usize],
+    max_tokens: u64,
+) -> Option<RecallQuery> {
+    let texts = requests.iter().rev().map(|at| messages[*at].plain_text());
+    let text = texts.into_iter().find(|text| !is_blank(text))?;
+    let mut query = RecallQuery::new(scope, text);
+    query.recent = messages.to_vec();
+    query.max_tokens = Some(max_tokens);
+    Some(query)
+}
+
+/// Asks the memory, up to the timeout. Fails only if it is cancelled.
+pub(super) async fn recall(
+    parts: &Parts,
+    query: &RecallQuery,
+    cancel: &CancelSignal,
+    counter: &dyn TokenCounter,
+) -> Result<(Option<Arc<Message>>, Vec<Diagnostic>)> {
+    let Some(memory) = &parts.memory else { return Ok((None, Vec::new())) };
+    let renderer = &parts.recall_renderer;
+    let timeout = parts.recall_timeout;
+    let asked = pin!(tokio::time::timeout(timeout, memory.recall(query, cancel)));
+    let answer = match select(asked, pin!(cancel.cancelled())).await {
+        Either::Left((answer, _)) => answer,
+        Either::Right(_) => return cancel.check("prepare_for_model").map(|()| (None, Vec::new())),
+    };
+    // A memory may return early because it was cancelled. Its result is ignored then.
+    cancel.check("prepare_for_model")?;
+    let failed = |said| {
+        (None, vec![diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, said)])
+    };
+    let recalled = match answer {
+        Ok(Ok(recalled)) => recalled,
+        Ok(Err(error)) => return Ok(failed(format!("nothing was recalled: {error}"))),
+        Err(_) => return Ok(failed(format!("nothing was recalled within {timeout:?}"))),
+    };
+    let mut diagnostics = recalled.diagnostics;
+    let mut memories = recalled.memories;
+    memories.retain(|memory| !is_blank(&memory.text));
+    // A memory from another scope means that the provider has mixed up queries. None of its result
+    // is shown.
+    let strange = |memory: &RecalledMemory| {
+        memory.scope.as_ref().is_some_and(|scope| !query.scope.sees(scope))
+    };
+    if memories.iter().any(strange) {
+        return Ok(failed(
+            "nothing was recalled: the memory gave what belongs to another scope".to_owned(),
+        ));
+    }
+    if memories.is_empty() {
+        let said = "nothing worth telling was remembered".to_owned();
+        diagnostics.push(diagnostic(DiagnosticCode::MemoryContextEmpty, Severity::Info, said));
+        return Ok((None, diagnostics));
+    }
+    let most = query.max_tokens.unwrap_or(u64::MAX);
+    match fitting(memories, &**renderer, most, counter) {
+        Ok((message, said)) => {
+            diagnostics.extend(said);
+            Ok((Some(Arc::new(message)), diagnostics))
+        }
+        Err(error) => Ok(failed(format!("what was recalled cannot be shown: {error}"))),
+    }
+}
+
+fn diagnostic(code: DiagnosticCode, severity: Severity, said: String) -> Diagnostic {
+    Diagnostic::new(code, severity, "memory", said)
+}
+
+/// Renders as many memories, best first, as fit into `most` tokens. A single memory that is too
+/// long keeps its beginning and end.
+fn fitting(
+    mut memories: Vec<RecalledMemory>,
+    renderer: &dyn Renderer,
+    most: u64,
+    counter: &dyn TokenCounter,
+) -> Result<(Message, Option<Diagnostic>), RenderError> {
+    let all = memories.len();
+    let mut message = shown(&memories, renderer)?;
+    let tokens = counter.count_message(&message).tokens();
+    let mut now = tokens;
+    while now > most && memories.len() > 1 {
+        // Drops memories in proportion to the excess, as if all had the same size; at least one.
+        let kept = (memories.len() as u128 * u128::from(most) / u128::from(now.max(1))) as usize;
+        memories.truncate(kept.clamp(1, memories.len() - 1));
+        message = shown(&memories, renderer)?;
+        now = counter.count_message(&message).tokens();
+    }
+    if now > most {
+        // The beginning and the end get the same number of bytes, by the average tokens per byte. A
+        // text with uneven density nearly always fits too. It is cut once, so that the cut is
+        // deterministic.
+        let text = std::mem::take(&mut memories[0].text);
+        let frame = counter.count_message(&shown(&memories, renderer)?).tokens();
+        let (room, own) = (most.saturating_sub(frame), now.saturating_sub(frame).max(1));
+        let bytes = (text.len() as u128 * u128::from(room) / u128::from(own) / 2) as usize;
+        let (head, tail) = shorten::ends(&text, bytes, bytes).unwrap_or((&text, ""));
+        memories[0].text = format!("{head}\n[…]\n{tail}");
+        message = shown(&memories, renderer)?;
+    }
+    let said = (tokens > most).then(|| {
+        let left = memories.len();
+        let said = format!(
+            "what was recalled has {tokens} tokens and was cut to about {most}: {left} of {all} memories"
+        );
+        diagnostic(DiagnosticCode::OverLimit, Severity::Warning, said)
+    });
+    Ok((message, said))
+}
+
+/// Renders memories as data that cannot break out of its element.
+fn shown(memories: &[RecalledMemory], renderer: &dyn Renderer) -> Result<Message, RenderError> {
+    let text = renderer.render(&[recalled_memories(memories)])?;
+    Ok(Message::text(Role::User, text).with_origin(Origin::Recall))
+}

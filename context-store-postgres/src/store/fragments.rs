@@ -1,0 +1,45 @@
+//! The fragment calls, each forwarded to its implementation.
+
+use async_trait::async_trait;
+use context_core::base::FragmentId;
+use context_core::store::{FragmentStore, StoredFragment};
+use context_core::{ChatRef, Result, Timestamp};
+
+use crate::chat::access::lock_chat;
+use crate::chat::rows as chat_rows;
+use crate::connections::{Work, work};
+use crate::store::Shared;
+use crate::{fragments, sql};
+
+#[async_trait]
+impl FragmentStore for Shared {
+    async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+        work!(self.pool, "fragments", Work::Read, &chat.user, |session| fragments::of(
+            session, chat
+        )
+        .await)
+    }
+
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
+        const OPERATION: &str = "put_fragments";
+        fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
+        work!(self.pool, "put_fragments", Work::Write, &chat.user, |session| {
+            let no = lock_chat(session, OPERATION, chat).await?;
+            fragments::put(session, no, fragments).await?;
+            chat_rows::touch(session, no, at).await
+        })
+    }
+
+    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+        work!(self.pool, "remove_fragment", Work::Write, &chat.user, |session| {
+            let no = lock_chat(session, "remove_fragment", chat).await?;
+            let remove = session.query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str().as_bytes());
+            Ok(session.execute(remove).await? > 0)
+        })
+    }
+}

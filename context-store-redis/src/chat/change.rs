@@ -1,0 +1,164 @@
+//! A change of a chat that was decided after a read. It is applied only if the data it was based on
+//! has not changed.
+
+use context_core::{ChatRef, MessageId, Timestamp};
+
+use crate::chat::fields::{self, Generation, Tip};
+use crate::chat::snapshot::{ChatSnapshot, chat_not_found};
+use crate::chat::tree::{BranchTree, Cut};
+use crate::checksums;
+use crate::connections::shared::{ATTEMPTS, Shared};
+use crate::error::{Fault, Result};
+use crate::scripts::APPLY;
+use crate::values;
+
+/// The writes of a change and their preconditions.
+#[derive(Default)]
+pub(crate) struct ChatChange {
+    /// Fields that must not exist. Apart from the ends of branches, plain appends change nothing
+    /// else that a decision could depend on.
+    absent: Vec<String>,
+    /// Fields that must still have these values.
+    equal: Vec<(String, Vec<u8>)>,
+    remove: Vec<String>,
+    /// Messages that lose their revisions.
+    forget: Vec<MessageId>,
+    cuts: Vec<Cut>,
+    /// A piece, with its number of messages before and after.
+    merges: Vec<(u64, u64, u64)>,
+    set: Vec<(String, Vec<u8>)>,
+    messages: u64,
+    bytes: i64,
+    at: Option<Timestamp>,
+}
+
+/// The result of applying a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeOutcome {
+    Applied,
+    /// Another write was first. Read again.
+    Conflict,
+}
+
+impl ChatChange {
+    /// Returns an empty change at a time.
+    pub(crate) fn at(at: Timestamp) -> Self {
+        Self { at: Some(at), ..Self::default() }
+    }
+
+    pub(crate) fn set(&mut self, field: impl Into<String>, value: impl Into<Vec<u8>>) {
+        self.set.push((field.into(), value.into()));
+    }
+
+    pub(crate) fn remove(&mut self, field: impl Into<String>) {
+        self.remove.push(field.into());
+    }
+
+    /// Requires that this field does not exist.
+    pub(crate) fn if_absent(&mut self, field: String) {
+        self.absent.push(field);
+    }
+
+    /// Requires that the branch still has this end.
+    pub(crate) fn if_at(&mut self, branch: &str, tip: &Tip) {
+        self.equal.push((fields::branch(branch), tip.write()));
+    }
+
+    pub(crate) fn forget_revisions(&mut self, id: &MessageId) {
+        self.forget.push(id.clone());
+    }
+
+    pub(crate) fn merge_after(&mut self, piece: u64, before: u64, after: u64) {
+        self.merges.push((piece, before, after));
+    }
+
+    pub(crate) fn add_messages(&mut self, messages: u64) {
+        self.messages += messages;
+    }
+
+    pub(crate) fn add_bytes(&mut self, bytes: i64) {
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn set_tree(&mut self, tree: &BranchTree) -> Result<()> {
+        self.set("s", tree.write()?);
+        Ok(())
+    }
+
+    /// Removes messages that nothing needs, which starts a new generation. Returns how many.
+    pub(crate) fn cut(&mut self, generation: Generation, cuts: Vec<Cut>) -> u64 {
+        let messages = cuts.iter().map(|cut| cut.own - cut.keep).sum();
+        if messages > 0 {
+            self.set("o", generation.changed().write());
+        }
+        self.cuts = cuts;
+        messages
+    }
+
+    pub(crate) async fn apply(
+        self,
+        shared: &Shared,
+        operation: &'static str,
+        chat: &ChatRef,
+        snapshot: &ChatSnapshot,
+    ) -> Result<ChangeOutcome> {
+        let mut call = APPLY.key(shared.keys.chat(chat));
+        call.arg(&snapshot.version[..]).arg(shared.new_version()).arg(shared.ttl);
+        call.arg(self.messages).arg(self.bytes).arg(self.at.map(values::time).unwrap_or_default());
+        let counts = [self.absent.len(), self.equal.len(), self.remove.len(), self.forget.len()];
+        counts.into_iter().chain([self.cuts.len(), self.merges.len()]).for_each(|count| {
+            call.arg(count);
+        });
+        self.absent.iter().for_each(|field| {
+            call.arg(field);
+        });
+        self.equal.iter().for_each(|(field, value)| {
+            call.arg(field).arg(&value[..]);
+        });
+        self.remove.iter().for_each(|field| {
+            call.arg(field);
+        });
+        self.forget.iter().for_each(|id| {
+            call.arg(id.as_str());
+        });
+        self.cuts.iter().for_each(|cut| {
+            call.arg(cut.piece).arg(cut.keep).arg(cut.own);
+        });
+        self.merges.iter().for_each(|(piece, before, after)| {
+            call.arg(piece).arg(before).arg(after);
+        });
+        self.set.iter().for_each(|(field, value)| {
+            call.arg(field).arg(&value[..]);
+        });
+        match shared.connection.call::<u8>(&call).await? {
+            0 => Err(chat_not_found(operation, chat)),
+            1 => Ok(ChangeOutcome::Applied),
+            2 => Ok(ChangeOutcome::Conflict),
+            3 => Err(Fault::Corrupt("messages of a branch are missing", None)),
+            _ => Err(checksums::damaged()),
+        }
+    }
+}
+
+impl Shared {
+    /// Reads the chat, lets `decide` choose the writes and the answer, and applies the writes.
+    /// Repeats all of this if another write was first. Writes nothing if `decide` returns no
+    /// change.
+    pub(crate) async fn change<T>(
+        &self,
+        operation: &'static str,
+        chat: &ChatRef,
+        fields: &[String],
+        decide: impl Fn(&ChatSnapshot) -> Result<(Option<ChatChange>, T)>,
+    ) -> Result<T> {
+        for _ in 0..ATTEMPTS {
+            let snapshot = self.snapshot(operation, chat, fields).await?;
+            let (change, answer) = decide(&snapshot)?;
+            let Some(change) = change else { return Ok(answer) };
+            if change.apply(self, operation, chat, &snapshot).await? == ChangeOutcome::Applied {
+                return Ok(answer);
+            }
+        }
+        Err(Fault::Contended)
+    }
+}

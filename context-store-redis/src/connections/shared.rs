@@ -1,0 +1,52 @@
+//! The state that all calls of a store handle share, and the limits of a commit and its attempts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use context_core::Error;
+
+use crate::checksums;
+use crate::connections::Connection;
+use crate::error::Result;
+use crate::keys::Keys;
+
+/// The number of times a write is decided again because another write was first.
+pub(crate) const ATTEMPTS: u32 = 64;
+
+/// The maximum number of bytes of one commit. A server closes the connection on a command of a
+/// gigabyte.
+const MAX_COMMIT_BYTES: usize = 512 << 20;
+
+/// Rejects a commit that no server would read.
+pub(crate) fn check_bytes(operation: &'static str, bytes: usize) -> Result<()> {
+    if bytes <= MAX_COMMIT_BYTES {
+        return Ok(());
+    }
+    let error =
+        Error::invalid(operation, "the commit has more bytes than the limit for one commit");
+    Err(error.with("bytes", bytes).with("limit", MAX_COMMIT_BYTES).into())
+}
+
+/// The shared state. It implements the store traits in place of the store, so that
+/// `store.fragments()` is not ambiguous.
+pub(crate) struct Shared {
+    pub(crate) connection: Connection,
+    pub(crate) keys: Keys,
+    /// In milliseconds, 0 for no expiry.
+    pub(crate) ttl: u64,
+    /// The number of this handle of the store, which makes its versions unique.
+    handle: u64,
+    writes: AtomicU64,
+}
+
+impl Shared {
+    /// Returns the state of the handle with this number. `ttl` is in milliseconds, 0 for no expiry.
+    pub(crate) fn new(connection: Connection, keys: Keys, ttl: u64, handle: u64) -> Self {
+        Self { connection, keys, ttl, handle, writes: AtomicU64::new(0) }
+    }
+
+    /// Returns a version that no chat ever had.
+    pub(crate) fn new_version(&self) -> Vec<u8> {
+        let version = format!("{}.{}", self.handle, self.writes.fetch_add(1, Ordering::Relaxed));
+        checksums::summed("v", &version)
+    }
+}

@@ -1,0 +1,57 @@
+//! The stored data that a commit needs, requested together with the first read of the chat.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use context_core::MessageId;
+use context_core::store::Commit;
+use context_store_kit::{changes, named_messages};
+
+use crate::chat::fields::{self, Position};
+use crate::chat::snapshot::ChatSnapshot;
+use crate::error::Result;
+use crate::values;
+
+/// The requested data: positions of messages, numbers of revisions, and a commit key.
+pub(crate) struct FactFields {
+    pub(crate) fields: Vec<String>,
+    positions: Vec<MessageId>,
+    changed: Vec<MessageId>,
+}
+
+/// The data that was found.
+pub(crate) struct StoredFacts {
+    pub(crate) positions: HashMap<MessageId, Position>,
+    /// The number of revisions of each message that has revisions.
+    pub(crate) revisions: HashMap<MessageId, u64>,
+    pub(crate) known: Option<Bytes>,
+}
+
+impl FactFields {
+    pub(crate) fn of(commit: &Commit) -> Self {
+        let changed: Vec<_> = changes(commit).map(|(node, _)| node.id.clone()).collect();
+        let positions: Vec<_> = named_messages(commit).cloned().collect();
+        let fields = positions.iter().map(fields::id).chain(changed.iter().map(fields::revisions));
+        let fields = fields.chain(commit.key.iter().map(fields::key)).collect();
+        Self { fields, positions, changed }
+    }
+
+    pub(crate) fn read(&self, snapshot: &ChatSnapshot) -> Result<StoredFacts> {
+        let mut answers = snapshot.requested.iter();
+        let mut found =
+            StoredFacts { positions: HashMap::new(), revisions: HashMap::new(), known: None };
+        for (id, position) in self.positions.iter().zip(answers.by_ref().take(self.positions.len()))
+        {
+            if let Some(position) = position {
+                found.positions.insert(id.clone(), Position::read(position)?);
+            }
+        }
+        for (id, count) in self.changed.iter().zip(answers.by_ref().take(self.changed.len())) {
+            if let Some(count) = count {
+                found.revisions.insert(id.clone(), values::read_number(count)?);
+            }
+        }
+        found.known = answers.next().cloned().flatten();
+        Ok(found)
+    }
+}

@@ -1,0 +1,31 @@
+//! The fragment calls, each forwarded to its implementation.
+
+use async_trait::async_trait;
+use context_core::base::FragmentId;
+use context_core::store::{FragmentStore, StoredFragment};
+use context_core::{ChatRef, Result, Timestamp};
+
+use crate::connections::shared::Shared;
+use crate::fragments;
+
+#[async_trait]
+impl FragmentStore for Shared {
+    async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
+        fragments::list(self, chat).await.map_err(|fault| fault.during("fragments"))
+    }
+
+    async fn put_fragments(
+        &self,
+        chat: &ChatRef,
+        fragments: &[StoredFragment],
+        at: Timestamp,
+    ) -> Result<()> {
+        fragments::put_all(self, chat, fragments, at)
+            .await
+            .map_err(|fault| fault.during("put_fragments"))
+    }
+
+    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+        fragments::remove(self, chat, id).await.map_err(|fault| fault.during("remove_fragment"))
+    }
+}

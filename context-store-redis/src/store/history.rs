@@ -1,0 +1,133 @@
+//! The history calls, each forwarded to its implementation.
+
+use async_trait::async_trait;
+use context_core::base::{CheckpointName, limits};
+use context_core::message::Placed;
+use context_core::store::{
+    Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
+    Window,
+};
+use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
+
+use crate::connections::shared::Shared;
+use crate::history::{branches, chats, commit, listing, messages, read};
+
+#[async_trait]
+impl HistoryStore for Shared {
+    async fn create_chat(&self, new: NewChat) -> Result<Created> {
+        new.check()?;
+        chats::create(self, new).await.map_err(|fault| fault.during("create_chat"))
+    }
+
+    async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
+        chats::find(self, chat).await.map_err(|fault| fault.during("chat"))
+    }
+
+    async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
+        query.check()?;
+        listing::list(self, query).await.map_err(|fault| fault.during("list_chats"))
+    }
+
+    async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch, at: Timestamp) -> Result<Chat> {
+        limits::check_chat("update_chat", chat)?;
+        chats::update(self, chat, patch, at).await.map_err(|fault| fault.during("update_chat"))
+    }
+
+    async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
+        let deleted = chats::delete(self, chat, idle_since).await;
+        deleted.map(|messages| messages.is_some()).map_err(|fault| fault.during("delete_chat"))
+    }
+
+    async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
+        chats::size(self, chat).await.map_err(|fault| fault.during("chat_size"))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        commit.check()?;
+        commit::commit(self, &commit).await.map_err(|fault| fault.during("commit"))
+    }
+
+    async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
+        branches::list(self, chat).await.map_err(|fault| fault.during("branches"))
+    }
+
+    async fn activate_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        branches::activate(self, chat, branch, at)
+            .await
+            .map_err(|fault| fault.during("activate_branch"))
+    }
+
+    async fn rename_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        to: &BranchName,
+        at: Timestamp,
+    ) -> Result<()> {
+        branches::rename(self, chat, branch, to, at)
+            .await
+            .map_err(|fault| fault.during("rename_branch"))
+    }
+
+    async fn delete_branch(
+        &self,
+        chat: &ChatRef,
+        branch: &BranchName,
+        expected: Option<&MessageId>,
+        at: Timestamp,
+    ) -> Result<BranchDeletion> {
+        let deleted = branches::delete(self, chat, branch, expected, at).await;
+        deleted.map_err(|fault| fault.during("delete_branch"))
+    }
+
+    async fn set_checkpoint(
+        &self,
+        chat: &ChatRef,
+        name: &CheckpointName,
+        message: &MessageId,
+        at: Timestamp,
+    ) -> Result<Checkpoint> {
+        limits::check_id("set_checkpoint", "checkpoint", name.as_str())?;
+        let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
+        branches::set_checkpoint(self, chat, checkpoint)
+            .await
+            .map_err(|fault| fault.during("set_checkpoint"))
+    }
+
+    async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
+        branches::checkpoints(self, chat).await.map_err(|fault| fault.during("checkpoints"))
+    }
+
+    async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
+        branches::delete_checkpoint(self, chat, name)
+            .await
+            .map_err(|fault| fault.during("delete_checkpoint"))
+    }
+
+    async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain> {
+        read::chain(self, chat, end, window).await.map_err(|fault| fault.during("chain"))
+    }
+
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+        messages::messages(self, chat, ids).await.map_err(|fault| fault.during("messages"))
+    }
+
+    async fn all_messages(
+        &self,
+        chat: &ChatRef,
+        limit: usize,
+        after: Option<&Cursor>,
+    ) -> Result<Page<Placed>> {
+        messages::all(self, chat, limit, after).await.map_err(|fault| fault.during("all_messages"))
+    }
+
+    async fn revisions(&self, chat: &ChatRef, message: &MessageId) -> Result<Vec<Revision>> {
+        messages::revisions(self, chat, message).await.map_err(|fault| fault.during("revisions"))
+    }
+}

@@ -1,0 +1,234 @@
+//! Group commit: appends that wait together are written in one statement, one transaction, with one
+//! disk sync.
+//!
+//! The task that gets the writer also takes the queued appends, in the order of their arrival, and
+//! sends each caller its result. No caller depends on that. If the writing task was dropped, or if
+//! the append cannot take the fast path, the caller gets no result and commits on its own. Messages
+//! that were written already are then recognized by their ids, as after any lost reply.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
+use std::task::Poll;
+
+use context_core::store::{Commit, CommitOutcome, Committed};
+use context_core::{BranchName, ChatRef, Error};
+use tokio::sync::oneshot;
+
+use crate::connections::branch_ends::BranchEnd;
+use crate::connections::{Connections, Writer, WriterGuard};
+use crate::error::{Fault, Result};
+use crate::history::append::{Append, AppendRow, IndexEntries, Merge, bind_no_row};
+use crate::history::commit;
+use crate::sql::{self, run};
+
+/// The maximum number of appends in one statement.
+const MOST: usize = 64;
+/// The maximum number of bytes in one statement, which bounds the time that others wait.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The appends that wait for the writer.
+#[derive(Default)]
+pub(crate) struct Queue {
+    waiting: StdMutex<VecDeque<QueuedAppend>>,
+    /// Whether the last group had several appends. The next append is then probably not alone
+    /// either.
+    several: AtomicBool,
+}
+
+struct QueuedAppend {
+    append: Append,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The result of an append that another task has written. `None` if the append is left to its
+/// caller.
+type Answer = Result<Committed, Error>;
+
+impl Queue {
+    fn waiting(&self) -> StdGuard<'_, VecDeque<QueuedAppend>> {
+        // Entries are added and removed whole, so the queue is valid even if a holder has panicked.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, append: Append) -> oneshot::Receiver<Answer> {
+        let (answer, receiver) = oneshot::channel();
+        self.waiting().push_back(QueuedAppend { append, answer });
+        receiver
+    }
+
+    /// Returns the next appends whose callers are still waiting.
+    fn take(&self) -> Vec<QueuedAppend> {
+        let mut waiting = self.waiting();
+        self.several.store(waiting.len() > 1, Ordering::Relaxed);
+        let mut group: Vec<QueuedAppend> = Vec::new();
+        let mut bytes = 0;
+        while let Some(next) = waiting.front() {
+            bytes += next.append.data.len();
+            if group.len() == MOST || bytes > MOST_BYTES && !group.is_empty() {
+                break;
+            }
+            group.extend(waiting.pop_front().filter(|waiting| !waiting.answer.is_closed()));
+        }
+        group
+    }
+}
+
+/// Commits, together with other queued appends if there are some.
+pub(crate) async fn commit(
+    connections: &Connections,
+    queue: &Queue,
+    commit: Commit,
+) -> Result<CommitOutcome> {
+    // Packed before the lock is taken.
+    let append = Append::of(&commit, connections.full_text);
+    let several = queue.several.load(Ordering::Relaxed);
+    if !several && let Some(mut writer) = connections.idle_writer() {
+        return commit::commit(&mut writer, commit, append).await;
+    }
+    let append = match append {
+        Some(append) if append.is_small() => append,
+        append => return commit::commit(&mut *connections.writer().await?, commit, append).await,
+    };
+    let mut answer = queue.put(append);
+    if several {
+        // Other tasks that are ready now can queue their appends first.
+        yield_now().await;
+    }
+    let mut writer = match first_of(&mut answer, connections.writer()).await {
+        AnswerOrWriter::Answer(Some(answer)) => return Ok(CommitOutcome::Applied(answer?)),
+        AnswerOrWriter::Answer(None) => connections.writer().await?,
+        AnswerOrWriter::Writer(Err(fault)) => return Err(fault),
+        AnswerOrWriter::Writer(Ok(mut writer)) => loop {
+            match answer.try_recv() {
+                Ok(answer) => return Ok(CommitOutcome::Applied(answer?)),
+                Err(oneshot::error::TryRecvError::Closed) => break writer,
+                Err(oneshot::error::TryRecvError::Empty) => {
+                    write(&mut writer, queue.take()).await;
+                }
+            }
+        },
+    };
+    commit::commit(&mut writer, commit, None).await
+}
+
+/// Lets every other ready task run.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+enum AnswerOrWriter<'a> {
+    Answer(Option<Answer>),
+    Writer(Result<WriterGuard<'a>>),
+}
+
+async fn first_of<'a>(
+    answer: &mut oneshot::Receiver<Answer>,
+    writer: impl Future<Output = Result<WriterGuard<'a>>>,
+) -> AnswerOrWriter<'a> {
+    let mut writer = pin!(writer);
+    poll_fn(|context| match Pin::new(&mut *answer).poll(context) {
+        Poll::Ready(answer) => Poll::Ready(AnswerOrWriter::Answer(answer.ok())),
+        Poll::Pending => writer.as_mut().poll(context).map(AnswerOrWriter::Writer),
+    })
+    .await
+}
+
+/// Writes those appends of a group whose branches end where they expect, as far as this handle
+/// knows. The others get no answer.
+async fn write(writer: &mut Writer, mut group: Vec<QueuedAppend>) {
+    // Writing index entries in the order of their places is much cheaper than in any other order.
+    // The appends of one branch stay in their order.
+    let Writer { connection, branch_ends, full_text, .. } = writer;
+    let mut ends: HashMap<(ChatRef, BranchName), BranchEnd> = HashMap::new();
+    let mut rows = Vec::with_capacity(group.len());
+    for QueuedAppend { append, answer } in group.drain(..) {
+        let known = ends.get(&append.at).or_else(|| branch_ends.0.get(&append.at));
+        let Some(before) = known.filter(|route| route.head == append.expected).cloned() else {
+            continue;
+        };
+        let own = before.own + append.added;
+        ends.insert(
+            append.at.clone(),
+            BranchEnd { own, head: Some(append.head.clone()), ..before.clone() },
+        );
+        rows.push((before, append, answer));
+    }
+    rows.sort_by_key(|(before, ..)| before.branch);
+    let statements = if *full_text {
+        [
+            (1, sql::APPEND_ROW_WORDS),
+            (4, sql::APPEND_4_WORDS),
+            (16, sql::APPEND_16_WORDS),
+            (MOST, sql::APPEND_64_WORDS),
+        ]
+    } else {
+        [(1, sql::APPEND_ROW), (4, sql::APPEND_4), (16, sql::APPEND_16), (MOST, sql::APPEND_64)]
+    };
+    let fits = statements.into_iter().find(|(size, _)| *size >= rows.len());
+    let Some((size, statement)) = fits.filter(|_| !rows.is_empty()) else { return };
+    let empty = size - rows.len();
+    let mut query = sqlx::query(statement);
+    let mut answers = Vec::with_capacity(rows.len());
+    for (before, append, answer) in rows {
+        let Append { at, head, added, data, entries, time, .. } = append;
+        // Only small appends are queued.
+        let IndexEntries::Few { first, words } = entries else { return };
+        let merge = Merge::after(before.own, before.own + added);
+        let (head_id, name) = (head.as_str(), at.1.as_str());
+        let row = AppendRow {
+            route: &before,
+            first: first.as_ref(),
+            head: head_id,
+            time,
+            data,
+            merge,
+            name,
+        };
+        query = row.bind(query, full_text.then_some(words));
+        answers.push((answer, Committed::new(Some(at.1), Some(head))));
+    }
+    for _ in 0..empty {
+        query = bind_no_row(query, *full_text);
+    }
+    match run(connection, query).await {
+        Ok(_) => {
+            for (at, end) in ends {
+                branch_ends.0.insert(at, end);
+            }
+            for (answer, committed) in answers {
+                // The process ends, so an error cannot be reported.
+                let _ = answer.send(Ok(committed));
+            }
+        }
+        Err(fault) => {
+            for at in ends.keys() {
+                branch_ends.0.remove(at);
+            }
+            if !fault.is_refusal() {
+                refuse(fault, answers.into_iter().map(|(answer, _)| answer));
+            }
+        }
+    }
+}
+
+/// Sends the failure to all callers. Had each tried on its own, each would have waited for the same
+/// lock.
+fn refuse(fault: Fault, answers: impl Iterator<Item = oneshot::Sender<Answer>>) {
+    let error = fault.during("commit");
+    for answer in answers {
+        let same = Error::new(error.kind(), "commit", error.message().to_owned())
+            .with_retry(error.retry());
+        let _ = answer.send(Err(same));
+    }
+}

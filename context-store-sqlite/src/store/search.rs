@@ -1,0 +1,17 @@
+//! Forwards the full-text search.
+
+use async_trait::async_trait;
+use context_core::Result;
+use context_core::store::{Page, SearchHit, SearchQuery, SearchStore};
+
+use crate::connections::calls::reading;
+use crate::search;
+use crate::store::Shared;
+
+#[async_trait]
+impl SearchStore for Shared {
+    async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
+        query.check()?;
+        reading!(self, "search", |reader| search::search(reader, query).await)
+    }
+}

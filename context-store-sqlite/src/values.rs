@@ -1,0 +1,5 @@
+//! Conversions between stored columns and values.
+
+pub(crate) mod numbers;
+pub(crate) mod place;
+pub(crate) mod rows;
