@@ -6,7 +6,8 @@
 //! 2. A plug-in depends on core and on no other plug-in, with three exceptions: every plug-in that
 //!    talks to a service may use the HTTP client, models over HTTP and transcripts use the wire
 //!    codecs, and exports of trajectories use their recorder. Apart from that, only the facade
-//!    depends on plug-ins, each behind a feature. The command depends on the facade alone.
+//!    depends on plug-ins, each behind a feature, except for the few that it works with whatever is
+//!    on. The command depends on the facade alone.
 //! 3. The conformance kit, the simulator and the crate that starts servers are dev-dependencies
 //!    only, and core has neither of the first two. The kit uses the simulator, never the other way
 //!    round. The crate that starts servers depends on no crate of the workspace, so tasks may link
@@ -46,6 +47,13 @@ const CLIENT: &str = "context-http";
 const CODECS: &str = "context-codec-";
 /// The plug-ins that speak the wire forms of several providers.
 const USERS_OF_CODECS: [&str; 2] = ["context-model-http", "context-transcript"];
+/// The plug-ins that the facade works with, whatever features are on. A feature adds their names.
+const BUILT_IN: [&str; 4] = [
+    "context-instructions",
+    "context-policy-strip-images",
+    "context-policy-truncate-head",
+    "context-render",
+];
 const TRAJECTORY: &str = "context-trajectory";
 const EXPORT: &str = "context-trajectory-export";
 const TASKS: &str = "xtask";
@@ -214,6 +222,10 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
             None
         }
         (Role::PlugIn, Role::PlugIn) if from.name == EXPORT && to.name == TRAJECTORY => None,
+        (Role::Facade, Role::PlugIn) if BUILT_IN.contains(&to.name.as_str()) => match to.optional {
+            true => broken(2, "a feature must only add names"),
+            false => None,
+        },
         (Role::Facade, Role::PlugIn) if !to.optional => {
             broken(2, "the facade's plug-ins are optional")
         }

@@ -18,10 +18,11 @@ fn sound() -> Graph {
     core.tree = ["context-core", "serde", "tracing-free"].map(String::from).into();
     let mut store = package("context-store-x", &["context-core", "sqlx"]);
     store.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-conformance") });
-    let mut facade = package("context-runtime", &["context-core"]);
+    let mut facade = package("context-runtime", &["context-core", "context-instructions"]);
     facade.dependencies.push(Dependency { optional: true, ..dependency("context-store-x") });
     facade.features.insert("x".into(), vec!["dep:context-store-x".into()]);
     let render = package("context-render", &["context-core"]);
+    let instructions = package("context-instructions", &["context-core"]);
     let simulator = package("context-simulator", &["context-core", "hyper"]);
     store.dependencies.push(Dependency { kind: Kind::Dev, ..dependency("context-simulator") });
     let mut kit = package("context-conformance", &["context-core", "context-simulator"]);
@@ -37,8 +38,20 @@ fn sound() -> Graph {
     let transcript = package("context-transcript", &["context-core", "context-codec-x"]);
     Graph {
         packages: vec![
-            core, store, facade, render, kit, simulator, command, servers, tasks, codec, client,
-            models, transcript,
+            core,
+            store,
+            facade,
+            render,
+            instructions,
+            kit,
+            simulator,
+            command,
+            servers,
+            tasks,
+            codec,
+            client,
+            models,
+            transcript,
         ],
     }
 }
@@ -149,15 +162,26 @@ fn rule_2_core_depends_on_none_of_ours() {
 fn rule_2_the_facade_takes_plug_ins_by_feature_only() {
     check_broken(
         "context-runtime",
-        |facade| facade.dependencies.push(dependency("context-render")),
-        &["rule 2: context-runtime depends on context-render: the facade's plug-ins are optional"],
+        |facade| facade.dependencies.push(dependency("context-codec-x")),
+        &["rule 2: context-runtime depends on context-codec-x: the facade's plug-ins are optional"],
     );
+    check_broken(
+        "context-runtime",
+        |facade| {
+            facade.dependencies.push(Dependency { optional: true, ..dependency("context-codec-x") })
+        },
+        &["rule 2: context-runtime depends on context-codec-x: no feature brings it"],
+    );
+}
+
+#[test]
+fn rule_2_the_facade_works_with_its_built_in_plug_ins_whatever_is_on() {
     check_broken(
         "context-runtime",
         |facade| {
             facade.dependencies.push(Dependency { optional: true, ..dependency("context-render") })
         },
-        &["rule 2: context-runtime depends on context-render: no feature brings it"],
+        &["rule 2: context-runtime depends on context-render: a feature must only add names"],
     );
 }
 

@@ -60,6 +60,38 @@ fn a_file_has_one_idea() {
 }
 
 #[test]
+fn stores_have_the_rooms_of_the_table() {
+    let table = "| room | job | `context-store-x` | `context-store-y` |\n|---|---|---|---|\n\
+                 | `config` | settings | yes | yes |\n| `sql` | statements | yes | |\n";
+    let files = |modules: &[&str]| -> Vec<SourceFile> {
+        let page = SourceFile::new("ARCHITECTURE.md", table);
+        let sources = modules.iter().map(|path| SourceFile::new(*path, "//! A room.\n"));
+        [page].into_iter().chain(sources).collect()
+    };
+    let sound = [
+        "context-store-x/src/config.rs",
+        "context-store-x/src/sql.rs",
+        "context-store-x/src/sql/chats.rs",
+        "context-store-y/src/config.rs",
+        "context-store-y/src/lib.rs",
+    ];
+    let found = |modules: &[&str]| -> Vec<String> {
+        check(&files(modules), &Names::default()).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(found(&sound), [""; 0]);
+    assert_eq!(found(&sound[..3]), ["ARCHITECTURE.md:3: context-store-y has no module `config`"]);
+    let more =
+        [&sound[..], &["context-store-y/src/sql.rs", "context-store-y/src/attic.rs"]].concat();
+    assert_eq!(
+        found(&more),
+        [
+            "ARCHITECTURE.md:4: context-store-y has a module `sql`",
+            "ARCHITECTURE.md:1: `attic` of context-store-y is not a room of the table",
+        ]
+    );
+}
+
+#[test]
 fn no_path_of_a_machine_and_no_stray_whitespace() {
     let home = ["", "home", "ada", "x"].join("/");
     let expect = format!("a.toml:1: a path on somebody's machine, {}", ["", "home", ""].join("/"));
