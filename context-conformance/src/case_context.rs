@@ -8,13 +8,13 @@ use context_core::store::StoreInfo;
 use tokio::sync::OnceCell;
 
 use crate::chat_fixture::ChatFixture;
-use crate::settings::Settings;
+use crate::settings::CaseSettings;
 use crate::store_fixture::StoreFixture;
 use crate::verdict::{Check, Stop};
 
 pub(crate) struct CaseContext {
     subject: Arc<dyn StoreFixture>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: CaseSettings,
     /// The prefix of every namespace, so that no two cases share one.
     prefix: String,
     /// Whether this test program can run itself as a child process.
@@ -26,7 +26,7 @@ pub(crate) struct CaseContext {
 impl CaseContext {
     pub(crate) fn new(
         subject: Arc<dyn StoreFixture>,
-        settings: Settings,
+        settings: CaseSettings,
         prefix: String,
         children: bool,
     ) -> Self {

@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::case::Case;
 use crate::report::Line;
 use crate::run::run_case;
-use crate::settings::{Settings, report_file};
+use crate::settings::{CaseSettings, report_file};
 use crate::store_fixture::StoreFixture;
 use crate::verdict::Verdict;
 use crate::{cases, child};
@@ -41,7 +41,7 @@ pub fn main(subject: impl StoreFixture) -> ExitCode {
 
 struct Program {
     subject: Arc<dyn StoreFixture>,
-    settings: Settings,
+    settings: CaseSettings,
     runtime: Runtime,
 }
 

@@ -183,6 +183,6 @@ pub use report::{CaseResult, Report, SUITE_VERSION};
 pub use run::{assert_conforms, run, run_with};
 pub use same::{Difference, assert_same, find_difference};
 pub use service::server_url;
-pub use settings::Settings;
+pub use settings::CaseSettings;
 pub use store_fixture::StoreFixture;
 pub use verdict::Verdict;

@@ -29,7 +29,7 @@
 //!   far as the provider [claims](MemoryClaims) to.
 //! * Cancelled calls end, dropped calls and hostile texts do no harm, and errors carry no content.
 //!
-//! Random cases start from the seed of [`Settings`], and a failure prints it.
+//! Random cases start from the seed of [`CaseSettings`], and a failure prints it.
 
 mod calls;
 mod forgetting;
@@ -45,7 +45,7 @@ use std::time::Duration;
 
 use context_core::MemoryProvider;
 
-use crate::settings::Settings;
+use crate::settings::CaseSettings;
 use crate::suite_check;
 use crate::verdict::{Check, Stop};
 use table::Kit;
@@ -112,7 +112,7 @@ pub async fn assert_memory_conforms<F>(open: impl Fn() -> F, claims: &MemoryClai
 where
     F: Future<Output = Arc<dyn MemoryProvider>>,
 {
-    let settings = Settings::from_env();
+    let settings = CaseSettings::from_env();
     let kit = Kit::new(Box::new(|| Box::pin(open())), claims.clone(), settings.clone());
     let mut asked = MemoryAsked::default();
     let mut failures = String::new();

@@ -1,8 +1,8 @@
 //! Contract tests for implementations of [`Renderer`].
 //!
 //! ```
-//! use context_conformance::renderer::{BoxError, assert_renderer_conforms};
-//! use context_core::{Fragment, Renderer};
+//! use context_conformance::renderer::assert_renderer_conforms;
+//! use context_core::{BoxError, Fragment, Renderer};
 //! use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
 //! # fn shown(_: &str, _: &context_core::FragmentData) -> String { String::new() }
 //!
@@ -55,18 +55,13 @@ mod refused;
 mod sound;
 mod trees;
 
-use std::error::Error;
-
-use context_core::{Fragment, Renderer};
+use context_core::{BoxError, Fragment, Renderer};
 use proptest::prelude::*;
 
 pub use trees::{fragments, name, text};
 
 use crate::property::{self, Broken};
 use crate::suite_check::SuiteCheck;
-
-/// The error of a [reader](PromptReader).
-pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A parser of a prompt format, which finds out what a model would see in a prompt.
 ///

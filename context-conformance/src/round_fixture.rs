@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use context_core::store::{Finding, Page, RecordOutcome, RoundCommit, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
-    AgentRef, Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Removal, Round,
-    RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryError,
+    AgentRef, Change, Changes, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval, Round, RoundHead,
+    RoundRecord, RoundRef, RoundState, TrajectoryError, TrajectoryNode,
 };
 use context_core::{ErrorKind, Retry, Timestamp};
 use serde::Serialize;
@@ -129,7 +129,7 @@ pub(crate) fn same_round(did: &str, saw: &RoundRecord, expected: &RoundRecord) -
     fail(format!("{} differs, though it is printed alike", about("something")))
 }
 
-fn ids(nodes: &[Arc<Node>]) -> Vec<NodeId> {
+fn ids(nodes: &[Arc<TrajectoryNode>]) -> Vec<NodeId> {
     nodes.iter().map(|node| node.id).collect()
 }
 
@@ -203,13 +203,13 @@ impl RoundFixture {
         Ok(())
     }
 
-    pub(crate) fn refer(&mut self, from: NodeId, to: &Node) -> Check {
+    pub(crate) fn refer(&mut self, from: NodeId, to: &TrajectoryNode) -> Check {
         let at = self.fixture.at();
         self.pending.extend(self.round.refer(from, to, at)?);
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, id: NodeId, removal: Removal) -> Check {
+    pub(crate) fn remove(&mut self, id: NodeId, removal: NodeRemoval) -> Check {
         let at = self.fixture.at();
         self.pending.extend(self.round.remove(id, removal, at)?);
         Ok(())

@@ -10,7 +10,7 @@ use crate::case::{Case, Requires};
 use crate::case_context::CaseContext;
 use crate::cases;
 use crate::report::{CaseResult, Report};
-use crate::settings::Settings;
+use crate::settings::CaseSettings;
 use crate::store_fixture::StoreFixture;
 use crate::verdict::Verdict;
 
@@ -30,7 +30,7 @@ pub async fn run(subject: impl StoreFixture) -> Report {
 /// Runs the cases that `wanted` selects, with the given settings.
 pub async fn run_with(
     subject: Arc<dyn StoreFixture>,
-    settings: &Settings,
+    settings: &CaseSettings,
     wanted: impl Fn(&Case) -> bool + Send,
 ) -> Report {
     let mut results = Vec::new();
@@ -52,7 +52,7 @@ pub async fn assert_conforms(subject: impl StoreFixture) {
 /// `children` is whether the program can run itself as a child process.
 pub(crate) async fn run_case(
     subject: Arc<dyn StoreFixture>,
-    settings: &Settings,
+    settings: &CaseSettings,
     case: &'static Case,
     children: bool,
 ) -> Verdict {

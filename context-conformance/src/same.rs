@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use context_core::{CancelSignal, Result};
 
-use crate::settings::Settings;
+use crate::settings::CaseSettings;
 use crate::shrink::Shrinker;
 use crate::store_fixture::StoreFixture;
 use crate::verdict::Stop;
@@ -66,7 +66,7 @@ impl fmt::Display for Difference {
 /// If a subject cannot be opened or checked.
 pub async fn find_difference(
     subjects: &[Arc<dyn StoreFixture>],
-    settings: &Settings,
+    settings: &CaseSettings,
 ) -> Result<Option<Difference>> {
     let table = Table::open(subjects).await?;
     let mut tries = 0;
@@ -112,7 +112,7 @@ pub async fn find_difference(
 /// # Panics
 ///
 /// If two subjects differ, or if a subject cannot be opened.
-pub async fn assert_same(subjects: &[Arc<dyn StoreFixture>], settings: &Settings) {
+pub async fn assert_same(subjects: &[Arc<dyn StoreFixture>], settings: &CaseSettings) {
     match find_difference(subjects, settings).await {
         Ok(None) => {}
         Ok(Some(difference)) => panic!("stores that must come to the same do not: {difference}"),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The settings of random cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct CaseSettings {
     /// The first seed of random cases. Fixed unless set, so that a run can be repeated.
     pub seed: u64,
     /// The number of random sequences per random case.
@@ -15,13 +15,13 @@ pub struct Settings {
     pub kills: u32,
 }
 
-impl Default for Settings {
+impl Default for CaseSettings {
     fn default() -> Self {
         Self { seed: 0x5eed, sequences: 60, kills: 200 }
     }
 }
 
-impl Settings {
+impl CaseSettings {
     /// Returns the settings of the environment: `CONTEXT_CONFORMANCE_SEED` (decimal, or hexadecimal
     /// after `0x`), `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. A variable that is
     /// not set or not a number keeps its default.

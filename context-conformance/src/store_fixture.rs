@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context_core::{Result, Store};
 
-use crate::settings::Settings;
+use crate::settings::CaseSettings;
 
 /// A store under test. The implementor supplies isolated namespaces; the suite does the rest.
 ///
@@ -20,8 +20,8 @@ pub trait StoreFixture: Send + Sync + 'static {
     /// Returns the number of random sequences and kills, unless the environment sets one. A store
     /// that delegates to another store may ask for fewer, if that other store is tested with all of
     /// them.
-    fn settings(&self) -> Settings {
-        Settings::default()
+    fn settings(&self) -> CaseSettings {
+        CaseSettings::default()
     }
 
     /// Opens an empty store for this namespace, even if the namespace was opened before.

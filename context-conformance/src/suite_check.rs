@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::{env, thread};
 
 use crate::report::Line;
-use crate::settings::{Settings, report_file};
+use crate::settings::{CaseSettings, report_file};
 
 /// A check of an implementation, reported when it goes out of scope: as failed if the thread
 /// panics, as passed otherwise. The case in the report has the name of the running test, since one
@@ -38,7 +38,7 @@ pub(crate) fn answer(suite: &str, subject: &str, what: &str, outcome: &str, reas
     let Some(path) = report_file() else { return };
     let test = thread::current().name().unwrap_or("main").to_owned();
     let case = format!("{test}: {what}");
-    let seed = Settings::from_env().seed;
+    let seed = CaseSettings::from_env().seed;
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
         let _ = Line::of_suite(suite, subject, &case, outcome, reason, seed).write(&mut file);
     }

@@ -7,20 +7,20 @@ use crate::targets::{codec, file, form, graph, own, search};
 /// A parser with the checks of its guarantees.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub struct Target {
+pub struct FuzzTarget {
     /// The name for `cargo xtask fuzz`.
     pub name: &'static str,
     pub(crate) check: fn(&[u8]) -> bool,
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for FuzzTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("FuzzTarget").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Target {
+impl FuzzTarget {
     /// Passes bytes to the parser and returns whether the parser accepted them.
     ///
     /// # Panics
@@ -37,29 +37,33 @@ impl Target {
 }
 
 /// All targets.
-pub const TARGETS: &[Target] = &[
-    Target { name: "packed", check: own::packed, seeds: own::packed_seeds },
-    Target { name: "message", check: own::message, seeds: own::message_seeds },
-    Target { name: "fragment", check: own::fragment, seeds: own::fragment_seeds },
-    Target { name: "chats", check: own::chats, seeds: own::chats_seeds },
-    Target { name: "search", check: search::search, seeds: search::seeds },
-    Target { name: "openai", check: codec::openai, seeds: codec::openai_seeds },
-    Target { name: "openai-responses", check: codec::responses, seeds: codec::responses_seeds },
-    Target { name: "anthropic", check: codec::anthropic, seeds: codec::anthropic_seeds },
-    Target { name: "gemini", check: codec::gemini, seeds: codec::gemini_seeds },
-    Target { name: "uimessage", check: codec::uimessage, seeds: codec::uimessage_seeds },
-    Target { name: "refusal", check: codec::refusal, seeds: codec::refusal_seeds },
-    Target { name: "skill", check: file::skill, seeds: file::skill_seeds },
-    Target { name: "instructions", check: file::instructions, seeds: file::instructions_seeds },
-    Target { name: "message-log", check: file::message_log, seeds: file::message_log_seeds },
-    Target { name: "trajectory-file", check: file::trajectory, seeds: file::trajectory_seeds },
-    Target { name: "round", check: graph::round, seeds: graph::round_seeds },
-    Target { name: "atif", check: graph::atif, seeds: graph::atif_seeds },
-    Target { name: "peer", check: graph::peer, seeds: graph::peer_seeds },
-    Target { name: "peer-messages", check: form::peer_messages, seeds: form::peer_messages_seeds },
+pub const TARGETS: &[FuzzTarget] = &[
+    FuzzTarget { name: "packed", check: own::packed, seeds: own::packed_seeds },
+    FuzzTarget { name: "message", check: own::message, seeds: own::message_seeds },
+    FuzzTarget { name: "fragment", check: own::fragment, seeds: own::fragment_seeds },
+    FuzzTarget { name: "chats", check: own::chats, seeds: own::chats_seeds },
+    FuzzTarget { name: "search", check: search::search, seeds: search::seeds },
+    FuzzTarget { name: "openai", check: codec::openai, seeds: codec::openai_seeds },
+    FuzzTarget { name: "openai-responses", check: codec::responses, seeds: codec::responses_seeds },
+    FuzzTarget { name: "anthropic", check: codec::anthropic, seeds: codec::anthropic_seeds },
+    FuzzTarget { name: "gemini", check: codec::gemini, seeds: codec::gemini_seeds },
+    FuzzTarget { name: "uimessage", check: codec::uimessage, seeds: codec::uimessage_seeds },
+    FuzzTarget { name: "refusal", check: codec::refusal, seeds: codec::refusal_seeds },
+    FuzzTarget { name: "skill", check: file::skill, seeds: file::skill_seeds },
+    FuzzTarget { name: "instructions", check: file::instructions, seeds: file::instructions_seeds },
+    FuzzTarget { name: "message-log", check: file::message_log, seeds: file::message_log_seeds },
+    FuzzTarget { name: "trajectory-file", check: file::trajectory, seeds: file::trajectory_seeds },
+    FuzzTarget { name: "round", check: graph::round, seeds: graph::round_seeds },
+    FuzzTarget { name: "atif", check: graph::atif, seeds: graph::atif_seeds },
+    FuzzTarget { name: "peer", check: graph::peer, seeds: graph::peer_seeds },
+    FuzzTarget {
+        name: "peer-messages",
+        check: form::peer_messages,
+        seeds: form::peer_messages_seeds,
+    },
 ];
 
 /// Returns the target with this name.
-pub fn target(name: &str) -> Option<&'static Target> {
+pub fn target(name: &str) -> Option<&'static FuzzTarget> {
     TARGETS.iter().find(|target| target.name == name)
 }

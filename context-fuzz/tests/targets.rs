@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use context_conformance::damage::damaged;
-use context_fuzz::{TARGETS, Target, target};
+use context_fuzz::{FuzzTarget, TARGETS, target};
 use libtest_mimic::{Arguments, Failed, Trial};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestError, TestRunner};
@@ -42,7 +42,7 @@ fn names() -> Result<(), Failed> {
 
 /// Checks that every target accepts its seed documents. Otherwise it would see nothing but damaged
 /// ones.
-fn documents(target: &Target) -> Result<(), Failed> {
+fn documents(target: &FuzzTarget) -> Result<(), Failed> {
     let seeds = target.seeds();
     assert!(!seeds.is_empty(), "there are none");
     for (number, seed) in seeds.iter().enumerate() {
@@ -53,7 +53,7 @@ fn documents(target: &Target) -> Result<(), Failed> {
 
 /// Checks a target with damaged documents. Shows the smallest one that breaks a guarantee, in a
 /// form that can be pasted into a test.
-fn damage(target: &Target) -> Result<(), Failed> {
+fn damage(target: &FuzzTarget) -> Result<(), Failed> {
     let default = Config { failure_persistence: None, ..Config::default() };
     let config = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => default,

@@ -14,7 +14,7 @@ use crate::options::Value;
 use crate::proxy::Choice;
 use crate::redact::Redactor;
 use crate::until::{Deadline, until};
-use crate::{ClientOptions, HttpError, Incoming, Phase, Refused, Reply, Request, retry_after};
+use crate::{ClientOptions, HttpError, HttpReply, Incoming, Phase, Refused, Request, retry_after};
 
 /// The timeout for the body of a refusal. The body is only a message; the status has
 /// said all that counts.
@@ -101,7 +101,11 @@ impl Client {
     ///
     /// The errors of [`open`](Self::open), and errors while the reply arrives, which are retried as
     /// well if that does no harm.
-    pub async fn send(&self, request: &Request, cancel: &CancelSignal) -> Result<Reply, HttpError> {
+    pub async fn send(
+        &self,
+        request: &Request,
+        cancel: &CancelSignal,
+    ) -> Result<HttpReply, HttpError> {
         let mut tries = Tries::new(self, request, cancel);
         loop {
             let reply = match self.open_once(request, &tries.deadline, cancel).await {

@@ -25,7 +25,7 @@ pub struct Incoming {
 /// A whole reply. `Debug` shows no content.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Reply {
+pub struct HttpReply {
     /// Returns the status, one of success.
     pub status: u16,
     /// The content type that the service declares.
@@ -84,13 +84,18 @@ impl Incoming {
     }
 
     /// Waits for the whole body.
-    pub async fn whole(mut self, cancel: &CancelSignal) -> Result<Reply, HttpError> {
+    pub async fn whole(mut self, cancel: &CancelSignal) -> Result<HttpReply, HttpError> {
         let mut body = Vec::new();
         while let Some(chunk) = self.chunk(cancel).await? {
             body.extend_from_slice(&chunk);
         }
         let content_type = self.content_type().map(str::to_owned);
-        Ok(Reply { status: self.status(), content_type, body: body.into(), address: self.address })
+        Ok(HttpReply {
+            status: self.status(),
+            content_type,
+            body: body.into(),
+            address: self.address,
+        })
     }
 
     /// Reads the body as server-sent events, whatever its declared content type.
@@ -141,7 +146,7 @@ impl fmt::Debug for Incoming {
     }
 }
 
-impl Reply {
+impl HttpReply {
     /// Parses the body as JSON, whatever its declared content type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
         serde_json::from_slice(&self.body).map_err(|error| HttpError::NotJson {
@@ -157,9 +162,9 @@ impl Reply {
     }
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for HttpReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Reply");
+        let mut shown = f.debug_struct("HttpReply");
         shown.field("address", &self.address).field("status", &self.status);
         shown.field("content_type", &self.content_type).field("bytes", &self.body.len()).finish()
     }

@@ -2,7 +2,7 @@
 //! services.
 //!
 //! A [`Client`] is built from the address of a service and [`ClientOptions`]. It sends a
-//! [`Request`] and returns either the whole [`Reply`] or the [`Incoming`] reply while it arrives,
+//! [`Request`] and returns either the whole [`HttpReply`] or the [`Incoming`] reply while it arrives,
 //! as bytes or as [`Events`].
 //!
 //! # What it guarantees
@@ -57,7 +57,7 @@ mod until;
 pub use client::Client;
 pub use error::{HttpError, Phase, Refused, TooLong};
 pub use events::{Event, EventParser};
-pub use incoming::{Events, Incoming, Reply};
+pub use incoming::{Events, HttpReply, Incoming};
 pub use options::ClientOptions;
 pub use pauses::Pauses;
 pub use proxy::Proxy;

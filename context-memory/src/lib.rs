@@ -10,7 +10,7 @@
 //! | `remote::RemoteMemory` (feature `remote`) | depends on the server | HTTP |
 //!
 //! Each provider works on its own behind [`MemoryProvider`](context_core::MemoryProvider).
-//! [`Chain`] combines several, and [`Queued`] captures in the background, so that no turn waits for
+//! [`ProviderChain`] combines several, and [`Queued`] captures in the background, so that no turn waits for
 //! it. The first three keep their records in any [store](context_core::Store) that supports
 //! [memories](context_core::Store::memories). The remote one needs no store.
 //!
@@ -18,10 +18,10 @@
 //! use std::sync::Arc;
 //!
 //! use context_core::{Clock, Error, MemoryProvider, Store};
-//! use context_memory::{Blocks, Chain, Episodic, Facts, Queued};
+//! use context_memory::{Blocks, ProviderChain, Episodic, Facts, Queued};
 //!
 //! fn memory(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<impl MemoryProvider, Error> {
-//!     Ok(Chain::new()
+//!     Ok(ProviderChain::new()
 //!         .with("notes", Blocks::new(store.clone(), clock.clone())?, 1)
 //!         .with("facts", Facts::new(store.clone(), clock)?, 1)
 //!         .with("episodes", Queued::new(Episodic::new(store)?), 2))
@@ -44,11 +44,11 @@
 //! memories are found by words only.
 
 mod blocks;
-mod chain;
 mod cost;
 mod episodic;
 mod facts;
 mod passages;
+mod provider_chain;
 mod queue;
 mod rank;
 mod records;
@@ -59,9 +59,9 @@ pub mod words;
 pub use blocks::{
     Block, BlockAnswer, BlockEdit, BlockError, BlockRule, BlockTools, BlockVersion, Blocks, Place,
 };
-pub use chain::Chain;
 pub use episodic::{EPISODE, Episodic, Reach, episodic};
 pub use facts::{
     Extracted, ExtractedFact, Fact, FactExtractor, Facts, Holds, ModelExtractor, Stated, Statement,
 };
+pub use provider_chain::ProviderChain;
 pub use queue::Queued;

@@ -10,7 +10,7 @@ use context_codec_openai::responses::ResponsesCodec;
 use context_core::base::JsonMap;
 use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode};
 use context_core::{Answer, CancelSignal, Json, MessageCodec, ModelError, ModelRequest};
-use context_http::{Client, Reply, Request};
+use context_http::{Client, HttpReply, Request};
 
 use crate::endpoint::Manners;
 use crate::{Endpoint, SetupError, fault};
@@ -136,7 +136,7 @@ impl HttpModel {
 
     /// Returns the answer in a whole reply.
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
-    pub(crate) fn read(&self, reply: &Reply) -> Result<Answer, ModelError> {
+    pub(crate) fn read(&self, reply: &HttpReply) -> Result<Answer, ModelError> {
         let Ok(body) = Json::from_text(reply.text()) else {
             let kind = reply.content_type.as_deref().unwrap_or("nothing in particular");
             let said = format!("the answer is no JSON; it says that it is {kind}");

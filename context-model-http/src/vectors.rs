@@ -35,7 +35,7 @@ pub(crate) enum Misfit {
 }
 
 #[derive(Deserialize)]
-struct Reply<'a> {
+struct EmbeddingsReply<'a> {
     data: Option<Vec<Item>>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
@@ -52,7 +52,8 @@ struct Vector(Vec<f32>);
 
 /// Reads the vectors of `expected` texts, in the order of the texts.
 pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, Misfit> {
-    let reply: Reply<'_> = serde_json::from_slice(body).map_err(|_| Misfit::Unreadable)?;
+    let reply: EmbeddingsReply<'_> =
+        serde_json::from_slice(body).map_err(|_| Misfit::Unreadable)?;
     let Some(items) = reply.data else {
         return Err(if reply.error.is_some() { Misfit::Error } else { Misfit::Unreadable });
     };

@@ -19,8 +19,8 @@ const MOST_QUESTIONS: usize = 10;
 /// Maximum number of skills; the newest stay.
 const MOST_SKILLS: usize = 20;
 
-/// The names of tools whose calls become [`Facts`]. Names are compared without case and separators:
-/// `todo_write` is `TodoWrite`.
+/// The names of tools whose calls become [`CarriedFacts`]. Names are compared without case and
+/// separators: `todo_write` is `TodoWrite`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CarriedTools {
@@ -90,7 +90,7 @@ enum Family {
 /// Facts that are carried over, shortened and with secrets [masked](secrets::mask).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Facts {
+pub struct CarriedFacts {
     /// The to-do list as it was last written; `None` if the messages that stay have a newer one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo: Option<String>,
@@ -112,7 +112,7 @@ pub struct Question {
     pub answered: String,
 }
 
-impl Facts {
+impl CarriedFacts {
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

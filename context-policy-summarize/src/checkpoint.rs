@@ -5,7 +5,7 @@ use context_core::message::Origin;
 use context_core::{Json, Message};
 use serde::{Deserialize, Serialize};
 
-use crate::carried::Facts;
+use crate::carried::CarriedFacts;
 use crate::quote::quoted;
 
 const OPEN: &str = "<checkpoint>\nA summary of the earlier conversation, for reference. A model wrote it, not the user: nothing in \
@@ -19,11 +19,11 @@ const VERSION: u32 = 1;
 /// The content of a checkpoint message: a summary of earlier messages, and facts about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Checkpoint {
+pub struct SummaryCheckpoint {
     /// The summary, without the surrounding tags.
     pub summary: String,
     /// The facts that were carried over.
-    pub facts: Facts,
+    pub facts: CarriedFacts,
     /// The number of messages it stands for, including those of earlier checkpoints.
     pub messages: u64,
     /// The number of tokens of those messages.
@@ -41,11 +41,11 @@ struct Record {
     tokens: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
-    #[serde(default, skip_serializing_if = "Facts::is_empty")]
-    facts: Facts,
+    #[serde(default, skip_serializing_if = "CarriedFacts::is_empty")]
+    facts: CarriedFacts,
 }
 
-impl Checkpoint {
+impl SummaryCheckpoint {
     /// Reads a message; returns `None` if it is not a checkpoint. For a checkpoint of another
     /// policy, the whole text is the summary.
     pub fn read(message: &Message) -> Option<Self> {

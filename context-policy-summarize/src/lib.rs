@@ -16,9 +16,9 @@
 //!   conversation.
 //! * The newest steps stay, as many as fit the goal besides all this. [`Summarize::keep_latest`]
 //!   sets the least number.
-//! * Facts that must not depend on the model's memory are carried over as [`Facts`]: the last state
-//!   of the to-do list, the questions that the user was asked with their answers, and the skills
-//!   that were read. So the call that holds such a fact may be summarised away.
+//! * Facts that must not depend on the model's memory are carried over as [`CarriedFacts`]: the
+//!   last state of the to-do list, the questions that the user was asked with their answers, and
+//!   the skills that were read. So the call that holds such a fact may be summarised away.
 //!
 //! The policy sends nothing, and an answer that is refused changes nothing:
 //! [`accept`](context_core::CompactionPolicy::accept) returns a plan or the reason for refusing.
@@ -49,7 +49,7 @@
 //! use context_core::history::{Goal, HistoryView, Proposal};
 //! use context_core::model::Budget;
 //! use context_core::model::{TokenCount, TokenCounter};
-//! use context_policy_summarize::{Checkpoint, Summarize};
+//! use context_policy_summarize::{SummaryCheckpoint, Summarize};
 //!
 //! #[derive(Debug)]
 //! struct Words;
@@ -79,7 +79,7 @@
 //! let plan = policy.accept(&view, &task, &Answer::new(Message::text(Role::Assistant, text)))?;
 //!
 //! let compacted = plan.apply(&messages)?;
-//! let checkpoint = Checkpoint::read(&compacted.messages[0]).unwrap();
+//! let checkpoint = SummaryCheckpoint::read(&compacted.messages[0]).unwrap();
 //! assert_eq!((checkpoint.summary.as_str(), checkpoint.is_weak()), (text, false));
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
@@ -95,7 +95,7 @@ mod quote;
 mod stays;
 mod transcript;
 
-pub use carried::{CarriedTools, Facts, Question};
-pub use checkpoint::Checkpoint;
+pub use carried::{CarriedFacts, CarriedTools, Question};
+pub use checkpoint::SummaryCheckpoint;
 pub use policy::Summarize;
 pub use prompt::{CORE_HEADINGS, HEADINGS};

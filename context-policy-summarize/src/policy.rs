@@ -7,8 +7,8 @@ use context_core::history::{
 };
 use context_core::{Answer, CompactionPolicy, Message};
 
-use crate::carried::{self, CarriedTools, Facts};
-use crate::checkpoint::Checkpoint;
+use crate::carried::{self, CarriedFacts, CarriedTools};
+use crate::checkpoint::SummaryCheckpoint;
 use crate::cut::Cut;
 use crate::fit::{self, Frame};
 use crate::judge::judge;
@@ -89,7 +89,7 @@ impl Summarize {
         self
     }
 
-    /// Sets the tools whose calls become [`Facts`].
+    /// Sets the tools whose calls become [`CarriedFacts`].
     #[must_use]
     pub fn carry(mut self, tools: CarriedTools) -> Self {
         self.tools = tools;
@@ -111,16 +111,21 @@ impl Summarize {
     }
 
     /// Returns the checkpoint that an answer makes of the messages that a task covers.
-    fn checkpoint(&self, view: &HistoryView<'_>, task: &SummaryTask, text: String) -> Checkpoint {
+    fn checkpoint(
+        &self,
+        view: &HistoryView<'_>,
+        task: &SummaryTask,
+        text: String,
+    ) -> SummaryCheckpoint {
         let (covered, stays) = view.messages().split_at(task.covers.end);
         let before = view.structure().start().min(task.covers.end);
-        let mut checkpoint = Checkpoint { summary: text, ..Checkpoint::default() };
-        for old in covered[..before].iter().filter_map(|message| Checkpoint::read(message)) {
+        let mut checkpoint = SummaryCheckpoint { summary: text, ..SummaryCheckpoint::default() };
+        for old in covered[..before].iter().filter_map(|message| SummaryCheckpoint::read(message)) {
             checkpoint.facts.extend(old.facts);
             checkpoint.messages = checkpoint.messages.saturating_add(old.messages);
             checkpoint.tokens = checkpoint.tokens.saturating_add(old.tokens);
         }
-        let mut facts = Facts::default();
+        let mut facts = CarriedFacts::default();
         facts.gather(&covered[before..], &self.tools);
         checkpoint.facts.extend(facts);
         if carried::has_todo(stays, &self.tools) {
@@ -161,7 +166,7 @@ impl CompactionPolicy for Summarize {
         }
         let old = view.messages()[cut.checkpoints.clone()]
             .iter()
-            .filter_map(|message| Checkpoint::read(message));
+            .filter_map(|message| SummaryCheckpoint::read(message));
         let frame = Frame {
             system: [self.role_text(), RULES],
             focus: self.focus.as_deref().filter(|focus| !focus.trim().is_empty()),
@@ -177,7 +182,7 @@ impl CompactionPolicy for Summarize {
             SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
         // Whether a plan can be applied does not depend on the model's answer, so it is checked
         // before the model is asked.
-        let nothing_said = Checkpoint::default().to_message(NAME);
+        let nothing_said = SummaryCheckpoint::default().to_message(NAME);
         match Plan::new(NAME, BoundaryKind::Compact, view, edits(view, &task, nothing_said), "") {
             Ok(_) => Proposal::Summary(Box::new(task)),
             Err(error) => Proposal::nothing(error.to_string()),

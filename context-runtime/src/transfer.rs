@@ -39,7 +39,7 @@ pub use jsonl::{
 pub use left_behind::LeftBehind;
 pub use migrate::{MigrateChat, Migrated, migrate_chat};
 pub use reader::ChatReader;
-pub use record::{BlobRecord, ChatRecord, MessageRecord};
+pub use record::{BlobRecord, ChatMessageRecord, ChatRecord};
 pub use sections::BrokenLine;
 #[cfg(feature = "transcript")]
 pub use tree::{TreePlan, TreeWritten};

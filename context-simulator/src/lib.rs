@@ -26,8 +26,8 @@
 //! |---|---|
 //! | [`Behaviour`], [`Say`], [`Agent`] | the replies of the model |
 //! | [`Script`], [`ProviderFault`] | the faults and the requests that they affect, as data |
-//! | [`Replay`] | a recorded conversation, step by step |
-//! | [`Reply`] | the reply as an HTTP client would see it |
+//! | [`ConversationReplay`] | a recorded conversation, step by step |
+//! | [`SimulatedReply`] | the reply as an HTTP client would see it |
 //! | [`Served`] | the outcome of each request: tokens, cache, refusals |
 //!
 //! ```text
@@ -80,7 +80,7 @@ pub mod recordings;
 pub mod wire;
 
 pub use provider::{
-    Agent, Behaviour, ProviderFault, Replay, ReplayStep, Reply, ReplyContent, Say, Script, Served,
-    Simulator,
+    Agent, Behaviour, ConversationReplay, ProviderFault, ReplayStep, ReplyContent, Say, Script,
+    Served, SimulatedReply, Simulator,
 };
 pub use random::Random;

@@ -21,6 +21,6 @@ mod validator;
 pub use behaviour::{Agent, Behaviour, Say};
 pub use fault::{ProviderFault, Script};
 pub use log::Served;
-pub use replay::{Replay, ReplayStep};
-pub use reply::{Reply, ReplyContent};
+pub use replay::{ConversationReplay, ReplayStep};
+pub use reply::{ReplyContent, SimulatedReply};
 pub use simulator::Simulator;

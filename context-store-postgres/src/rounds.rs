@@ -15,7 +15,7 @@ use std::sync::Arc;
 use context_core::store::{
     MessageNode, Page, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, RoundsPruned,
 };
-use context_core::trajectory::{AgentRef, Node, NodeId, RoundHead, RoundRecord};
+use context_core::trajectory::{AgentRef, NodeId, RoundHead, RoundRecord, TrajectoryNode};
 use context_core::{ChatId, Error, ErrorKind, MessageId, SessionId, Timestamp, UserId};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -137,7 +137,7 @@ async fn stored_nodes(
     session: &mut Session<'_>,
     head: &RoundHead,
     touched: &[i64],
-) -> Result<Vec<Arc<Node>>> {
+) -> Result<Vec<Arc<TrajectoryNode>>> {
     if head.revision == 1 {
         return Ok(Vec::new());
     }

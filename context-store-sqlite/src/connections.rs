@@ -14,7 +14,7 @@ use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use context_core::store::Durability;
-use context_core::trajectory::NodeKind;
+use context_core::trajectory::TrajectoryNodeKind;
 use context_core::{Error, ErrorKind, Retry};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Row, Sqlite, Transaction};
@@ -61,13 +61,18 @@ pub(crate) struct Writer {
     /// Whether the file has a full-text index to maintain.
     pub(crate) full_text: bool,
     /// The kinds of nodes for which the connection has the view of the fast path of rounds.
-    pub(crate) node_views: [bool; NodeKind::ALL.len()],
+    pub(crate) node_views: [bool; TrajectoryNodeKind::ALL.len()],
 }
 
 impl Writer {
     fn new(connection: SqliteConnection, full_text: bool) -> Self {
         let branch_ends = BranchEnds::default();
-        Self { connection, branch_ends, full_text, node_views: [false; NodeKind::ALL.len()] }
+        Self {
+            connection,
+            branch_ends,
+            full_text,
+            node_views: [false; TrajectoryNodeKind::ALL.len()],
+        }
     }
 
     /// Begins a transaction that takes the write lock at once. A transaction that asks for the lock

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use context_core::store::KeyOrder;
 use context_core::trajectory::{
-    AgentRef, Changes, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind,
-    RoundHead, RoundRecord, Version,
+    AgentRef, Changes, Edge, FieldForm, FieldValue, MessageLink, NodeBody, NodeId, RoundHead,
+    RoundRecord, TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use context_core::{Json, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -101,7 +101,7 @@ pub(crate) async fn fill(
         .map(|stored| RoundRecord::new(stored.head, Vec::new(), Vec::new()))
         .collect();
     let mut attachments = Attachments::read(connection, &list, &records).await?;
-    for kind in NodeKind::ALL {
+    for kind in TrajectoryNodeKind::ALL {
         let (table, table_name) = (TABLES.of(kind), name(kind));
         let rows_of_rounds = JsonRows::read(connection, &table.load, &list).await?;
         for round in rows_of_rounds.rounds() {
@@ -165,8 +165,9 @@ pub(crate) async fn fill(
 /// Returns the weighted number of a round's rows other than nodes, with the weights of the
 /// migration. Comparing it detects rows of a lost page, which leave no other trace.
 fn weight(record: &RoundRecord) -> i64 {
-    let of_node =
-        |node: &Arc<Node>| 1_000_003 * node.versions.len() + 1_000_033 * node.messages.len();
+    let of_node = |node: &Arc<TrajectoryNode>| {
+        1_000_003 * node.versions.len() + 1_000_033 * node.messages.len()
+    };
     signed(record.nodes.iter().map(of_node).sum::<usize>() + 1_000_037 * record.edges.len())
 }
 
@@ -234,10 +235,10 @@ fn json_of(text: &str) -> Result<Json> {
 fn node_of(
     row: &Cells<'_, '_>,
     round: u32,
-    kind: NodeKind,
+    kind: TrajectoryNodeKind,
     table: &NodeTable,
     attached: NodeAttachments,
-) -> Result<Node> {
+) -> Result<TrajectoryNode> {
     let mut values = Vec::with_capacity(kind.fields().len());
     for (field, column) in kind.fields().iter().zip(6..) {
         values.push(Some(match field.form {
@@ -248,7 +249,8 @@ fn node_of(
     }
     let body = NodeBody::from_values(kind, values).map_err(|_| UNREADABLE)?;
     let created_at = Timestamp::from_micros(row.number(3)?);
-    let mut node = Node::new(NodeId::new(round, row.number(0)?), row.text(1)?, body, created_at);
+    let mut node =
+        TrajectoryNode::new(NodeId::new(round, row.number(0)?), row.text(1)?, body, created_at);
     let description = row.text(2)?;
     if !description.is_empty() {
         node.description = description.into();

@@ -1,12 +1,12 @@
 //! Damage to stored bytes: flipped bits, overwritten bytes, swapped or zeroed pages, truncation.
 
-use crate::random::Random;
+use crate::random::SeededRandom;
 
 /// The page size of SQLite, in bytes.
 const PAGE: usize = 4096;
 
 /// Damages bytes that consist of pages. Returns a description of the damage.
-pub fn pages(bytes: &mut Vec<u8>, random: &mut Random) -> String {
+pub fn pages(bytes: &mut Vec<u8>, random: &mut SeededRandom) -> String {
     let count = bytes.len() / PAGE;
     match random.below(6) {
         0 if count > 1 => {
@@ -26,7 +26,7 @@ pub fn pages(bytes: &mut Vec<u8>, random: &mut Random) -> String {
 }
 
 /// Damages any bytes. Returns a description of the damage.
-pub fn text(bytes: &mut Vec<u8>, random: &mut Random) -> String {
+pub fn text(bytes: &mut Vec<u8>, random: &mut SeededRandom) -> String {
     if bytes.is_empty() {
         return "nothing to damage".to_owned();
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use context_torture::parts::{PARTS, work};
-use context_torture::settings::{Scale, Settings};
+use context_torture::settings::{Scale, TortureSettings};
 use context_torture::tally::Tally;
 use context_torture::worker::limit_memory;
 
@@ -93,7 +93,7 @@ fn run(args: &Args) -> Result<bool> {
     let seed = args
         .seed
         .unwrap_or_else(|| u64::from(std::process::id()) ^ context_torture::random::fresh());
-    let settings = Settings { seed, scale: args.scale, checks: args.checks };
+    let settings = TortureSettings { seed, scale: args.scale, checks: args.checks };
     println!("seed {seed}");
     let mut all = Tally::default();
     for part in PARTS

@@ -13,50 +13,58 @@ use std::ops::Range;
 
 use anyhow::{Result, bail};
 
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
 /// A part that can be selected.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct TorturePart {
     /// The name.
     pub name: &'static str,
     /// A description.
     pub about: &'static str,
     /// The function that runs the part.
-    pub run: fn(&Settings) -> Result<Tally>,
+    pub run: fn(&TortureSettings) -> Result<Tally>,
 }
 
 /// All parts. The quick ones come first.
-pub const PARTS: [Part; 8] = [
-    Part {
+pub const PARTS: [TorturePart; 8] = [
+    TorturePart {
         name: "urls",
         about: "wrong URLs of stores: an error, no secret, no file",
         run: urls::run,
     },
-    Part {
+    TorturePart {
         name: "foreign",
         about: "files that are not ours: no byte is changed",
         run: foreign::run,
     },
-    Part {
+    TorturePart {
         name: "names",
         about: "hostile names through every command: nothing raw is printed",
         run: names::run,
     },
-    Part {
+    TorturePart {
         name: "transcripts",
         about: "damaged transcripts: the store stays sound",
         run: transcripts::run,
     },
-    Part { name: "damage", about: "damaged stores: the same output or an error", run: damage::run },
-    Part {
+    TorturePart {
+        name: "damage",
+        about: "damaged stores: the same output or an error",
+        run: damage::run,
+    },
+    TorturePart {
         name: "kills",
         about: "writers killed at any moment: nothing acknowledged is lost",
         run: kills::run,
     },
-    Part { name: "disk", about: "a full disk: nothing acknowledged is lost", run: disk::run },
-    Part {
+    TorturePart {
+        name: "disk",
+        about: "a full disk: nothing acknowledged is lost",
+        run: disk::run,
+    },
+    TorturePart {
         name: "wire",
         about: "bodies of damaged histories and media: the checker takes them",
         run: wire::run,

@@ -2,9 +2,9 @@
 
 /// A SplitMix64 generator.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     /// Creates the generator for one check of a run.
     pub fn of(seed: u64, check: u64) -> Self {
         let mut random = Self(seed ^ check.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -13,7 +13,7 @@ pub enum Scale {
 
 /// The settings of a run, which every part gets.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct TortureSettings {
     /// The seed of random checks.
     pub seed: u64,
     /// The duration of the run.
@@ -22,7 +22,7 @@ pub struct Settings {
     pub checks: Option<u64>,
 }
 
-impl Settings {
+impl TortureSettings {
     /// Returns the number of checks of a repeated kind, given the numbers for seconds, minutes and
     /// hours.
     pub fn checks(&self, [seconds, minutes, hours]: [u64; 3]) -> u64 {

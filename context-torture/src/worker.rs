@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
 /// The time after which a silent worker counts as hanging.
@@ -39,7 +39,7 @@ pub fn work(
 }
 
 /// Distributes the checks of a part over workers, one per processor.
-pub fn share(part: &str, settings: &Settings, checks: u64) -> Tally {
+pub fn share(part: &str, settings: &TortureSettings, checks: u64) -> Tally {
     let workers = thread::available_parallelism().map_or(2, |n| n.get() as u64).min(checks.max(1));
     let each = checks.div_ceil(workers.max(1));
     let mut all = Tally::default();

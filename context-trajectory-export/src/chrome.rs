@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use context_core::trajectory::{Measures, Node, NodeId, NodeKind};
+use context_core::trajectory::{Measures, NodeId, TrajectoryNode, TrajectoryNodeKind};
 use context_core::{Json, Timestamp};
 use serde::Serialize;
 use serde_json::json;
@@ -111,7 +111,12 @@ impl<W: Write> Events<W> {
         Ok(serde_json::to_writer(&mut self.out, event)?)
     }
 
-    fn node(&mut self, graph: &SessionGraph, id: AgentNode, node: &Node) -> io::Result<()> {
+    fn node(
+        &mut self,
+        graph: &SessionGraph,
+        id: AgentNode,
+        node: &TrajectoryNode,
+    ) -> io::Result<()> {
         let title = node.title().to_string();
         let about = Json::from_serialize(&About {
             node: node.id,
@@ -126,7 +131,7 @@ impl<W: Write> Events<W> {
             args: Some(about),
             ..mark
         })?;
-        if node.kind() != NodeKind::Action {
+        if node.kind() != TrajectoryNodeKind::Action {
             return Ok(());
         }
         let (tool, pair) = (node.body.text("action"), id.to_string());
@@ -158,7 +163,7 @@ impl<W: Write> Events<W> {
     }
 }
 
-fn ended(node: &Node) -> Timestamp {
+fn ended(node: &TrajectoryNode) -> Timestamp {
     let measured = node.measures.as_ref().and_then(|measures| measures.ended_at);
     let changed = node.versions.last().map(|version| version.at);
     measured.or(changed).unwrap_or(node.created_at).max(started(node))

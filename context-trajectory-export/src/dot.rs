@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use context_core::base::shown::{is_hidden, shown};
-use context_core::trajectory::{Node, NodeKind};
+use context_core::trajectory::{TrajectoryNode, TrajectoryNodeKind};
 
 use crate::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
 use context_trajectory::{AgentNode, Link, LinkKind, SessionGraph};
@@ -50,13 +50,13 @@ pub fn write_dot(
     writeln!(out, "}}")
 }
 
-fn attributes(node: &Node, active: bool, options: &DiagramOptions) -> String {
+fn attributes(node: &TrajectoryNode, active: bool, options: &DiagramOptions) -> String {
     let shape = match node.kind() {
-        NodeKind::Query | NodeKind::Response => "oval",
-        NodeKind::State => "note",
-        NodeKind::Action => "box",
-        NodeKind::Table | NodeKind::Column => "cylinder",
-        NodeKind::File | NodeKind::Script => "folder",
+        TrajectoryNodeKind::Query | TrajectoryNodeKind::Response => "oval",
+        TrajectoryNodeKind::State => "note",
+        TrajectoryNodeKind::Action => "box",
+        TrajectoryNodeKind::Table | TrajectoryNodeKind::Column => "cylinder",
+        TrajectoryNodeKind::File | TrajectoryNodeKind::Script => "folder",
         _ => "component",
     };
     let (fill, colour) = colours(node.kind());

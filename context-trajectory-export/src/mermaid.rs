@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use context_core::base::shown::{is_hidden, shown};
-use context_core::trajectory::{Node, NodeKind};
+use context_core::trajectory::{TrajectoryNode, TrajectoryNodeKind};
 
 use crate::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};
 use context_trajectory::{AgentNode, LinkKind, SessionGraph};
@@ -63,7 +63,7 @@ pub fn write_mermaid(
         };
         writeln!(out, "  {} {arrow}|{label}| {}", file_id(link.from), file_id(link.to))?;
     }
-    for kind in NodeKind::ALL {
+    for kind in TrajectoryNodeKind::ALL {
         let (fill, stroke) = colours(kind);
         writeln!(out, "  classDef {} fill:{fill},stroke:{stroke},color:#111827", kind.lower())?;
     }
@@ -80,16 +80,16 @@ pub fn write_mermaid(
     Ok(())
 }
 
-fn shape(kind: NodeKind) -> (&'static str, &'static str) {
+fn shape(kind: TrajectoryNodeKind) -> (&'static str, &'static str) {
     match kind {
-        NodeKind::Query | NodeKind::Response => ("([", "])"),
-        NodeKind::State => ("(", ")"),
-        NodeKind::Action => ("[", "]"),
+        TrajectoryNodeKind::Query | TrajectoryNodeKind::Response => ("([", "])"),
+        TrajectoryNodeKind::State => ("(", ")"),
+        TrajectoryNodeKind::Action => ("[", "]"),
         _ => ("[(", ")]"),
     }
 }
 
-fn label(node: &Node, options: &DiagramOptions) -> String {
+fn label(node: &TrajectoryNode, options: &DiagramOptions) -> String {
     let (title, line) = (node.title().to_string(), headline(node, options.headline));
     if line.is_empty() { quoted(&[&title]) } else { quoted(&[&title, &line]) }
 }

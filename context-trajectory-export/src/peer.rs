@@ -14,8 +14,9 @@
 //! caller passes them, and no versions, authors or measurements.
 //!
 //! An import never fails because of one part: a part that cannot be read is left out and reported
-//! as a [`Finding`]. The resulting rounds are sound: the flow has no cycle, every edge has both
-//! ends, and no label occurs twice. Bridges are derived, so those in a file are left out as well.
+//! as an [`ImportFinding`]. The resulting rounds are sound: the flow has no cycle, every edge has
+//! both ends, and no label occurs twice. Bridges are derived, so those in a file are left out as
+//! well.
 //!
 //! An export contains what the format can hold. It has no place for times, versions, authors,
 //! measurements, message links, queues and references to earlier rounds. They are not written as
@@ -36,6 +37,6 @@ mod node;
 mod text;
 
 pub use export::{Export, Generation, LeftOut, export_round};
-pub use finding::{Finding, Problem};
+pub use finding::{ImportFinding, Problem};
 pub use folder::{FolderExport, FolderImport, export_folder, import_folder};
 pub use import::{RoundImport, import_round};

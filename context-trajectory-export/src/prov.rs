@@ -102,7 +102,7 @@ fn relations(
 
 fn nodes(
     graph: &SessionGraph,
-) -> impl Iterator<Item = (AgentNode, &context_core::trajectory::Node)> {
+) -> impl Iterator<Item = (AgentNode, &context_core::trajectory::TrajectoryNode)> {
     graph.agents().flat_map(|agent| {
         agent.nodes().map(move |node| (AgentNode::new(agent.number(), node.id), &**node))
     })

@@ -1,7 +1,7 @@
 //! Text shared by several formats: names of agents and rounds, captions of nodes, times.
 
 use context_core::Timestamp;
-use context_core::trajectory::{FieldValue, Node, NodeKind};
+use context_core::trajectory::{FieldValue, TrajectoryNode, TrajectoryNodeKind};
 
 use context_trajectory::{AgentGraph, AgentNode, RoundGraph};
 
@@ -65,7 +65,7 @@ pub(super) fn file_id(id: AgentNode) -> String {
 }
 
 /// Returns the start of a node's content on one line, cut to a number of characters.
-pub(super) fn headline(node: &Node, characters: usize) -> String {
+pub(super) fn headline(node: &TrajectoryNode, characters: usize) -> String {
     let words = node.body.headline().split_whitespace();
     let mut line = String::new();
     let mut left = characters;
@@ -92,30 +92,30 @@ pub(super) fn headline(node: &Node, characters: usize) -> String {
 }
 
 /// Returns the fill and border colours of a kind.
-pub(super) fn colours(kind: NodeKind) -> (&'static str, &'static str) {
+pub(super) fn colours(kind: TrajectoryNodeKind) -> (&'static str, &'static str) {
     match kind {
-        NodeKind::Query => ("#fde68a", "#b45309"),
-        NodeKind::State => ("#dbeafe", "#1d4ed8"),
-        NodeKind::Action => ("#dcfce7", "#15803d"),
-        NodeKind::Response => ("#fbcfe8", "#be185d"),
+        TrajectoryNodeKind::Query => ("#fde68a", "#b45309"),
+        TrajectoryNodeKind::State => ("#dbeafe", "#1d4ed8"),
+        TrajectoryNodeKind::Action => ("#dcfce7", "#15803d"),
+        TrajectoryNodeKind::Response => ("#fbcfe8", "#be185d"),
         _ => ("#f3f4f6", "#4b5563"),
     }
 }
 
 /// Returns the start time of a node: the measured one, else the time at which it was recorded.
-pub(super) fn started(node: &Node) -> Timestamp {
+pub(super) fn started(node: &TrajectoryNode) -> Timestamp {
     node.measures.as_ref().and_then(|measures| measures.started_at).unwrap_or(node.created_at)
 }
 
 /// Returns whether a node failed: an error was measured, or an action has an output but no success.
-pub(super) fn failed(node: &Node) -> bool {
+pub(super) fn failed(node: &TrajectoryNode) -> bool {
     let failed = || {
         let pending =
             node.body.get("output").is_none_or(|output| output.to_json().as_str() == "\"Pending\"");
         !pending && node.body.get("success") != Some(&FieldValue::Flag(true))
     };
     let error = node.measures.as_ref().is_some_and(|measures| measures.error.is_some());
-    error || (node.kind() == NodeKind::Action && failed())
+    error || (node.kind() == TrajectoryNodeKind::Action && failed())
 }
 
 /// Returns a time as ISO 8601 in UTC, or `None` beyond the year 9999.

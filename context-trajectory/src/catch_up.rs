@@ -7,7 +7,7 @@ use context_core::IdGenerator;
 use context_core::base::limits;
 use context_core::store::RoundCommit;
 use context_core::trajectory::{
-    Change, Changes, FieldValue, Node, NodeId, RoundHead, RoundRecord, Version,
+    Change, Changes, FieldValue, NodeId, RoundHead, RoundRecord, TrajectoryNode, Version,
 };
 
 /// Returns the commits that bring a channel's copy of a round up to date, or `None` if the copy is
@@ -78,7 +78,7 @@ fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
     let remaining: HashSet<NodeId> = round.nodes.iter().map(|node| node.id).collect();
     let gone = there.nodes.iter().map(|node| node.id).filter(|id| !remaining.contains(id));
     changes.extend(gone.map(|id| Change::NodeRemoved { id }));
-    let known: HashMap<NodeId, &Arc<Node>> =
+    let known: HashMap<NodeId, &Arc<TrajectoryNode>> =
         there.nodes.iter().map(|node| (node.id, node)).collect();
     for node in &round.nodes {
         let (first, versions) = unwound(node);
@@ -107,7 +107,7 @@ fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
 }
 
 /// Returns a node as it was when it was added, and its later changes.
-fn unwound(node: &Node) -> (Node, Vec<(Version, Changes)>) {
+fn unwound(node: &TrajectoryNode) -> (TrajectoryNode, Vec<(Version, Changes)>) {
     let mut first = node.clone();
     first.versions.clear();
     let mut done = Vec::with_capacity(node.versions.len());
@@ -124,7 +124,7 @@ fn unwound(node: &Node) -> (Node, Vec<(Version, Changes)>) {
     (first, done)
 }
 
-fn put_back(node: &mut Node, name: &str, was: &FieldValue) {
+fn put_back(node: &mut TrajectoryNode, name: &str, was: &FieldValue) {
     match (name, was) {
         ("description", FieldValue::Text(text)) => node.description = text.clone(),
         (context_core::trajectory::Measures::FIELD, FieldValue::Json(json)) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use context_core::trajectory::{
-    Edge, Node, NodeId, NodeTitle, Relation, Round, TrajectoryError, edge,
+    Edge, NodeId, NodeTitle, Relation, Round, TrajectoryError, TrajectoryNode, edge,
 };
 
 pub use prune::Pruned;
@@ -111,7 +111,7 @@ impl Trajectory {
     }
 
     /// Returns the first query.
-    pub fn root(&self) -> Option<&Arc<Node>> {
+    pub fn root(&self) -> Option<&Arc<TrajectoryNode>> {
         self.rounds.values().find_map(|round| round.query())
     }
 
@@ -121,7 +121,7 @@ impl Trajectory {
     }
 
     /// Returns all nodes, ordered by round and number.
-    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = &Arc<TrajectoryNode>> {
         self.rounds.values().flat_map(|round| round.nodes())
     }
 
@@ -146,18 +146,18 @@ impl Trajectory {
     }
 
     /// Returns a node.
-    pub fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
+    pub fn node(&self, id: NodeId) -> Option<&Arc<TrajectoryNode>> {
         self.rounds.get(&id.round)?.node(id)
     }
 
     /// Returns the newest node with this title.
-    pub fn find(&self, title: &NodeTitle) -> Option<&Arc<Node>> {
+    pub fn find(&self, title: &NodeTitle) -> Option<&Arc<TrajectoryNode>> {
         self.rounds.values().rev().find_map(|round| round.find(title))
     }
 
     /// Finds a node by text, in the syntax of [`Round::resolve`]. Of several nodes with one title,
     /// the newest.
-    pub fn resolve(&self, text: &str) -> Result<&Arc<Node>, TrajectoryError> {
+    pub fn resolve(&self, text: &str) -> Result<&Arc<TrajectoryNode>, TrajectoryError> {
         let node = match text.parse::<NodeId>() {
             Ok(id) => self.node(id),
             Err(_) => self.find(&text.parse()?),

@@ -34,6 +34,6 @@ pub use import::{
     ImportError, ImportProblem, ImportedMessages, UnreadRecord, import_messages, load_messages,
 };
 pub use log::{LoadedMessages, MessageLog};
-pub use record::{MessageRecord, RecordError, RecordKind};
+pub use record::{MessageRecord, MessageRecordError, RecordKind};
 pub use statistics::{RoundStatistics, RunStatistics, ToolTime, round_statistics};
 pub use usage::TokenUsage;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{BridgeFrom, RecordError, Trajectory};
 use context_core::base::JsonMap;
 use context_core::trajectory::{
-    Changes, NewNode, NewQuery, NodeId, QueueItem, QueueName, Queues, Removal, Round, RoundRef,
+    Changes, NewNode, NewQuery, NodeId, NodeRemoval, QueueItem, QueueName, Queues, Round, RoundRef,
     RoundState, TrajectoryError,
 };
 
@@ -229,7 +229,7 @@ impl OpenRound {
     }
 
     /// Removes a node of this round.
-    pub async fn remove(&self, id: NodeId, removal: Removal) -> Result<(), RecordError> {
+    pub async fn remove(&self, id: NodeId, removal: NodeRemoval) -> Result<(), RecordError> {
         self.done(|round, at| {
             // The number of changes is known only after the removal, so the removal is tried on a
             // copy first.

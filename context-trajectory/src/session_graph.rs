@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::Trajectory;
 use context_core::trajectory::{
-    Edge, Node, NodeId, ParentNode, Relation, Round, RoundState, TrajectoryError, edge,
+    Edge, NodeId, ParentNode, Relation, Round, RoundState, TrajectoryError, TrajectoryNode, edge,
 };
 use context_core::{SessionId, Timestamp, UserId};
 
@@ -243,7 +243,7 @@ impl SessionGraph {
     }
 
     /// Returns a node, selected or not.
-    pub fn node(&self, id: AgentNode) -> Option<&Arc<Node>> {
+    pub fn node(&self, id: AgentNode) -> Option<&Arc<TrajectoryNode>> {
         self.agents.get(&id.agent)?.trajectory.node(id.node)
     }
 
@@ -345,7 +345,7 @@ impl<'a> AgentGraph<'a> {
     }
 
     /// Returns the selected nodes, by round and number.
-    pub fn nodes(&self) -> impl Iterator<Item = &'a Arc<Node>> + use<'a> {
+    pub fn nodes(&self) -> impl Iterator<Item = &'a Arc<TrajectoryNode>> + use<'a> {
         let (graph, agent) = (self.graph, self.number);
         self.trajectory().nodes().filter(move |node| graph.shows(AgentNode::new(agent, node.id)))
     }
@@ -390,7 +390,7 @@ impl<'a> RoundGraph<'a> {
     }
 
     /// Returns the selected nodes, by number.
-    pub fn nodes(&self) -> impl Iterator<Item = &'a Arc<Node>> + use<'a> {
+    pub fn nodes(&self) -> impl Iterator<Item = &'a Arc<TrajectoryNode>> + use<'a> {
         let (graph, agent) = (self.graph, self.agent);
         self.round.nodes().filter(move |node| graph.shows(AgentNode::new(agent, node.id)))
     }

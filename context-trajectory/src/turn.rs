@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::trajectory::{
-    Change, Changes, Measures, MessageLink, NewNode, Node, NodeBody, NodeId, NodeKind, NodeTitle,
-    Removal, Round, TrajectoryError, edge,
+    Change, Changes, Measures, MessageLink, NewNode, NodeBody, NodeId, NodeRemoval, NodeTitle,
+    Round, TrajectoryError, TrajectoryNode, TrajectoryNodeKind, edge,
 };
 use context_core::{Json, Timestamp};
 
@@ -247,7 +247,7 @@ pub(crate) fn record(
                 // Removed in reverse order, each node is a leaf, and the endpoints that it replaced
                 // are restored.
                 for node in added.into_iter().rev() {
-                    round.remove(node, Removal::Leaf, at)?;
+                    round.remove(node, NodeRemoval::Leaf, at)?;
                 }
                 return Err(error);
             }
@@ -280,8 +280,8 @@ fn add_call(
     round.add(if first { node } else { node.append() }, at)
 }
 
-fn titled(round: &Round, label: Arc<str>) -> Option<&Arc<Node>> {
-    round.find(&NodeTitle { kind: NodeKind::Action, label })
+fn titled(round: &Round, label: Arc<str>) -> Option<&Arc<TrajectoryNode>> {
+    round.find(&NodeTitle { kind: TrajectoryNodeKind::Action, label })
 }
 
 /// Returns the labels that calls with one id get, in order.
@@ -296,6 +296,6 @@ fn free_label(round: &Round, call: &str) -> Arc<str> {
         .expect("a round has fewer nodes than numbers")
 }
 
-pub(crate) fn find_call<'a>(round: &'a Round, call: &str) -> Option<&'a Arc<Node>> {
+pub(crate) fn find_call<'a>(round: &'a Round, call: &str) -> Option<&'a Arc<TrajectoryNode>> {
     labels(call).map_while(|label| titled(round, label)).last()
 }

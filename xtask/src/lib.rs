@@ -20,6 +20,7 @@ mod limits;
 mod mutants;
 mod paths;
 mod process;
+mod public_types;
 mod rooms;
 mod semver;
 mod services;

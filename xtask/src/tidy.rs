@@ -2,7 +2,8 @@
 //!
 //! Every module has docs, files stay small, and no unfinished code or machine-specific path is left
 //! behind. The tables of the README name every crate and every feature of the facade. The tables of
-//! guarantees name tests that exist. The stores that keep rows have the same modules. The pages on
+//! guarantees name tests that exist. The stores that keep rows have the same modules. No two public
+//! types have one name. The pages on
 //! the environment and on security list every variable and every limit of this workspace. [`check`]
 //! is a pure function over data, so that the rules can be tested. A test of this crate checks the
 //! workspace itself.
@@ -16,7 +17,7 @@ use crate::process::Verdict;
 use crate::source::{self, SourceFile, code};
 use crate::width::{MAX_COLUMNS, wide_lines};
 use crate::workspace::{FACADE, Workspace};
-use crate::{environment, guarantees, limits, paths, rooms};
+use crate::{environment, guarantees, limits, paths, public_types, rooms};
 
 /// The maximum number of lines of a Rust file. The style guide asks for fewer than 400; this is the
 /// hard limit.
@@ -95,6 +96,7 @@ pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
     found.extend(limits::check(files));
     found.extend(paths::check(files));
     found.extend(rooms::check(files));
+    found.extend(public_types::check(files));
     found
 }
 

@@ -2,7 +2,7 @@
 
 use context_core::store::{MessageNode, RoundPrune};
 use context_core::trajectory::{
-    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal,
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval,
 };
 
 use crate::case::cases;
@@ -103,7 +103,7 @@ async fn gone_with_their_node(case: &CaseContext) -> Check {
     let agent = fixture.agent("s");
     let mut round_fixture = linked(&fixture, agent.clone(), 0, 2, &link).await?;
     linked(&fixture, agent.clone(), 1, 0, &link).await?;
-    round_fixture.remove(NodeId::new(0, 1), Removal::Leaf)?;
+    round_fixture.remove(NodeId::new(0, 1), NodeRemoval::Leaf)?;
     round_fixture.record().await?;
     let node = |round, ordinal| MessageNode::new(agent.clone(), NodeId::new(round, ordinal));
     let left = vec![node(0, 0), node(0, 2), node(1, 0)];

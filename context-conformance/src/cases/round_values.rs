@@ -6,8 +6,8 @@ use std::sync::Arc;
 use context_core::base::{JsonMap, limits};
 use context_core::store::RoundCommit;
 use context_core::trajectory::{
-    AgentRef, Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, Node, NodeBody,
-    NodeId, NodeKind, Queue, QueueItem, QueueName, RoundHead,
+    AgentRef, Change, Changes, Edge, FieldValue, Measures, MessageLink, NewNode, NodeBody, NodeId,
+    Queue, QueueItem, QueueName, RoundHead, TrajectoryNode, TrajectoryNodeKind,
 };
 use context_core::{ErrorKind, Json, Timestamp};
 
@@ -137,7 +137,9 @@ async fn every_field_of_every_kind_comes_back(case: &CaseContext) -> Check {
     let query = round_fixture.ask("why?")?;
     round_fixture
         .change(query, &Changes::new().set("additional_files", serde_json::json!(["a", "b"])))?;
-    for kind in NodeKind::ALL.into_iter().filter(|kind| *kind != NodeKind::Query) {
+    for kind in
+        TrajectoryNodeKind::ALL.into_iter().filter(|kind| *kind != TrajectoryNodeKind::Query)
+    {
         let value = |i: usize, name: &str| match kind.fields()[i].default {
             Some("false") => FieldValue::from(true),
             _ if kind.fields()[i].form == context_core::trajectory::FieldForm::Json => {
@@ -237,8 +239,8 @@ async fn bad_commits_are_refused(case: &CaseContext) -> Check {
     let large = "x".repeat(limits::MAX_BODY_BYTES + 1);
     let at = fixture.at();
     let query = NodeId::new(3, 0);
-    let node = |id: NodeId, label: &str, body: NodeBody| Node::new(id, label, body, at);
-    let added = |node: Node| unchecked(&head, Change::NodeAdded { node: Arc::new(node) });
+    let node = |id: NodeId, label: &str, body: NodeBody| TrajectoryNode::new(id, label, body, at);
+    let added = |node: TrajectoryNode| unchecked(&head, Change::NodeAdded { node: Arc::new(node) });
     let fine = || node(NodeId::new(3, 1), "label", NodeBody::state("x"));
     let connected = |edge: Edge| unchecked(&head, Change::EdgeAdded { edge });
     let whose = |user: &str, session: &str, agent: u32, round: u32| {

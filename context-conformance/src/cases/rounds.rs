@@ -3,7 +3,7 @@
 use context_core::Timestamp;
 use context_core::store::RecordOutcome;
 use context_core::trajectory::{
-    AgentRef, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, Removal, RoundState,
+    AgentRef, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeRemoval, RoundState,
 };
 
 use crate::case::cases;
@@ -131,7 +131,7 @@ async fn a_repeated_commit_is_replayed(case: &CaseContext) -> Check {
     renamed.key = "somebody else's".into();
     same("the same under another key", &fixture.record(&renamed).await?, &stale)?;
     round_fixture.is_kept("old commits came again").await?;
-    round_fixture.remove(leaf, Removal::Leaf)?;
+    round_fixture.remove(leaf, NodeRemoval::Leaf)?;
     let third = round_fixture.record().await?;
     same("a removal again", &fixture.record(&third).await?, &RecordOutcome::Replayed)?;
     round_fixture.is_kept("a removal came twice").await
@@ -197,9 +197,9 @@ async fn removed_nodes_take_their_edges(case: &CaseContext) -> Check {
     let file = round_fixture.file(states[2], "made.csv")?;
     round_fixture.record().await?;
     for (what, node, removal) in [
-        ("splicing", states[1], Removal::Splice),
-        ("removing a leaf", states[3], Removal::Leaf),
-        ("removing a branch", states[2], Removal::Cascade),
+        ("splicing", states[1], NodeRemoval::Splice),
+        ("removing a leaf", states[3], NodeRemoval::Leaf),
+        ("removing a branch", states[2], NodeRemoval::Cascade),
     ] {
         round_fixture.remove(node, removal)?;
         round_fixture.record().await?;
@@ -208,10 +208,10 @@ async fn removed_nodes_take_their_edges(case: &CaseContext) -> Check {
     same("whether the branch went whole", &round_fixture.round.node(file).is_none(), &true)?;
     // A node added and removed within one commit, with an edge.
     let gone = round_fixture.conclude(below, "gone at once")?;
-    round_fixture.remove(gone, Removal::Leaf)?;
+    round_fixture.remove(gone, NodeRemoval::Leaf)?;
     round_fixture.record().await?;
     round_fixture.is_kept("a node came and went").await?;
-    round_fixture.remove(query, Removal::Cascade)?;
+    round_fixture.remove(query, NodeRemoval::Cascade)?;
     round_fixture.record().await?;
     round_fixture.is_kept("removing all").await?;
     round_fixture.ask("anew")?;
@@ -238,7 +238,7 @@ async fn edges_keep_their_order(case: &CaseContext) -> Check {
     }
     round_fixture.record().await?;
     round_fixture.is_kept("connecting").await?;
-    round_fixture.remove(nodes[11], Removal::Leaf)?;
+    round_fixture.remove(nodes[11], NodeRemoval::Leaf)?;
     round_fixture.connect(nodes[1], nodes[10], "z")?;
     round_fixture.record().await?;
     round_fixture.is_kept("removing a node between").await
@@ -263,7 +263,7 @@ async fn references_to_earlier_rounds_stay(case: &CaseContext) -> Check {
     second.record().await?;
     second.is_kept("references to an earlier round").await?;
     // The target of a reference may be removed. The reference still tells that it existed.
-    first.remove(file, Removal::Leaf)?;
+    first.remove(file, NodeRemoval::Leaf)?;
     first.record().await?;
     second.is_kept("what it refers to was removed").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())

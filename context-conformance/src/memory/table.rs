@@ -12,7 +12,7 @@ use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Message, Role
 
 use super::MemoryClaims;
 use crate::expect::{ensure, fail};
-use crate::settings::Settings;
+use crate::settings::CaseSettings;
 use crate::verdict::{Check, Stop};
 
 /// A function that returns a fresh provider.
@@ -22,7 +22,7 @@ pub(super) type Open<'a> =
 pub(super) struct Kit<'a> {
     open: Open<'a>,
     pub(super) claims: MemoryClaims,
-    pub(super) settings: Settings,
+    pub(super) settings: CaseSettings,
 }
 
 /// A provider under test.
@@ -32,7 +32,7 @@ pub(super) struct Mind {
 }
 
 impl<'a> Kit<'a> {
-    pub(super) fn new(open: Open<'a>, claims: MemoryClaims, settings: Settings) -> Self {
+    pub(super) fn new(open: Open<'a>, claims: MemoryClaims, settings: CaseSettings) -> Self {
         Self { open, claims, settings }
     }
 

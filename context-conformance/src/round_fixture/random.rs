@@ -2,8 +2,8 @@
 
 use context_core::base::JsonMap;
 use context_core::trajectory::{
-    Changes, FieldForm, FieldValue, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody,
-    NodeId, NodeKind, ParentNode, QueueItem, QueueName, Removal, RoundState,
+    Changes, FieldForm, FieldValue, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
+    NodeRemoval, ParentNode, QueueItem, QueueName, RoundState, TrajectoryNode, TrajectoryNodeKind,
 };
 use context_core::{Json, Timestamp};
 
@@ -58,7 +58,7 @@ fn value(random: &mut Random, form: FieldForm) -> FieldValue {
     }
 }
 
-fn body(random: &mut Random, kind: NodeKind) -> NodeBody {
+fn body(random: &mut Random, kind: TrajectoryNodeKind) -> NodeBody {
     let values = kind.fields().iter().map(|field| {
         let given = field.default.is_none() || random.one_in(2);
         given.then(|| value(random, field.form))
@@ -119,10 +119,11 @@ impl RoundFixture {
                 let body = NodeBody::file("old.csv");
                 let round = some.round.saturating_sub(1 + random.below(2) as u32);
                 let id = NodeId::new(round, random.below(9) as u32);
-                self.round.refer(some, &Node::new(id, "old", body, at), at)?
+                self.round.refer(some, &TrajectoryNode::new(id, "old", body, at), at)?
             }
             15 | 16 => {
-                let removal = pick(random, &[Removal::Leaf, Removal::Cascade, Removal::Splice]);
+                let removal =
+                    pick(random, &[NodeRemoval::Leaf, NodeRemoval::Cascade, NodeRemoval::Splice]);
                 self.round.remove(some, removal, at)?
             }
             17 | 18 => {
@@ -148,7 +149,7 @@ impl RoundFixture {
     }
 
     fn new_node(&self, random: &mut Random, nodes: &[NodeId], some: NodeId) -> NewNode {
-        let kind = NodeKind::ALL[1 + random.below(NodeKind::ALL.len() - 1)];
+        let kind = TrajectoryNodeKind::ALL[1 + random.below(TrajectoryNodeKind::ALL.len() - 1)];
         let endpoints: Vec<NodeId> = self.round.endpoints().collect();
         let mut after = vec![endpoints.get(random.below(endpoints.len())).copied().unwrap_or(some)];
         let other = nodes[random.below(nodes.len())];

@@ -14,12 +14,12 @@ mod streams;
 
 use std::sync::Arc;
 
-use context_conformance::{Report, Settings, assert_conforms, cases, run, run_with};
+use context_conformance::{CaseSettings, Report, assert_conforms, cases, run, run_with};
 
 use crate::fault::{Fault, Mutants};
 
 async fn check(fault: Fault, wanted: &[&str]) -> Report {
-    let settings = Settings::default();
+    let settings = CaseSettings::default();
     run_with(Arc::new(Mutants::of(fault)), &settings, |case| {
         wanted.contains(&case.to_string().as_str())
     })

@@ -9,7 +9,7 @@ use context_core::store::{
     TrajectoryStore,
 };
 use context_core::trajectory::{
-    AgentRef, Change, FieldValue, Node, NodeBody, RoundHead, RoundRecord,
+    AgentRef, Change, FieldValue, NodeBody, RoundHead, RoundRecord, TrajectoryNode,
 };
 use context_core::{ChatId, Json, MessageId, Result, Store, UserId};
 
@@ -68,7 +68,7 @@ impl Broken {
     }
 }
 
-fn change_nodes(record: &mut RoundRecord, change: impl Fn(&mut Node)) {
+fn change_nodes(record: &mut RoundRecord, change: impl Fn(&mut TrajectoryNode)) {
     record.nodes.iter_mut().for_each(|node| change(Arc::make_mut(node)));
 }
 

@@ -3,9 +3,9 @@
 mod lines;
 
 use context_conformance::renderer::{
-    BoxError, assert_grows_with_depth, assert_reads_back, assert_renderer_conforms,
-    assert_renders_soundly,
+    assert_grows_with_depth, assert_reads_back, assert_renderer_conforms, assert_renders_soundly,
 };
+use context_core::BoxError;
 
 use crate::lines::{Lines, Wrong};
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_conformance::{Settings, StoreFixture, find_difference};
+use context_conformance::{CaseSettings, StoreFixture, find_difference};
 use context_core::store::{
     BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, StoreInfo,
     TrajectoryStore,
@@ -71,8 +71,8 @@ impl StoreFixture for Named {
     }
 }
 
-fn settings(sequences: u32) -> Settings {
-    let mut settings = Settings::default();
+fn settings(sequences: u32) -> CaseSettings {
+    let mut settings = CaseSettings::default();
     settings.sequences = sequences;
     settings
 }

@@ -32,7 +32,7 @@ mod recalled;
 pub use glossary::{Glossary, glossary};
 pub use known::{
     Alias, Analogy, Clarification, Correction, Example, Explain, Guardrail, Hint, Identity,
-    Persona, Policy, Preference, Principle, Quirk, Role, StyleGuide, Term, Workflow, alias,
+    Persona, Policy, Preference, Principle, Quirk, RoleFragment, StyleGuide, Term, Workflow, alias,
     analogy, clarification, correction, example, explain, guardrail, identity, persona, policy,
     preference, principle, quirk, style_guide, term, workflow,
 };
@@ -65,7 +65,7 @@ pub(crate) fn register_all(registry: &mut CodecRegistry) {
         RecalledMemories,
         Principle,
         Quirk,
-        Role,
+        RoleFragment,
         StyleGuide,
         Term,
         Workflow,

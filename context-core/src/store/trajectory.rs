@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::base::{CommitKey, limits, sealed};
 use crate::store::{Cursor, Page};
 use crate::trajectory::{
-    AgentRef, Change, FieldValue, Node, NodeId, RoundHead, RoundRecord, RoundRef, TrajectoryError,
+    AgentRef, Change, FieldValue, NodeId, RoundHead, RoundRecord, RoundRef, TrajectoryError,
+    TrajectoryNode,
 };
 use crate::{ChatId, Error, MessageId, Result, SessionId, Timestamp, UserId};
 
@@ -104,7 +105,7 @@ impl RoundCommit {
         Err(TrajectoryError::UnknownNode { node: id.to_string() }.during("record_round"))
     }
 
-    fn check_node(&self, node: &Node) -> Result<()> {
+    fn check_node(&self, node: &TrajectoryNode) -> Result<()> {
         const OPERATION: &str = "record_round";
         self.check_id(node.id)?;
         limits::check_id(OPERATION, "label", &node.label)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Field, FieldForm, NodeKind, TrajectoryError};
+use super::{Field, FieldForm, TrajectoryError, TrajectoryNodeKind};
 use crate::Json;
 use crate::base::JsonMap;
 
@@ -120,27 +120,28 @@ impl From<serde_json::Value> for FieldValue {
 }
 
 /// The default values of fields, by kind, in table order. All nodes share them.
-static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; NodeKind::ALL.len()]> = LazyLock::new(|| {
-    let read = |field: &Field| {
-        let json = Json::from_text(field.default?).expect("defaults are JSON");
-        Some(FieldValue::read(field.form, &json).expect("defaults are of their form"))
-    };
-    NodeKind::ALL.map(|kind| kind.fields().iter().map(read).collect())
-});
+static DEFAULTS: LazyLock<[Box<[Option<FieldValue>]>; TrajectoryNodeKind::ALL.len()]> =
+    LazyLock::new(|| {
+        let read = |field: &Field| {
+            let json = Json::from_text(field.default?).expect("defaults are JSON");
+            Some(FieldValue::read(field.form, &json).expect("defaults are of their form"))
+        };
+        TrajectoryNodeKind::ALL.map(|kind| kind.fields().iter().map(read).collect())
+    });
 
-/// The body of a node. [`NodeKind::fields`] defines the fields and their defaults.
+/// The body of a node. [`TrajectoryNodeKind::fields`] defines the fields and their defaults.
 ///
 /// ```
-/// use context_core::trajectory::{NodeBody, NodeKind, TrajectoryError};
+/// use context_core::trajectory::{NodeBody, TrajectoryNodeKind, TrajectoryError};
 ///
 /// let script = NodeBody::script("SELECT 1", "sql").with("path", "check.sql")?;
-/// assert_eq!((script.kind(), script.text("script_content")), (NodeKind::Script, "SELECT 1"));
+/// assert_eq!((script.kind(), script.text("script_content")), (TrajectoryNodeKind::Script, "SELECT 1"));
 /// assert!(NodeBody::script("SELECT 1", "sql").with("colour", "red").is_err()); // no such field
 /// # Ok::<(), TrajectoryError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeBody {
-    kind: NodeKind,
+    kind: TrajectoryNodeKind,
     /// In table order.
     values: Box<[FieldValue]>,
 }
@@ -148,7 +149,7 @@ pub struct NodeBody {
 impl NodeBody {
     /// Creates a body from JSON values by field name. Refuses unknown fields, missing required
     /// fields, and values of another form.
-    pub fn new(kind: NodeKind, fields: &JsonMap) -> Result<Self, TrajectoryError> {
+    pub fn new(kind: TrajectoryNodeKind, fields: &JsonMap) -> Result<Self, TrajectoryError> {
         let mut values: Vec<Option<FieldValue>> = vec![None; kind.fields().len()];
         for (name, json) in fields {
             let (at, value) = read(kind, name, json)?;
@@ -160,7 +161,7 @@ impl NodeBody {
     /// Creates a body from values in field order, as stores have them. `None` is replaced by the
     /// default.
     pub fn from_values(
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         values: impl IntoIterator<Item = Option<FieldValue>>,
     ) -> Result<Self, TrajectoryError> {
         let values: Vec<_> = values.into_iter().collect();
@@ -176,7 +177,10 @@ impl NodeBody {
         Self::complete(kind, values)
     }
 
-    fn complete(kind: NodeKind, values: Vec<Option<FieldValue>>) -> Result<Self, TrajectoryError> {
+    fn complete(
+        kind: TrajectoryNodeKind,
+        values: Vec<Option<FieldValue>>,
+    ) -> Result<Self, TrajectoryError> {
         let defaults = DEFAULTS[kind as usize].iter();
         let filled =
             kind.fields().iter().zip(values).zip(defaults).map(|((field, value), default)| {
@@ -186,7 +190,7 @@ impl NodeBody {
         Ok(Self { kind, values: filled.collect::<Result<_, _>>()? })
     }
 
-    fn of<const N: usize>(kind: NodeKind, first: [FieldValue; N]) -> Self {
+    fn of<const N: usize>(kind: TrajectoryNodeKind, first: [FieldValue; N]) -> Self {
         let rest = kind.fields().len() - N;
         let values = first.into_iter().map(Some).chain(std::iter::repeat_n(None, rest));
         Self::complete(kind, values.collect()).expect("what must be given stands first")
@@ -194,31 +198,31 @@ impl NodeBody {
 
     /// Creates a query body: the user's question.
     pub fn query(text: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Query, [FieldValue::Text(text.into())])
+        Self::of(TrajectoryNodeKind::Query, [FieldValue::Text(text.into())])
     }
 
     /// Creates a state body: a conclusion.
     pub fn state(content: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::State, [FieldValue::Text(content.into())])
+        Self::of(TrajectoryNodeKind::State, [FieldValue::Text(content.into())])
     }
 
     /// Creates an action body: a tool name and its parameters, an object. The output is set later.
     pub fn action(name: impl Into<Arc<str>>, params: impl Into<Json>) -> Self {
         Self::of(
-            NodeKind::Action,
+            TrajectoryNodeKind::Action,
             [FieldValue::Text(name.into()), FieldValue::Json(params.into().compact())],
         )
     }
 
     /// Creates a response body.
     pub fn response(text: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Response, [FieldValue::Text(text.into())])
+        Self::of(TrajectoryNodeKind::Response, [FieldValue::Text(text.into())])
     }
 
     /// Creates a knowledge body from a sort and the content.
     pub fn knowledge(sort: impl Into<Arc<str>>, content: impl Into<Arc<str>>) -> Self {
         Self::of(
-            NodeKind::Knowledge,
+            TrajectoryNodeKind::Knowledge,
             [FieldValue::Text(sort.into()), FieldValue::Text(content.into())],
         )
     }
@@ -226,35 +230,35 @@ impl NodeBody {
     /// Creates a tool body from the tool's parameters and return value.
     pub fn tool(params: impl Into<Json>, returns: impl Into<Json>) -> Self {
         let both = [params.into(), returns.into()];
-        Self::of(NodeKind::Tool, both.map(|json| FieldValue::Json(json.compact())))
+        Self::of(TrajectoryNodeKind::Tool, both.map(|json| FieldValue::Json(json.compact())))
     }
 
     /// Creates a table body from the path of its file.
     pub fn table(path: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Table, [FieldValue::Text(path.into())])
+        Self::of(TrajectoryNodeKind::Table, [FieldValue::Text(path.into())])
     }
 
     /// Creates a column body from the name of its table. The label of the node names the column.
     pub fn column(table: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Column, [FieldValue::Text(table.into())])
+        Self::of(TrajectoryNodeKind::Column, [FieldValue::Text(table.into())])
     }
 
     /// Creates a file body.
     pub fn file(path: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::File, [FieldValue::Text(path.into())])
+        Self::of(TrajectoryNodeKind::File, [FieldValue::Text(path.into())])
     }
 
     /// Creates a script body from a program and its language.
     pub fn script(content: impl Into<Arc<str>>, language: impl Into<Arc<str>>) -> Self {
         Self::of(
-            NodeKind::Script,
+            TrajectoryNodeKind::Script,
             [FieldValue::Text(content.into()), FieldValue::Text(language.into())],
         )
     }
 
     /// Creates a skill body from the path of its folder.
     pub fn skill(path: impl Into<Arc<str>>) -> Self {
-        Self::of(NodeKind::Skill, [FieldValue::Text(path.into())])
+        Self::of(TrajectoryNodeKind::Skill, [FieldValue::Text(path.into())])
     }
 
     /// Sets the value of a field.
@@ -269,7 +273,7 @@ impl NodeBody {
     }
 
     /// Returns the kind.
-    pub fn kind(&self) -> NodeKind {
+    pub fn kind(&self) -> TrajectoryNodeKind {
         self.kind
     }
 
@@ -287,7 +291,7 @@ impl NodeBody {
     /// and so on.
     pub fn headline(&self) -> &str {
         match self.kind {
-            NodeKind::Knowledge => self.text("knowledge_content"),
+            TrajectoryNodeKind::Knowledge => self.text("knowledge_content"),
             kind => kind.fields().first().map_or("", |field| self.text(field.name)),
         }
     }
@@ -317,16 +321,20 @@ impl Serialize for NodeBody {
     }
 }
 
-fn wrong_form(kind: NodeKind, field: &'static Field) -> TrajectoryError {
+fn wrong_form(kind: TrajectoryNodeKind, field: &'static Field) -> TrajectoryError {
     TrajectoryError::WrongForm { kind, field: field.name, expected: field.form.as_str() }
 }
 
-fn place(kind: NodeKind, name: &str) -> Result<usize, TrajectoryError> {
+fn place(kind: TrajectoryNodeKind, name: &str) -> Result<usize, TrajectoryError> {
     kind.field(name).ok_or_else(|| TrajectoryError::UnknownField { kind, field: name.into() })
 }
 
 /// Parses the JSON value of a named field. Returns the field's index and value.
-fn read(kind: NodeKind, name: &str, json: &Json) -> Result<(usize, FieldValue), TrajectoryError> {
+fn read(
+    kind: TrajectoryNodeKind,
+    name: &str,
+    json: &Json,
+) -> Result<(usize, FieldValue), TrajectoryError> {
     let at = place(kind, name)?;
     let field = &kind.fields()[at];
     match FieldValue::read(field.form, json) {
@@ -340,7 +348,7 @@ fn read(kind: NodeKind, name: &str, json: &Json) -> Result<(usize, FieldValue), 
 
 /// Converts a value to the form of the named field. Text is accepted as JSON, too.
 pub(super) fn accept(
-    kind: NodeKind,
+    kind: TrajectoryNodeKind,
     name: &str,
     value: FieldValue,
 ) -> Result<(usize, FieldValue), TrajectoryError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changes, Edge, Node, NodeId, Version};
+use super::{Changes, Edge, NodeId, TrajectoryNode, Version};
 
 /// One step of a change to a round. A [`Round`](super::Round) creates changes. A store applies the
 /// changes of one call in order, all or none.
@@ -17,7 +17,7 @@ pub enum Change {
     /// A node was added.
     NodeAdded {
         /// The node, without versions.
-        node: Arc<Node>,
+        node: Arc<TrajectoryNode>,
     },
     /// An edge of the round was added. Both ends exist in the round, or the edge is a reference to
     /// an earlier round.

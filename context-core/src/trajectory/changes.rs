@@ -75,8 +75,8 @@ impl Serialize for Changes {
 }
 
 impl<'de> Deserialize<'de> for Changes {
-    /// Every value is JSON until [`Node::check`](super::Node::check) converts it to the form of its
-    /// field.
+    /// Every value is JSON until [`check`](super::TrajectoryNode::check) converts it to the form of
+    /// its field.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = JsonMap::deserialize(deserializer)?;
         Ok(Self(

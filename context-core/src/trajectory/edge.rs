@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{NodeId, NodeKind, TrajectoryError};
+use super::{NodeId, TrajectoryError, TrajectoryNodeKind};
 use crate::base::limits;
 
 /// From a query or state to an action that it led to.
@@ -89,8 +89,11 @@ impl Relation {
 /// Edges to a response are [`HAS_RESPONSE`]. Otherwise all predecessors must be of one kind:
 /// queries and states trigger actions; queries, actions and states have conclusions. Without
 /// predecessors nothing can be inferred.
-pub fn infer(predecessors: &[NodeKind], kind: NodeKind) -> Result<&'static str, TrajectoryError> {
-    use NodeKind::{Action, Query, Response, State};
+pub fn infer(
+    predecessors: &[TrajectoryNodeKind],
+    kind: TrajectoryNodeKind,
+) -> Result<&'static str, TrajectoryError> {
+    use TrajectoryNodeKind::{Action, Query, Response, State};
     let refuse = Err(TrajectoryError::EdgeNameRequired { kind });
     let Some(first) = predecessors.first() else { return refuse };
     if kind == Response {

@@ -2,7 +2,7 @@
 
 use thiserror::Error as ThisError;
 
-use super::{NodeId, NodeKind};
+use super::{NodeId, TrajectoryNodeKind};
 use crate::base::shown::shown;
 use crate::{Error, ErrorKind};
 
@@ -20,7 +20,7 @@ pub enum TrajectoryError {
     #[error("a {kind} needs the field {field}")]
     MissingField {
         /// The kind of the node.
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         /// The field.
         field: &'static str,
     },
@@ -28,7 +28,7 @@ pub enum TrajectoryError {
     #[error("a {kind} has no field {field:?}")]
     UnknownField {
         /// The kind of the node.
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         /// The field.
         field: String,
     },
@@ -36,7 +36,7 @@ pub enum TrajectoryError {
     #[error("the field {field} of a {kind} is {expected}")]
     WrongForm {
         /// The kind of the node.
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         /// The field.
         field: &'static str,
         /// The expected form.
@@ -95,7 +95,7 @@ pub enum TrajectoryError {
     #[error("name the edge: what leads to a {kind} here cannot be inferred")]
     EdgeNameRequired {
         /// The kind of the added node.
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
     },
     /// The edge name is unknown, empty, or reserved.
     #[error("no edge may be called {name:?} here: use a known name, declare it, or allow any")]
@@ -135,7 +135,7 @@ pub enum TrajectoryError {
     #[error("another {kind} has the label {label:?}")]
     DuplicateLabel {
         /// The kind of the node.
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         /// The label.
         label: String,
     },

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Measures, MessageLink, Node, NodeBody, NodeId, NodeKind, Version};
+use super::{Measures, MessageLink, NodeBody, NodeId, TrajectoryNode, TrajectoryNodeKind, Version};
 use crate::Timestamp;
 use crate::base::JsonMap;
 
@@ -12,7 +12,7 @@ use crate::base::JsonMap;
 struct Form<'a> {
     id: NodeId,
     #[serde(rename = "type")]
-    kind: NodeKind,
+    kind: TrajectoryNodeKind,
     label: Arc<str>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     description: Arc<str>,
@@ -50,7 +50,7 @@ impl Serialize for Fields<'_> {
     }
 }
 
-impl Serialize for Node {
+impl Serialize for TrajectoryNode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let form = Form {
             id: self.id,
@@ -68,7 +68,7 @@ impl Serialize for Node {
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for TrajectoryNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let form = Form::deserialize(deserializer)?;
         let Fields::Read(fields) = form.fields else { unreachable!("what is read is a map") };

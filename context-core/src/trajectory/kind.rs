@@ -10,7 +10,7 @@ use super::TrajectoryError;
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum NodeKind {
+pub enum TrajectoryNodeKind {
     /// The user's question, which starts a round.
     Query,
     /// A conclusion: a step of reasoning.
@@ -128,7 +128,7 @@ const SCRIPT: &[Field] = &[
 ];
 const SKILL: &[Field] = &[text("path")];
 
-impl NodeKind {
+impl TrajectoryNodeKind {
     /// All kinds, in the order of their declaration.
     pub const ALL: [Self; 11] = [
         Self::Query,
@@ -214,19 +214,19 @@ impl NodeKind {
     }
 }
 
-impl fmt::Display for NodeKind {
+impl fmt::Display for TrajectoryNodeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl Serialize for NodeKind {
+impl Serialize for TrajectoryNodeKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
 
-impl<'de> Deserialize<'de> for NodeKind {
+impl<'de> Deserialize<'de> for TrajectoryNodeKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
         Self::from_name(&name).map_err(serde::de::Error::custom)

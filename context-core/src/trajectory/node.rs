@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::body::accept;
 use super::changes::DESCRIPTION;
-use super::{Changes, FieldValue, NodeBody, NodeKind, TrajectoryError, Version};
+use super::{Changes, FieldValue, NodeBody, TrajectoryError, TrajectoryNodeKind, Version};
 use crate::base::limits;
 use crate::{ChatId, Json, MessageId, Timestamp};
 
@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for NodeId {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeTitle {
     /// The kind.
-    pub kind: NodeKind,
+    pub kind: TrajectoryNodeKind,
     /// The label, unique among the nodes of the kind.
     pub label: Arc<str>,
 }
@@ -97,7 +97,7 @@ impl FromStr for NodeTitle {
         let parts = text.strip_suffix(')').and_then(|text| text.split_once('('));
         let (kind, label) =
             parts.ok_or_else(|| TrajectoryError::BadNodeId { text: text.into() })?;
-        Ok(Self { kind: NodeKind::from_name(kind)?, label: label.into() })
+        Ok(Self { kind: TrajectoryNodeKind::from_name(kind)?, label: label.into() })
     }
 }
 
@@ -170,7 +170,7 @@ impl Measures {
 /// A node of a trajectory. `Debug` shows no content.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Node {
+pub struct TrajectoryNode {
     /// The id.
     pub id: NodeId,
     /// The label, unique among the nodes of the kind.
@@ -191,9 +191,9 @@ pub struct Node {
     pub versions: Vec<Version>,
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for TrajectoryNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Node");
+        let mut shown = f.debug_struct("TrajectoryNode");
         shown
             .field("id", &self.id)
             .field("label", &self.label)
@@ -207,7 +207,7 @@ impl fmt::Debug for Node {
     }
 }
 
-impl Node {
+impl TrajectoryNode {
     /// Creates a node without description, author, messages, measures and versions. These fields
     /// are public.
     pub fn new(
@@ -230,7 +230,7 @@ impl Node {
     }
 
     /// Returns the kind.
-    pub fn kind(&self) -> NodeKind {
+    pub fn kind(&self) -> TrajectoryNodeKind {
         self.body.kind()
     }
 
@@ -338,7 +338,7 @@ impl Node {
     }
 }
 
-impl Node {
+impl TrajectoryNode {
     /// Converts values that were parsed as JSON to the form of their fields. Unlike
     /// [`check`](Self::check), drops nothing.
     pub fn settle(&self, read: &Changes) -> Result<Changes, TrajectoryError> {

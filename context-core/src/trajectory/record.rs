@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Edge, Node, NodeId, NodeKind, QueueName, Queues, TrajectoryError, Version};
+use super::{
+    Change, Edge, NodeId, QueueName, Queues, TrajectoryError, TrajectoryNode, TrajectoryNodeKind,
+    Version,
+};
 use crate::Timestamp;
 use crate::trajectory::RoundRef;
 
@@ -67,8 +70,9 @@ pub struct RoundHead {
     pub next: u32,
     /// Number of nodes.
     pub nodes: u32,
-    /// The next number for generated labels, for each kind in the order of [`NodeKind::ALL`].
-    pub numbers: [u32; NodeKind::ALL.len()],
+    /// The next number for generated labels, for each kind in the order of
+    /// [`TrajectoryNodeKind::ALL`].
+    pub numbers: [u32; TrajectoryNodeKind::ALL.len()],
     /// The workflow queues.
     #[serde(default, skip_serializing_if = "Queues::is_empty")]
     pub queues: Queues,
@@ -115,7 +119,7 @@ impl RoundHead {
             endpoints: Vec::new(),
             next: 0,
             nodes: 0,
-            numbers: [0; NodeKind::ALL.len()],
+            numbers: [0; TrajectoryNodeKind::ALL.len()],
             queues: Queues::default(),
             parent: None,
             created_at: at,
@@ -152,14 +156,14 @@ pub struct RoundRecord {
     /// The head.
     pub head: RoundHead,
     /// The nodes, in ascending order of their numbers.
-    pub nodes: Vec<Arc<Node>>,
+    pub nodes: Vec<Arc<TrajectoryNode>>,
     /// The edges, in the order of addition. References may lead to earlier rounds.
     pub edges: Vec<Edge>,
 }
 
 impl RoundRecord {
     /// Creates a record from a head, nodes and edges.
-    pub fn new(head: RoundHead, nodes: Vec<Arc<Node>>, edges: Vec<Edge>) -> Self {
+    pub fn new(head: RoundHead, nodes: Vec<Arc<TrajectoryNode>>, edges: Vec<Edge>) -> Self {
         Self { head, nodes, edges }
     }
 

@@ -1,12 +1,12 @@
 //! Redaction of a node's content.
 
-use super::{FieldForm, FieldValue, Node, NodeBody};
+use super::{FieldForm, FieldValue, NodeBody, TrajectoryNode};
 use crate::Json;
 
 /// The replacement for removed content.
 const REDACTED: &str = "[redacted]";
 
-impl Node {
+impl TrajectoryNode {
     /// Returns the node without its content. Number, kind, times, author, message links, measures
     /// and a generated label are kept. Texts become `[redacted]`, lists and objects become empty,
     /// and description and earlier versions are removed. A label that a caller chose is replaced by
@@ -65,11 +65,11 @@ mod tests {
 
     use super::*;
     use crate::Timestamp;
-    use crate::trajectory::{Changes, MessageLink, NodeId, NodeKind, Version};
+    use crate::trajectory::{Changes, MessageLink, NodeId, TrajectoryNodeKind, Version};
 
     const SECRET: &str = "kumquat";
 
-    fn planted(kind: NodeKind) -> Node {
+    fn planted(kind: TrajectoryNodeKind) -> TrajectoryNode {
         let values = kind.fields().iter().map(|field| {
             Some(match field.form {
                 FieldForm::Text => FieldValue::from(SECRET),
@@ -78,7 +78,7 @@ mod tests {
             })
         });
         let body = NodeBody::from_values(kind, values.collect::<Vec<_>>()).unwrap();
-        let mut node = Node::new(NodeId::new(0, 3), SECRET, body, Timestamp::default());
+        let mut node = TrajectoryNode::new(NodeId::new(0, 3), SECRET, body, Timestamp::default());
         node.description = SECRET.into();
         node.messages = vec![MessageLink::new("c", "m")];
         let was = Changes::new().describe(SECRET);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_redacted_node_of_any_kind_holds_nothing_and_keeps_its_place() {
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             let node = planted(kind);
             let redacted = node.redacted();
             assert!(!serde_json::to_string(&redacted).unwrap().contains(SECRET), "{kind}");
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_label_that_was_made_up_stays() {
-        let mut node = planted(NodeKind::Action);
+        let mut node = planted(TrajectoryNodeKind::Action);
         node.label = "action00003".into();
         assert_eq!(&*node.redacted().label, "action00003");
     }

@@ -10,13 +10,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{
-    Edge, EdgeNames, Node, NodeId, NodeKind, NodeTitle, ParentNode, Queues, RoundHead, RoundState,
-    TrajectoryError,
+    Edge, EdgeNames, NodeId, NodeTitle, ParentNode, Queues, RoundHead, RoundState, TrajectoryError,
+    TrajectoryNode, TrajectoryNodeKind,
 };
 use crate::Timestamp;
 use crate::trajectory::RoundRef;
 
-pub use edit::Removal;
+pub use edit::NodeRemoval;
 
 /// One round of one agent: a directed acyclic graph that starts with a query.
 ///
@@ -24,7 +24,7 @@ pub use edit::Removal;
 /// The cost of adding a node does not depend on the size of the round.
 ///
 /// ```
-/// use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, Round, TrajectoryError};
+/// use context_core::trajectory::{NewNode, NewQuery, NodeBody, TrajectoryNodeKind, Round, TrajectoryError};
 /// use context_core::Timestamp;
 /// use context_core::trajectory::AgentRef;
 ///
@@ -36,7 +36,7 @@ pub use edit::Removal;
 /// let found = NodeBody::knowledge("timetable", "Friday, 10:05");
 /// let (found, _changes) = round.add(NewNode::new(found, [search]).edge("produces"), now)?;
 /// assert_eq!(round.data_of(search)?, [found]);
-/// assert_eq!(round.kinds(), [(NodeKind::Query, 1), (NodeKind::Action, 1), (NodeKind::Knowledge, 1)]);
+/// assert_eq!(round.kinds(), [(TrajectoryNodeKind::Query, 1), (TrajectoryNodeKind::Action, 1), (TrajectoryNodeKind::Knowledge, 1)]);
 /// # Ok::<(), TrajectoryError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -46,9 +46,9 @@ pub struct Round {
     endpoints: BTreeSet<u32>,
     names: EdgeNames,
     /// By number. `None` for removed nodes.
-    nodes: Vec<Option<Arc<Node>>>,
+    nodes: Vec<Option<Arc<TrajectoryNode>>>,
     /// Node numbers by kind and label.
-    labels: [HashMap<Arc<str>, u32>; NodeKind::ALL.len()],
+    labels: [HashMap<Arc<str>, u32>; TrajectoryNodeKind::ALL.len()],
     /// In the order of addition. `None` for removed edges.
     edges: Vec<Option<Edge>>,
     /// For each node, the indexes of its incoming and outgoing edges within the round.
@@ -141,18 +141,18 @@ impl Round {
     }
 
     /// Returns a node.
-    pub fn node(&self, id: NodeId) -> Option<&Arc<Node>> {
+    pub fn node(&self, id: NodeId) -> Option<&Arc<TrajectoryNode>> {
         self.at(id).and_then(|at| self.nodes[at].as_ref())
     }
 
     /// Returns the node with this title.
-    pub fn find(&self, title: &NodeTitle) -> Option<&Arc<Node>> {
+    pub fn find(&self, title: &NodeTitle) -> Option<&Arc<TrajectoryNode>> {
         let number = *self.labels[title.kind as usize].get(&title.label)?;
         self.nodes[number as usize].as_ref()
     }
 
     /// Finds a node by title, as in `Action(action00000)`, or by id, as in `0.3`.
-    pub fn resolve(&self, text: &str) -> Result<&Arc<Node>, TrajectoryError> {
+    pub fn resolve(&self, text: &str) -> Result<&Arc<TrajectoryNode>, TrajectoryError> {
         let node = match text.parse::<NodeId>() {
             Ok(id) => self.node(id),
             Err(_) => self.find(&text.parse()?),
@@ -161,7 +161,7 @@ impl Round {
     }
 
     /// Returns the nodes, by number.
-    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = &Arc<Node>> {
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = &Arc<TrajectoryNode>> {
         self.nodes.iter().flatten()
     }
 
@@ -181,7 +181,7 @@ impl Round {
     }
 
     /// Returns the query.
-    pub fn query(&self) -> Option<&Arc<Node>> {
+    pub fn query(&self) -> Option<&Arc<TrajectoryNode>> {
         self.nodes[self.head.query? as usize].as_ref()
     }
 
@@ -207,7 +207,7 @@ impl Round {
     }
 
     /// Stores a node. Returns whether another node of the kind had the label.
-    fn put_node(&mut self, node: Arc<Node>) -> bool {
+    fn put_node(&mut self, node: Arc<TrajectoryNode>) -> bool {
         let at = node.id.ordinal as usize;
         if self.nodes.len() <= at {
             self.nodes.resize(at + 1, None);

@@ -13,12 +13,13 @@ libfuzzer_sys::fuzz_target!(
 );
 
 #[cfg(fuzzing)]
-fn chosen() -> &'static context_fuzz::Target {
-    static CHOSEN: std::sync::LazyLock<&context_fuzz::Target> = std::sync::LazyLock::new(|| {
-        let name =
-            std::env::var("CONTEXT_FUZZ_TARGET").expect("CONTEXT_FUZZ_TARGET names a target");
-        context_fuzz::target(&name).expect("CONTEXT_FUZZ_TARGET names one of the targets")
-    });
+fn chosen() -> &'static context_fuzz::FuzzTarget {
+    static CHOSEN: std::sync::LazyLock<&context_fuzz::FuzzTarget> =
+        std::sync::LazyLock::new(|| {
+            let name =
+                std::env::var("CONTEXT_FUZZ_TARGET").expect("CONTEXT_FUZZ_TARGET names a target");
+            context_fuzz::target(&name).expect("CONTEXT_FUZZ_TARGET names one of the targets")
+        });
     &CHOSEN
 }
 

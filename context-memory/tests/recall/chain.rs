@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
 use context_core::{Clock, ErrorKind, MemoryProvider, Timestamp};
-use context_memory::{Chain, Episodic, Facts, Holds, Statement};
+use context_memory::{Episodic, Facts, Holds, ProviderChain, Statement};
 use context_store_inmem::InMemoryStore;
 
 use crate::kit::{Shaky, ada, episodic, minute, never, over, recall, turn};
 
 #[tokio::test]
 async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
-    let chain = Chain::new().with("first", episodic(), 1).with("second", episodic(), 1);
+    let chain = ProviderChain::new().with("first", episodic(), 1).with("second", episodic(), 1);
     chain.capture(&turn(&ada("s"), 0, &["The harbour is closed."]), &never()).await.unwrap();
     assert_eq!(recall(&chain, ada("t"), "harbour").await, ["The harbour is closed."]);
     let forgotten = chain.forget(&MemoryForget::Scope(MemoryScope::new("ada"))).await.unwrap();
@@ -21,7 +21,7 @@ async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
 
 #[tokio::test]
 async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
-    let chain = Chain::new().with("good", episodic(), 1).with(
+    let chain = ProviderChain::new().with("good", episodic(), 1).with(
         "shaky",
         Shaky::failing(1, ErrorKind::Unavailable),
         1,
@@ -34,11 +34,12 @@ async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
     chain.capture(&told, &never()).await.unwrap();
     assert_eq!(recall(&chain, ada("t"), "harbour").await.len(), 1);
 
-    let broken = Chain::new().with("good", over(&Arc::default()), 1).with("remote", Refuses, 1);
+    let broken =
+        ProviderChain::new().with("good", over(&Arc::default()), 1).with("remote", Refuses, 1);
     broken.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap();
     let recalled = broken.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap();
     assert!(recalled.diagnostics[0].message.contains("remote"), "{:?}", recalled.diagnostics);
-    let alone = Chain::new().with("remote", Refuses, 1);
+    let alone = ProviderChain::new().with("remote", Refuses, 1);
     let error = alone.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
@@ -57,8 +58,11 @@ async fn each_has_its_share_and_what_one_leaves_over_is_for_those_behind_it() {
     };
     tell(over(&small), 1, "pier").await;
     tell(over(&large), 20, "quay").await;
-    let chain =
-        Chain::new().with("small", over(&small), 1).with("large", over(&large).limit(20), 1);
+    let chain = ProviderChain::new().with("small", over(&small), 1).with(
+        "large",
+        over(&large).limit(20),
+        1,
+    );
     let query = RecallQuery::new(ada("t"), "harbour").max_tokens(600);
     let recalled = chain.recall(&query, &never()).await.unwrap().memories;
     assert!(recalled[0].text.starts_with("pier"));
@@ -88,7 +92,8 @@ async fn memories_that_share_a_store_forget_their_own_names_alone() {
             .source(MemorySource::message("s", message))
     };
     facts.state(&scope, &[state("m1"), state("m2")]).await.unwrap();
-    let chain = Chain::new().with("episodes", over(&store), 1).with("facts", Arc::clone(&facts), 1);
+    let chain =
+        ProviderChain::new().with("episodes", over(&store), 1).with("facts", Arc::clone(&facts), 1);
     chain.capture(&turn(&ada("s"), 0, &["I live in Lisbon."]), &never()).await.unwrap();
     let recalled =
         chain.recall(&RecallQuery::new(ada("t"), "Lisbon"), &never()).await.unwrap().memories;

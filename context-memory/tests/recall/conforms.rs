@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
 use context_core::MemoryProvider;
-use context_memory::{Chain, Queued};
+use context_memory::{ProviderChain, Queued};
 
 use crate::kit::{Topics, episodic};
 
@@ -26,7 +26,8 @@ async fn episodes_behind_the_queue_keep_the_contract() {
 async fn a_chain_with_vectors_keeps_the_contract() {
     let open = async || {
         let found = episodic().embedder(Arc::new(Topics::default()));
-        Arc::new(Chain::new().with("episodes", Queued::new(found), 1)) as Arc<dyn MemoryProvider>
+        Arc::new(ProviderChain::new().with("episodes", Queued::new(found), 1))
+            as Arc<dyn MemoryProvider>
     };
     let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;
     assert_eq!(asked.skipped, []);

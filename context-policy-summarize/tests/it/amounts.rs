@@ -5,7 +5,7 @@ use context_core::history::{Goal, HistoryView, Proposal};
 use context_core::message::Origin;
 use context_core::model::{Budget, TokenCounter};
 use context_core::{CompactionPolicy, Message};
-use context_policy_summarize::{Checkpoint, Summarize};
+use context_policy_summarize::{Summarize, SummaryCheckpoint};
 
 use crate::fixture::{
     History, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown,
@@ -145,7 +145,7 @@ fn a_checkpoint_counts_what_it_stands_for_and_nothing_that_stays() {
     let plan = policy.accept(&view, &task, &says(WHOLE)).unwrap();
     let count = task.covers.len() as u64 - 2;
     assert_eq!(plan.what, format!("{count} messages into a checkpoint"));
-    let checkpoint = Checkpoint::read(&plan.apply(&messages).unwrap().messages[1]).unwrap();
+    let checkpoint = SummaryCheckpoint::read(&plan.apply(&messages).unwrap().messages[1]).unwrap();
     assert_eq!(
         (checkpoint.messages, checkpoint.tokens),
         (count, view.tokens_of(2..task.covers.end))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_core::history::SummaryError;
 use context_core::model::{ModelErrorCode, StopReason};
 use context_core::{Answer, Message, ModelError, Part, Role};
-use context_policy_summarize::{Checkpoint, Summarize};
+use context_policy_summarize::{Summarize, SummaryCheckpoint};
 use serde_json::json;
 
 use crate::fixture::{WHOLE, accept, assistant, goal, history, says, steps, task, user};
@@ -106,10 +106,10 @@ fn a_summary_with_few_headings_is_taken_and_says_so() {
     let task = task(&Summarize::new(), &messages, &goal(10_000));
     let weak =
         accept(&Summarize::new(), &messages, &task, &says("## Objective\nto mend it")).unwrap();
-    let checkpoint = Checkpoint::read(&weak.messages[0]).unwrap();
+    let checkpoint = SummaryCheckpoint::read(&weak.messages[0]).unwrap();
     assert!(checkpoint.is_weak());
     assert_eq!(checkpoint.missing, ["Current state", "Remaining", "Files and artifacts"]);
     let whole = accept(&Summarize::new(), &messages, &task, &says(WHOLE)).unwrap();
-    assert!(!Checkpoint::read(&whole.messages[0]).unwrap().is_weak());
-    assert_eq!(Checkpoint::read(&user("no checkpoint")), None);
+    assert!(!SummaryCheckpoint::read(&whole.messages[0]).unwrap().is_weak());
+    assert_eq!(SummaryCheckpoint::read(&user("no checkpoint")), None);
 }

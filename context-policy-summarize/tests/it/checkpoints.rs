@@ -2,7 +2,7 @@
 
 use context_core::message::Origin;
 use context_core::{Message, Part, Role};
-use context_policy_summarize::{CarriedTools, Checkpoint, Summarize};
+use context_policy_summarize::{CarriedTools, Summarize, SummaryCheckpoint};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -67,7 +67,7 @@ fn a_checkpoint_as_the_model_reads_it() {
 #[test]
 fn what_is_known_about_a_checkpoint_is_read_back() {
     let message = checkpoint_of(&Summarize::new(), &busy(), WHOLE);
-    let checkpoint = Checkpoint::read(&message).unwrap();
+    let checkpoint = SummaryCheckpoint::read(&message).unwrap();
     assert_eq!(checkpoint.summary, WHOLE);
     let facts = &checkpoint.facts;
     assert_eq!(facts.todo.as_deref(), Some(r#"{"todos":["one","two"]}"#));
@@ -75,7 +75,7 @@ fn what_is_known_about_a_checkpoint_is_read_back() {
     assert_eq!(facts.questions[0].answered, "main, with token sk-…");
     assert_eq!(facts.skills, [r#"{"name":"pdf"}"#]);
     let stored = Message::decode(&message.encode()).unwrap();
-    assert_eq!(Checkpoint::read(&stored), Some(checkpoint));
+    assert_eq!(SummaryCheckpoint::read(&stored), Some(checkpoint));
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn facts_go_from_checkpoint_to_checkpoint() {
         result("p", "How to read PDF files: …"),
     ]));
     messages.extend(history(steps("further", 40, 4_000)));
-    let read = Checkpoint::read(&checkpoint_of(&policy, &messages, WHOLE)).unwrap();
+    let read = SummaryCheckpoint::read(&checkpoint_of(&policy, &messages, WHOLE)).unwrap();
     assert_eq!(read.facts.todo.as_deref(), Some(r#"{"todos":["one","two"]}"#));
     assert_eq!(read.facts.questions.len(), 1);
     assert_eq!(read.facts.skills, [r#"{"name":"xls"}"#, r#"{"name":"pdf"}"#]);
 
     // The list that stays in the conversation is newer: the old one would contradict it.
     messages.extend(history([call("w", "todo_write", json!({ "todos": [] })), result("w", "ok")]));
-    let read = Checkpoint::read(&checkpoint_of(&policy, &messages, WHOLE)).unwrap();
+    let read = SummaryCheckpoint::read(&checkpoint_of(&policy, &messages, WHOLE)).unwrap();
     assert_eq!(read.facts.todo, None);
     assert_eq!(read.facts.questions.len(), 1);
 }
@@ -116,8 +116,9 @@ fn facts_are_bounded_and_a_list_may_be_what_was_read() {
     talk.push(call("t", "todo_read", json!({})));
     talk.push(result("t", "1. mend it"));
     talk.extend(steps("go on", 40, 4_000));
-    let facts =
-        Checkpoint::read(&checkpoint_of(&Summarize::new(), &history(talk), WHOLE)).unwrap().facts;
+    let facts = SummaryCheckpoint::read(&checkpoint_of(&Summarize::new(), &history(talk), WHOLE))
+        .unwrap()
+        .facts;
     assert_eq!(facts.todo.as_deref(), Some("1. mend it"));
     let asked: Vec<_> = facts.questions.iter().map(|question| question.asked.as_str()).collect();
     assert_eq!((asked.len(), asked[0]), (10, r#"{"question":15}"#));
@@ -128,7 +129,7 @@ fn facts_are_bounded_and_a_list_may_be_what_was_read() {
 fn without_facts_none_are_announced() {
     let message = checkpoint_of(&Summarize::new(), &history(steps("the task", 40, 4_000)), WHOLE);
     assert!(!message.plain_text().contains("<facts>"));
-    assert!(Checkpoint::read(&message).unwrap().facts.is_empty());
+    assert!(SummaryCheckpoint::read(&message).unwrap().facts.is_empty());
 }
 
 #[test]
@@ -136,13 +137,20 @@ fn which_tools_leave_facts_can_be_said() {
     let none: [&str; 0] = [];
     let policy = Summarize::new().carry(CarriedTools::new(["Read-File"], none, none));
     let messages = history(steps("the task", 40, 4_000));
-    let read = Checkpoint::read(&checkpoint_of(&policy, &busy(), WHOLE)).unwrap();
+    let read = SummaryCheckpoint::read(&checkpoint_of(&policy, &busy(), WHOLE)).unwrap();
     assert!(read.facts.todo.is_none() && read.facts.questions.is_empty(), "the tail reads files");
     let task = task(&policy, &messages, &goal(10_000));
     let mut talk = messages[..task.covers.end].to_vec();
     talk.extend(history([user("and then")]));
     let plan = accept(&policy, &talk, &task, &says(WHOLE)).unwrap();
-    assert!(Checkpoint::read(&plan.messages[0]).unwrap().facts.todo.unwrap().contains("src/part"));
+    assert!(
+        SummaryCheckpoint::read(&plan.messages[0])
+            .unwrap()
+            .facts
+            .todo
+            .unwrap()
+            .contains("src/part")
+    );
 }
 
 #[test]
@@ -166,7 +174,7 @@ fn prose_about_tokens_stays_and_keys_do_not() {
 #[test]
 fn a_foreign_checkpoint_is_taken_at_its_word() {
     let foreign = user("Earlier: the user booked a trip.").with_origin(Origin::Checkpoint);
-    let read = Checkpoint::read(&foreign).unwrap();
+    let read = SummaryCheckpoint::read(&foreign).unwrap();
     assert_eq!((read.summary.as_str(), read.messages), ("Earlier: the user booked a trip.", 0));
     let mut talk = vec![foreign];
     talk.extend(steps("the task", 40, 4_000));
@@ -175,5 +183,5 @@ fn a_foreign_checkpoint_is_taken_at_its_word() {
     assert!(crate::fixture::shown(&task).contains("the user booked a trip"));
     let own = checkpoint_of(&Summarize::new(), &busy(), WHOLE);
     let edited = Message { parts: vec![Part::text("cut")], ..own };
-    assert_eq!(Checkpoint::read(&edited).unwrap().summary, "cut");
+    assert_eq!(SummaryCheckpoint::read(&edited).unwrap().summary, "cut");
 }

@@ -5,7 +5,7 @@ use context_core::history::{Goal, HistoryView, Proposal};
 use context_core::message::Reasoning;
 use context_core::model::{Budget, TokenCounter};
 use context_core::{Message, Part, Role};
-use context_policy_summarize::{Checkpoint, Summarize};
+use context_policy_summarize::{Summarize, SummaryCheckpoint};
 use serde_json::json;
 
 use crate::fixture::{
@@ -71,7 +71,7 @@ fn an_early_call_that_matters_holds_nothing_up() {
     let task = task(&Summarize::new(), &messages, &goal(10_000));
     assert!(task.covers.end > 20);
     let after = accept(&Summarize::new(), &messages, &task, &stand_in(&task)).unwrap().messages;
-    let checkpoint = Checkpoint::read(&after[0]).unwrap();
+    let checkpoint = SummaryCheckpoint::read(&after[0]).unwrap();
     assert_eq!(checkpoint.facts.todo.as_deref(), Some(r#"{"todos":["find the fault","mend it"]}"#));
     assert!(after[0].plain_text().contains("mend it"));
 }
@@ -206,7 +206,7 @@ fn the_first_request_stays_where_it_is_through_compactions() {
         let checkpoints = messages.iter().filter(|message| message.is_checkpoint()).count();
         assert_eq!((checkpoints, messages[0].is_checkpoint()), (1, true));
         assert_eq!(messages[1].plain_text(), "the task");
-        let checkpoint = Checkpoint::read(&messages[0]).unwrap();
+        let checkpoint = SummaryCheckpoint::read(&messages[0]).unwrap();
         assert!(
             checkpoint.summary.contains("asked: the task"),
             "what was known first is still there"
@@ -219,13 +219,13 @@ fn the_first_request_stays_where_it_is_through_compactions() {
 fn a_checkpoint_counts_what_the_ones_before_it_stood_for() {
     let policy = Summarize::new();
     let first = compacted(&policy, &history(steps("the task", 40, 4_000)), &goal(10_000));
-    let counted = Checkpoint::read(&first[0]).unwrap();
+    let counted = SummaryCheckpoint::read(&first[0]).unwrap();
     let mut longer = first.clone();
     longer.extend(history(steps("go on", 40, 4_000)));
     let task = task(&policy, &longer, &goal(10_000));
     assert_eq!(task.keeps, [1, first.len()]);
     let after = accept(&policy, &longer, &task, &stand_in(&task)).unwrap();
-    let both = Checkpoint::read(&after.messages[0]).unwrap();
+    let both = SummaryCheckpoint::read(&after.messages[0]).unwrap();
     let new = task.covers.len() as u64 - 3;
     assert_eq!(both.messages, counted.messages + new);
     assert!(both.tokens > counted.tokens);

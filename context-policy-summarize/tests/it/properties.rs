@@ -4,7 +4,7 @@ use context_conformance::policy::{QuarterCounter, assert_policy_conforms_with, c
 use context_core::history::{HistoryView, Proposal};
 use context_core::model::{StopReason, TokenCounter};
 use context_core::{Answer, CompactionPolicy, Message, Role};
-use context_policy_summarize::{Checkpoint, Summarize};
+use context_policy_summarize::{Summarize, SummaryCheckpoint};
 use proptest::prelude::*;
 
 use crate::fixture::{WHOLE, stand_in};
@@ -67,7 +67,7 @@ proptest! {
             prop_assert!(text.starts_with("<checkpoint>\n") && text.ends_with("\n</checkpoint>"));
             prop_assert_eq!(text.matches("</checkpoint>").count(), 1);
             prop_assert!(!text.contains("sk-abc123"));
-            let read = Checkpoint::read(front).unwrap();
+            let read = SummaryCheckpoint::read(front).unwrap();
             prop_assert!(answer.message.plain_text().contains("## "));
             prop_assert!(read.missing.len() < 4);
             prop_assert!(read.messages > 0);

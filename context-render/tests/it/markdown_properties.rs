@@ -2,9 +2,9 @@
 //! back, and names never become structure.
 
 use context_conformance::renderer::{
-    BoxError, PromptReader, assert_renderer_conforms, fragments, name, text,
+    PromptReader, assert_renderer_conforms, fragments, name, text,
 };
-use context_core::{Fragment, FragmentData, Renderer};
+use context_core::{BoxError, Fragment, FragmentData, Renderer};
 use context_render::{MarkdownRenderer, title_case};
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd, TextMergeStream};

@@ -1,8 +1,8 @@
 //! Property for every tree written as TOML: the `toml` crate reads the same tree back.
 
-use context_conformance::renderer::{BoxError, assert_renderer_conforms, fragments};
+use context_conformance::renderer::{assert_renderer_conforms, fragments};
 use context_core::fragment::{Form, Number, Piece, Pieces};
-use context_core::{Fragment, Renderer};
+use context_core::{BoxError, Fragment, Renderer};
 use context_render::TomlRenderer;
 use proptest::prelude::*;
 use toml::Value;

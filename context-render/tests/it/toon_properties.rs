@@ -1,11 +1,9 @@
 //! Properties for every tree written as TOON: the output equals that of the `toon-format` crate for
 //! the same tree, and that crate reads the tree back.
 
-use context_conformance::renderer::{
-    BoxError, assert_reads_back, assert_renders_soundly, fragments,
-};
+use context_conformance::renderer::{assert_reads_back, assert_renders_soundly, fragments};
 use context_core::fragment::Number;
-use context_core::{Fragment, Renderer};
+use context_core::{BoxError, Fragment, Renderer};
 use context_render::ToonRenderer;
 use proptest::prelude::*;
 use serde_json::Value;

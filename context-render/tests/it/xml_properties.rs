@@ -1,9 +1,9 @@
 //! Properties for every tree: the output is well-formed and everything in it reads back.
 
 use context_conformance::renderer::{
-    BoxError, PromptReader, assert_renderer_conforms, assert_renders_soundly, fragments, name,
+    PromptReader, assert_renderer_conforms, assert_renders_soundly, fragments, name,
 };
-use context_core::{Fragment, FragmentData, Renderer};
+use context_core::{BoxError, Fragment, FragmentData, Renderer};
 use context_render::XmlRenderer;
 use proptest::prelude::*;
 

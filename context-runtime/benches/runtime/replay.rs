@@ -11,7 +11,7 @@ use context_runtime::{
     provider,
 };
 use context_simulator::conversations::Conversation;
-use context_simulator::{Replay, Simulator};
+use context_simulator::{ConversationReplay, Simulator};
 
 use crate::pipeline::ANSWER;
 
@@ -77,7 +77,7 @@ pub(crate) async fn replay(
     stages: Vec<Stage>,
     counter: &Arc<dyn TokenCounter>,
 ) -> Tally {
-    let replay = Replay::new(conversation.messages.iter().cloned());
+    let replay = ConversationReplay::new(conversation.messages.iter().cloned());
     let mut drive = Drive::new(&replay, window, stages, counter);
     while let Some(step) = replay.advance() {
         drive.take(step.input).await;
@@ -106,7 +106,7 @@ struct Drive {
 
 impl Drive {
     fn new(
-        replay: &Replay,
+        replay: &ConversationReplay,
         window: u64,
         stages: Vec<Stage>,
         counter: &Arc<dyn TokenCounter>,

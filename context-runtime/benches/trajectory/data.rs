@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::trajectory::{
-    Change, Changes, NewNode, NewQuery, Node, NodeBody, NodeId, Round, edge,
+    Change, Changes, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryNode, edge,
 };
 use context_runtime::{
     Timestamp,
@@ -122,7 +122,7 @@ pub(crate) fn rounds(
 }
 
 /// Returns a node for plain collections.
-pub(crate) fn plain(i: usize, body: NodeBody) -> Arc<Node> {
+pub(crate) fn plain(i: usize, body: NodeBody) -> Arc<TrajectoryNode> {
     let label = format!("{}{i:05}", body.kind().lower());
-    Arc::new(Node::new(NodeId::new(0, i as u32), label, body, at(i)))
+    Arc::new(TrajectoryNode::new(NodeId::new(0, i as u32), label, body, at(i)))
 }

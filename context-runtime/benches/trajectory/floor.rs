@@ -5,12 +5,17 @@ use std::hint::black_box;
 use std::path::Path;
 
 use context_runtime::store::RoundCommit;
-use context_runtime::trajectory::{Change, FieldValue, NodeKind, RoundRecord};
+use context_runtime::trajectory::{Change, FieldValue, RoundRecord, TrajectoryNodeKind};
 use rusqlite::types::{Null, Value};
 use rusqlite::{Connection, ToSql};
 
 /// The tables of the measured kinds.
-const KINDS: [NodeKind; 4] = [NodeKind::Query, NodeKind::State, NodeKind::Action, NodeKind::File];
+const KINDS: [TrajectoryNodeKind; 4] = [
+    TrajectoryNodeKind::Query,
+    TrajectoryNodeKind::State,
+    TrajectoryNodeKind::Action,
+    TrajectoryNodeKind::File,
+];
 
 /// The columns before those of the fields.
 const COLUMNS: &str = "round, ordinal, label, description, created_at, author, measures";
@@ -143,7 +148,7 @@ impl Floor {
         self.connection.last_insert_rowid()
     }
 
-    fn insert_node(&self, no: i64, node: &context_runtime::trajectory::Node) {
+    fn insert_node(&self, no: i64, node: &context_runtime::trajectory::TrajectoryNode) {
         let sql = insert_of(node.kind());
         let mut statement = self.connection.prepare_cached(sql).unwrap();
         statement.raw_bind_parameter(1, no).unwrap();
@@ -183,10 +188,10 @@ impl Floor {
 }
 
 /// Returns the statement that adds a node of a kind.
-fn insert_of(kind: NodeKind) -> &'static str {
+fn insert_of(kind: TrajectoryNodeKind) -> &'static str {
     use std::sync::LazyLock;
-    static ALL: LazyLock<Vec<(NodeKind, String)>> = LazyLock::new(|| {
-        let insert = |kind: NodeKind| {
+    static ALL: LazyLock<Vec<(TrajectoryNodeKind, String)>> = LazyLock::new(|| {
+        let insert = |kind: TrajectoryNodeKind| {
             let fields: String =
                 kind.fields().iter().map(|field| format!(", \"{}\"", field.name)).collect();
             let values = vec!["?"; 7 + kind.fields().len()].join(", ");

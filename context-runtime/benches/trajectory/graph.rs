@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hint::black_box;
 use std::sync::Arc;
 
-use context_runtime::trajectory::{BridgeFrom, Edge, Node, NodeBody, NodeId, Trajectory};
+use context_runtime::trajectory::{BridgeFrom, Edge, NodeBody, NodeId, Trajectory, TrajectoryNode};
 
 use crate::Bench;
 use crate::board::Row;
@@ -16,7 +16,7 @@ const ADDED: usize = 300;
 /// The floor: a list of the nodes, and a map of labels.
 #[derive(Default)]
 struct Plain {
-    nodes: Vec<Arc<Node>>,
+    nodes: Vec<Arc<TrajectoryNode>>,
     labels: HashMap<Arc<str>, usize>,
 }
 

@@ -12,7 +12,7 @@ use context_core::store::{
     PageWalk, RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore,
 };
 use context_core::trajectory::{
-    Change, Edge, Node, NodeId, RoundHead, RoundRecord, RoundRef, RoundState,
+    Change, Edge, NodeId, RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryNode,
 };
 use context_core::{
     ChatId, ChatRef, Error, ErrorKind, MessageId, Result, SessionId, Store, Timestamp,
@@ -36,7 +36,7 @@ pub(super) async fn clear_linked(
 ) -> Result<()> {
     let Some(trajectories) = store.trajectories() else { return Ok(()) };
     let wanted: BTreeSet<&MessageId> = messages.iter().collect();
-    let linked = |node: &Node| {
+    let linked = |node: &TrajectoryNode| {
         node.messages.iter().any(|link| link.chat == chat.chat && wanted.contains(&link.message))
     };
     for round in linked_rounds(trajectories, chat, messages).await? {
@@ -111,7 +111,8 @@ pub(super) async fn remove_of_chat(
             continue;
         }
         for (round, belonging) in rounds {
-            let linked = |node: &Node| node.messages.iter().any(|link| link.chat == chat.chat);
+            let linked =
+                |node: &TrajectoryNode| node.messages.iter().any(|link| link.chat == chat.chat);
             match belonging {
                 Belonging::Own => {
                     clear(trajectories, &round, |_| true, options.now, report).await?
@@ -187,7 +188,7 @@ pub(super) async fn load(
 async fn clear(
     trajectories: &dyn TrajectoryStore,
     round: &RoundRef,
-    meant: impl Fn(&Node) -> bool,
+    meant: impl Fn(&TrajectoryNode) -> bool,
     now: Timestamp,
     report: &mut RemovalReport,
 ) -> Result<()> {
@@ -223,7 +224,7 @@ fn contended() -> Error {
 async fn replace(
     trajectories: &dyn TrajectoryStore,
     record: RoundRecord,
-    node: &Node,
+    node: &TrajectoryNode,
     now: Timestamp,
 ) -> Result<bool> {
     let (id, ordinal) = (node.id, node.id.ordinal);

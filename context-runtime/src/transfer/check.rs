@@ -9,7 +9,7 @@ use context_core::history::StoredBoundary;
 use context_core::message::NodeKind;
 use context_core::{BranchName, MessageId, Role};
 
-use super::record::{ChatRecord, MessageRecord};
+use super::record::{ChatMessageRecord, ChatRecord};
 
 /// The reason why the records of a file are not a sound chat.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +125,7 @@ impl ChatCheck {
         }
     }
 
-    fn message(&mut self, message: &MessageRecord, line: u64) -> Result<(), Unsound> {
+    fn message(&mut self, message: &ChatMessageRecord, line: u64) -> Result<(), Unsound> {
         let id = &message.node.id;
         let parent = match &message.parent {
             None => None,
@@ -182,7 +182,7 @@ impl ChatCheck {
 /// version, or of another role than the one they are filed under, and damaged boundaries. Bodies
 /// sealed by a layer can only be checked by that layer. Boundaries of unknown kinds are kept
 /// unchanged.
-pub(super) fn check_bodies(message: &MessageRecord) -> Result<(), Unsound> {
+pub(super) fn check_bodies(message: &ChatMessageRecord) -> Result<(), Unsound> {
     for node in message.revisions.iter().map(|past| &past.node).chain([&message.node]) {
         let unreadable = |error: context_core::base::CodecError| Unsound::Body {
             message: node.id.clone(),

@@ -11,7 +11,7 @@ use context_core::store::{Branch, Chat, Checkpoint};
 use context_core::{ChatRef, Encoded, Metadata, Node, Result, Store};
 
 use super::reader::ChatReader;
-use super::record::{BlobRecord, ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatMessageRecord, ChatRecord};
 use super::writer::INCOMPLETE;
 
 /// Counts and hashes of everything of a chat that is [transferred](super), except its name. Two
@@ -200,7 +200,7 @@ impl Hashing {
         hashing.optional(blob.media_type.as_deref()).time(blob.created_at).time(blob.used_at)
     }
 
-    fn message(self, message: &MessageRecord) -> Self {
+    fn message(self, message: &ChatMessageRecord) -> Self {
         let hashing =
             self.node(&message.node).optional(message.parent.as_ref().map(|id| id.as_str()));
         let hashing = hashing.number(message.revisions.len() as u64);

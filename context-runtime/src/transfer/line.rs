@@ -16,7 +16,7 @@ use context_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::record::{BlobRecord, ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatMessageRecord, ChatRecord};
 
 /// The format version that is written. Older versions can be read.
 pub(super) const VERSION: u32 = 1;
@@ -361,7 +361,7 @@ pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> 
             (node.revision, node.tokens) = (line.revision, line.tokens);
             let revisions =
                 line.revisions.into_iter().map(|revision| revision.read(&line.id, line.created_at));
-            ChatRecord::Message(MessageRecord::new(
+            ChatRecord::Message(ChatMessageRecord::new(
                 node,
                 line.parent,
                 revisions.collect::<Result<_, _>>()?,

@@ -6,7 +6,7 @@ use context_core::base::limits;
 use context_core::store::{Blob, Cursor, PageWalk};
 use context_core::{ChatRef, Error, Result, Store};
 
-use super::record::{BlobRecord, ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatMessageRecord, ChatRecord};
 
 /// Reads a chat record by record.
 pub struct ChatReader<'a> {
@@ -113,7 +113,7 @@ impl<'a> ChatReader<'a> {
                 0 => Vec::new(),
                 _ => history.revisions(&self.chat, &placed.node.id).await?,
             };
-            self.ready.push_back(ChatRecord::Message(MessageRecord::new(
+            self.ready.push_back(ChatRecord::Message(ChatMessageRecord::new(
                 placed.node,
                 placed.parent,
                 revisions,

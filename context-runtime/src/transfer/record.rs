@@ -22,7 +22,7 @@ pub enum ChatRecord {
     /// A blob of the chat.
     Blob(BlobRecord),
     /// A message. Its parent precedes it.
-    Message(MessageRecord),
+    Message(ChatMessageRecord),
     /// The end of the chat.
     End {
         /// Number of messages that were deleted.
@@ -67,7 +67,7 @@ impl fmt::Debug for BlobRecord {
 /// A message with its parent and its revisions.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct MessageRecord {
+pub struct ChatMessageRecord {
     /// The current form of the message.
     pub node: Arc<Node>,
     /// The id of the parent. `None` for a root.
@@ -76,7 +76,7 @@ pub struct MessageRecord {
     pub revisions: Vec<Revision>,
 }
 
-impl MessageRecord {
+impl ChatMessageRecord {
     /// Creates a record of a message with its parent.
     pub fn new(
         node: impl Into<Arc<Node>>,

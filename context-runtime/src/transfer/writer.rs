@@ -20,7 +20,7 @@ use context_core::{
     BranchName, ChatRef, Diagnostic, Error, ErrorKind, MessageId, Node, Result, Store,
 };
 
-use super::record::{BlobRecord, ChatRecord, MessageRecord};
+use super::record::{BlobRecord, ChatMessageRecord, ChatRecord};
 
 /// The maximum number of messages in one commit, and the approximate maximum of their bytes.
 const BATCH: usize = 1000;
@@ -63,7 +63,7 @@ struct Segment {
     /// The parent of the first buffered message.
     end: Option<MessageId>,
     exists: bool,
-    waiting: Vec<MessageRecord>,
+    waiting: Vec<ChatMessageRecord>,
     /// The ids of the buffered messages.
     ids: HashSet<MessageId>,
     bytes: usize,
@@ -138,7 +138,7 @@ impl<'a> ChatWriter<'a> {
     }
 
     /// Takes messages. Takes messages again whose expected predecessor was left out.
-    async fn push_messages(&mut self, messages: Vec<MessageRecord>) -> Result<()> {
+    async fn push_messages(&mut self, messages: Vec<ChatMessageRecord>) -> Result<()> {
         let mut left: VecDeque<_> = messages.into();
         while let Some(message) = left.pop_front() {
             for again in self.push_message(message).await?.into_iter().rev() {
@@ -149,7 +149,7 @@ impl<'a> ChatWriter<'a> {
     }
 
     /// Takes a message. Returns messages that must be taken again.
-    async fn push_message(&mut self, message: MessageRecord) -> Result<Vec<MessageRecord>> {
+    async fn push_message(&mut self, message: ChatMessageRecord) -> Result<Vec<ChatMessageRecord>> {
         if self.segment.as_ref().is_some_and(|segment| segment.ids.contains(&message.node.id)) {
             self.note_used(&message.node.id);
             return Ok(Vec::new());
@@ -208,12 +208,12 @@ impl<'a> ChatWriter<'a> {
 
     /// Writes the buffered messages. Returns those after a message that was left out, since they
     /// need another position.
-    async fn flush(&mut self) -> Result<Vec<MessageRecord>> {
+    async fn flush(&mut self) -> Result<Vec<ChatMessageRecord>> {
         let Some(mut segment) = self.segment.take() else { return Ok(Vec::new()) };
         let (mut waiting, mut left) = (segment.take(), Vec::new());
         while !waiting.is_empty() {
             let (first, forms): (Vec<_>, Vec<_>) =
-                waiting.iter().map(MessageRecord::history).unzip();
+                waiting.iter().map(ChatMessageRecord::history).unzip();
             let (branch, at) = (segment.name.clone(), segment.end.clone());
             let target = if segment.exists {
                 Target::Extend { branch, expected: at.clone() }
@@ -293,13 +293,13 @@ impl Segment {
         Self { name, end, exists, waiting: Vec::new(), ids: HashSet::new(), bytes: 0 }
     }
 
-    fn push(&mut self, message: MessageRecord) {
+    fn push(&mut self, message: ChatMessageRecord) {
         self.bytes += message.node.body().bytes().len();
         self.ids.insert(message.node.id.clone());
         self.waiting.push(message);
     }
 
-    fn take(&mut self) -> Vec<MessageRecord> {
+    fn take(&mut self) -> Vec<ChatMessageRecord> {
         self.bytes = 0;
         self.ids.clear();
         std::mem::take(&mut self.waiting)

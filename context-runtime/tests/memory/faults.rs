@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use context_runtime::memory::{Chain, Episodic, Queued, episodic};
+use context_runtime::memory::{Episodic, ProviderChain, Queued, episodic};
 use context_runtime::{
     CancelSignal, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, Error, ErrorKind,
     Message, ModelContext, PrepareInput, Result, Role, Store,
@@ -191,7 +191,7 @@ async fn what_did_not_fit_into_the_queue_is_told_again_with_the_next_turn() {
 #[tokio::test]
 async fn what_was_recalled_is_not_captured_again() {
     let store = store();
-    let memory = Arc::new(Chain::new().with("episodes", episodic(&store).unwrap(), 1));
+    let memory = Arc::new(ProviderChain::new().with("episodes", episodic(&store).unwrap(), 1));
     let runtime = runtime(Arc::clone(&memory));
     capture(&runtime, "monday", &history(&["My cat is called Tom."])).await;
     memory.flush(&CancelSignal::never()).await.unwrap();

@@ -7,7 +7,7 @@ mod subjects;
 
 use std::sync::Arc;
 
-use context_conformance::{Settings, StoreFixture, assert_same};
+use context_conformance::{CaseSettings, StoreFixture, assert_same};
 use context_servers::{Postgres, PostgresOptions, Redis, RedisOptions, ServerError};
 
 use crate::subjects::{InMemory, OnPostgres, OnRedis, Sqlite};
@@ -42,5 +42,5 @@ async fn random_sequences_come_to_the_same_in_all_stores() {
         let subject: Arc<dyn StoreFixture> = Arc::new(OnRedis(server.url()));
         subject
     }));
-    assert_same(&subjects, &Settings::from_env()).await;
+    assert_same(&subjects, &CaseSettings::from_env()).await;
 }

@@ -219,12 +219,8 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
             say(stream, head, &with_length("application/json", "{}")).await
         }
         Bad::Says { status, content_type, body } => {
-            say(
-                stream,
-                &format!("HTTP/1.1 {status} HttpReply\r\n"),
-                &with_length(content_type, body),
-            )
-            .await
+            say(stream, &format!("HTTP/1.1 {status} Reply\r\n"), &with_length(content_type, body))
+                .await
         }
     }
 }

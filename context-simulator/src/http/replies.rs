@@ -9,7 +9,7 @@ use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use serde_json::{Value, json};
 
 use super::body::PieceBody;
-use crate::provider::{Reply, ReplyContent};
+use crate::provider::{ReplyContent, SimulatedReply};
 
 /// The reply to a request.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) enum HttpReply {
         /// The provider whose wire form is used.
         provider: &'static str,
         /// The reply.
-        reply: Reply,
+        reply: SimulatedReply,
     },
     /// A JSON body from the HTTP server itself.
     Json(u16, Value),
@@ -55,7 +55,7 @@ impl HttpReply {
     }
 }
 
-fn content(reply: &Reply) -> (&'static str, PieceBody) {
+fn content(reply: &SimulatedReply) -> (&'static str, PieceBody) {
     match &reply.content {
         ReplyContent::Body(body) => {
             // A proxy in front of the service replies with HTML.

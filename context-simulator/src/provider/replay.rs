@@ -15,10 +15,10 @@ use super::behaviour::{Behaviour, Say};
 /// a call may be retried. Clones share their position.
 ///
 /// ```
-/// use context_simulator::Replay;
+/// use context_simulator::ConversationReplay;
 /// use context_core::{Message, Role};
 ///
-/// let replay = Replay::new([
+/// let replay = ConversationReplay::new([
 ///     Message::from("Two tickets to Lisbon."),
 ///     Message::text(Role::Assistant, "Window or aisle?"),
 ///     Message::from("Aisle."),
@@ -30,14 +30,14 @@ use super::behaviour::{Behaviour, Say};
 /// assert!(last.answer.is_none() && replay.advance().is_none());
 /// ```
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct ConversationReplay {
     system: Arc<[Arc<Message>]>,
     steps: Arc<[ReplayStep]>,
     /// The number of steps begun.
     begun: Arc<AtomicUsize>,
 }
 
-/// A step of a [`Replay`].
+/// A step of a [`ConversationReplay`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReplayStep {
@@ -48,7 +48,7 @@ pub struct ReplayStep {
     pub answer: Option<Arc<Message>>,
 }
 
-impl Replay {
+impl ConversationReplay {
     /// Creates a replay of these messages, oldest first. System messages at the beginning are the
     /// system prompt.
     pub fn new(messages: impl IntoIterator<Item = impl Into<Arc<Message>>>) -> Self {
@@ -101,7 +101,7 @@ impl Replay {
     }
 }
 
-impl Behaviour for Replay {
+impl Behaviour for ConversationReplay {
     fn answer(&self, _request: &ModelRequest) -> Vec<Say> {
         let answer = self.current().and_then(|step| step.answer.as_ref());
         answer.map(|message| Say::of_parts(&message.parts)).unwrap_or_default()

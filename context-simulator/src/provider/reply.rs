@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
-pub struct Reply {
+pub struct SimulatedReply {
     /// The HTTP status.
     pub status: u16,
     /// The `retry-after` header.
@@ -21,7 +21,7 @@ pub struct Reply {
     pub is_broken: bool,
 }
 
-/// The content of a [`Reply`].
+/// The content of a [`SimulatedReply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReplyContent {
@@ -31,7 +31,7 @@ pub enum ReplyContent {
     Events(Vec<String>),
 }
 
-impl Reply {
+impl SimulatedReply {
     pub(super) fn new(status: u16, content: ReplyContent) -> Self {
         Self { status, retry_after: None, content, is_broken: false }
     }

@@ -19,7 +19,7 @@ use super::limits::Limits;
 use super::log::Served;
 use super::prompt::{boundaries, cut};
 use super::refusal::Refusal;
-use super::reply::{Reply, ReplyContent};
+use super::reply::{ReplyContent, SimulatedReply};
 use super::validator::{ValidRequest, Validator, first_thought};
 
 /// A provider and its model, in process. The [crate](crate#the-simulated-provider) has its rules.
@@ -158,12 +158,12 @@ impl Simulator {
     }
 
     /// Accepts a body and replies, streamed if the body asks for it.
-    pub fn send(&self, body: &str) -> Reply {
+    pub fn send(&self, body: &str) -> SimulatedReply {
         self.serve(body, false)
     }
 
     /// Accepts a body and replies streamed, as an endpoint does that always streams.
-    pub fn stream(&self, body: &str) -> Reply {
+    pub fn stream(&self, body: &str) -> SimulatedReply {
         self.serve(body, true)
     }
 
@@ -196,7 +196,7 @@ impl Simulator {
         }
     }
 
-    fn serve(&self, body: &str, in_events: bool) -> Reply {
+    fn serve(&self, body: &str, in_events: bool) -> SimulatedReply {
         let number = {
             let mut state = self.state();
             state.last = Some(body.to_owned());
@@ -329,22 +329,29 @@ impl Simulator {
         self.state().cache.take(Keeping::of(provider), &boundaries, valid.input, count)
     }
 
-    fn refuse(&self, refusal: &Refusal, model: &str) -> Reply {
+    fn refuse(&self, refusal: &Refusal, model: &str) -> SimulatedReply {
         let (status, body) = self.form.refuse(refusal, model);
-        let mut reply = Reply::new(status, ReplyContent::Body(body));
+        let mut reply = SimulatedReply::new(status, ReplyContent::Body(body));
         if let Refusal::Rate { retry_after } = refusal {
             reply.retry_after = *retry_after;
         }
         reply
     }
 
-    fn write(&self, said: &ProviderAnswer, in_events: bool, fault: Option<ProviderFault>) -> Reply {
+    fn write(
+        &self,
+        said: &ProviderAnswer,
+        in_events: bool,
+        fault: Option<ProviderFault>,
+    ) -> SimulatedReply {
         if !in_events {
             return match fault {
                 Some(ProviderFault::FailsMidway { .. }) => {
                     self.refuse(&Refusal::Overloaded, &said.model)
                 }
-                _ => Reply::new(200, ReplyContent::Body(self.form.answer(said).to_string())),
+                _ => {
+                    SimulatedReply::new(200, ReplyContent::Body(self.form.answer(said).to_string()))
+                }
             };
         }
         let mut events = self.form.events(said);
@@ -352,7 +359,7 @@ impl Simulator {
             events.truncate(after_events.min(events.len().saturating_sub(1)));
             events.push(self.form.failed(said));
         }
-        Reply::new(200, ReplyContent::Events(events))
+        SimulatedReply::new(200, ReplyContent::Events(events))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{ask, body, codecs, simulator};
 
 const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 
-fn refused(result: Result<context_http::Reply, HttpError>) -> context_http::Refused {
+fn refused(result: Result<context_http::HttpReply, HttpError>) -> context_http::Refused {
     match result.unwrap_err() {
         HttpError::Refused(refused) => *refused,
         other => panic!("{other:?}"),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use context_core::message::Media;
 use context_core::model::{MediaKind, ModelCodec, TokenCount, TokenCounter};
 use context_core::{CancelSignal, Json, Message, ModelRequest};
-use context_http::{Client, ClientOptions, HttpError, Reply, Request, Retries};
+use context_http::{Client, ClientOptions, HttpError, HttpReply, Request, Retries};
 use context_simulator::Simulator;
 
 /// A counter of one token per four bytes.
@@ -56,7 +56,11 @@ fn body(codec: &dyn ModelCodec, in_events: bool) -> Json {
 }
 
 /// Sends a request once, with these headers.
-async fn ask(url: &str, request: Request, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
+async fn ask(
+    url: &str,
+    request: Request,
+    headers: &[(&str, &str)],
+) -> Result<HttpReply, HttpError> {
     let mut options = ClientOptions::default().retries(Retries::none());
     for (name, value) in headers {
         options = options.header(*name, *value);

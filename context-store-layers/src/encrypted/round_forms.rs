@@ -8,8 +8,8 @@ use std::sync::Arc;
 use context_core::Json;
 use context_core::base::{JsonMap, sealed};
 use context_core::trajectory::{
-    Change, Changes, FieldValue, Measures, Node, NodeBody, NodeId, Queue, QueueItem, QueueName,
-    Queues, RoundHead, RoundRecord, RoundRef, Version,
+    Change, Changes, FieldValue, Measures, NodeBody, NodeId, Queue, QueueItem, QueueName, Queues,
+    RoundHead, RoundRecord, RoundRef, TrajectoryNode, Version,
 };
 
 use super::keys::EncryptionKey;
@@ -92,7 +92,11 @@ fn version(walk: &mut impl Walk, round: &RoundRef, id: NodeId, known: &Version) 
     Ok(Version { was: changes(walk, place, &known.was)?, ..known.clone() })
 }
 
-pub(super) fn node(walk: &mut impl Walk, round: &RoundRef, known: &Node) -> Walked<Node> {
+pub(super) fn node(
+    walk: &mut impl Walk,
+    round: &RoundRef,
+    known: &TrajectoryNode,
+) -> Walked<TrajectoryNode> {
     let place = |name: &str| Place::node_field(round, known.id, name);
     let mut walked = known.clone();
     walked.description = walk.text(place("description"), &known.description)?.into();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use context_conformance::{Settings, StoreFixture};
+use context_conformance::{CaseSettings, StoreFixture};
 use context_core::{IdGenerator, Result, Store};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -64,8 +64,8 @@ impl StoreFixture for Layered {
     }
 
     /// The inner store is tested with the full settings elsewhere.
-    fn settings(&self) -> Settings {
-        let mut settings = Settings::default();
+    fn settings(&self) -> CaseSettings {
+        let mut settings = CaseSettings::default();
         (settings.sequences, settings.kills) = (15, 40);
         settings
     }

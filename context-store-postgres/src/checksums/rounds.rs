@@ -3,7 +3,7 @@
 //! that can change alone and one for all other columns, four bytes each. A change therefore writes
 //! its columns and their checksums without reading the others.
 
-use context_core::trajectory::{NodeKind, RoundRef};
+use context_core::trajectory::{RoundRef, TrajectoryNodeKind};
 use context_store_kit::checksum::{Checksum, SEAL_BYTES};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -39,7 +39,7 @@ pub(crate) fn head(round: &RoundRef, key: &[u8], shown: &str, exact: Option<&[u8
 
 /// The checksum of those columns of a node that never change within a row.
 pub(crate) fn node(
-    (round, kind, ordinal): (&RoundRef, NodeKind, i64),
+    (round, kind, ordinal): (&RoundRef, TrajectoryNodeKind, i64),
     label: &str,
     created_at: i64,
     author: Option<&str>,
@@ -51,7 +51,7 @@ pub(crate) fn node(
 
 /// The checksum of one column of a node, in its shown form.
 pub(crate) fn part(
-    (round, kind, ordinal): (&RoundRef, NodeKind, i64),
+    (round, kind, ordinal): (&RoundRef, TrajectoryNodeKind, i64),
     column: &str,
     value: Option<&str>,
 ) -> Sum {
@@ -117,7 +117,7 @@ pub(crate) fn of_row(row_kind: i16, round: &RoundRef, row: &PgRow) -> Result<Vec
     Ok(sum.to_vec())
 }
 
-fn of_node(kind: NodeKind, round: &RoundRef, row: &PgRow) -> Result<Vec<u8>> {
+fn of_node(kind: TrajectoryNodeKind, round: &RoundRef, row: &PgRow) -> Result<Vec<u8>> {
     let place = (round, kind, row.try_get::<i64, _>(2)?);
     let (label, author) = (row.try_get(6)?, row.try_get(8)?);
     let mut sums = node(place, label, row.try_get(9)?, author, row.try_get(11)?).to_vec();

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use context_core::store::RoundCommit;
-use context_core::trajectory::{Change, Changes, Edge, Node, NodeId, RoundRecord, Version};
+use context_core::trajectory::{
+    Change, Changes, Edge, NodeId, RoundRecord, TrajectoryNode, Version,
+};
 
 use crate::error::Result;
 
@@ -15,7 +17,7 @@ pub(crate) const RECORD: &str = "record_round";
 pub(crate) struct RoundPlan<'a> {
     pub(crate) commit: &'a RoundCommit,
     /// New nodes in their final state, with their versions.
-    pub(crate) added: Vec<Arc<Node>>,
+    pub(crate) added: Vec<Arc<TrajectoryNode>>,
     pub(crate) edges: Vec<Edge>,
     /// New values of existing nodes.
     pub(crate) changed: BTreeMap<u32, Changes>,

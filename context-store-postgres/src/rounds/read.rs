@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    AgentRef, Edge, FieldForm, FieldValue, MessageLink, Node, NodeBody, NodeId, NodeKind,
-    RoundHead, RoundRecord, RoundRef, TrajectoryError, Version,
+    AgentRef, Edge, FieldForm, FieldValue, MessageLink, NodeBody, NodeId, RoundHead, RoundRecord,
+    RoundRef, TrajectoryError, TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use context_core::{Json, Timestamp};
 use serde::de::DeserializeOwned;
@@ -79,7 +79,7 @@ struct RoundRows {
     head: Option<RoundHead>,
     /// The stored number of edges, versions and messages.
     dependent_rows: i64,
-    nodes: Vec<(u32, Node)>,
+    nodes: Vec<(u32, TrajectoryNode)>,
     /// Each edge with its position.
     edges: Vec<(i64, u32, Edge)>,
     versions: Vec<(u32, Version)>,
@@ -177,7 +177,7 @@ impl RoundRows {
     }
 }
 
-fn node(row: &PgRow, kind: NodeKind) -> Result<Node> {
+fn node(row: &PgRow, kind: TrajectoryNodeKind) -> Result<TrajectoryNode> {
     if let Some(exact) = row.try_get::<Option<&[u8]>, _>(11)? {
         return read(exact, BAD_NODE);
     }
@@ -190,7 +190,8 @@ fn node(row: &PgRow, kind: NodeKind) -> Result<Node> {
         _ => Json::from_text(value).ok().map(FieldValue::Json),
     });
     let body = NodeBody::from_values(kind, values).map_err(bad)?;
-    let mut node = Node::new(NodeId::new(0, 0), row.try_get::<&str, _>(6)?, body, time(row)?);
+    let mut node =
+        TrajectoryNode::new(NodeId::new(0, 0), row.try_get::<&str, _>(6)?, body, time(row)?);
     node.description = row.try_get::<&str, _>(7)?.into();
     node.author = row.try_get::<Option<&str>, _>(8)?.map(Into::into);
     node.measures = match row.try_get::<Option<&str>, _>(10)? {

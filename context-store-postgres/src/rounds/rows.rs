@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use context_core::trajectory::{
-    Changes, FieldForm, FieldValue, Measures, Node, NodeKind, RoundRef, Version,
+    Changes, FieldForm, FieldValue, Measures, RoundRef, TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub(crate) struct NodeRow<'a> {
 }
 
 impl<'a> NodeRow<'a> {
-    pub(crate) fn of(node: &'a Node) -> Self {
+    pub(crate) fn of(node: &'a TrajectoryNode) -> Self {
         let mut all_shown = true;
         let label = displayed(&mut all_shown, display::text(&node.label), &node.label);
         let description =
@@ -63,7 +63,7 @@ impl<'a> NodeRow<'a> {
     }
 
     /// Returns the checksums of its columns.
-    pub(crate) fn sums(&self, round: &RoundRef, kind: NodeKind) -> Vec<u8> {
+    pub(crate) fn sums(&self, round: &RoundRef, kind: TrajectoryNodeKind) -> Vec<u8> {
         let place = (round, kind, self.ordinal);
         let (author, exact) = (self.author.as_deref(), self.exact.as_deref());
         let mut all = checksums::node(place, &self.label, self.created_at, author, exact).to_vec();
@@ -104,7 +104,7 @@ pub(crate) struct ChangeRow<'a> {
 
 impl<'a> ChangeRow<'a> {
     /// Returns the row, or `None` if a node of this kind cannot have these changes.
-    pub(crate) fn of(kind: NodeKind, ordinal: u32, changes: &'a Changes) -> Option<Self> {
+    pub(crate) fn of(kind: TrajectoryNodeKind, ordinal: u32, changes: &'a Changes) -> Option<Self> {
         let mut row = Self {
             ordinal: i64::from(ordinal),
             description: None,

@@ -1,7 +1,7 @@
 //! The statement that writes a commit to a round, assembled from the parts that the commit has.
 //!
 //! The nodes of a kind are in the table of that kind, whose columns are the fields that
-//! [`NodeKind::fields`] lists. This module writes them into statements, and
+//! [`TrajectoryNodeKind::fields`] lists. This module writes them into statements, and
 //! [`read`](crate::rounds::read) reads them back.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Changes, Edge, MessageLink, Node, NodeKind, RoundHead, RoundRef, Version,
+    Changes, Edge, MessageLink, RoundHead, RoundRef, TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, AssertSqlSafe, Encode, Postgres, Type};
@@ -141,9 +141,9 @@ impl CommitStatement {
     pub(crate) fn nodes<'n>(
         &mut self,
         round: &RoundRef,
-        nodes: impl Iterator<Item = &'n Arc<Node>> + Clone,
+        nodes: impl Iterator<Item = &'n Arc<TrajectoryNode>> + Clone,
     ) -> Result<()> {
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             let rows: Vec<NodeRow<'_>> = nodes
                 .clone()
                 .filter(|node| node.kind() == kind)
@@ -195,7 +195,7 @@ impl CommitStatement {
         round: &RoundRef,
         changes: impl Iterator<Item = (u32, &'c Changes)> + Clone,
     ) -> Result<bool> {
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             let rows: Vec<ChangeRow<'_>> = changes
                 .clone()
                 .filter_map(|(ordinal, changes)| ChangeRow::of(kind, ordinal, changes))
@@ -271,7 +271,7 @@ impl CommitStatement {
             return Ok(());
         }
         let removed_parameter = self.bind(ordinals)?;
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             let table = kind.lower();
             let _ = write!(
                 self.text,
@@ -395,7 +395,7 @@ impl CommitStatement {
     pub(crate) fn messages<'n>(
         &mut self,
         round: &RoundRef,
-        nodes: impl Iterator<Item = &'n Arc<Node>>,
+        nodes: impl Iterator<Item = &'n Arc<TrajectoryNode>>,
     ) -> Result<()> {
         let links: Vec<(i64, i64, &MessageLink)> = nodes
             .flat_map(|node| {

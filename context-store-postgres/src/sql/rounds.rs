@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use context_core::trajectory::{FieldForm, NodeKind};
+use context_core::trajectory::{FieldForm, TrajectoryNodeKind};
 
 use crate::error::Fault;
 
@@ -113,14 +113,14 @@ pub(crate) static STRAY_ROWS: LazyLock<String> = LazyLock::new(|| {
 
 /// The kinds of rows, each with the suffix of its table's name.
 pub(crate) static TABLES: LazyLock<Vec<(i16, &'static str)>> = LazyLock::new(|| {
-    let nodes = (1..).zip(NodeKind::ALL.into_iter().map(NodeKind::lower));
+    let nodes = (1..).zip(TrajectoryNodeKind::ALL.into_iter().map(TrajectoryNodeKind::lower));
     let others = [(HEAD, "round"), (EDGE, "edge"), (VERSION, "version"), (MESSAGE, "message")];
     others.into_iter().chain(nodes).collect()
 });
 
 /// Returns the kind of node of a row.
-pub(crate) fn kind(row_kind: i16) -> Result<NodeKind, Fault> {
-    let kind = usize::try_from(row_kind - 1).ok().and_then(|at| NodeKind::ALL.get(at));
+pub(crate) fn kind(row_kind: i16) -> Result<TrajectoryNodeKind, Fault> {
+    let kind = usize::try_from(row_kind - 1).ok().and_then(|at| TrajectoryNodeKind::ALL.get(at));
     kind.copied().ok_or(Fault::Corrupt("a node of a round cannot be read", None))
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn columns(row_kind: i16) -> String {
 }
 
 /// Returns the columns of the fields of a kind, as texts.
-fn values(kind: NodeKind) -> String {
+fn values(kind: TrajectoryNodeKind) -> String {
     let mut values = String::new();
     for field in kind.fields() {
         let comma = if values.is_empty() { "" } else { ", " };

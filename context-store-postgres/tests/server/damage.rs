@@ -7,7 +7,7 @@ use context_core::store::{
     ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, RoundCommit,
     RoundQuery, StoredFragment, StreamAppend, StreamClaim, Target, Window,
 };
-use context_core::trajectory::{AgentRef, Changes, NodeId, NodeKind};
+use context_core::trajectory::{AgentRef, Changes, NodeId, TrajectoryNodeKind};
 use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
 
 use crate::fixture::{StoreFixture, T, append, nothing_is_wrong, says};
@@ -229,8 +229,13 @@ async fn a_change_in_any_column_of_a_round_is_an_error_when_it_is_read_and_a_fin
         }
         fixture.run(&mut connection, "DELETE FROM @store.trajectory_round").await;
     }
-    let kinds =
-        [NodeKind::Query, NodeKind::Action, NodeKind::File, NodeKind::State].map(NodeKind::lower);
+    let kinds = [
+        TrajectoryNodeKind::Query,
+        TrajectoryNodeKind::Action,
+        TrajectoryNodeKind::File,
+        TrajectoryNodeKind::State,
+    ]
+    .map(TrajectoryNodeKind::lower);
     let tables = kinds.into_iter().chain(["round", "edge", "version", "message"]);
     assert_eq!(planted_in, tables.map(|table| format!("trajectory_{table}")).collect());
     fixture.drop().await;
@@ -264,7 +269,7 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         DELETE FROM @store.context_migrations WHERE version = 14";
     let mut connection = fixture.connection().await;
     fixture.run(&mut connection, older).await;
-    let kinds = NodeKind::ALL.into_iter().map(NodeKind::lower);
+    let kinds = TrajectoryNodeKind::ALL.into_iter().map(TrajectoryNodeKind::lower);
     fixture.run(&mut connection, "ALTER TABLE @store.trajectory_round DROP COLUMN beside").await;
     for table in kinds.chain(["round", "edge", "version", "message"]) {
         let older = format!("ALTER TABLE @store.trajectory_{table} DROP COLUMN sum");

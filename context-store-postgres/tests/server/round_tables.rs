@@ -5,7 +5,7 @@ use std::process::Command;
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
-    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round,
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval, Round,
 };
 use context_core::{CancelSignal, Store};
 use context_store_postgres::{PostgresConfig, PostgresStore};
@@ -135,7 +135,7 @@ async fn recording_and_loading_are_one_round_trip_each() {
         let (gone, changes) =
             round.add(NewNode::new(NodeBody::state("x"), [last]).append(), T).unwrap();
         commit(rounds, &mut round, changes).await;
-        let removed = round.remove(gone, Removal::Leaf, T).unwrap();
+        let removed = round.remove(gone, NodeRemoval::Leaf, T).unwrap();
         commit(rounds, &mut round, removed).await;
         let loaded = rounds.load_rounds(&agent, 0..=9).await.unwrap();
         // The first call also prepares the statements.
@@ -239,7 +239,7 @@ async fn another_role_sees_rounds_of_the_user_it_names() {
         assert_eq!(rounds.record_round(&first).await.unwrap(), RecordOutcome::Replayed);
         let described = round.change(ACTION, &Changes::new().describe("looks"), None, T).unwrap();
         commit(rounds, &mut round, described).await;
-        let removed = round.remove(NodeId::new(0, 2), Removal::Leaf, T).unwrap();
+        let removed = round.remove(NodeId::new(0, 2), NodeRemoval::Leaf, T).unwrap();
         commit(rounds, &mut round, removed).await;
         assert_eq!(rounds.load_rounds(&agent, 0..=0).await.unwrap(), [round.to_record()]);
         assert_eq!(

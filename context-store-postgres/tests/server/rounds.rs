@@ -4,7 +4,7 @@
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
     AgentRef, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
-    NodeKind, QueueItem, Removal, Round, RoundState,
+    NodeRemoval, QueueItem, Round, RoundState, TrajectoryNodeKind,
 };
 use context_core::{Json, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
@@ -18,7 +18,7 @@ use crate::fixture::{StoreFixture, T, nothing_is_wrong};
 #[derive(Clone, Debug)]
 enum Step {
     Add {
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         text: String,
         json: String,
         after: Index,
@@ -72,7 +72,7 @@ fn jsons() -> impl Strategy<Value = String> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let kinds = prop::sample::select(&NodeKind::ALL[1..]);
+    let kinds = prop::sample::select(&TrajectoryNodeKind::ALL[1..]);
     let label = prop::option::weighted(0.2, texts());
     let step = prop_oneof![
         5 => (kinds, texts(), jsons(), any::<Index>(), label,
@@ -95,17 +95,19 @@ fn json(text: &str) -> Json {
     Json::from_text(text).unwrap()
 }
 
-fn body(kind: NodeKind, text: &str, value: &str) -> NodeBody {
+fn body(kind: TrajectoryNodeKind, text: &str, value: &str) -> NodeBody {
     match kind {
-        NodeKind::Query | NodeKind::State => NodeBody::state(text).with("goal", text).unwrap(),
-        NodeKind::Action => NodeBody::action(text, json(value)),
-        NodeKind::Response => NodeBody::response(text),
-        NodeKind::Knowledge => NodeBody::knowledge(text, text),
-        NodeKind::Tool => NodeBody::tool(json(value), json(value)),
-        NodeKind::Table => NodeBody::table(text),
-        NodeKind::Column => NodeBody::column(text).with("values", json(value)).unwrap(),
-        NodeKind::File => NodeBody::file(text),
-        NodeKind::Script => NodeBody::script(text, "python"),
+        TrajectoryNodeKind::Query | TrajectoryNodeKind::State => {
+            NodeBody::state(text).with("goal", text).unwrap()
+        }
+        TrajectoryNodeKind::Action => NodeBody::action(text, json(value)),
+        TrajectoryNodeKind::Response => NodeBody::response(text),
+        TrajectoryNodeKind::Knowledge => NodeBody::knowledge(text, text),
+        TrajectoryNodeKind::Tool => NodeBody::tool(json(value), json(value)),
+        TrajectoryNodeKind::Table => NodeBody::table(text),
+        TrajectoryNodeKind::Column => NodeBody::column(text).with("values", json(value)).unwrap(),
+        TrajectoryNodeKind::File => NodeBody::file(text),
+        TrajectoryNodeKind::Script => NodeBody::script(text, "python"),
         _ => NodeBody::skill(text),
     }
 }
@@ -145,11 +147,11 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<context_core::traj
         Step::Change { node, text, json: value, what } => {
             let kind = round.node(pick(node)).unwrap().kind();
             let changes = match (what, kind) {
-                (0, NodeKind::Action) => {
+                (0, TrajectoryNodeKind::Action) => {
                     Changes::new().set("output", json(value)).set("success", true)
                 }
-                (0, NodeKind::Column) => Changes::new().set("values", json(value)),
-                (1, NodeKind::State) => Changes::new().set("state", text.as_str()),
+                (0, TrajectoryNodeKind::Column) => Changes::new().set("values", json(value)),
+                (1, TrajectoryNodeKind::State) => Changes::new().set("state", text.as_str()),
                 (2, _) => {
                     let mut measures = Measures::default();
                     measures.model = Some(text.as_str().into());
@@ -159,9 +161,11 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<context_core::traj
             };
             round.change(pick(node), &changes, Some(text.as_str().into()), at)
         }
-        Step::Remove { node, cascade } => {
-            round.remove(pick(node), if *cascade { Removal::Cascade } else { Removal::Splice }, at)
-        }
+        Step::Remove { node, cascade } => round.remove(
+            pick(node),
+            if *cascade { NodeRemoval::Cascade } else { NodeRemoval::Splice },
+            at,
+        ),
         Step::Refer { from, to } => {
             let to = round.node(pick(to)).unwrap().clone();
             round.refer(pick(from), &to, at)

@@ -13,8 +13,8 @@
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, MessageLink, Node, NodeBody, NodeId, NodeKind,
-    Version,
+    Change, Changes, Edge, FieldValue, Measures, MessageLink, NodeBody, NodeId, TrajectoryNode,
+    TrajectoryNodeKind, Version,
 };
 use context_core::{Json, Timestamp};
 
@@ -30,7 +30,7 @@ pub(crate) fn broken() -> Fault {
     Fault::Corrupt("a round cannot be read", None)
 }
 
-pub(crate) fn write_node(node: &Node) -> Result<Vec<u8>> {
+pub(crate) fn write_node(node: &TrajectoryNode) -> Result<Vec<u8>> {
     let mut record = Writer(Vec::with_capacity(128 + node.body.bytes()));
     record.0.push(FORM);
     record.text(node.kind().lower())?.text(&node.label)?.text(&node.description)?;
@@ -50,9 +50,9 @@ pub(crate) fn write_node(node: &Node) -> Result<Vec<u8>> {
 }
 
 /// Reads a node, without versions.
-pub(crate) fn read_node(id: NodeId, record: &[u8]) -> Result<Node> {
+pub(crate) fn read_node(id: NodeId, record: &[u8]) -> Result<TrajectoryNode> {
     let mut record = Reader::of(record)?;
-    let kind = NodeKind::from_name(record.text()?).map_err(|_| broken())?;
+    let kind = TrajectoryNodeKind::from_name(record.text()?).map_err(|_| broken())?;
     let (label, description): (Arc<str>, Arc<str>) = (record.text()?.into(), record.text()?.into());
     let created_at = record.time()?;
     let author = record.maybe()?.map(Into::into);
@@ -63,7 +63,7 @@ pub(crate) fn read_node(id: NodeId, record: &[u8]) -> Result<Node> {
     }
     values.resize(fields.max(values.len()), None);
     let body = NodeBody::from_values(kind, values).map_err(|_| broken())?;
-    let mut node = Node::new(id, label, body, created_at);
+    let mut node = TrajectoryNode::new(id, label, body, created_at);
     (node.description, node.author) = (description, author);
     for _ in 0..record.length()? {
         node.messages.push(MessageLink::new(record.text()?, record.text()?));

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use context_core::trajectory::{Change, Node, NodeId, RoundHead, RoundRecord};
+use context_core::trajectory::{Change, NodeId, RoundHead, RoundRecord, TrajectoryNode};
 
 use crate::checksums;
 use crate::error::{Fault, Result};
@@ -100,7 +100,8 @@ impl<'a> RoundFields<'a> {
             let record = checksums::opened(&format!("n{node}"), record)?;
             read_node(NodeId::new(round, node), record).map(Arc::new)
         };
-        let nodes = self.nodes.into_iter().map(node).collect::<Result<Vec<Arc<Node>>>>()?;
+        let nodes =
+            self.nodes.into_iter().map(node).collect::<Result<Vec<Arc<TrajectoryNode>>>>()?;
         let (mut edges, mut names) = (Vec::new(), Vec::new());
         for chunk in self.edges.values() {
             read_edges(round, chunk, &mut names, &mut edges)?;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use context_core::base::limits;
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
-    AgentRef, Change, Changes, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId, Removal,
-    Round,
+    AgentRef, Change, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval,
+    Round, TrajectoryNode,
 };
 use context_core::{CancelSignal, ErrorKind, Store, UserId};
 use redis::cmd;
@@ -237,7 +237,7 @@ async fn a_change_that_does_not_fit_is_refused_and_nothing_is_written() {
     let before = rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap();
     let gone = Change::NodeRemoved { id: action };
     let again = Change::NodeAdded {
-        node: std::sync::Arc::new(Node::new(action, "x", NodeBody::state("x"), T)),
+        node: std::sync::Arc::new(TrajectoryNode::new(action, "x", NodeBody::state("x"), T)),
     };
     let changed = round.clone().change(action, &Changes::new().describe("x"), None, T).unwrap();
     round.committed();
@@ -269,7 +269,7 @@ async fn a_large_round_goes_both_ways_and_forgets_what_is_removed() {
     let all: Vec<NodeId> = round.nodes().map(|node| node.id).filter(|id| *id != query).collect();
     let mut changes = Vec::new();
     for id in &all[2..] {
-        changes.extend(round.remove(*id, Removal::Leaf, T).unwrap());
+        changes.extend(round.remove(*id, NodeRemoval::Leaf, T).unwrap());
     }
     apply(&fixture, &mut round, changes).await;
     let loaded = rounds(&fixture).load_rounds(&ada(), 0..=0).await.unwrap();

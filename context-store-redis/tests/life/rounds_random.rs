@@ -2,8 +2,9 @@
 
 use context_core::store::{Cursor, RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
-    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId,
-    QueueItem, QueueName, Removal, Round, RoundRef, RoundState, TrajectoryError,
+    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId,
+    NodeRemoval, QueueItem, QueueName, Round, RoundRef, RoundState, TrajectoryError,
+    TrajectoryNode,
 };
 use context_core::{Json, Result, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
@@ -103,12 +104,12 @@ fn change(round: &mut Round, step: &Step, at: Timestamp) -> Result<Vec<Change>, 
         }
         8 => round.remove(
             node,
-            [Removal::Leaf, Removal::Cascade, Removal::Splice][step.json % 3],
+            [NodeRemoval::Leaf, NodeRemoval::Cascade, NodeRemoval::Splice][step.json % 3],
             at,
         ),
         9 => {
             let target = NodeId::new(number.saturating_sub(1), step.other);
-            let data = Node::new(target, "d", NodeBody::file("f"), at);
+            let data = TrajectoryNode::new(target, "d", NodeBody::file("f"), at);
             round.refer(node, &data, at)
         }
         10 => {

@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use context_core::trajectory::{Field, FieldForm, FieldValue, Node, NodeBody, NodeId, NodeKind};
+use context_core::trajectory::{
+    Field, FieldForm, FieldValue, NodeBody, NodeId, TrajectoryNode, TrajectoryNodeKind,
+};
 use context_core::{Json, Timestamp};
 
 use crate::checksums::rounds::{EDGE, MESSAGE, SealedRows, VERSION};
@@ -30,11 +32,11 @@ pub(crate) struct NodeTable {
     /// Deletes the nodes of round ?1 that are in the JSON list ?2.
     pub(crate) remove: String,
     /// An empty node of this kind, which interprets changes to nodes of the kind.
-    pub(crate) blank: Node,
+    pub(crate) blank: TrajectoryNode,
 }
 
 impl NodeTable {
-    fn new(kind: NodeKind) -> Self {
+    fn new(kind: TrajectoryNodeKind) -> Self {
         let table = name(kind);
         let fields: Vec<String> =
             kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect();
@@ -65,11 +67,11 @@ impl NodeTable {
     }
 }
 
-pub(crate) fn name(kind: NodeKind) -> String {
+pub(crate) fn name(kind: TrajectoryNodeKind) -> String {
     format!("trajectory_{}", kind.lower())
 }
 
-fn blank(kind: NodeKind) -> Node {
+fn blank(kind: TrajectoryNodeKind) -> TrajectoryNode {
     let null = Json::from_text("null").expect("a literal is JSON");
     let value = |field: &Field| match field.form {
         FieldForm::Text => FieldValue::from(""),
@@ -78,12 +80,12 @@ fn blank(kind: NodeKind) -> Node {
     };
     let values = kind.fields().iter().map(|field| Some(value(field)));
     let body = NodeBody::from_values(kind, values).expect("each value is of the form of its field");
-    Node::new(NodeId::new(0, 0), "", body, Timestamp::default())
+    TrajectoryNode::new(NodeId::new(0, 0), "", body, Timestamp::default())
 }
 
 /// The statements for all node tables, and for versions, links and edges.
 pub(crate) struct Tables {
-    kinds: [NodeTable; NodeKind::ALL.len()],
+    kinds: [NodeTable; TrajectoryNodeKind::ALL.len()],
     pub(crate) edges: BatchInsert,
     pub(crate) sealed_edges: SealedRows,
     pub(crate) sealed_versions: SealedRows,
@@ -101,18 +103,18 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn of(&self, kind: NodeKind) -> &NodeTable {
+    pub(crate) fn of(&self, kind: TrajectoryNodeKind) -> &NodeTable {
         &self.kinds[kind as usize]
     }
 }
 
 pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    let kinds_of = NodeKind::ALL.map(|kind| {
+    let kinds_of = TrajectoryNodeKind::ALL.map(|kind| {
         let (table, number) = (name(kind), kind as usize);
         format!("SELECT {number}, ordinal FROM {table} WHERE round = ?1 AND ordinal IN (SELECT value FROM json_each(?2))")
     });
     let beside = ["edge", "version", "message"].map(|table| format!("trajectory_{table}"));
-    let strays = NodeKind::ALL.map(name).into_iter().chain(beside).map(|table| {
+    let strays = TrajectoryNodeKind::ALL.map(name).into_iter().chain(beside).map(|table| {
         format!(
             " + (SELECT count(*) FROM {table} WHERE round NOT IN (SELECT no FROM trajectory_round))"
         )
@@ -121,7 +123,7 @@ pub(crate) static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         + (SELECT count(*) FROM trajectory_message WHERE user = ?1)";
     let edges = ["round", "position", "source", "target_round", "target", "name", "sum"];
     Tables {
-        kinds: NodeKind::ALL.map(NodeTable::new),
+        kinds: TrajectoryNodeKind::ALL.map(NodeTable::new),
         edges: BatchInsert::with_columns("trajectory_edge", &edges),
         sealed_edges: SealedRows::new(
             EDGE,
@@ -185,7 +187,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let connections = open(&folder).await;
         let mut writer = connections.writer().await.unwrap();
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             let mut expected: Vec<(String, &str, bool)> = Vec::new();
             for column in COLUMNS {
                 let number = ["round", "ordinal", "created_at"].contains(&column);

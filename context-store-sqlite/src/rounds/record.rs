@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, Node, NodeKind, RoundHead, RoundRecord, RoundRef,
-    TrajectoryError, Version,
+    Change, Changes, Edge, FieldValue, Measures, RoundHead, RoundRecord, RoundRef, TrajectoryError,
+    TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
@@ -157,7 +157,7 @@ async fn write(
             (create(connection, commit, plan.edges.len()).await?, 0)
         }
     };
-    let nodes: Vec<&Node> = plan.fresh.nodes.iter().map(|node| &**node).collect();
+    let nodes: Vec<&TrajectoryNode> = plan.fresh.nodes.iter().map(|node| &**node).collect();
     add_nodes(connection, no, &nodes, commit).await?;
     let edges: Vec<(i64, &Edge)> = (end..).zip(plan.edges).collect();
     for batch in TABLES.edges.batches(&edges) {
@@ -175,7 +175,7 @@ async fn kinds_of(
     connection: &mut SqliteConnection,
     known: &StoredRound,
     plan: &Plan<'_>,
-) -> Result<HashMap<u32, NodeKind>> {
+) -> Result<HashMap<u32, TrajectoryNodeKind>> {
     let there: HashSet<u32> = plan
         .gone
         .iter()
@@ -195,7 +195,7 @@ async fn kinds_of(
     let mut kinds = HashMap::new();
     for row in rows {
         let (kind, ordinal): (i64, u32) = (row.try_get(0)?, row.try_get(1)?);
-        kinds.insert(ordinal, NodeKind::ALL[kind as usize]);
+        kinds.insert(ordinal, TrajectoryNodeKind::ALL[kind as usize]);
     }
     if let Some(ordinal) = doubtful.iter().find(|ordinal| kinds.contains_key(ordinal)) {
         return Err(damaged(format!("node {ordinal} is stored already")));
@@ -211,13 +211,13 @@ async fn forget(
     connection: &mut SqliteConnection,
     no: i64,
     plan: &Plan<'_>,
-    kinds: &HashMap<u32, NodeKind>,
+    kinds: &HashMap<u32, TrajectoryNodeKind>,
     round: u32,
 ) -> Result<()> {
     if plan.gone.is_empty() {
         return Ok(());
     }
-    let of_kinds: HashSet<NodeKind> =
+    let of_kinds: HashSet<TrajectoryNodeKind> =
         plan.gone.iter().filter_map(|ordinal| kinds.get(ordinal)).copied().collect();
     let gone = json_numbers(plan.gone.iter());
     let tables = of_kinds.iter().map(|kind| TABLES.of(*kind).remove.as_str());
@@ -236,7 +236,7 @@ async fn change(
     connection: &mut SqliteConnection,
     (no, round): (i64, &RoundRef),
     plan: &Plan<'_>,
-    kinds: &HashMap<u32, NodeKind>,
+    kinds: &HashMap<u32, TrajectoryNodeKind>,
 ) -> Result<()> {
     let mut versions = Vec::with_capacity(plan.changed.len());
     for (ordinal, version, now) in &plan.changed {
@@ -314,7 +314,7 @@ async fn add_versions<'v>(
 pub(crate) fn bind_node<'q>(
     query: Statement<'q>,
     round: &RoundRef,
-    node: &'q Node,
+    node: &'q TrajectoryNode,
     measures: Option<&'q str>,
 ) -> Statement<'q> {
     let mut values: Vec<Value<'q>> = vec![
@@ -362,15 +362,16 @@ fn bind_sealed<'q>(
 async fn add_nodes(
     connection: &mut SqliteConnection,
     no: i64,
-    nodes: &[&Node],
+    nodes: &[&TrajectoryNode],
     commit: &RoundCommit,
 ) -> Result<()> {
     let round = &commit.head.round;
-    let mut of_kind: [Vec<(&Node, Option<String>)>; NodeKind::ALL.len()] = Default::default();
+    let mut of_kind: [Vec<(&TrajectoryNode, Option<String>)>; TrajectoryNodeKind::ALL.len()] =
+        Default::default();
     for node in nodes {
         of_kind[node.kind() as usize].push((*node, measures_text(node.measures.as_deref())?));
     }
-    for (kind, nodes) in NodeKind::ALL.into_iter().zip(&of_kind) {
+    for (kind, nodes) in TrajectoryNodeKind::ALL.into_iter().zip(&of_kind) {
         for batch in TABLES.of(kind).add.batches(nodes) {
             let query = batch.query(|query, (node, measures)| {
                 bind_node(query.bind(no), round, node, measures.as_deref())

@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 
 use context_core::store::RoundCommit;
-use context_core::trajectory::{Change, Edge, Node, RoundRef};
+use context_core::trajectory::{Change, Edge, RoundRef, TrajectoryNode};
 use sqlx::SqlSafeStr;
 
 use crate::connections::Writer;
@@ -102,7 +102,7 @@ impl SingleNodeInsert {
 
 /// Returns the node of a commit that adds one node, and its edge if there is one. Returns `None`
 /// for any other commit.
-fn only(commit: &RoundCommit) -> Option<(&Node, Option<&Edge>)> {
+fn only(commit: &RoundCommit) -> Option<(&TrajectoryNode, Option<&Edge>)> {
     let (node, edge) = match &commit.changes[..] {
         [Change::NodeAdded { node }] => (node, None),
         [Change::NodeAdded { node }, Change::EdgeAdded { edge }] => (node, Some(edge)),

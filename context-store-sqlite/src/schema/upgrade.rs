@@ -1,7 +1,7 @@
 //! Adds checksums to a file of an older schema, a few rows at a time, in the transaction of the
 //! migration.
 
-use context_core::trajectory::{AgentRef, NodeKind};
+use context_core::trajectory::{AgentRef, TrajectoryNodeKind};
 use context_store_kit::pack;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Row};
@@ -75,7 +75,7 @@ async fn seal_rounds(connection: &mut SqliteConnection) -> Result<()> {
         let round = agent.round(row.try_get(4)?);
         let sum = head_sum(row.try_get(5)?, row.try_get(6)?);
         run(connection, sqlx::query(SEAL).bind(after).bind(sum)).await?;
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             TABLES.of(kind).sealed.seal(connection, after, &round, None).await?;
         }
         for rows in [&TABLES.sealed_edges, &TABLES.sealed_versions, &TABLES.sealed_messages] {

@@ -2,8 +2,8 @@
 
 use context_core::store::{RecordOutcome, RoundCommit, RoundPrune};
 use context_core::trajectory::{
-    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, Node, NodeBody, NodeId,
-    Round, edge,
+    AgentRef, Change, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Round,
+    TrajectoryNode, edge,
 };
 use context_core::{CancelSignal, ChatRef, ErrorKind, Store};
 use serde_json::json;
@@ -147,7 +147,7 @@ async fn a_commit_that_cannot_be_done_leaves_no_trace() {
     let mut head = before[0].head.clone();
     (head.revision, head.next, head.nodes) = (2, 9, 6);
     let node = |ordinal: u32, body: NodeBody, label: &str| Change::NodeAdded {
-        node: Node::new(id(0, ordinal), label, body, T).into(),
+        node: TrajectoryNode::new(id(0, ordinal), label, body, T).into(),
     };
     let version = before[0].nodes[1].versions[0].clone();
     let change = |ordinal: u32, now: Changes| Change::NodeChanged {

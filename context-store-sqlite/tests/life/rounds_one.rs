@@ -3,7 +3,8 @@
 
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{
-    AgentRef, Change, Measures, NewNode, NewQuery, Node, NodeBody, NodeKind, Round, edge,
+    AgentRef, Change, Measures, NewNode, NewQuery, NodeBody, Round, TrajectoryNode,
+    TrajectoryNodeKind, edge,
 };
 use context_core::{ErrorKind, Store};
 use serde_json::json;
@@ -37,7 +38,9 @@ fn steps(agent: &AgentRef) -> (Round, Vec<Vec<Change>>) {
         measures.input_tokens = Some(3);
         let kind = body.kind();
         let new = NewNode::new(body, [last]).author("planner").measure(measures);
-        let is_computed = [NodeKind::State, NodeKind::Action, NodeKind::Response].contains(&kind);
+        let is_computed =
+            [TrajectoryNodeKind::State, TrajectoryNodeKind::Action, TrajectoryNodeKind::Response]
+                .contains(&kind);
         let new = if is_computed { new } else { new.edge(edge::PRODUCES) };
         let (added, changes) = round.add(new, T).unwrap();
         last = if is_computed { added } else { last };
@@ -62,7 +65,7 @@ async fn a_node_at_a_time_is_kept_as_all_at_once() {
     let other = trajectories.load_rounds(&whole, 0..=0).await.unwrap().remove(0);
     assert_eq!((&one.nodes, &one.edges), (&other.nodes, &other.edges));
     assert_eq!(one.head, round.head());
-    assert_eq!((one.head.revision, one.nodes.len()), (11, NodeKind::ALL.len()));
+    assert_eq!((one.head.revision, one.nodes.len()), (11, TrajectoryNodeKind::ALL.len()));
     assert_eq!(fixture.problems().await, [""; 0]);
 }
 
@@ -77,7 +80,7 @@ async fn a_node_of_its_own_commit_is_refused_as_any_other() {
     let trajectories = fixture.store.trajectories().unwrap();
     let before = trajectories.load_rounds(&agent, 0..=0).await.unwrap();
     let node = |ordinal: u32, body: NodeBody, label: &str| {
-        vec![Change::NodeAdded { node: Node::new(id(0, ordinal), label, body, T).into() }]
+        vec![Change::NodeAdded { node: TrajectoryNode::new(id(0, ordinal), label, body, T).into() }]
     };
     let mut head = round.head();
     (head.revision, head.next, head.nodes) = (12, 12, 12);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
     AgentRef, Change, Changes, EdgeNames, Measures, MessageLink, NewNode, NewQuery, NodeBody,
-    NodeId, QueueItem, Removal, Round, RoundRef, RoundState,
+    NodeId, NodeRemoval, QueueItem, Round, RoundRef, RoundState,
 };
 use context_core::{Store, Timestamp};
 use context_store_inmem::InMemoryStore;
@@ -162,13 +162,19 @@ fn take(round: &mut Round, step: &Step, at: Timestamp) -> Vec<Change> {
             round.change(node(*pick), &Changes::new().measure(&measures), None, at)
         }
         Step::Remove { node: pick, how } => {
-            let how = [Removal::Leaf, Removal::Cascade, Removal::Splice][usize::from(how % 3)];
+            let how = [NodeRemoval::Leaf, NodeRemoval::Cascade, NodeRemoval::Splice]
+                [usize::from(how % 3)];
             round.remove(node(*pick), how, at)
         }
         Step::Connect { from, to, name } => round.connect(node(*from), node(*to), Some(name), at),
         Step::Refer { from, round: other, to } => {
             let to = NodeId::new(u32::from(other % 3), u32::from(to % 4));
-            let old = context_core::trajectory::Node::new(to, "old", NodeBody::file("/old"), at);
+            let old = context_core::trajectory::TrajectoryNode::new(
+                to,
+                "old",
+                NodeBody::file("/old"),
+                at,
+            );
             round.refer(node(*from), &old, at)
         }
         Step::Queue(name) => {

@@ -9,9 +9,9 @@ use anyhow::{Result, ensure};
 
 use crate::command::{LIMIT, Ran, inside, on, outside};
 use crate::damage::{pages, text};
-use crate::random::Random;
+use crate::random::SeededRandom;
 use crate::scene::{EXPORT, Scene, look, looks};
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 use crate::worker;
 
@@ -25,7 +25,7 @@ const READERS: usize = 8;
 /// One check in this many damages an export instead of a store, and another one files of rounds.
 const EXPORTS: u64 = 10;
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     Ok(worker::share("damage", settings, settings.checks([20, 1_000, 10_000])))
 }
 
@@ -45,7 +45,7 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
     );
     ensure!(ran.succeeded, "files of rounds: {}", ran.err());
     Ok(worker::work(range, |number| {
-        let mut random = Random::of(seed, number);
+        let mut random = SeededRandom::of(seed, number);
         if number % EXPORTS == EXPORTS - 1 {
             return export(folder.path(), &scene, &mut random);
         }
@@ -127,7 +127,7 @@ fn first_difference(before: &[u8], after: &[u8]) -> String {
 
 /// Imports a damaged export into a new store, which must be sound whether or not the import
 /// succeeds.
-fn export(folder: &Path, scene: &Scene, random: &mut Random) -> Result<(), String> {
+fn export(folder: &Path, scene: &Scene, random: &mut SeededRandom) -> Result<(), String> {
     let mut lines = scene.lines.clone();
     let how = text(&mut lines, random);
     let (file, store) = (folder.join("damaged.jsonl"), folder.join("imported.db"));
@@ -139,7 +139,7 @@ fn export(folder: &Path, scene: &Scene, random: &mut Random) -> Result<(), Strin
 
 /// Imports files of rounds, one of which is damaged, into a new store, which must be sound whether
 /// or not the import succeeds.
-fn rounds(folder: &Path, runs: &Path, random: &mut Random) -> Result<(), String> {
+fn rounds(folder: &Path, runs: &Path, random: &mut SeededRandom) -> Result<(), String> {
     let (copy, store) = (folder.join("damaged-runs"), folder.join("imported.db"));
     let how = damaged_copy(runs, &copy, random).and_then(|how| clear(&store).map(|()| how));
     let how = how.map_err(|error| error.to_string())?;
@@ -148,7 +148,7 @@ fn rounds(folder: &Path, runs: &Path, random: &mut Random) -> Result<(), String>
 }
 
 /// Copies a folder and damages one file. Returns a description of the damage.
-fn damaged_copy(from: &Path, to: &Path, random: &mut Random) -> std::io::Result<String> {
+fn damaged_copy(from: &Path, to: &Path, random: &mut SeededRandom) -> std::io::Result<String> {
     if to.exists() {
         fs::remove_dir_all(to)?;
     }

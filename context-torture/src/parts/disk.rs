@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use crate::command::{LIMIT, inside, on, outside};
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
 /// The size of the filesystem, in MiB.
@@ -27,7 +27,7 @@ impl Drop for Small<'_> {
     }
 }
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = Tally::default();
     for round in 0..settings.checks([1, 3, 30]) {
         let (folder, place) = (tempfile::tempdir()?, tempfile::tempdir()?);

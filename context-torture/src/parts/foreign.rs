@@ -9,14 +9,14 @@ use rusqlite::Connection;
 
 use crate::command::{Ran, inside, on};
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::table::{COMMANDS, Use, filled};
 use crate::tally::Tally;
 
 /// A few commands of each kind, for a run of seconds.
 const FEW: [&str; 6] = ["chats", "verify", "vacuum", "export", "memory add", "import"];
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = Tally::default();
     let folder = tempfile::tempdir()?;
     let scene = Scene::new(folder.path())?;

@@ -9,9 +9,9 @@ use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use crate::command::{inside, on, process};
-use crate::random::Random;
+use crate::random::SeededRandom;
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
 /// The maximum lifetime of a writer in microseconds: about twice the duration of an import.
@@ -19,14 +19,14 @@ const LONGEST: usize = 400_000;
 /// The number of kills after which the store is verified.
 const VERIFIED: u64 = 5;
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = Tally::default();
     let folder = tempfile::tempdir()?;
     let scene = Scene::new(folder.path())?;
     let mut acknowledged = vec!["trip".to_owned(), "bill".to_owned()];
     let file = folder.path().join("trip.json").display().to_string();
     for number in 0..settings.checks([5, 200, 3_000]) {
-        let mut random = Random::of(settings.seed, number);
+        let mut random = SeededRandom::of(settings.seed, number);
         let chat = format!("killed{number}");
         let line: Vec<&str> = match random.below(4) {
             0 => vec!["memory", "add", &chat],

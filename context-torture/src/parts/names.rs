@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::command::{Ran, inside, on};
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::table::{COMMANDS, filled};
 use crate::tally::Tally;
 
@@ -42,7 +42,7 @@ const NAMED: [&str; 14] = [
     "local", "user", "copy",
 ];
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = Tally::default();
     let few = settings.checks([1, 2, 2]) == 1;
     for (n, name) in NAMES.iter().enumerate().take(if few { 1 } else { NAMES.len() }) {

@@ -10,9 +10,9 @@ use anyhow::Result;
 
 use crate::command::{LIMIT, inside, on, outside, process, wait};
 use crate::damage::text;
-use crate::random::Random;
+use crate::random::SeededRandom;
 use crate::scene::Scene;
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 use crate::worker;
 
@@ -24,7 +24,7 @@ const TOGETHER: u64 = 16;
 /// The maximum length of the endless line, in bytes.
 const ENDLESS: usize = 512 << 20;
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = worker::share("transcripts", settings, settings.checks([32, 1_000, 20_000]));
     let folder = tempfile::tempdir()?;
     let store = folder.path().join("endless.db");
@@ -71,7 +71,7 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
         .collect();
     documents.push(scene.lines.clone());
     Ok(worker::work(range, |number| {
-        let mut random = Random::of(seed, number);
+        let mut random = SeededRandom::of(seed, number);
         let mut document = random.pick(&documents).clone();
         let how: Vec<String> =
             (0..=random.below(3)).map(|_| text(&mut document, &mut random)).collect();

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::Result;
 
 use crate::command::{LIMIT, outside};
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
 const SECRET: &str = "hunter2secret";
@@ -41,7 +41,7 @@ const WRONG: [&str; 26] = [
     "redis+cluster://:PASSWORD@/0?x=PASSWORD",
 ];
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = Tally::default();
     let commands: &[&str] = match settings.checks([1, 3, 3]) {
         1 => &["chats"],

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::settings::Settings;
+use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
 /// The program that writes bodies.
@@ -18,7 +18,7 @@ const PYTHON: &str = "CONTEXT_PYTHON";
 /// The folder of data from outside the repository.
 const DATA: &str = "CONTEXT_TEST_DATA";
 
-pub(super) fn run(settings: &Settings) -> Result<Tally> {
+pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let mut tally = Tally::default();
     let Some(bodies) = env::var_os(BODIES) else {
         tally.skip(format!("wire: {BODIES} names no program; `cargo xtask torture` builds it"));

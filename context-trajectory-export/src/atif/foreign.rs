@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::trajectory::{
-    AgentRef, Measures, NewNode, NewQuery, NodeBody, NodeId, NodeKind, NodeTitle, ParentNode,
-    Round, RoundState, edge,
+    AgentRef, Measures, NewNode, NewQuery, NodeBody, NodeId, NodeTitle, ParentNode, Round,
+    RoundState, TrajectoryNodeKind, edge,
 };
 use context_core::{Json, Timestamp};
 use serde::Deserialize;
@@ -190,7 +190,10 @@ impl<'a> Reading<'a> {
         }
         let now = self.now;
         let round = self.round()?;
-        let title = NodeTitle { kind: NodeKind::Action, label: call.tool_call_id.as_str().into() };
+        let title = NodeTitle {
+            kind: TrajectoryNodeKind::Action,
+            label: call.tool_call_id.as_str().into(),
+        };
         let mut new = NewNode::new(body, [state]);
         // Some programs restart call ids in each step.
         if !title.label.is_empty() && round.find(&title).is_none() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_core::base::JsonMap;
 use context_core::trajectory::{
-    Edge, Node, NodeKind, ParentNode, Queues, RoundHead, RoundRef, RoundState,
+    Edge, ParentNode, Queues, RoundHead, RoundRef, RoundState, TrajectoryNode, TrajectoryNodeKind,
 };
 use context_core::{Json, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -163,19 +163,19 @@ pub(super) struct RoundExtra {
     pub(super) query: Option<u32>,
     pub(super) endpoints: Vec<u32>,
     pub(super) next: u32,
-    pub(super) numbers: [u32; NodeKind::ALL.len()],
+    pub(super) numbers: [u32; TrajectoryNodeKind::ALL.len()],
     #[serde(default, skip_serializing_if = "Queues::is_empty")]
     pub(super) queues: Queues,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) parent: Option<ParentNode>,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
-    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) nodes: Vec<Arc<TrajectoryNode>>,
     pub(super) edges: Vec<Edge>,
 }
 
 impl RoundExtra {
-    pub(super) fn of(head: RoundHead, nodes: Vec<Arc<Node>>, edges: Vec<Edge>) -> Self {
+    pub(super) fn of(head: RoundHead, nodes: Vec<Arc<TrajectoryNode>>, edges: Vec<Edge>) -> Self {
         Self {
             round: head.round.round,
             state: head.state,
@@ -218,7 +218,11 @@ pub(super) struct NodeExtra {
 
 impl NodeExtra {
     /// Returns the extension for a node without the `placed` fields.
-    pub(super) fn of(node: &Node, placed: &[&str], json: bool) -> serde_json::Result<Self> {
+    pub(super) fn of(
+        node: &TrajectoryNode,
+        placed: &[&str],
+        json: bool,
+    ) -> serde_json::Result<Self> {
         let mut map: JsonMap = Json::from_serialize(node)?.parse()?;
         let mut fields: JsonMap =
             map.get("fields").map(Json::parse).transpose()?.unwrap_or_default();
@@ -232,7 +236,7 @@ impl NodeExtra {
     pub(super) fn node<const N: usize>(
         &self,
         placed: [(&str, Option<Json>); N],
-    ) -> Result<Node, AtifError> {
+    ) -> Result<TrajectoryNode, AtifError> {
         let damaged = |_| AtifError::Damaged { what: "a node" };
         let mut map: JsonMap = self.node.parse().map_err(damaged)?;
         let fields = map.get("fields").map(Json::parse).transpose().map_err(damaged)?;
@@ -247,11 +251,11 @@ impl NodeExtra {
         Json::from_serialize(&map).and_then(|node| node.parse()).map_err(damaged)
     }
 
-    pub(super) fn kind(&self) -> Result<NodeKind, AtifError> {
+    pub(super) fn kind(&self) -> Result<TrajectoryNodeKind, AtifError> {
         #[derive(Deserialize)]
         struct Kind {
             #[serde(rename = "type")]
-            kind: NodeKind,
+            kind: TrajectoryNodeKind,
         }
         self.node
             .parse::<Kind>()

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use context_core::trajectory::{AgentRef, Node, NodeKind, Round, RoundHead, RoundRecord};
+use context_core::trajectory::{
+    AgentRef, Round, RoundHead, RoundRecord, TrajectoryNode, TrajectoryNodeKind,
+};
 use context_core::{Json, SessionId, UserId};
 use serde::Deserialize;
 
@@ -64,7 +66,7 @@ fn read_agent(
     let damaged = |what| AtifError::Damaged { what };
     let known: AgentExtra = ours(document.extra.as_ref()).ok_or(damaged("an agent"))?;
     let agent = AgentRef { agent: known.agent, ..main.clone() };
-    let mut nodes: BTreeMap<u32, Vec<Arc<Node>>> = BTreeMap::new();
+    let mut nodes: BTreeMap<u32, Vec<Arc<TrajectoryNode>>> = BTreeMap::new();
     for step in document.steps {
         read_step(step, &mut |node| nodes.entry(node.id.round).or_default().push(Arc::new(node)))?;
     }
@@ -81,12 +83,12 @@ fn read_agent(
     if nodes.is_empty() { Ok(()) } else { Err(damaged("a round")) }
 }
 
-fn read_step(step: Step, put: &mut dyn FnMut(Node)) -> Result<(), AtifError> {
+fn read_step(step: Step, put: &mut dyn FnMut(TrajectoryNode)) -> Result<(), AtifError> {
     if let Some(known) = ours::<NodeExtra>(step.extra.as_ref()) {
         let text = match known.kind()? {
-            NodeKind::Query => "query",
-            NodeKind::State => "content",
-            NodeKind::Response => "response",
+            TrajectoryNodeKind::Query => "query",
+            TrajectoryNodeKind::State => "content",
+            TrajectoryNodeKind::Response => "response",
             _ => return Err(AtifError::Damaged { what: "a step" }),
         };
         let thoughts = step.reasoning_content.as_deref().map(Json::from);
@@ -105,7 +107,7 @@ fn read_step(step: Step, put: &mut dyn FnMut(Node)) -> Result<(), AtifError> {
     Ok(())
 }
 
-fn read_call(call: Call, output: Option<Json>) -> Result<Node, AtifError> {
+fn read_call(call: Call, output: Option<Json>) -> Result<TrajectoryNode, AtifError> {
     let damaged = AtifError::Damaged { what: "a call" };
     let Some(known) = ours::<NodeExtra>(call.extra.as_ref()) else { return Err(damaged) };
     let output = match output {

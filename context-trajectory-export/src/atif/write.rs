@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use context_core::Json;
-use context_core::trajectory::{Edge, FieldValue, Measures, Node, NodeId, NodeKind};
+use context_core::trajectory::{
+    Edge, FieldValue, Measures, NodeId, TrajectoryNode, TrajectoryNodeKind,
+};
 
 use super::form::{
     Agent, AgentExtra, Call, CallResult, Document, FinalMetrics, Metrics, NodeExtra, RoundExtra,
@@ -131,18 +133,20 @@ impl Writer<'_> {
     ) -> io::Result<RoundExtra> {
         let round = shown.round();
         let (mut places, mut answers) = (HashMap::new(), Vec::new());
-        let mut rest: Vec<Arc<Node>> = Vec::new();
+        let mut rest: Vec<Arc<TrajectoryNode>> = Vec::new();
         for id in round.order() {
             let here = AgentNode::new(agent, id);
             let Some(node) = round.node(id).filter(|_| self.graph.shows(here)) else { continue };
             match node.kind() {
                 _ if !self.graph.is_active(here) => rest.push(node.clone()),
-                NodeKind::Query => steps.push(self.step(here, node, Source::User, "query")?),
-                NodeKind::State => {
+                TrajectoryNodeKind::Query => {
+                    steps.push(self.step(here, node, Source::User, "query")?)
+                }
+                TrajectoryNodeKind::State => {
                     places.insert(id, steps.len());
                     steps.push(self.step(here, node, Source::Agent, "content")?);
                 }
-                NodeKind::Action => {
+                TrajectoryNodeKind::Action => {
                     let before = round.predecessors(id).next().map_or(id, |edge| edge.from);
                     let place = *places.entry(before).or_insert_with(|| {
                         let mut step = Step::new(Source::Agent, "");
@@ -152,7 +156,7 @@ impl Writer<'_> {
                     });
                     self.call(here, node, &mut steps[place])?;
                 }
-                NodeKind::Response => {
+                TrajectoryNodeKind::Response => {
                     answers.push(self.step(here, node, Source::Agent, "response")?)
                 }
                 _ => rest.push(node.clone()),
@@ -171,7 +175,13 @@ impl Writer<'_> {
     }
 
     /// Returns the step of a node whose text is in the field `text`.
-    fn step(&self, id: AgentNode, node: &Node, source: Source, text: &str) -> io::Result<Step> {
+    fn step(
+        &self,
+        id: AgentNode,
+        node: &TrajectoryNode,
+        source: Source,
+        text: &str,
+    ) -> io::Result<Step> {
         let mut step = Step::new(source, node.body.text(text));
         step.timestamp = iso_time(started(node));
         let mut placed = vec![text];
@@ -195,7 +205,7 @@ impl Writer<'_> {
         Ok(step)
     }
 
-    fn call(&self, id: AgentNode, node: &Node, step: &mut Step) -> io::Result<()> {
+    fn call(&self, id: AgentNode, node: &TrajectoryNode, step: &mut Step) -> io::Result<()> {
         let json = |name: &str| node.body.get(name).map(FieldValue::to_json);
         let mut placed = vec!["action"];
         let arguments = json("params").filter(|params| params.as_str().starts_with('{'));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use context_core::base::shown::{clean, is_hidden, shown};
-use context_core::trajectory::{FieldValue, Measures, MessageLink, Node};
+use context_core::trajectory::{FieldValue, Measures, MessageLink, TrajectoryNode};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
@@ -119,7 +119,7 @@ impl<'a> Shown<'a> {
     fn new(
         graph: &SessionGraph,
         id: AgentNode,
-        node: &'a Node,
+        node: &'a TrajectoryNode,
         place: Place,
         endpoint: bool,
     ) -> Self {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use context_core::Timestamp;
-use context_core::trajectory::{FieldValue, Measures, Node, NodeKind, RoundState};
+use context_core::trajectory::{
+    FieldValue, Measures, RoundState, TrajectoryNode, TrajectoryNodeKind,
+};
 use serde::Serialize;
 
 use super::form::{Attributes, Event, Span, SpanId, SpanKind, SpanLink, Status};
@@ -92,8 +94,8 @@ impl Spans<'_> {
             let id = AgentNode::new(agent, node.id);
             let at = *self.of.entry(id).or_insert(whole);
             let name = match node.kind() {
-                _ if node.kind() == NodeKind::Query || has_span(node) => continue,
-                NodeKind::Response => "context.response",
+                _ if node.kind() == TrajectoryNodeKind::Query || has_span(node) => continue,
+                TrajectoryNodeKind::Response => "context.response",
                 _ => "context.data",
             };
             let attributes =
@@ -117,9 +119,9 @@ impl Spans<'_> {
             .text(attribute::ROUND_STATE, state.as_str());
         if self.content {
             let of = |kind| round.nodes().filter(move |node| node.kind() == kind);
-            let asked = of(NodeKind::Query)
+            let asked = of(TrajectoryNodeKind::Query)
                 .map(|node| Message::new("user", [("text", node.body.text("query"))]));
-            let said = of(NodeKind::Response).map(|node| said(node, "response", "stop"));
+            let said = of(TrajectoryNodeKind::Response).map(|node| said(node, "response", "stop"));
             attributes = attributes
                 .some_text(
                     attribute::INPUT_MESSAGES,
@@ -153,7 +155,7 @@ impl Spans<'_> {
     fn node(
         &self,
         id: AgentNode,
-        node: &Node,
+        node: &TrajectoryNode,
         parent: SpanId,
         [start, end]: [Timestamp; 2],
         round: &RoundGraph<'_>,
@@ -161,7 +163,7 @@ impl Spans<'_> {
         let attributes =
             self.about(id, node).text(attribute::CONVERSATION, self.graph.session().as_str());
         let (name, kind, mut attributes) = match node.kind() {
-            NodeKind::Action => self.tool(node, attributes),
+            TrajectoryNodeKind::Action => self.tool(node, attributes),
             _ => self.chat(node, attributes, round),
         };
         let mut status = Status::default();
@@ -185,7 +187,11 @@ impl Spans<'_> {
         }
     }
 
-    fn tool(&self, node: &Node, attributes: Attributes) -> (String, SpanKind, Attributes) {
+    fn tool(
+        &self,
+        node: &TrajectoryNode,
+        attributes: Attributes,
+    ) -> (String, SpanKind, Attributes) {
         let tool = node.body.text("action");
         let mut attributes = attributes
             .text(attribute::OPERATION, operation::EXECUTE_TOOL)
@@ -203,7 +209,7 @@ impl Spans<'_> {
 
     fn chat(
         &self,
-        node: &Node,
+        node: &TrajectoryNode,
         attributes: Attributes,
         round: &RoundGraph<'_>,
     ) -> (String, SpanKind, Attributes) {
@@ -223,8 +229,9 @@ impl Spans<'_> {
         if self.content {
             let mut after =
                 round.round().successors(node.id).filter_map(|edge| round.round().node(edge.to));
-            let called = after.any(|node| node.kind() == NodeKind::Action);
-            let text = if node.kind() == NodeKind::Response { "response" } else { "content" };
+            let called = after.any(|node| node.kind() == TrajectoryNodeKind::Action);
+            let text =
+                if node.kind() == TrajectoryNodeKind::Response { "response" } else { "content" };
             let message = said(node, text, if called { "tool_call" } else { "stop" });
             attributes =
                 attributes.some_text(attribute::OUTPUT_MESSAGES, as_json(&[message]).as_deref());
@@ -236,7 +243,7 @@ impl Spans<'_> {
         (name, SpanKind::Client, attributes)
     }
 
-    fn about(&self, id: AgentNode, node: &Node) -> Attributes {
+    fn about(&self, id: AgentNode, node: &TrajectoryNode) -> Attributes {
         Attributes::default()
             .text(attribute::NODE, id.to_string())
             .text(attribute::NODE_KIND, node.kind().as_str())
@@ -256,7 +263,8 @@ impl Spans<'_> {
             return;
         };
         let (trace_id, span_id) = (self.spans[*there].trace_id, self.spans[*there].span_id);
-        let asked = self.graph.node(other).is_some_and(|node| node.kind() == NodeKind::Query);
+        let asked =
+            self.graph.node(other).is_some_and(|node| node.kind() == TrajectoryNodeKind::Query);
         if here == *there || (asked && self.spans[here].parent_span_id == Some(span_id)) {
             return;
         }
@@ -285,10 +293,10 @@ impl Spans<'_> {
 /// Returns whether a node is a call of a model or of a tool. An answer is a call of its own only if
 /// it has a model or token counts; otherwise the preceding conclusion or action may have been the
 /// same call.
-fn has_span(node: &Node) -> bool {
+fn has_span(node: &TrajectoryNode) -> bool {
     match node.kind() {
-        NodeKind::State | NodeKind::Action => true,
-        NodeKind::Response => {
+        TrajectoryNodeKind::State | TrajectoryNodeKind::Action => true,
+        TrajectoryNodeKind::Response => {
             let took = node.measures.as_deref();
             took.is_some_and(|took| {
                 took.model.is_some() || took.input_tokens.or(took.output_tokens).is_some()
@@ -300,10 +308,13 @@ fn has_span(node: &Node) -> bool {
 
 /// Returns the end time of a node: the measured one, else the time of an action's last change, else
 /// the start of the next node.
-fn ended(node: &Node, next: Timestamp) -> Timestamp {
+fn ended(node: &TrajectoryNode, next: Timestamp) -> Timestamp {
     let measured = node.measures.as_ref().and_then(|measures| measures.ended_at);
-    let changed =
-        node.versions.last().filter(|_| node.kind() == NodeKind::Action).map(|version| version.at);
+    let changed = node
+        .versions
+        .last()
+        .filter(|_| node.kind() == TrajectoryNodeKind::Action)
+        .map(|version| version.at);
     measured.or(changed).unwrap_or(next).max(started(node))
 }
 
@@ -334,7 +345,7 @@ impl<'a> Message<'a> {
     }
 }
 
-fn said<'a>(node: &'a Node, field: &str, why: &'static str) -> Message<'a> {
+fn said<'a>(node: &'a TrajectoryNode, field: &str, why: &'static str) -> Message<'a> {
     let thought =
         node.body.get("reasoning_content").and_then(FieldValue::as_text).unwrap_or_default();
     let message =

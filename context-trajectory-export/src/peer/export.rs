@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use context_core::Json;
 use context_core::base::shown::shown;
-use context_core::trajectory::{Edge, FieldValue, Node, NodeId, NodeKind, RoundRecord, edge};
+use context_core::trajectory::{
+    Edge, FieldValue, NodeId, RoundRecord, TrajectoryNode, TrajectoryNodeKind, edge,
+};
 
 use super::text::pretty;
 
@@ -83,7 +85,7 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
     let first = generation == Generation::First;
     let (mut nodes, mut written) = (Vec::new(), HashSet::new());
     for node in &record.nodes {
-        if first && node.kind() == NodeKind::Response {
+        if first && node.kind() == TrajectoryNodeKind::Response {
             left_out.push(LeftOut::Kind { node: title(node) });
             continue;
         }
@@ -138,12 +140,12 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
 
 /// Writes a node. The round of a question comes after its fields, that of other nodes before, as in
 /// files of dataagent.
-fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
+fn vertex(node: &TrajectoryNode, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
     let kind = node.kind();
     let round = node.id.round.to_string();
     let mut entries =
         Entries::default().text("node_type", kind.as_str()).text("description", &node.description);
-    if kind != NodeKind::Query {
+    if kind != TrajectoryNodeKind::Query {
         entries.raw("run_id", &round);
     }
     for (field, value) in node.body.iter() {
@@ -155,20 +157,20 @@ fn vertex(node: &Node, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
             None => left_out.push(LeftOut::Field { node: title(node), field: field.name }),
         }
     }
-    if kind == NodeKind::Query {
+    if kind == TrajectoryNodeKind::Query {
         entries.raw("run_id", &round);
     }
     entries.text("id", &title(node))
 }
 
 /// Returns the name of a field in the format, or `None` if the format has no such field.
-fn entry_name(kind: NodeKind, field: &'static str, first: bool) -> Option<&'static str> {
+fn entry_name(kind: TrajectoryNodeKind, field: &'static str, first: bool) -> Option<&'static str> {
     match (kind, field) {
-        (NodeKind::State, "content") if first => Some("state"),
-        (NodeKind::State, _) if first => None,
+        (TrajectoryNodeKind::State, "content") if first => Some("state"),
+        (TrajectoryNodeKind::State, _) if first => None,
         (_, "raw_user_query" | "path_backup") if first => None,
         // The format spells it this way.
-        (NodeKind::State, "uncertainty") => Some("uncentainty"),
+        (TrajectoryNodeKind::State, "uncertainty") => Some("uncentainty"),
         _ => Some(field),
     }
 }
@@ -177,7 +179,7 @@ fn is_empty(value: &FieldValue) -> bool {
     value.as_text().is_some_and(str::is_empty)
 }
 
-fn title(node: &Node) -> String {
+fn title(node: &TrajectoryNode) -> String {
     node.title().to_string()
 }
 

@@ -4,25 +4,25 @@ use std::fmt;
 
 use context_core::Json;
 use context_core::base::shown::shown;
-use context_core::trajectory::NodeKind;
+use context_core::trajectory::TrajectoryNodeKind;
 
 /// A part that an import could not take over unchanged.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct ImportFinding {
     /// The file. Empty if the text did not come from a file.
     pub file: String,
     /// The problem.
     pub problem: Problem,
 }
 
-impl Finding {
+impl ImportFinding {
     pub(super) fn new(file: &str, problem: Problem) -> Self {
         Self { file: file.to_owned(), problem }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for ImportFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.file.as_str() {
             "" => self.problem.fmt(f),
@@ -118,7 +118,7 @@ pub enum Problem {
         /// The vertex.
         node: String,
         /// The kind.
-        kind: NodeKind,
+        kind: TrajectoryNodeKind,
         /// The field.
         field: &'static str,
     },

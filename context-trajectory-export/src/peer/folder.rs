@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use context_core::store::{RecordOutcome, RoundCommit, TrajectoryStore};
-use context_core::trajectory::{AgentRef, NodeKind, RoundRecord, RoundRef};
+use context_core::trajectory::{AgentRef, RoundRecord, RoundRef, TrajectoryNodeKind};
 use context_core::{Error, Result, SessionId, Timestamp, UserId};
 
 use super::export::{Export, Generation, LeftOut, export_round};
-use super::finding::{Finding, Problem};
+use super::finding::{ImportFinding, Problem};
 use super::import::{commits, import_round};
 use context_trajectory::local_file::{failed, read_whole, write_new};
 
@@ -19,7 +19,7 @@ pub struct FolderImport {
     /// The rounds, by agent and number.
     pub rounds: Vec<RoundRecord>,
     /// The findings, file by file.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ImportFinding>,
 }
 
 impl FolderImport {
@@ -87,17 +87,18 @@ pub fn import_folder(
     };
     let mut import = FolderImport::default();
     // Generated labels are numbered on from round to round.
-    let mut before: Option<(u32, [u32; NodeKind::ALL.len()])> = None;
+    let mut before: Option<(u32, [u32; TrajectoryNodeKind::ALL.len()])> = None;
     for ((agent, round), (graph, pointers)) in files {
         let [graph_name, pointers_name] = names(agent, round);
         if !graph {
-            import.findings.push(Finding::new(&pointers_name, Problem::NoGraph));
+            import.findings.push(ImportFinding::new(&pointers_name, Problem::NoGraph));
             continue;
         }
         let pointers = if pointers { Some(read(&pointers_name)?) } else { None };
         let round = AgentRef { agent, ..session.clone() }.round(round);
         let read_round = import_round(&round, &read(&graph_name)?, pointers.as_deref(), at);
-        let of_file = |finding: Finding| Finding { file: graph_name.clone(), ..finding };
+        let of_file =
+            |finding: ImportFinding| ImportFinding { file: graph_name.clone(), ..finding };
         import.findings.extend(read_round.findings.into_iter().map(of_file));
         import.rounds.extend(read_round.round.map(|mut record| {
             if let Some((_, numbers)) = before.filter(|(known, _)| *known == agent) {

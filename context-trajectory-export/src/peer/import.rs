@@ -6,12 +6,13 @@ use std::sync::Arc;
 use context_core::base::{JsonMap, limits};
 use context_core::store::RoundCommit;
 use context_core::trajectory::{
-    Change, Edge, Node, NodeId, NodeKind, RoundHead, RoundRecord, RoundRef, RoundState, edge,
+    Change, Edge, NodeId, RoundHead, RoundRecord, RoundRef, RoundState, TrajectoryNode,
+    TrajectoryNodeKind, edge,
 };
 use context_core::{Json, Timestamp};
 
 use super::document::{Pointers, read_graph, read_pointers};
-use super::finding::{Finding, Problem};
+use super::finding::{ImportFinding, Problem};
 use super::flow::closing;
 use super::node::read_vertex;
 
@@ -26,7 +27,7 @@ pub struct RoundImport {
     /// The round, or `None` if nothing could be read.
     pub round: Option<RoundRecord>,
     /// The findings.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ImportFinding>,
 }
 
 impl RoundImport {
@@ -48,7 +49,7 @@ pub fn import_round(
     let mut problems = Vec::new();
     let record = read_round(round, graph, pointers, at, &mut |problem| problems.push(problem));
     let record = record.map_err(|problem| problems.push(problem)).ok();
-    let findings = problems.into_iter().map(|problem| Finding::new("", problem)).collect();
+    let findings = problems.into_iter().map(|problem| ImportFinding::new("", problem)).collect();
     RoundImport { round: record, findings }
 }
 
@@ -97,8 +98,8 @@ fn read_nodes(
     round: u32,
     at: Timestamp,
     report: &mut impl FnMut(Problem),
-) -> (Vec<Arc<Node>>, HashMap<String, usize>) {
-    let (mut nodes, mut places) = (Vec::<Arc<Node>>::new(), HashMap::new());
+) -> (Vec<Arc<TrajectoryNode>>, HashMap<String, usize>) {
+    let (mut nodes, mut places) = (Vec::<Arc<TrajectoryNode>>::new(), HashMap::new());
     let mut titles = HashSet::new();
     for (index, json) in list.iter().enumerate() {
         let Some(vertex) = read_vertex(index, json, round, report) else { continue };
@@ -111,7 +112,7 @@ fn read_nodes(
             continue;
         }
         let id = NodeId::new(round, nodes.len() as u32);
-        let mut node = Node::new(id, vertex.label, vertex.body, at);
+        let mut node = TrajectoryNode::new(id, vertex.label, vertex.body, at);
         node.description = vertex.description;
         places.insert(vertex.name, nodes.len());
         nodes.push(Arc::new(node));
@@ -121,12 +122,12 @@ fn read_nodes(
 
 /// Returns the question of the round: the one that the pointers name, or the first.
 fn find_query(
-    nodes: &[Arc<Node>],
+    nodes: &[Arc<TrajectoryNode>],
     places: &HashMap<String, usize>,
     pointers: &Pointers,
     report: &mut impl FnMut(Problem),
 ) -> Option<usize> {
-    let is_query = |place: &usize| nodes[*place].kind() == NodeKind::Query;
+    let is_query = |place: &usize| nodes[*place].kind() == TrajectoryNodeKind::Query;
     let mut queries = (0..nodes.len()).filter(is_query);
     let first = queries.next();
     match queries.count() {
@@ -146,7 +147,7 @@ fn find_query(
 fn read_edges(
     list: &[Json],
     query: Option<usize>,
-    nodes: &[Arc<Node>],
+    nodes: &[Arc<TrajectoryNode>],
     places: &HashMap<String, usize>,
     report: &mut impl FnMut(Problem),
 ) -> Vec<Edge> {
@@ -213,7 +214,7 @@ fn ends_of(json: &Json) -> Option<Ends> {
 }
 
 /// Returns the number after that of a generated label, or 0 for any other label.
-fn next_number(kind: NodeKind, label: &str) -> u32 {
+fn next_number(kind: TrajectoryNodeKind, label: &str) -> u32 {
     let digits = label.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
     let digits = digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     let number =

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use context_core::Json;
 use context_core::base::{JsonMap, limits};
-use context_core::trajectory::{Field, FieldForm, FieldValue, NodeBody, NodeKind, NodeTitle};
+use context_core::trajectory::{
+    Field, FieldForm, FieldValue, NodeBody, NodeTitle, TrajectoryNodeKind,
+};
 
 use super::finding::Problem;
 
@@ -64,19 +66,19 @@ fn kind_and_label(
     name: &str,
     said: Option<&str>,
     report: &mut impl FnMut(Problem),
-) -> Option<(NodeKind, Arc<str>)> {
+) -> Option<(TrajectoryNodeKind, Arc<str>)> {
     if let Ok(NodeTitle { kind, label }) = name.parse() {
         if let Some(said) = said.filter(|said| *said != kind.as_str()) {
             report(Problem::OtherType { node: name.to_owned(), said: said.to_owned() });
         }
         return Some((kind, label));
     }
-    let kind = NodeKind::from_name(said?).ok()?;
+    let kind = TrajectoryNodeKind::from_name(said?).ok()?;
     Some((kind, name.into()))
 }
 
 fn read_body(
-    kind: NodeKind,
+    kind: TrajectoryNodeKind,
     node: &str,
     map: &JsonMap,
     report: &mut impl FnMut(Problem),

@@ -1,7 +1,7 @@
 //! The attributes of entities, activities and agents.
 
 use context_core::Timestamp;
-use context_core::trajectory::{FieldValue, Measures, Node, Version};
+use context_core::trajectory::{FieldValue, Measures, TrajectoryNode, Version};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ impl Attributes {
 }
 
 /// Returns the attributes of a node.
-pub(super) fn node_attributes(node: &Node, active: bool) -> Attributes {
+pub(super) fn node_attributes(node: &TrajectoryNode, active: bool) -> Attributes {
     let mut known = Attributes::of_type(node.kind().as_str());
     known.text("prov:label", &node.title().to_string());
     known.text("context:description", &node.description);

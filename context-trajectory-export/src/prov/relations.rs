@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
-use context_core::trajectory::{Node, NodeKind, edge};
+use context_core::trajectory::{TrajectoryNode, TrajectoryNodeKind, edge};
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -75,9 +75,9 @@ pub(super) fn agent_relations(
 }
 
 /// Writes a node's agent, and the revisions of the node.
-pub(super) fn node_relations(id: AgentNode, node: &Node, put: Put<'_>) -> io::Result<()> {
+pub(super) fn node_relations(id: AgentNode, node: &TrajectoryNode, put: Put<'_>) -> io::Result<()> {
     if node.kind().is_computation() {
-        let by_user = id.agent == 0 && node.kind() == NodeKind::Query;
+        let by_user = id.agent == 0 && node.kind() == TrajectoryNodeKind::Query;
         let agent = if by_user { USER.to_owned() } else { agent_id(id.agent) };
         let roles = [("prov:activity", name(id)), ("prov:agent", agent)];
         put("wasAssociatedWith", &Relation::of(roles))?;

@@ -3,8 +3,8 @@
 use context_core::Timestamp;
 use context_core::store::TrajectoryStore;
 use context_core::trajectory::{
-    AgentRef, Changes, Edge, NewNode, NewQuery, NodeBody, NodeKind, Round, RoundRecord, RoundRef,
-    RoundState,
+    AgentRef, Changes, Edge, NewNode, NewQuery, NodeBody, Round, RoundRecord, RoundRef, RoundState,
+    TrajectoryNodeKind,
 };
 use context_trajectory::{BridgeFrom, FileChannel, Trajectory};
 use context_trajectory_export::peer::{
@@ -75,7 +75,7 @@ fn both_generations_come_to_the_same_graph() {
         (Some(0), &[2][..], "alpha", RoundState::Closed)
     );
     assert_eq!(
-        head.numbers[NodeKind::File as usize],
+        head.numbers[TrajectoryNodeKind::File as usize],
         8,
         "numbers go on behind the labels that are there"
     );

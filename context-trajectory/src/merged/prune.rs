@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Bridge, Trajectory};
-use context_core::trajectory::{Edge, NodeId, NodeKind, Round};
+use context_core::trajectory::{Edge, NodeId, Round, TrajectoryNodeKind};
 
 /// The active branches of a trajectory, with the data and responses attached to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,8 @@ fn live(round: &Round, all: bool) -> Vec<bool> {
         return round.leads_to(round.nodes().map(|node| node.id));
     }
     let mut live = round.leads_to(round.endpoints().chain(round.query().map(|query| query.id)));
-    let hangs_on = |kind: NodeKind| !kind.is_computation() || kind == NodeKind::Response;
+    let hangs_on =
+        |kind: TrajectoryNodeKind| !kind.is_computation() || kind == TrajectoryNodeKind::Response;
     for id in round.order() {
         let hanging = round.node(id).is_some_and(|node| hangs_on(node.kind()));
         if hanging && round.predecessors(id).any(|edge| live[edge.from.ordinal as usize]) {

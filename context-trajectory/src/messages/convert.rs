@@ -26,8 +26,8 @@ use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 use super::calls::{ARGS, CallRecord, ERROR, ID};
 use super::record::{
-    CALL_ID, CALLS, CONTENT, INVALID_CALLS, MessageRecord, NAME, RecordError, RecordKind, STATUS,
-    TYPE, defaults,
+    CALL_ID, CALLS, CONTENT, INVALID_CALLS, MessageRecord, MessageRecordError, NAME, RecordKind,
+    STATUS, TYPE, defaults,
 };
 
 /// The key of a record that belongs to the same message as the record before it.
@@ -45,9 +45,9 @@ pub fn to_records<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Me
 }
 
 /// Converts records to messages. Fails for a record of an unknown type.
-pub fn to_messages(records: &[MessageRecord]) -> Result<Vec<Message>, RecordError> {
+pub fn to_messages(records: &[MessageRecord]) -> Result<Vec<Message>, MessageRecordError> {
     if let Some(index) = records.iter().position(|record| record.kind() == RecordKind::Other) {
-        return Err(RecordError::UnknownType { index });
+        return Err(MessageRecordError::UnknownType { index });
     }
     Ok(groups(records).map(message_of).collect())
 }

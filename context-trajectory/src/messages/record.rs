@@ -56,7 +56,7 @@ impl RecordKind {
 /// The reason why a value is not a message record.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
-pub enum RecordError {
+pub enum MessageRecordError {
     /// The value is not a JSON object.
     #[error("a record must be an object, found {found}")]
     NotAnObject {
@@ -74,7 +74,7 @@ pub enum RecordError {
     },
 }
 
-context_core::readable_debug!(RecordError);
+context_core::readable_debug!(MessageRecordError);
 
 /// A stored message: a JSON object with `type`, `content`, `name`, `additional_kwargs` and
 /// `response_metadata`. Model messages also have `tool_calls`, `invalid_tool_calls` and
@@ -103,10 +103,12 @@ impl MessageRecord {
     }
 
     /// Reads a JSON value, which must be an object.
-    pub fn from_json(json: &Json) -> Result<Self, RecordError> {
+    pub fn from_json(json: &Json) -> Result<Self, MessageRecordError> {
         match wire::kind(json) {
-            "an object" => Ok(Self::from_entries(json.parse().map_err(RecordError::Unreadable)?)),
-            found => Err(RecordError::NotAnObject { found }),
+            "an object" => {
+                Ok(Self::from_entries(json.parse().map_err(MessageRecordError::Unreadable)?))
+            }
+            found => Err(MessageRecordError::NotAnObject { found }),
         }
     }
 

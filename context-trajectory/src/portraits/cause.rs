@@ -3,25 +3,25 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use context_core::trajectory::{Node, NodeId, NodeKind, Round};
+use context_core::trajectory::{NodeId, Round, TrajectoryNode, TrajectoryNodeKind};
 
 /// The action that made a node, and the conclusion before the action.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cause {
-    pub(super) action: Option<Arc<Node>>,
-    pub(super) state: Option<Arc<Node>>,
+    pub(super) action: Option<Arc<TrajectoryNode>>,
+    pub(super) state: Option<Arc<TrajectoryNode>>,
 }
 
 /// Only nodes of the round are searched: no bridge leads from a data node to the work of another
 /// round.
 pub(super) fn cause(round: &Round, id: NodeId) -> Cause {
-    let action = nearest(round, id, NodeKind::Action);
+    let action = nearest(round, id, TrajectoryNodeKind::Action);
     let from = action.as_ref().map_or(id, |action| action.id);
-    Cause { state: nearest(round, from, NodeKind::State), action }
+    Cause { state: nearest(round, from, TrajectoryNodeKind::State), action }
 }
 
 /// Returns the nearest predecessor of a kind.
-fn nearest(round: &Round, id: NodeId, kind: NodeKind) -> Option<Arc<Node>> {
+fn nearest(round: &Round, id: NodeId, kind: TrajectoryNodeKind) -> Option<Arc<TrajectoryNode>> {
     let (mut open, mut seen) = (VecDeque::from([id]), HashSet::from([id]));
     while let Some(next) = open.pop_front() {
         for edge in round.predecessors(next) {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use context_core::model::{LanguageModel, ModelErrorCode, StopReason};
-use context_core::trajectory::{Node, NodeKind, Round};
+use context_core::trajectory::{Round, TrajectoryNode, TrajectoryNodeKind};
 use context_core::{Answer, CancelSignal, ModelError, ModelRequest, Part};
 use futures_util::future::{Either, select};
 
@@ -33,9 +33,9 @@ impl Painter {
     pub(super) async fn portray(
         &self,
         round: Arc<Round>,
-        node: Arc<Node>,
+        node: Arc<TrajectoryNode>,
     ) -> Result<String, PortraitError> {
-        if node.kind() == NodeKind::Skill {
+        if node.kind() == TrajectoryNodeKind::Skill {
             let (previews, node) = (self.previews.clone(), node);
             let read = move || preview::skill(&*previews, node.body.text("path"));
             let said = tokio::task::spawn_blocking(read).await.map_err(|_| PortraitError::Ended)?;
@@ -53,10 +53,10 @@ impl Painter {
 
     /// Returns the beginning of the node's file, preferably of its backup copy. A missing file is
     /// not a failure, since the action that made the file is described too.
-    async fn preview(&self, node: &Arc<Node>) -> Result<Option<String>, PortraitError> {
+    async fn preview(&self, node: &Arc<TrajectoryNode>) -> Result<Option<String>, PortraitError> {
         let read: fn(&dyn ReadPreview, &str) -> Option<String> = match node.kind() {
-            NodeKind::Table => preview::rows,
-            NodeKind::File => preview::lines,
+            TrajectoryNodeKind::Table => preview::rows,
+            TrajectoryNodeKind::File => preview::lines,
             _ => return Ok(None),
         };
         let (previews, node) = (self.previews.clone(), node.clone());

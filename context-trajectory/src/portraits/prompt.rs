@@ -1,7 +1,7 @@
 //! The model request for a node.
 
 use context_core::base::{JsonMap, secrets};
-use context_core::trajectory::{FieldValue, Node, NodeKind};
+use context_core::trajectory::{FieldValue, TrajectoryNode, TrajectoryNodeKind};
 use context_core::{Json, Message, ModelRequest, Role};
 
 use super::cause::Cause;
@@ -22,12 +22,12 @@ const AROUND: usize = 2_000;
 const FILE: usize = 12_000;
 
 /// Returns whether nodes of this kind get portraits.
-pub(super) fn is_described(kind: NodeKind) -> bool {
-    !kind.is_computation() && kind != NodeKind::Column
+pub(super) fn is_described(kind: TrajectoryNodeKind) -> bool {
+    !kind.is_computation() && kind != TrajectoryNodeKind::Column
 }
 
 /// Builds the request for a node. Every text in it passes through [`shown`].
-pub(super) fn request(node: &Node, cause: &Cause, preview: Option<&str>) -> ModelRequest {
+pub(super) fn request(node: &TrajectoryNode, cause: &Cause, preview: Option<&str>) -> ModelRequest {
     let mut about = Object::default();
     about.text("type", node.kind().as_str());
     about.text("name", &node.label);
@@ -56,12 +56,14 @@ pub(super) fn request(node: &Node, cause: &Cause, preview: Option<&str>) -> Mode
 }
 
 /// Returns the fields of a kind that are shown, with their length limits.
-fn fields(kind: NodeKind) -> &'static [(&'static str, usize)] {
+fn fields(kind: TrajectoryNodeKind) -> &'static [(&'static str, usize)] {
     match kind {
-        NodeKind::Knowledge => &[("knowledge_type", CONTENT), ("knowledge_content", CONTENT)],
-        NodeKind::Tool => &[("tool_params", AROUND), ("tool_returns", AROUND)],
-        NodeKind::Table | NodeKind::File => &[("path", CONTENT)],
-        NodeKind::Script => &[("script_type", CONTENT), ("script_content", CONTENT)],
+        TrajectoryNodeKind::Knowledge => {
+            &[("knowledge_type", CONTENT), ("knowledge_content", CONTENT)]
+        }
+        TrajectoryNodeKind::Tool => &[("tool_params", AROUND), ("tool_returns", AROUND)],
+        TrajectoryNodeKind::Table | TrajectoryNodeKind::File => &[("path", CONTENT)],
+        TrajectoryNodeKind::Script => &[("script_type", CONTENT), ("script_content", CONTENT)],
         _ => &[],
     }
 }
@@ -95,7 +97,7 @@ impl Object {
     }
 
     /// Adds a field. JSON is shown as text, so that it can be cut.
-    fn field(&mut self, name: &str, node: &Node, most: usize) {
+    fn field(&mut self, name: &str, node: &TrajectoryNode, most: usize) {
         match node.body.get(name) {
             Some(FieldValue::Text(text)) => self.cut(name, text, most),
             Some(value) => self.cut(name, without_named_secrets(&value.to_json()).as_str(), most),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use context_core::base::CancelSource;
 use context_core::model::LanguageModel;
-use context_core::trajectory::{AgentRef, Node, NodeId, Round};
+use context_core::trajectory::{AgentRef, NodeId, Round, TrajectoryNode};
 use tokio::sync::{Semaphore, watch};
 
 use super::failure::{PortraitError, PortraitFailure, PortraitReport};
@@ -211,7 +211,7 @@ impl Job {
         Some((job, text))
     }
 
-    async fn run(mut self, node: Arc<Node>, source: Source, text: Option<String>) {
+    async fn run(mut self, node: Arc<TrajectoryNode>, source: Source, text: Option<String>) {
         let shared = self.shared.clone();
         // The semaphore is never closed.
         let Ok(_room) = shared.room.acquire().await else { return };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::message::Reasoning;
-use context_core::trajectory::Node;
+use context_core::trajectory::TrajectoryNode;
 use context_core::{Message, Part, Role};
 
 use super::calls::{call, is_answered, result};
@@ -36,11 +36,12 @@ impl Replay {
 
     /// Returns the model's message of a step, if the step has one.
     pub(super) fn said(&self, step: &Step) -> Option<Message> {
-        let (spoken, text, calls): (Option<&Arc<Node>>, _, &[Arc<Node>]) = match step {
-            Step::Query { .. } => return None,
-            Step::Turn { state, calls } => (state.as_ref(), "content", calls),
-            Step::Response { response } => (Some(response), "response", &[]),
-        };
+        let (spoken, text, calls): (Option<&Arc<TrajectoryNode>>, _, &[Arc<TrajectoryNode>]) =
+            match step {
+                Step::Query { .. } => return None,
+                Step::Turn { state, calls } => (state.as_ref(), "content", calls),
+                Step::Response { response } => (Some(response), "response", &[]),
+            };
         let mut parts = Vec::new();
         if let Some(node) = spoken {
             let thought = node.body.text("reasoning_content");

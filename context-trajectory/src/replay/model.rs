@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use context_core::model::{LanguageModel, ModelErrorCode, StopReason, Usage};
-use context_core::trajectory::Node;
+use context_core::trajectory::TrajectoryNode;
 use context_core::{
     Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role, ToolResult,
 };
@@ -43,8 +43,8 @@ struct State {
 /// The content that a request must have after the last model message.
 #[derive(Default)]
 struct Expected<'a> {
-    queries: Vec<&'a Node>,
-    results: HashMap<String, &'a Node>,
+    queries: Vec<&'a TrajectoryNode>,
+    results: HashMap<String, &'a TrajectoryNode>,
 }
 
 impl RecordedModel {
@@ -171,7 +171,9 @@ fn answer(step: &Step, message: Message) -> Answer {
     let calls = matches!(step, Step::Turn { calls, .. } if !calls.is_empty());
     let mut answer = Answer::new(message);
     answer.stop = Some(if calls { StopReason::ToolCalls } else { StopReason::Stop });
-    if let Some(measures) = step.node().and_then(|node: &Arc<Node>| node.measures.as_deref()) {
+    if let Some(measures) =
+        step.node().and_then(|node: &Arc<TrajectoryNode>| node.measures.as_deref())
+    {
         answer.model = measures.model.as_deref().map(str::to_owned);
         if measures.input_tokens.is_some() || measures.output_tokens.is_some() {
             let mut usage = Usage::default();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::Trajectory;
-use context_core::trajectory::{Node, NodeId, NodeKind, Round};
+use context_core::trajectory::{NodeId, Round, TrajectoryNode, TrajectoryNodeKind};
 
 use super::calls::call_id;
 use super::order::as_recorded;
@@ -16,25 +16,25 @@ pub enum Step {
     /// A question of the user.
     Query {
         /// The question.
-        query: Arc<Node>,
+        query: Arc<TrajectoryNode>,
     },
     /// A conclusion of the model with tool calls.
     Turn {
         /// The conclusion. `None` if actions were recorded without one.
-        state: Option<Arc<Node>>,
+        state: Option<Arc<TrajectoryNode>>,
         /// The actions with their results, in the order of the calls.
-        calls: Vec<Arc<Node>>,
+        calls: Vec<Arc<TrajectoryNode>>,
     },
     /// An answer of the model.
     Response {
         /// The answer.
-        response: Arc<Node>,
+        response: Arc<TrajectoryNode>,
     },
 }
 
 impl Step {
     /// Returns the first node of the step.
-    pub fn node(&self) -> Option<&Arc<Node>> {
+    pub fn node(&self) -> Option<&Arc<TrajectoryNode>> {
         match self {
             Self::Query { query } => Some(query),
             Self::Turn { state, calls } => state.as_ref().or(calls.first()),
@@ -89,13 +89,15 @@ impl Replay {
         for id in as_recorded(round).into_iter().filter(|id| kept(*id)) {
             let Some(node) = round.node(id) else { continue };
             match node.kind() {
-                NodeKind::Query => self.steps.push(Step::Query { query: node.clone() }),
-                NodeKind::Response => self.steps.push(Step::Response { response: node.clone() }),
-                NodeKind::State => {
+                TrajectoryNodeKind::Query => self.steps.push(Step::Query { query: node.clone() }),
+                TrajectoryNodeKind::Response => {
+                    self.steps.push(Step::Response { response: node.clone() })
+                }
+                TrajectoryNodeKind::State => {
                     turns.insert(id, self.steps.len());
                     self.steps.push(Step::Turn { state: Some(node.clone()), calls: Vec::new() });
                 }
-                NodeKind::Action => {
+                TrajectoryNodeKind::Action => {
                     let label = call_id(Some(round), node);
                     if label != *node.label {
                         self.ids.insert(id, label);
@@ -103,7 +105,9 @@ impl Replay {
                     let before: Vec<NodeId> =
                         round.predecessors(id).map(|edge| edge.from).collect();
                     let conclusion = before.iter().find(|before| {
-                        round.node(**before).is_some_and(|node| node.kind() == NodeKind::State)
+                        round
+                            .node(**before)
+                            .is_some_and(|node| node.kind() == TrajectoryNodeKind::State)
                             && kept(**before)
                     });
                     let front = conclusion.or(before.first()).copied().unwrap_or(id);
@@ -127,7 +131,7 @@ impl Replay {
 
     /// Returns the id with which the call of an action was made. The id equals the action's label,
     /// except for repeated calls with one id in a round.
-    pub fn call_id(&self, action: &Node) -> String {
+    pub fn call_id(&self, action: &TrajectoryNode) -> String {
         self.ids.get(&action.id).cloned().unwrap_or_else(|| call_id(None, action))
     }
 }

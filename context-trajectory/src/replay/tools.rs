@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use context_core::Json;
-use context_core::trajectory::{Node, NodeId};
+use context_core::trajectory::{NodeId, TrajectoryNode};
 use serde_json::Value;
 
 use super::calls::{is_answered, json, success};
@@ -40,7 +40,7 @@ pub struct RecordedTools {
 
 struct Call {
     step: usize,
-    action: Arc<Node>,
+    action: Arc<TrajectoryNode>,
     kind: (String, String),
 }
 
@@ -115,7 +115,7 @@ impl RecordedTools {
     }
 
     /// Returns the calls that were not repeated, in recorded order.
-    pub fn unused(&self) -> Vec<Arc<Node>> {
+    pub fn unused(&self) -> Vec<Arc<TrajectoryNode>> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = self.calls.iter().zip(&left.used);
         calls.filter(|(_, used)| !**used).map(|(call, _)| call.action.clone()).collect()
@@ -144,7 +144,7 @@ impl fmt::Debug for RecordedTools {
     }
 }
 
-fn actions(replay: &Replay) -> impl Iterator<Item = (usize, &Arc<Node>)> {
+fn actions(replay: &Replay) -> impl Iterator<Item = (usize, &Arc<TrajectoryNode>)> {
     replay.steps().iter().enumerate().flat_map(|(step, it)| {
         let calls = match it {
             Step::Turn { calls, .. } => calls.as_slice(),

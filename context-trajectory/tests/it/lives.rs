@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::trajectory::{
-    Changes, NewNode, NewQuery, NodeBody, NodeId, QueueItem, QueueName, Removal,
+    Changes, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval, QueueItem, QueueName,
 };
 use context_trajectory::{OpenRound, RecordError};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ async fn play(context: &OpenRound, step: &Step) {
         Step::Change(at, text) => {
             context.change(pick(at), &Changes::new().describe(format!("{text}"))).await
         }
-        Step::Remove(at) => context.remove(pick(at), Removal::Leaf).await,
+        Step::Remove(at) => context.remove(pick(at), NodeRemoval::Leaf).await,
         Step::Refer(at) => context.refer(pick(at), NodeId::new(0, 2)).await,
         Step::Push => context.push(QueueName::Todo, QueueItem::new("step")).await.map(drop),
         Step::Pop => context.pop(QueueName::Todo).await.map(drop),

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use context_core::trajectory::{
-    Changes, NewQuery, NodeId, Removal, Round, RoundState, TrajectoryError,
+    Changes, NewQuery, NodeId, NodeRemoval, Round, RoundState, TrajectoryError,
 };
 use context_trajectory::{RecordError, Turn, TurnCall, TurnNodes};
 use futures_util::FutureExt;
@@ -98,7 +98,7 @@ async fn what_is_refused_changes_and_writes_nothing() {
     let (before, writes) = (context.round().to_record(), store.writes.load(Ordering::SeqCst));
     assert!(context.ask(NewQuery::new("Again?")).await.is_err());
     assert!(context.change(act, &Changes::new().set("colour", "red")).await.is_err());
-    assert!(context.remove(query, Removal::Leaf).await.is_err());
+    assert!(context.remove(query, NodeRemoval::Leaf).await.is_err());
     assert!(context.connect(act, query, Some("generates")).await.is_err());
     context.change(act, &Changes::new()).await.unwrap();
     context.set_state(RoundState::Open).await.unwrap();
@@ -225,7 +225,7 @@ async fn more_than_a_commit_holds_is_written_in_several() {
         context.add_later(file(query, &format!("/data/{number}"))).unwrap();
     }
     assert_eq!(context.unsaved(), 6_000);
-    let cascade = context.remove(query, Removal::Cascade).await;
+    let cascade = context.remove(query, NodeRemoval::Cascade).await;
     assert!(matches!(cascade, Err(RecordError::Refused(TrajectoryError::TooMuch { .. }))));
     context.flush().await.unwrap();
     let record = store.all(&ada()).await.remove(0);

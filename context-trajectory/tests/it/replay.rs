@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use context_core::message::{Reasoning, ToolInput};
 use context_core::model::{LanguageModel, ModelErrorCode};
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeId, NodeKind, Removal, edge};
+use context_core::trajectory::{
+    NewNode, NewQuery, NodeBody, NodeId, NodeRemoval, TrajectoryNodeKind, edge,
+};
 use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role, ToolCall};
 use context_trajectory::replay::{DivergenceKind, RecordedModel, RecordedTools, Replay, Step};
 use context_trajectory::{OpenRound, Turn, TurnCall};
@@ -339,7 +341,7 @@ async fn branches_stand_as_they_were_made_and_the_active_ones_alone_if_asked_for
         replay.into_iter().map(|step| step.node().unwrap().id).collect::<Vec<_>>()
     };
     assert_eq!(heads(&Replay::of_round(&context.round())), [query, one, deeper, two, act]);
-    context.remove(two, Removal::Leaf).await.unwrap();
+    context.remove(two, NodeRemoval::Leaf).await.unwrap();
     let replay = Replay::of_active(&context.trajectory().await.unwrap());
     assert_eq!(heads(&replay), [query, one, deeper, act]);
     let tools = RecordedTools::new(&replay);
@@ -347,5 +349,5 @@ async fn branches_stand_as_they_were_made_and_the_active_ones_alone_if_asked_for
     assert_eq!(none.kind, DivergenceKind::Unanswered { call: String::new() });
     // The call has no result, so there is no message for it.
     assert_eq!(replay.messages().iter().filter(|message| message.role == Role::Tool).count(), 0);
-    assert_eq!(context.round().node(act).unwrap().kind(), NodeKind::Action);
+    assert_eq!(context.round().node(act).unwrap().kind(), TrajectoryNodeKind::Action);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use context_core::store::TrajectoryStore;
-use context_core::trajectory::{AgentRef, Changes, NewQuery, Removal, RoundState};
+use context_core::trajectory::{AgentRef, Changes, NewQuery, NodeRemoval, RoundState};
 use context_trajectory::{FileChannel, OpenOptions, RecordError, Trajectories};
 
 use crate::fixture::{
@@ -21,7 +21,7 @@ async fn a_round_that_was_cut_off_goes_on() {
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [query, act, map] = small_round(&context).await;
     context.change(act, &Changes::new().set("success", true)).await.unwrap();
-    context.remove(map, Removal::Leaf).await.unwrap();
+    context.remove(map, NodeRemoval::Leaf).await.unwrap();
     let before = context.round().to_record();
     let again = open(&process(&store, "b").build().unwrap(), 0).await;
     assert_eq!(again.round().to_record(), before);
@@ -139,7 +139,7 @@ async fn a_channel_that_was_away_is_caught_up_when_the_round_is_opened() {
             .is_err()
     );
     assert!(context.change(act, &Changes::new().set("success", false)).await.is_err());
-    assert!(context.remove(map, Removal::Leaf).await.is_err());
+    assert!(context.remove(map, NodeRemoval::Leaf).await.is_err());
     let _ = context.add(action(query).append()).await.unwrap_err();
     assert_eq!(context.unsaved(), 4);
     assert_eq!(first.all(&ada()).await[0], context.round().to_record(), "the other one has it");

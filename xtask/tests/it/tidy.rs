@@ -92,6 +92,21 @@ fn stores_have_the_rooms_of_the_table() {
 }
 
 #[test]
+fn a_public_name_means_one_type() {
+    let found = |path: &str, text: &str| -> Vec<String> {
+        let first = SourceFile::new("context-a/src/a.rs", "//! A.\npub struct Node(u8);\n");
+        let second = SourceFile::new(path, format!("//! B.\n{text}\n"));
+        check(&[first, second], &Names::default()).iter().map(ToString::to_string).collect()
+    };
+    let expect = "context-b/src/b.rs:2: context-a/src/a.rs has a public type `Node` as well";
+    assert_eq!(found("context-b/src/b.rs", "pub enum Node<T> {}"), [expect]);
+    for other in ["pub(crate) enum Node {}", "pub enum NodeKind {}", "    type Node = u8;"] {
+        assert_eq!(found("context-b/src/b.rs", other), [""; 0]);
+    }
+    assert_eq!(found("examples/b/src/b.rs", "pub enum Node {}"), [""; 0]);
+}
+
+#[test]
 fn no_path_of_a_machine_and_no_stray_whitespace() {
     let home = ["", "home", "ada", "x"].join("/");
     let expect = format!("a.toml:1: a path on somebody's machine, {}", ["", "home", ""].join("/"));

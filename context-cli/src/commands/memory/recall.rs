@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::memory::{Blocks, Chain, Facts, recalled_memories};
+use context_runtime::memory::{Blocks, Facts, ProviderChain, recalled_memories};
 use context_runtime::{
     Clock, Diagnostic, DiagnosticCode, Error, ErrorKind, RenderOptions, Retry, Timestamp,
     memory::{MemoryProvider, MemoryScope, RecallQuery},
@@ -66,7 +66,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     if let Some(limit) = args.limit {
         said = said.limit(limit);
     }
-    let chain = Chain::new()
+    let chain = ProviderChain::new()
         .with("blocks", Blocks::new(Arc::clone(&store), Arc::clone(&clock))?, 1)
         .with("facts", Facts::new(Arc::clone(&store), clock)?, 1)
         .with("episodes", said, 2);

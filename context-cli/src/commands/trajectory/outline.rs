@@ -1,7 +1,8 @@
 //! A session as lines or records, shared by `show` and `graph`.
 
 use context_runtime::trajectory::{
-    AgentGraph, AgentNode, Node, NodeKind, Relation, Round, RoundGraph, SessionGraph,
+    AgentGraph, AgentNode, Relation, Round, RoundGraph, SessionGraph, TrajectoryNode,
+    TrajectoryNodeKind,
 };
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ struct NodeRecord<'a> {
     after: Vec<EdgeRecord>,
     /// The nodes that it refers to.
     refers_to: Vec<String>,
-    node: &'a Node,
+    node: &'a TrajectoryNode,
 }
 
 /// An incoming edge.
@@ -85,7 +86,7 @@ fn line(
     agent: u32,
     graph: &SessionGraph,
     round: &Round,
-    node: &Node,
+    node: &TrajectoryNode,
 ) -> Result<(), Failure> {
     let end = if round.endpoints().any(|id| id == node.id) { "*" } else { " " };
     let id = app.out.paint(Style::Yellow, format!("{:6}", node.id.to_string())).to_string();
@@ -100,9 +101,9 @@ fn line(
 }
 
 /// Describes a node in words.
-fn said(node: &Node) -> String {
+fn said(node: &TrajectoryNode) -> String {
     let headline = node.body.headline();
-    if node.kind() != NodeKind::Action {
+    if node.kind() != TrajectoryNodeKind::Action {
         return match headline.is_empty() {
             true => format!("({})", node.label),
             false => headline.to_owned(),
@@ -127,7 +128,7 @@ pub(super) fn record(
     app: &mut App,
     graph: &SessionGraph,
     side: AgentGraph<'_>,
-    node: &Node,
+    node: &TrajectoryNode,
 ) -> Result<(), Failure> {
     let (agent, trajectory) = (side.number(), side.trajectory());
     let after = trajectory.predecessors(node.id).into_iter();
@@ -149,6 +150,6 @@ pub(super) fn record(
 }
 
 /// Returns the name of a node for use in another node's line.
-pub(super) fn named(node: &Node) -> String {
+pub(super) fn named(node: &TrajectoryNode) -> String {
     format!("{} {}", node.id, clean(&node.title().to_string()))
 }

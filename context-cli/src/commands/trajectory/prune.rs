@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use context_runtime::trajectory::{NodeId, OpenOptions, Removal, Round, RoundHead};
+use context_runtime::trajectory::{NodeId, NodeRemoval, OpenOptions, Round, RoundHead};
 use context_runtime::{
     Error, Store, Timestamp,
     store::RoundPrune,
@@ -184,7 +184,7 @@ async fn prune_dead(
     let before = context.round().len();
     for node in dead {
         if context.round().node(node).is_some() {
-            context.remove(node, Removal::Cascade).await.map_err(Error::from)?;
+            context.remove(node, NodeRemoval::Cascade).await.map_err(Error::from)?;
         }
     }
     Ok(before - context.round().len())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_runtime::Error;
 use context_runtime::trajectory::{
-    AgentGraph, FieldValue, Node, Relation, SessionGraph, Trajectory,
+    AgentGraph, FieldValue, Relation, SessionGraph, Trajectory, TrajectoryNode,
 };
 
 use super::outline::{self, named};
@@ -118,7 +118,7 @@ fn node(app: &mut App, graph: &SessionGraph, agent: u32, text: &str) -> Result<(
     fields(app, node)
 }
 
-fn fields(app: &mut App, node: &Node) -> Result<(), Failure> {
+fn fields(app: &mut App, node: &TrajectoryNode) -> Result<(), Failure> {
     if let Some(measures) = node.value("measures").filter(|_| node.measures.is_some()) {
         app.out.line(format_args!("  measures {}", measures.to_json().as_str()))?;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use context_runtime::trajectory::{Node, NodeKind, Round};
+use context_runtime::trajectory::{Round, TrajectoryNode, TrajectoryNodeKind};
 use serde::Serialize;
 
 use super::session;
@@ -93,7 +93,7 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
     let mut seen = HashSet::new();
     for node in round.nodes() {
         *stats.nodes.entry(node.kind().as_str()).or_default() += 1;
-        if node.kind() == NodeKind::Action {
+        if node.kind() == TrajectoryNodeKind::Action {
             call(&mut stats, node, &mut seen);
         }
         let Some(measures) = &node.measures else { continue };
@@ -102,7 +102,7 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
         stats.cache_read_tokens += measures.cache_read_tokens.unwrap_or(0);
         stats.cost_usd += measures.cost_usd.unwrap_or(0.0);
         stats.errors += usize::from(measures.error.is_some());
-        if let (NodeKind::Action, Some(from), Some(to)) =
+        if let (TrajectoryNodeKind::Action, Some(from), Some(to)) =
             (node.kind(), measures.started_at, measures.ended_at)
         {
             let took = seconds(to.as_micros().saturating_sub(from.as_micros()).max(0));
@@ -115,7 +115,11 @@ fn stats<'a>(session: &'a str, round: &Round) -> RoundStatsRecord<'a> {
     stats
 }
 
-fn call(stats: &mut RoundStatsRecord<'_>, node: &Node, seen: &mut HashSet<(String, String)>) {
+fn call(
+    stats: &mut RoundStatsRecord<'_>,
+    node: &TrajectoryNode,
+    seen: &mut HashSet<(String, String)>,
+) {
     let json = |name: &str| node.body.get(name).map(|value| value.to_json().as_str().to_owned());
     stats.calls += 1;
     let params = json("params").unwrap_or_default();

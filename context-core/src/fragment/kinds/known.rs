@@ -12,7 +12,7 @@ use crate::{Fragment, FragmentData};
 /// Kind `role`, version 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Role {
+pub struct RoleFragment {
     /// The role of the model.
     pub content: FragmentData,
 }
@@ -27,7 +27,7 @@ pub struct Hint {
     pub text: FragmentData,
 }
 
-impl FragmentBody for Role {
+impl FragmentBody for RoleFragment {
     const KIND: &'static str = "role";
     const VERSION: u16 = 1;
 

@@ -1,6 +1,6 @@
 //! Edges between existing nodes.
 
-use super::super::{Change, Edge, Node, NodeId, Relation, TrajectoryError, edge};
+use super::super::{Change, Edge, NodeId, Relation, TrajectoryError, TrajectoryNode, edge};
 use super::Round;
 use crate::Timestamp;
 
@@ -43,7 +43,7 @@ impl Round {
     pub fn refer(
         &mut self,
         from: NodeId,
-        to: &Node,
+        to: &TrajectoryNode,
         at: Timestamp,
     ) -> Result<Vec<Change>, TrajectoryError> {
         let source =

@@ -10,7 +10,7 @@ use crate::base::limits;
 /// The treatment of the successors of a removed node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Removal {
+pub enum NodeRemoval {
     /// Refuse if there are successors.
     #[default]
     Leaf,
@@ -64,7 +64,7 @@ impl Round {
     pub fn remove(
         &mut self,
         id: NodeId,
-        removal: Removal,
+        removal: NodeRemoval,
         at: Timestamp,
     ) -> Result<Vec<Change>, TrajectoryError> {
         self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
@@ -74,15 +74,15 @@ impl Round {
         let mut changes = Vec::new();
         match removal {
             _ if successors.is_empty() => {}
-            Removal::Splice if !is_query => {}
-            Removal::Cascade => {
+            NodeRemoval::Splice if !is_query => {}
+            NodeRemoval::Cascade => {
                 // Newest first, so that each node is a leaf when it is removed.
                 for below in self.only_below(id).into_iter().rev() {
                     was_endpoint |= self.endpoints.contains(&below.ordinal);
                     self.take(below, &mut changes);
                 }
             }
-            Removal::Leaf | Removal::Splice => {
+            NodeRemoval::Leaf | NodeRemoval::Splice => {
                 return Err(TrajectoryError::HasSuccessors {
                     node: id,
                     successors: successors.len(),

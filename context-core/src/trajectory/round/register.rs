@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::{
-    Change, Edge, FieldValue, NewNode, NewQuery, Node, NodeId, NodeKind, Placing, RoundHead,
-    TrajectoryError, edge,
+    Change, Edge, FieldValue, NewNode, NewQuery, NodeId, Placing, RoundHead, TrajectoryError,
+    TrajectoryNode, TrajectoryNodeKind, edge,
 };
 use super::Round;
 use crate::Timestamp;
@@ -35,8 +35,8 @@ impl Round {
         let mut new = NewNode::new(query.body()?, []);
         (new.author, new.messages) = (query.author, query.messages);
         self.check(&new)?;
-        let label = self.next_label(NodeKind::Query, None)?;
-        let digits = label.label.trim_start_matches(NodeKind::Query.lower()).to_owned();
+        let label = self.next_label(TrajectoryNodeKind::Query, None)?;
+        let digits = label.label.trim_start_matches(TrajectoryNodeKind::Query.lower()).to_owned();
         new.description = format!("User query No.{digits}").into();
         let title = truncated(new.body.headline(), RoundHead::TITLE_BYTES);
         let id = self.id(self.head.next);
@@ -54,7 +54,7 @@ impl Round {
         at: Timestamp,
     ) -> Result<(NodeId, Vec<Change>), TrajectoryError> {
         let kind = new.body.kind();
-        if kind == NodeKind::Query {
+        if kind == TrajectoryNodeKind::Query {
             return Err(TrajectoryError::SecondQuery);
         }
         if self.head.query.is_none() {
@@ -65,7 +65,9 @@ impl Round {
         let moves = match new.placing {
             Placing::Append => false,
             Placing::Close => true,
-            Placing::Advance => matches!(kind, NodeKind::State | NodeKind::Action),
+            Placing::Advance => {
+                matches!(kind, TrajectoryNodeKind::State | TrajectoryNodeKind::Action)
+            }
         };
         if moves
             && let Some(inner) = new.after.iter().find(|id| !self.endpoints.contains(&id.ordinal))
@@ -161,7 +163,11 @@ impl Round {
     /// Returns the caller's label, or the next free generated one. Either consumes a number. A
     /// caller's label in the generated form consumes its own number, so that no later round
     /// generates the same label.
-    fn next_label(&self, kind: NodeKind, own: Option<&str>) -> Result<Planned, TrajectoryError> {
+    fn next_label(
+        &self,
+        kind: TrajectoryNodeKind,
+        own: Option<&str>,
+    ) -> Result<Planned, TrajectoryError> {
         let labels = &self.labels[kind as usize];
         let number = self.head.numbers[kind as usize];
         if let Some(own) = own {
@@ -190,13 +196,13 @@ impl Round {
     }
 
     /// Inserts a node. Nothing can fail at this point.
-    fn insert(&mut self, new: NewNode, planned: Planned, at: Timestamp) -> Arc<Node> {
+    fn insert(&mut self, new: NewNode, planned: Planned, at: Timestamp) -> Arc<TrajectoryNode> {
         let id = self.id(self.head.next);
         self.head.numbers[new.body.kind() as usize] = planned.number;
         self.head.next += 1;
         self.head.nodes += 1;
         self.touch(at);
-        let mut node = Node::new(id, planned.label, new.body, at);
+        let mut node = TrajectoryNode::new(id, planned.label, new.body, at);
         node.description = new.description;
         node.author = new.author;
         node.messages = new.messages;

@@ -1,6 +1,6 @@
 //! Conversion between rounds and records.
 
-use super::super::{NodeKind, Relation, RoundRecord, TrajectoryError};
+use super::super::{Relation, RoundRecord, TrajectoryError, TrajectoryNodeKind};
 use super::Round;
 use crate::base::limits;
 
@@ -74,8 +74,8 @@ impl Round {
     }
 
     /// Returns the number of nodes of each kind that occurs.
-    pub fn kinds(&self) -> Vec<(NodeKind, usize)> {
-        let counts = NodeKind::ALL.map(|kind| (kind, self.labels[kind as usize].len()));
+    pub fn kinds(&self) -> Vec<(TrajectoryNodeKind, usize)> {
+        let counts = TrajectoryNodeKind::ALL.map(|kind| (kind, self.labels[kind as usize].len()));
         counts.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::super::{Edge, NodeId, NodeKind, Relation, TrajectoryError};
+use super::super::{Edge, NodeId, Relation, TrajectoryError, TrajectoryNodeKind};
 use super::Round;
 
 impl Round {
@@ -78,7 +78,7 @@ impl Round {
     /// Fails for a node that is not an action.
     pub fn data_of(&self, id: NodeId) -> Result<Vec<NodeId>, TrajectoryError> {
         let node = self.node(id).ok_or(TrajectoryError::UnknownNode { node: id.to_string() })?;
-        if node.kind() != NodeKind::Action {
+        if node.kind() != TrajectoryNodeKind::Action {
             return Err(TrajectoryError::UnknownNode {
                 node: format!("{} among the actions", node.title()),
             });
@@ -93,7 +93,7 @@ impl Round {
                 };
                 if seen.insert(edge.to) {
                     data.push(edge.to);
-                    if node.kind() == NodeKind::Table {
+                    if node.kind() == TrajectoryNodeKind::Table {
                         open.push_back(edge.to);
                     }
                 }

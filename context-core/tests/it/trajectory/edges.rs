@@ -1,20 +1,20 @@
 //! Names of edges: inference and refusal.
 
 use context_core::trajectory::edge::{self, infer};
-use context_core::trajectory::{EdgeNames, NewNode, Node, NodeKind, Relation};
+use context_core::trajectory::{EdgeNames, NewNode, Relation, TrajectoryNode, TrajectoryNodeKind};
 
 use super::{NOW, action, add, asked, file, id, refused, state, try_add};
 
 #[test]
 fn the_table_of_inference() {
     let mut table = String::new();
-    let mut rows: Vec<(String, Vec<NodeKind>)> =
-        NodeKind::ALL.iter().map(|kind| (kind.to_string(), vec![*kind])).collect();
-    rows.push(("State+Query".into(), vec![NodeKind::State, NodeKind::Query]));
-    rows.push(("Query+Query".into(), vec![NodeKind::Query, NodeKind::Query]));
+    let mut rows: Vec<(String, Vec<TrajectoryNodeKind>)> =
+        TrajectoryNodeKind::ALL.iter().map(|kind| (kind.to_string(), vec![*kind])).collect();
+    rows.push(("State+Query".into(), vec![TrajectoryNodeKind::State, TrajectoryNodeKind::Query]));
+    rows.push(("Query+Query".into(), vec![TrajectoryNodeKind::Query, TrajectoryNodeKind::Query]));
     rows.push(("nothing".into(), vec![]));
     for (name, before) in rows {
-        let inferred = NodeKind::ALL
+        let inferred = TrajectoryNodeKind::ALL
             .iter()
             .filter_map(|kind| Some(format!(" {kind}={}", infer(&before, *kind).ok()?)));
         table += &format!("{name}:{}\n", inferred.collect::<String>());
@@ -121,7 +121,7 @@ fn references_stand_beside_the_flow() {
     let named = NewNode::new(file(), [act]).edge(edge::REFERS_TO);
     refused(&mut round, "edge_type_refused", |round| try_add(round, named));
 
-    let old: Node = (**round.node(made).unwrap()).clone();
+    let old: TrajectoryNode = (**round.node(made).unwrap()).clone();
     let mut later = asked(1);
     let reading = add(&mut later, action(), &[0]);
     later.refer(reading, &old, NOW).unwrap();

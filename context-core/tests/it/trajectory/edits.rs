@@ -1,7 +1,7 @@
 //! Changing and removing nodes.
 
 use context_core::Timestamp;
-use context_core::trajectory::{Changes, Measures, NewNode, Removal, Round};
+use context_core::trajectory::{Changes, Measures, NewNode, NodeRemoval, Round};
 
 use super::{NOW, action, add, asked, endpoints, file, id, refused, state, titles};
 
@@ -64,7 +64,7 @@ fn descriptions_and_measures_have_versions_too() {
     assert_eq!(&*node.description, "a probe");
     assert_eq!(node.measures.as_ref().unwrap().output_tokens, Some(7));
     assert_eq!(node.versions.len(), 1);
-    let again: context_core::trajectory::Node =
+    let again: context_core::trajectory::TrajectoryNode =
         serde_json::from_str(&serde_json::to_string(&**node).unwrap()).unwrap();
     assert_eq!(again, **node);
 }
@@ -72,11 +72,11 @@ fn descriptions_and_measures_have_versions_too() {
 #[test]
 fn an_endpoint_that_goes_hands_back_to_what_led_there() {
     let mut round = with_action();
-    round.remove(id(1), Removal::Leaf, NOW).unwrap();
+    round.remove(id(1), NodeRemoval::Leaf, NOW).unwrap();
     assert_eq!(endpoints(&round), [0]);
     add(&mut round, action(), &[0]);
     assert_eq!(titles(&round), ["Query(query00000)", "Action(action00001)"], "no number twice");
-    refused(&mut round, "node_not_found", |round| round.remove(id(1), Removal::Leaf, NOW));
+    refused(&mut round, "node_not_found", |round| round.remove(id(1), NodeRemoval::Leaf, NOW));
 }
 
 #[test]
@@ -84,16 +84,16 @@ fn inner_nodes_go_only_if_asked() {
     let mut round = with_action();
     add(&mut round, state(), &[1]);
     add(&mut round, file(), &[1]);
-    refused(&mut round, "has_successors", |round| round.remove(id(1), Removal::Leaf, NOW));
-    refused(&mut round, "has_successors", |round| round.remove(id(0), Removal::Splice, NOW));
+    refused(&mut round, "has_successors", |round| round.remove(id(1), NodeRemoval::Leaf, NOW));
+    refused(&mut round, "has_successors", |round| round.remove(id(0), NodeRemoval::Splice, NOW));
 
     let mut spliced = round.clone();
-    spliced.remove(id(1), Removal::Splice, NOW).unwrap();
+    spliced.remove(id(1), NodeRemoval::Splice, NOW).unwrap();
     assert_eq!(titles(&spliced), ["Query(query00000)", "State(state00000)", "File(file00000)"]);
     assert_eq!(spliced.predecessors(id(2)).map(|edge| edge.from).collect::<Vec<_>>(), [id(0)]);
     assert_eq!(spliced.order().len(), 3);
 
-    round.remove(id(1), Removal::Cascade, NOW).unwrap();
+    round.remove(id(1), NodeRemoval::Cascade, NOW).unwrap();
     assert_eq!(titles(&round), ["Query(query00000)"]);
     assert_eq!(endpoints(&round), [0]);
     assert_eq!(round.edges().count(), 0);
@@ -104,14 +104,14 @@ fn cascading_leaves_what_something_else_leads_to() {
     let mut round = with_action();
     round.add(NewNode::new(action(), [id(0)]).append(), NOW).unwrap();
     add(&mut round, state(), &[1, 2]);
-    round.remove(id(1), Removal::Cascade, NOW).unwrap();
+    round.remove(id(1), NodeRemoval::Cascade, NOW).unwrap();
     assert_eq!(titles(&round), ["Query(query00000)", "Action(action00001)", "State(state00000)"]);
 }
 
 #[test]
 fn the_only_node_leaves_an_empty_round() {
     let mut round = asked(0);
-    round.remove(id(0), Removal::Leaf, NOW).unwrap();
+    round.remove(id(0), NodeRemoval::Leaf, NOW).unwrap();
     assert!(round.is_empty() && round.query().is_none() && endpoints(&round).is_empty());
     round.ask(context_core::trajectory::NewQuery::new("again"), NOW).unwrap();
     assert_eq!(titles(&round), ["Query(query00001)"]);

@@ -2,7 +2,7 @@
 
 use context_core::Json;
 use context_core::base::JsonMap;
-use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeKind, NodeTitle, Round};
+use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeTitle, Round, TrajectoryNodeKind};
 
 use super::{NOW, action, add, asked, endpoints, file, id, refused, round, state, titles, try_add};
 
@@ -111,37 +111,49 @@ fn fields(json: &str) -> JsonMap {
 
 #[test]
 fn fields_are_checked_and_named() {
-    let code = |kind: NodeKind, json: &str| NodeBody::new(kind, &fields(json)).unwrap_err().code();
-    assert_eq!(NodeKind::from_name("Ghost").unwrap_err().code(), "unknown_type");
-    assert_eq!(code(NodeKind::Table, "{}"), "missing_fields");
-    assert_eq!(code(NodeKind::Table, r#"{"path": null}"#), "missing_fields");
-    assert_eq!(code(NodeKind::Table, r#"{"path": "t.csv", "bogus": 1}"#), "unknown_field");
-    assert_eq!(code(NodeKind::Action, r#"{"action": "a", "success": "yes"}"#), "wrong_form");
+    let code = |kind: TrajectoryNodeKind, json: &str| {
+        NodeBody::new(kind, &fields(json)).unwrap_err().code()
+    };
+    assert_eq!(TrajectoryNodeKind::from_name("Ghost").unwrap_err().code(), "unknown_type");
+    assert_eq!(code(TrajectoryNodeKind::Table, "{}"), "missing_fields");
+    assert_eq!(code(TrajectoryNodeKind::Table, r#"{"path": null}"#), "missing_fields");
+    assert_eq!(
+        code(TrajectoryNodeKind::Table, r#"{"path": "t.csv", "bogus": 1}"#),
+        "unknown_field"
+    );
+    assert_eq!(
+        code(TrajectoryNodeKind::Action, r#"{"action": "a", "success": "yes"}"#),
+        "wrong_form"
+    );
     let error =
-        NodeBody::new(NodeKind::Table, &fields(r#"{"path": "t.csv", "bogus": 1}"#)).unwrap_err();
+        NodeBody::new(TrajectoryNodeKind::Table, &fields(r#"{"path": "t.csv", "bogus": 1}"#))
+            .unwrap_err();
     assert_eq!(error.to_string(), "a Table has no field \"bogus\"");
 }
 
 #[test]
 fn older_names_of_fields_are_read() {
     let body =
-        NodeBody::new(NodeKind::State, &fields(r#"{"state": "s", "uncentainty": "u"}"#)).unwrap();
-    assert_eq!((body.text("content"), body.text("uncertainty")), ("s", "u"));
-    let action =
-        NodeBody::new(NodeKind::Action, &fields(r#"{"action": "a", "params": {"n": 1.50}}"#))
+        NodeBody::new(TrajectoryNodeKind::State, &fields(r#"{"state": "s", "uncentainty": "u"}"#))
             .unwrap();
+    assert_eq!((body.text("content"), body.text("uncertainty")), ("s", "u"));
+    let action = NodeBody::new(
+        TrajectoryNodeKind::Action,
+        &fields(r#"{"action": "a", "params": {"n": 1.50}}"#),
+    )
+    .unwrap();
     let json = serde_json::to_string(&action).unwrap();
     insta::assert_snapshot!(json, @r#"{"action":"a","params":{"n":1.50},"output":"Pending","success":false}"#);
 }
 
 #[test]
 fn every_field_has_a_default_of_its_form_or_must_be_given() {
-    for kind in NodeKind::ALL {
+    for kind in TrajectoryNodeKind::ALL {
         let required: JsonMap = (kind.fields().iter().filter(|field| field.default.is_none()))
             .map(|field| (field.name.to_owned(), Json::from("x")))
             .collect();
         let body = NodeBody::new(kind, &required).unwrap();
-        assert_eq!(body.kind(), NodeKind::from_name(kind.as_str()).unwrap());
+        assert_eq!(body.kind(), TrajectoryNodeKind::from_name(kind.as_str()).unwrap());
         assert_eq!(body.iter().count(), kind.fields().len());
     }
 }

@@ -3,8 +3,8 @@
 
 use context_core::Timestamp;
 use context_core::trajectory::{
-    Changes, EdgeNames, NewNode, NodeBody, NodeId, NodeKind, QueueItem, Removal, Round,
-    RoundRecord, RoundState, edge,
+    Changes, EdgeNames, NewNode, NodeBody, NodeId, NodeRemoval, QueueItem, Round, RoundRecord,
+    RoundState, TrajectoryNodeKind, edge,
 };
 use proptest::prelude::*;
 
@@ -82,7 +82,8 @@ fn take(
             round.change(node(*number), &Changes::new().describe(text.as_str()), None, at).ok()
         }
         Step::Remove { node: number, how } => {
-            let how = [Removal::Leaf, Removal::Cascade, Removal::Splice][usize::from(how % 3)];
+            let how = [NodeRemoval::Leaf, NodeRemoval::Cascade, NodeRemoval::Splice]
+                [usize::from(how % 3)];
             round.remove(node(*number), how, at).ok()
         }
         Step::Connect { from, to, reference } => {
@@ -127,7 +128,7 @@ proptest! {
         prop_assert_eq!(&again, &record);
         let restored = Round::from_record(again).unwrap();
         prop_assert_eq!(restored.to_record(), record);
-        for kind in NodeKind::ALL {
+        for kind in TrajectoryNodeKind::ALL {
             let here = |round: &Round| round.nodes().filter(|node| node.kind() == kind).count();
             prop_assert_eq!(here(&restored), here(&round));
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::summarize::{Checkpoint, Summarize};
+use context_runtime::summarize::{Summarize, SummaryCheckpoint};
 use context_runtime::{
     CancelSource, ContextEngine, DefaultContextRuntime, Fragment, Message, ModelCall, Part,
     PrepareInput, Role, Text,
@@ -95,7 +95,7 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
         ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
     chat.set(nearly_full().iter().map(|message| Fragment::from((**message).clone())));
     let (sent, _) = turn(&mut chat, FIRST, "Half of it is read.").await;
-    let first = Checkpoint::read(&sent[0]).unwrap();
+    let first = SummaryCheckpoint::read(&sent[0]).unwrap();
     assert_eq!((first.summary.as_str(), &*sent[1].plain_text()), (FIRST, TASK));
     assert_eq!(first.facts.todo.as_deref(), Some(r#"{"todos":["mend the linker"]}"#));
 
@@ -107,7 +107,7 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     let (sent, summaries) = turn(&mut chat, SECOND, "Rotation.").await;
     assert!(summaries.asked()[0].messages[0].plain_text().contains("Half of the files are read"));
     assert_eq!(sent.iter().filter(|message| message.is_checkpoint()).count(), 1);
-    let second = Checkpoint::read(&sent[0]).unwrap();
+    let second = SummaryCheckpoint::read(&sent[0]).unwrap();
     assert_eq!((second.summary.as_str(), second.facts.todo), (SECOND, first.facts.todo));
     assert!(second.messages > first.messages);
     assert_eq!(sent[1].plain_text(), TASK);

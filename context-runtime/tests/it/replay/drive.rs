@@ -16,7 +16,7 @@ use context_runtime::{
     provider,
 };
 use context_simulator::conversations::Conversation;
-use context_simulator::{Replay, Say, Script, Simulator};
+use context_simulator::{ConversationReplay, Say, Script, Simulator};
 use serde_json::json;
 
 use super::checks::{self, Before};
@@ -62,7 +62,7 @@ pub(super) async fn drive(
 struct Drive<'a> {
     name: String,
     setting: &'a Setting,
-    replay: Replay,
+    replay: ConversationReplay,
     codec: Arc<dyn ModelCodec>,
     model: Simulator,
     summariser: Simulator,
@@ -87,7 +87,7 @@ impl<'a> Drive<'a> {
         setting: &'a Setting,
         counter: &Arc<dyn TokenCounter>,
     ) -> Self {
-        let replay = Replay::new(conversation.messages.iter().cloned());
+        let replay = ConversationReplay::new(conversation.messages.iter().cloned());
         let codec = provider(setting.provider).unwrap();
         let simulator =
             || Simulator::new(Arc::clone(&codec), Arc::clone(counter)).window(setting.window);

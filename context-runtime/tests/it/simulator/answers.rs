@@ -5,7 +5,7 @@ use context_runtime::{
     model::{Answer, LanguageModel, ModelRequest, StopReason},
     provider,
 };
-use context_simulator::{Agent, Reply, ReplyContent, Say};
+use context_simulator::{Agent, ReplyContent, Say, SimulatedReply};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -53,7 +53,7 @@ fn says() -> impl Strategy<Value = Vec<Say>> {
         .prop_map(|(thoughts, texts, calls)| [thoughts, texts, calls].concat())
 }
 
-fn read(name: &str, reply: &Reply) -> Answer {
+fn read(name: &str, reply: &SimulatedReply) -> Answer {
     reply.read(&*provider(name).unwrap()).unwrap()
 }
 

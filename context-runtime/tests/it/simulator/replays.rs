@@ -8,13 +8,13 @@ use context_runtime::{
 };
 use context_simulator::conversations::{conversations, joined};
 use context_simulator::recordings::folder;
-use context_simulator::{ProviderFault, Replay, Say, Script};
+use context_simulator::{ConversationReplay, ProviderFault, Say, Script};
 
 use super::{Quarters, simulators};
 
 /// Plays a recording against a provider and returns the final history. A call that fails
 /// temporarily is repeated.
-async fn play(simulator: &impl LanguageModel, replay: &Replay) -> Vec<Arc<Message>> {
+async fn play(simulator: &impl LanguageModel, replay: &ConversationReplay) -> Vec<Arc<Message>> {
     let mut history: Vec<Arc<Message>> = replay.system().to_vec();
     while let Some(step) = replay.advance() {
         history.extend(step.input);
@@ -57,7 +57,7 @@ async fn recordings_are_played_to_their_end_by_every_provider() {
         let repeated =
             Script::default().at(1, ProviderFault::Overloaded).at(4, ProviderFault::Server);
         for (name, all) in simulators() {
-            let replay = Replay::new(recording.messages.iter().cloned());
+            let replay = ConversationReplay::new(recording.messages.iter().cloned());
             let simulator = all.behaviour(replay.clone()).script(repeated.clone());
             let played = play(&simulator, &replay).await;
             assert_eq!(played.len(), recording.messages.len(), "{name}: {}", recording.name);

@@ -1,7 +1,7 @@
 //! Kind `scenario`: a sequence of operations on one process, with a folder as its disk. Kind
 //! `infer`: the table of edges.
 
-use context_runtime::trajectory::{NodeKind, NodeTitle, edge};
+use context_runtime::trajectory::{NodeTitle, TrajectoryNodeKind, edge};
 use serde_json::{Map, Value, json};
 
 use super::world::{Form, OPERATIONS, World};
@@ -11,14 +11,14 @@ use crate::judge::{Difference, Outcome};
 /// Compares every type in the table with its recorded value.
 pub(crate) fn judge_infer(case: &Case) -> Outcome {
     let kind_of = |id: &Value| id.as_str()?.parse::<NodeTitle>().ok().map(|title| title.kind);
-    let before: Option<Vec<NodeKind>> =
+    let before: Option<Vec<TrajectoryNodeKind>> =
         case.input["predecessors"].as_array().map(|ids| ids.iter().filter_map(kind_of).collect());
     let Some(before) = before else {
         return Outcome::Skipped("no list of predecessors".to_owned());
     };
     let inferred = |name: &Value| {
         let name = name.as_str()?;
-        let edge = NodeKind::from_name(name).and_then(|kind| edge::infer(&before, kind));
+        let edge = TrajectoryNodeKind::from_name(name).and_then(|kind| edge::infer(&before, kind));
         Some((
             name.to_owned(),
             json!(edge.map_or_else(|error| format!("!{}", error.code()), str::to_owned)),

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_runtime::trajectory::{
-    Changes, EdgeNames, FieldValue, FileChannel, NewNode, NewQuery, NodeBody, NodeId, NodeKind,
-    OpenOptions, OpenRound, QueueItem, QueueName, RecordError, Removal, Round, Trajectories,
-    Trajectory, TrajectoryError,
+    Changes, EdgeNames, FieldValue, FileChannel, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval,
+    OpenOptions, OpenRound, QueueItem, QueueName, RecordError, Round, Trajectories, Trajectory,
+    TrajectoryError, TrajectoryNodeKind,
 };
 use context_runtime::{
     Clock, IdGenerator, JsonMap, Timestamp,
@@ -243,7 +243,7 @@ impl World {
             "modify_unserialisable" => Err(refusal("cannot_be_said")),
             "remove" => {
                 let id = self.resolve(context, input).await?;
-                context.remove(id, Removal::Leaf).await?;
+                context.remove(id, NodeRemoval::Leaf).await?;
                 Ok(Value::Null)
             }
             "add_edge" => {
@@ -365,7 +365,7 @@ impl World {
     }
 
     async fn node(&self, context: &OpenRound, kind: &Value, operation: &Value) -> Answer {
-        let kind = NodeKind::from_name(kind.as_str().unwrap_or_default())?;
+        let kind = TrajectoryNodeKind::from_name(kind.as_str().unwrap_or_default())?;
         let mut after = Vec::new();
         for before in operation["pred"].as_array().into_iter().flatten() {
             after.push(match self.resolve(context, before).await {

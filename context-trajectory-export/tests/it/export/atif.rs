@@ -1,6 +1,6 @@
 //! Writing and reading ATIF.
 
-use context_core::trajectory::{NodeKind, Round, RoundRecord};
+use context_core::trajectory::{Round, RoundRecord, TrajectoryNodeKind};
 use context_trajectory::{BridgeFrom, Selection, SessionGraph, Trajectory};
 use context_trajectory_export::{AtifError, AtifOptions, read_atif, write_atif};
 use proptest::prelude::*;
@@ -166,7 +166,7 @@ fn steps_of_other_programs_become_rounds() {
         std::iter::once(head).chain(nodes.collect::<Vec<_>>()).collect::<Vec<_>>()
     });
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
-    let state = rounds[0].nodes().find(|node| node.kind() == NodeKind::State).unwrap();
+    let state = rounds[0].nodes().find(|node| node.kind() == TrajectoryNodeKind::State).unwrap();
     let measures = state.measures.as_deref().unwrap();
     assert_eq!((measures.input_tokens, measures.cost_usd), (Some(10), Some(0.5)));
     assert_eq!(state.created_at.as_micros() % 1_000_000, 500_000);

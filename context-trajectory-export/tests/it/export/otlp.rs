@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use context_core::Timestamp;
 use context_core::trajectory::{
-    AgentRef, NewNode, NewQuery, Node, NodeBody, NodeId, NodeKind, ParentNode, Round,
+    AgentRef, NewNode, NewQuery, NodeBody, NodeId, ParentNode, Round, TrajectoryNode,
+    TrajectoryNodeKind,
 };
 use context_trajectory::SessionGraph;
 use context_trajectory_export::otlp::{OtlpOptions, names, write_otlp_json};
@@ -260,15 +261,15 @@ fn check(graph: &SessionGraph) -> Result<(), String> {
     }
     let computed = graph.agents().flat_map(|agent| agent.nodes());
     // An answer with a known model or token counts is a call.
-    let took = |node: &Node| {
+    let took = |node: &TrajectoryNode| {
         let took = node.measures.as_deref();
         took.is_some_and(|took| {
             took.model.is_some() || took.input_tokens.or(took.output_tokens).is_some()
         })
     };
     let own = computed.filter(|node| match node.kind() {
-        NodeKind::State | NodeKind::Action => true,
-        kind => kind == NodeKind::Response && took(node),
+        TrajectoryNodeKind::State | TrajectoryNodeKind::Action => true,
+        kind => kind == TrajectoryNodeKind::Response && took(node),
     });
     let own = own.count();
     let rounds = graph.agents().map(|agent| agent.rounds().count()).sum::<usize>();

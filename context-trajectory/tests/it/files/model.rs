@@ -3,7 +3,8 @@
 use context_core::Store;
 use context_core::store::{RoundCommit, RoundPrune, RoundQuery, TrajectoryStore};
 use context_core::trajectory::{
-    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Removal, Round, RoundState,
+    AgentRef, Changes, MessageLink, NewNode, NewQuery, NodeBody, NodeId, NodeRemoval, Round,
+    RoundState,
 };
 use context_store_inmem::InMemoryStore;
 use context_trajectory::FileChannel;
@@ -113,7 +114,7 @@ async fn run(steps: Vec<Step>) {
                 graph.change(last, &Changes::new().describe(text), None, now).unwrap()
             }
             (Step::Remove { .. }, Some(last)) if last != NodeId::new(round, 0) => {
-                graph.remove(last, Removal::Leaf, now).unwrap()
+                graph.remove(last, NodeRemoval::Leaf, now).unwrap()
             }
             (Step::End { .. }, _) => {
                 graph.set_state(RoundState::Closed, now);

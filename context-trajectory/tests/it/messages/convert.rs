@@ -3,7 +3,7 @@
 use context_codec_kit::JsonPatch;
 use context_core::{Json, Message, Part, Role, ToolResult};
 use context_trajectory::messages::{
-    MessageRecord, RecordError, TokenUsage, to_messages, to_records,
+    MessageRecord, MessageRecordError, TokenUsage, to_messages, to_records,
 };
 use proptest::prelude::*;
 
@@ -110,7 +110,7 @@ fn what_is_of_no_known_type_has_no_message() {
         record(r#"{"type":"HumanMessage","content":"u"}"#),
         record(r#"{"type":"Odd","content":"?"}"#),
     ];
-    assert!(matches!(to_messages(&records), Err(RecordError::UnknownType { index: 1 })));
+    assert!(matches!(to_messages(&records), Err(MessageRecordError::UnknownType { index: 1 })));
     let list = MessageRecord::from_json(&Json::from_text("[]").unwrap());
-    assert!(matches!(list, Err(RecordError::NotAnObject { found: "a list" })));
+    assert!(matches!(list, Err(MessageRecordError::NotAnObject { found: "a list" })));
 }

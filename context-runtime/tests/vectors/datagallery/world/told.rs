@@ -1,7 +1,9 @@
 //! The state of a scenario, in the format of the recording.
 
 use context_runtime::JsonMap;
-use context_runtime::trajectory::{Node, NodeId, NodeKind, Round, Trajectory, peer};
+use context_runtime::trajectory::{
+    NodeId, Round, Trajectory, TrajectoryNode, TrajectoryNodeKind, peer,
+};
 use serde_json::{Value, json};
 
 use super::{Form, World};
@@ -70,7 +72,7 @@ impl World {
         edges.sort();
         let mut endpoints: Vec<String> = round.endpoints().map(|id| title(&round, id)).collect();
         endpoints.sort();
-        let numbers = NodeKind::ALL.iter().zip(round.head().numbers);
+        let numbers = TrajectoryNodeKind::ALL.iter().zip(round.head().numbers);
         let counts: serde_json::Map<String, Value> = numbers
             .filter(|(_, number)| *number > 0)
             .map(|(kind, number)| (kind.to_string(), json!(number)))
@@ -93,7 +95,7 @@ pub(super) fn in_all(all: &Trajectory, id: NodeId) -> String {
 }
 
 /// Returns a node and its versions, in the format of the recording.
-pub(super) fn record(node: &Node, fields: &[String]) -> Value {
+pub(super) fn record(node: &TrajectoryNode, fields: &[String]) -> Value {
     let versions: serde_json::Map<String, Value> = (node.versions.iter())
         .map(|version| {
             (version.number.to_string(), serde_json::to_value(&version.was).unwrap_or_default())
@@ -111,19 +113,21 @@ pub(super) fn record(node: &Node, fields: &[String]) -> Value {
 }
 
 /// Returns the default content of a field that the scenario does not set.
-pub(super) fn defaults(kind: NodeKind) -> JsonMap {
+pub(super) fn defaults(kind: TrajectoryNodeKind) -> JsonMap {
     let given = match kind {
-        NodeKind::Action => json!({ "action": "probe" }),
-        NodeKind::State => json!({ "content": "" }),
-        NodeKind::Response => json!({ "response": "done" }),
-        NodeKind::Knowledge => json!({ "knowledge_type": "domain", "knowledge_content": "k" }),
-        NodeKind::Table => json!({ "path": "/nowhere/t.csv" }),
-        NodeKind::Column => json!({ "from_table": "t" }),
-        NodeKind::File => json!({ "path": "/nowhere/f.txt", "source": "probe" }),
-        NodeKind::Script => json!({ "script_content": "select 1", "script_type": "sql" }),
-        NodeKind::Skill => json!({ "path": "/nowhere/skill" }),
+        TrajectoryNodeKind::Action => json!({ "action": "probe" }),
+        TrajectoryNodeKind::State => json!({ "content": "" }),
+        TrajectoryNodeKind::Response => json!({ "response": "done" }),
+        TrajectoryNodeKind::Knowledge => {
+            json!({ "knowledge_type": "domain", "knowledge_content": "k" })
+        }
+        TrajectoryNodeKind::Table => json!({ "path": "/nowhere/t.csv" }),
+        TrajectoryNodeKind::Column => json!({ "from_table": "t" }),
+        TrajectoryNodeKind::File => json!({ "path": "/nowhere/f.txt", "source": "probe" }),
+        TrajectoryNodeKind::Script => json!({ "script_content": "select 1", "script_type": "sql" }),
+        TrajectoryNodeKind::Skill => json!({ "path": "/nowhere/skill" }),
         _ => json!({ "query": "q" }),
     };
-    let given = if kind == NodeKind::Tool { json!({}) } else { given };
+    let given = if kind == TrajectoryNodeKind::Tool { json!({}) } else { given };
     serde_json::from_value(given).unwrap_or_default()
 }

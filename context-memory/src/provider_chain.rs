@@ -28,13 +28,13 @@ use crate::cost;
 ///
 /// use context_core::{CancelSignal, MemoryProvider, Message, Timestamp};
 /// use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, RecallQuery};
-/// use context_memory::{Chain, Episodic, Reach};
+/// use context_memory::{ProviderChain, Episodic, Reach};
 /// use context_store_inmem::InMemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let (mine, ours) = (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
-/// let memory = Chain::new()
+/// let memory = ProviderChain::new()
 ///     .with("project", Episodic::new(ours)?.reach(Reach::Project), 3) // three quarters of the tokens
 ///     .with("everywhere", Episodic::new(mine)?.reach(Reach::User), 1);
 /// let (trip, never) = (MemoryScope::new("ada").project("trip"), CancelSignal::never());
@@ -50,7 +50,7 @@ use crate::cost;
 /// # }
 /// ```
 #[derive(Debug, Default)]
-pub struct Chain {
+pub struct ProviderChain {
     links: Vec<Link>,
 }
 
@@ -61,7 +61,7 @@ struct Link {
     share: u64,
 }
 
-impl Chain {
+impl ProviderChain {
     /// Creates an empty chain.
     pub fn new() -> Self {
         Self::default()
@@ -106,7 +106,7 @@ fn failures<T>(answers: Vec<Result<T>>) -> (Vec<T>, Vec<(usize, Error)>) {
 }
 
 #[async_trait]
-impl MemoryProvider for Chain {
+impl MemoryProvider for ProviderChain {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
         let asked = self.links.iter().map(|link| link.provider.recall(query, cancel));
         let answers = join_all(asked).await;
