@@ -220,10 +220,10 @@ impl Message {
         }
     }
 
-    /// Returns whether a stored form of this crate can have metadata, which are its last field. A
-    /// form that only looks so is possible.
-    pub(crate) fn body_may_have_metadata(body: &[u8]) -> bool {
-        body.ends_with(b"}}")
+    /// Returns whether this crate wrote a stored form, and without metadata, which are the last
+    /// field. `false` if only parsing tells.
+    pub(crate) fn body_has_no_metadata(role: Role, body: &[u8]) -> bool {
+        body.starts_with(Self::body_start(role)) && !body.ends_with(b"}}")
     }
 
     /// Returns a shared copy of the kind that almost every node has.

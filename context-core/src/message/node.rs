@@ -148,8 +148,9 @@ impl Node {
     /// Returns the origin of the message. A boundary, and a body that cannot be read, have that of
     /// an author.
     pub fn origin(&self) -> Origin {
+        let Some(role) = self.role() else { return Origin::Author };
         // Messages without metadata, which most are, are not parsed.
-        if self.role().is_none() || !Message::body_may_have_metadata(self.body.bytes()) {
+        if Message::body_has_no_metadata(role, self.body.bytes()) {
             return Origin::Author;
         }
         self.message().map_or(Origin::Author, |message| message.origin())
@@ -242,5 +243,22 @@ mod tests {
         assert!(
             Node::from_encoded("m".into(), kind, Timestamp::default(), foreign).is_placeholder()
         );
+    }
+
+    #[test]
+    fn an_origin_is_found_in_forms_of_other_programs_and_not_parsed_where_there_is_none() {
+        let kind = NodeKind::Message(Role::User);
+        let read = |body: Encoded| Node::from_encoded("m".into(), kind, Timestamp::default(), body);
+        let plain = read(Message::from("Hello.").encode());
+        assert!(plain.is_turn() && plain.message.get().is_none());
+        assert!(!read(Message::from("Go on.").with_origin(Origin::Synthetic).encode()).is_turn());
+        // The metadata need not come last, and white space may follow.
+        for body in [
+            r#"{"metadata":{"synthetic":true},"role":"user","parts":[]}"#,
+            r#"{ "role": "user", "parts": [], "metadata": {"synthetic": true} }"#,
+        ] {
+            let foreign = read(Encoded::new("message", 1, body.as_bytes()));
+            assert_eq!(foreign.origin(), Origin::Synthetic);
+        }
     }
 }
