@@ -1,4 +1,4 @@
-//! What every other module needs: ids, time, errors, diagnostics, cancelling, JSON, limits.
+//! The foundation of all other modules: ids, time, errors, diagnostics, cancelling, JSON, limits.
 
 mod blob_id;
 pub(crate) mod cancel;

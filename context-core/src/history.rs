@@ -1,5 +1,5 @@
-//! Cuts of a history: plans that policies make, how they are kept, and what is done when a model
-//! refuses a request.
+//! Cuts of a history: plans of policies, boundaries that store them, and recovery decisions after a
+//! model has refused a request.
 
 mod boundary;
 pub(crate) mod compaction;

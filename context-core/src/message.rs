@@ -132,9 +132,9 @@ impl Message {
         self
     }
 
-    /// Returns what a checkpoint lacks by its own account: the texts in the list `missing` of the
-    /// [record](Self::origin_record) of the checkpoint, such as the headings a summary should have
-    /// and does not. Empty for any other message.
+    /// Returns the parts that a checkpoint lacks, such as the missing headings of a summary: the
+    /// texts in the list `missing` of its [record](Self::origin_record). Empty for any other
+    /// message.
     pub fn missing_from_checkpoint(&self) -> Vec<String> {
         #[derive(Default, Deserialize)]
         struct Record {

@@ -1,9 +1,8 @@
 //! The contract between an agent loop and the runtime that prepares its context.
 //!
-//! The contract keeps the shape that earlier context runtimes have, with Rust names: prepare for
-//! the model, apply tool results, recover from a model error, capture the turn. A runtime calls no
-//! model. Work that needs a model is returned to the loop as a decision or as a
-//! [`SummaryTask`].
+//! The main operations follow a turn: prepare for the model, apply tool results, recover from a
+//! model error, capture the turn. A runtime calls no model. Work that needs a model is returned to
+//! the loop as a decision or as a [`SummaryTask`].
 
 mod context;
 mod input;

@@ -2,8 +2,8 @@
 //!
 //! A session of a user consists of *rounds*, one for each question. In each round, each agent (the
 //! main agent is agent 0, sub-agents count from 1) has a [`Round`]: a directed acyclic graph of
-//! typed nodes. Computation nodes are queries, conclusions, actions and responses. Data nodes are
-//! what was found or made. A `Trajectory` combines the rounds of one agent into one graph and
+//! typed nodes. Computation nodes are queries, conclusions, actions and responses. Data nodes hold
+//! data that was found or made. A `Trajectory` combines the rounds of one agent into one graph and
 //! connects them with bridges.
 //!
 //! # Two relations

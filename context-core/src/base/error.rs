@@ -148,8 +148,12 @@ impl Error {
     }
 
     /// Creates a [`ErrorKind::NotFound`] error that names the thing.
-    pub fn not_found(operation: &'static str, what: &'static str, name: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::NotFound, operation, format!("no such {what}")).with(what, name)
+    pub fn not_found(
+        operation: &'static str,
+        subject: &'static str,
+        name: impl fmt::Display,
+    ) -> Self {
+        Self::new(ErrorKind::NotFound, operation, format!("no such {subject}")).with(subject, name)
     }
 
     /// Creates a [`ErrorKind::Invalid`] error.

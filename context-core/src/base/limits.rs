@@ -55,11 +55,11 @@ pub const EXACT_MEMORY_VECTORS: u64 = 10_000;
 pub const MAX_PAGE: usize = 1000;
 
 /// Refuses an empty or too long id or name.
-pub fn check_id(operation: &'static str, what: &'static str, id: &str) -> Result<()> {
+pub fn check_id(operation: &'static str, subject: &'static str, id: &str) -> Result<()> {
     if id.is_empty() {
-        return Err(Error::invalid(operation, "an id must not be empty").with("id", what));
+        return Err(Error::invalid(operation, "an id must not be empty").with("id", subject));
     }
-    check_length(operation, what, id.len(), MAX_ID_BYTES)
+    check_length(operation, subject, id.len(), MAX_ID_BYTES)
 }
 
 /// Refuses a chat reference with an invalid user or chat.
@@ -100,7 +100,7 @@ pub fn check_page(operation: &'static str, limit: usize) -> Result<()> {
 
 pub(crate) fn check_length(
     operation: &'static str,
-    what: &'static str,
+    subject: &'static str,
     bytes: usize,
     limit: usize,
 ) -> Result<()> {
@@ -108,7 +108,7 @@ pub(crate) fn check_length(
         return Ok(());
     }
     Err(Error::invalid(operation, "too long")
-        .with("what", what)
+        .with("what", subject)
         .with("bytes", bytes)
         .with("limit", limit))
 }

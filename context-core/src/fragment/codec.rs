@@ -150,8 +150,8 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
 pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
 
 impl Default for CodecRegistry {
-    /// A registry with the codecs of this crate's [kinds](crate::fragment::kinds) and of free
-    /// fragments.
+    /// Creates a registry with the codecs of this crate's [kinds](crate::fragment::kinds) and of
+    /// free fragments.
     fn default() -> Self {
         let mut registry = Self(BTreeMap::new());
         registry.register(builtin::FreeCodec);

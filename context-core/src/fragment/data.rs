@@ -140,8 +140,8 @@ impl FragmentMap {
     }
 
     /// Returns the entry at an index.
-    pub fn at(&self, place: usize) -> Option<(&str, &FragmentData)> {
-        self.0.get_index(place).map(|(key, value)| (key.as_str(), value))
+    pub fn at(&self, index: usize) -> Option<(&str, &FragmentData)> {
+        self.0.get_index(index).map(|(key, value)| (key.as_str(), value))
     }
 
     /// Returns the number of entries.

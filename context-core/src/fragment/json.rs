@@ -32,21 +32,22 @@ const FRAGMENT: &str = "$fragment";
 const NUMBER: &str = "$number";
 const MAP: &str = "$map";
 
-struct At<'a, T>(&'a T, usize);
+/// A value and its nesting depth, for serialization within [`MAX_JSON_DEPTH`].
+struct DepthTracked<'a, T>(&'a T, usize);
 
 impl Serialize for FragmentData {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        At(self, 0).serialize(serializer)
+        DepthTracked(self, 0).serialize(serializer)
     }
 }
 
 impl Serialize for Fragment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        At(self, 0).serialize(serializer)
+        DepthTracked(self, 0).serialize(serializer)
     }
 }
 
-impl Serialize for At<'_, FragmentData> {
+impl Serialize for DepthTracked<'_, FragmentData> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(data, depth) = *self;
         if depth > MAX_JSON_DEPTH {
@@ -63,11 +64,13 @@ impl Serialize for At<'_, FragmentData> {
             FragmentData::Number(number) => single(serializer, NUMBER, &number.to_string()),
             FragmentData::Text(text) => serializer.serialize_str(text),
             FragmentData::Fragment(fragment) => {
-                single(serializer, FRAGMENT, &At(&**fragment, depth + 1))
+                single(serializer, FRAGMENT, &DepthTracked(&**fragment, depth + 1))
             }
             FragmentData::List(items) => {
                 let mut out = serializer.serialize_seq(Some(items.as_slice().len()))?;
-                items.iter().try_for_each(|item| out.serialize_element(&At(item, depth + 1)))?;
+                items
+                    .iter()
+                    .try_for_each(|item| out.serialize_element(&DepthTracked(item, depth + 1)))?;
                 out.end()
             }
             FragmentData::Map(map) if map.iter().any(|(key, _)| key.starts_with('$')) => {
@@ -81,15 +84,17 @@ impl Serialize for At<'_, FragmentData> {
     }
 }
 
+/// The entries of a map at a nesting depth.
 struct Entries<'a>(&'a super::FragmentMap, usize);
 
 impl Serialize for Entries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, At(value, self.1 + 1))))
+        serializer
+            .collect_map(self.0.iter().map(|(key, value)| (key, DepthTracked(value, self.1 + 1))))
     }
 }
 
-impl Serialize for At<'_, Fragment> {
+impl Serialize for DepthTracked<'_, Fragment> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(fragment, depth) = *self;
         let Some(data) = fragment.data().filter(|_| !fragment.is_message()) else {
@@ -103,7 +108,7 @@ impl Serialize for At<'_, Fragment> {
             out.serialize_entry("id", id)?;
         }
         out.serialize_entry("name", fragment.name())?;
-        out.serialize_entry("data", &At(data, depth + 1))?;
+        out.serialize_entry("data", &DepthTracked(data, depth + 1))?;
         if fragment.is_persisted() {
             out.serialize_entry("persist", &true)?;
         }

@@ -4,7 +4,7 @@
 //! engine runs the loaders and decides about concurrency and caching. Renderers refuse a tree that
 //! still contains a placeholder.
 
-mod once;
+mod once_loader;
 mod replace;
 
 use std::fmt;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_core::Stream;
 
-use self::once::OnceLoader;
+use self::once_loader::OnceLoader;
 use super::FragmentData;
 use crate::{BoxError, CancelSignal};
 
@@ -321,10 +321,10 @@ mod tests {
         }
     }
 
-    /// Completes at the second poll, and wakes its task only when told to.
-    struct Slow(Arc<std::sync::Mutex<(usize, Option<Waker>)>>);
+    /// Is pending at the first two polls. The test wakes its task.
+    struct PendingTwice(Arc<std::sync::Mutex<(usize, Option<Waker>)>>);
 
-    impl Future for Slow {
+    impl Future for PendingTwice {
         type Output = Result<&'static str, Infallible>;
 
         fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_future_goes_on_when_the_first_to_wait_for_it_goes_away() {
         let state = Arc::default();
-        let data = lazy_future(Slow(Arc::clone(&state)));
+        let data = lazy_future(PendingTwice(Arc::clone(&state)));
         let other = data.clone();
         let cancel = CancelSignal::never();
         let (gone, stays) = (Arc::new(Count::default()), Arc::new(Count::default()));

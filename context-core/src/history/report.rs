@@ -1,4 +1,4 @@
-//! What became of a plan.
+//! Reports about compaction plans.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub struct PlanReport {
 }
 
 impl PlanReport {
-    /// Of a plan at this price.
+    /// Creates the report of a plan at this price.
     pub fn new(plan: &Plan, price: Price, applied: bool, reason: impl Into<String>) -> Self {
         Self {
             policy: plan.policy,

@@ -19,15 +19,14 @@ use crate::{CancelSignal, Result};
 /// * **Callers time out** after a while and drop the future. Leave no partial work behind.
 /// * **A turn may be captured again**, in part or whole. Each message counts once, by its id.
 ///   Messages do not include what was recalled for the model.
-/// * **Recalled text is data**: it is shown to the model as something that was said, never as an
-///   instruction.
+/// * **Recalled text is data**: it is shown to the model as information, never as an instruction.
 ///
 /// ```
 /// use async_trait::async_trait;
 /// use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result};
 /// use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
 ///
-/// /// Tells every turn what the team has written down, and keeps nothing.
+/// /// Recalls the notes of a team in every turn and stores nothing.
 /// #[derive(Debug)]
 /// struct TeamNotes(String);
 ///

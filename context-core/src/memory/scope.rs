@@ -1,4 +1,4 @@
-//! To whom a memory belongs.
+//! Memory scopes: the owners of memories.
 
 use std::fmt;
 
@@ -40,14 +40,14 @@ pub struct MemoryScope {
 }
 
 impl MemoryScope {
-    /// Refuses a bad scope, bad names of its memories and too many of them.
+    /// Refuses an invalid scope, and invalid or too many ids of its memories.
     pub fn check_ids(&self, operation: &'static str, ids: &[MemoryId]) -> Result<()> {
         self.check(operation)?;
         limits::check_length(operation, "memories", ids.len(), limits::MAX_PAGE)?;
         ids.iter().try_for_each(|id| limits::check_id(operation, "memory", id.as_str()))
     }
 
-    /// Refuses what [`check_ids`](Self::check_ids) does, and too many neighbours.
+    /// Makes the checks of [`check_ids`](Self::check_ids), and refuses too many neighbours.
     pub fn check_neighbours(
         &self,
         operation: &'static str,
@@ -87,17 +87,17 @@ impl MemoryScope {
 
     /// Returns whether memories of another scope are visible from this one: this scope has all the
     /// fields that the other one names, with equal values.
-    pub fn sees(&self, filed: &Self) -> bool {
-        self.user == filed.user
-            && (filed.project.is_none() || filed.project == self.project)
-            && (filed.agent.is_none() || filed.agent == self.agent)
-            && (filed.session.is_none() || filed.session == self.session)
+    pub fn sees(&self, other: &Self) -> bool {
+        self.user == other.user
+            && (other.project.is_none() || other.project == self.project)
+            && (other.agent.is_none() || other.agent == self.agent)
+            && (other.session.is_none() || other.session == self.session)
     }
 
     /// Returns whether another scope is part of this one, so that forgetting this scope includes
     /// it.
-    pub fn covers(&self, filed: &Self) -> bool {
-        filed.sees(self)
+    pub fn covers(&self, other: &Self) -> bool {
+        other.sees(self)
     }
 
     /// Returns all scopes that are visible from this one, the widest first: at most eight.
@@ -166,9 +166,9 @@ mod tests {
         assert_eq!((&visible[0], &visible[7]), (&MemoryScope::new("ada"), &whole));
         for other in [MemoryScope::new("ada"), MemoryScope::new("ada").session("s"), whole.clone()]
         {
-            let seen: Vec<_> = visible.iter().filter(|filed| other.sees(filed)).cloned().collect();
+            let seen: Vec<_> = visible.iter().filter(|scope| other.sees(scope)).cloned().collect();
             let mut expected = other.visible();
-            expected.retain(|filed| seen.contains(filed));
+            expected.retain(|scope| seen.contains(scope));
             assert_eq!(expected, other.visible());
             assert_eq!(seen.len(), other.visible().len());
         }

@@ -86,7 +86,7 @@ impl RunNodes {
 /// Reads the nodes of a stored run.
 pub type ReadRun = fn(&Bytes) -> Vec<Arc<Node>>;
 
-/// Stored nodes of one path that are read when one of them is looked at.
+/// Stored nodes of one path, which are read when one of them is accessed.
 #[derive(Clone, Debug)]
 pub struct LazyRun {
     /// The number of nodes that `read` returns and that belong to the chain; more are cut off.

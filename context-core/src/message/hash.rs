@@ -165,12 +165,12 @@ impl Feed {
 
     fn media(&mut self, kind: &str, media: &Media) {
         self.text(kind);
-        let (place, text) = match &media.source {
+        let (location, text) = match &media.source {
             MediaSource::Base64(data) => ("base64", data),
             MediaSource::Url(url) => ("url", url),
             MediaSource::Reference(name) => ("reference", name),
         };
-        self.text(place);
+        self.text(location);
         self.text(text);
         self.option(media.media_type.as_deref());
         self.option(media.name.as_deref());

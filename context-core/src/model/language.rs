@@ -18,7 +18,7 @@ use crate::{Answer, CancelSignal, ModelError, ModelRequest};
 /// use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Role};
 /// use context_core::model::LanguageModel;
 ///
-/// /// Says what it was told; for tests.
+/// /// Answers with the text of the last message, for tests.
 /// #[derive(Debug)]
 /// struct Echo;
 ///
@@ -29,8 +29,8 @@ use crate::{Answer, CancelSignal, ModelError, ModelRequest};
 ///     }
 ///
 ///     async fn complete(&self, request: &ModelRequest, _: &CancelSignal) -> Result<Answer, ModelError> {
-///         let heard = request.messages.last().map(|message| message.plain_text().into_owned());
-///         Ok(Answer::new(Message::text(Role::Assistant, heard.unwrap_or_default())))
+///         let text = request.messages.last().map(|message| message.plain_text().into_owned());
+///         Ok(Answer::new(Message::text(Role::Assistant, text.unwrap_or_default())))
 ///     }
 /// }
 /// # assert_eq!(Echo.name(), "echo");

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Model requests.
 
 use std::sync::Arc;
 

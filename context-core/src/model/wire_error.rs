@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind};
 #[non_exhaustive]
 pub enum WireError {
     /// A value has a type that the form does not allow.
-    #[error("{} must be {expected}, found {found}", place(.path))]
+    #[error("{} must be {expected}, found {found}", described(.path))]
     WrongType {
         /// The position.
         path: String,
@@ -18,7 +18,7 @@ pub enum WireError {
         found: &'static str,
     },
     /// A required value is missing.
-    #[error("{} is missing", place(.path))]
+    #[error("{} is missing", described(.path))]
     Missing {
         /// The position.
         path: String,
@@ -33,7 +33,7 @@ pub enum WireError {
     },
     /// An object or list has keys or items that cannot be parsed, such as a key that is not
     /// Unicode.
-    #[error("{} cannot be read", place(.path))]
+    #[error("{} cannot be read", described(.path))]
     Unreadable {
         /// The position.
         path: String,
@@ -47,7 +47,7 @@ pub enum WireError {
 
 crate::readable_debug!(WireError);
 
-fn place(path: &str) -> &str {
+fn described(path: &str) -> &str {
     if path.is_empty() { "a message" } else { path }
 }
 

@@ -1,4 +1,4 @@
-//! What a runtime returns.
+//! The outputs of a runtime.
 
 use std::sync::Arc;
 

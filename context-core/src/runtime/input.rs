@@ -40,7 +40,7 @@ pub struct PrepareInput {
     /// if the runtime remembers them. Cuts that do not [fit](HistoryRewrite::fits) the conversation
     /// are refused.
     pub rewrite: Option<HistoryRewrite>,
-    /// Where cuts are remembered between two calls of the chat.
+    /// The owner of the cuts, which remembers them between two calls of the chat.
     pub cuts: CutOwner,
     /// The limits of the request.
     pub limits: RequestLimits,

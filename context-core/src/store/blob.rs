@@ -77,9 +77,9 @@ pub struct Blob {
     pub media_type: Option<String>,
     /// Number of the user's chats that refer to the blob.
     pub references: u64,
-    /// When this chat first put the blob.
+    /// The time when this chat first put the blob.
     pub created_at: Timestamp,
-    /// When this chat last put or read the blob, as far as the calls carried a timestamp.
+    /// The time when this chat last put or read the blob, as far as the calls carried a timestamp.
     pub used_at: Timestamp,
 }
 

@@ -393,7 +393,7 @@ impl Revision {
 pub struct StoredFragment {
     /// The id, if the fragment has one.
     pub id: Option<FragmentId>,
-    /// Additional facts about the recall.
+    /// Additional metadata, which is never rendered.
     pub metadata: Metadata,
     /// The encoded body.
     pub body: Encoded,

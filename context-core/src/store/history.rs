@@ -100,18 +100,23 @@ pub trait HistoryStore: Send + Sync {
     /// Returns the size of a chat.
     async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize>;
 
-    /// Writes a commit: all of it or nothing, decided and done under one guard.
+    /// Writes a commit in one transaction: all of it or nothing.
     ///
-    /// In this order: [`Commit::check`](crate::store::Commit::check); the chat must exist; a known
-    /// key decides [`Replayed`](CommitOutcome::Replayed) (or refuses other content); new messages
-    /// that are all stored, with equal content, in this order, behind the same parent and on the
-    /// chain of the branch that is named, are `Replayed`; if any of them is stored otherwise the
-    /// outcome is [`Exists`](CommitOutcome::Exists), also for a repeated
-    /// [`NextVersionOf`](crate::store::ForkName::NextVersionOf), which names no branch; a branch
-    /// that is not where it is expected is a [`Conflict`](CommitOutcome::Conflict). A branch,
-    /// message or fork place that does not exist is [`NotFound`](crate::ErrorKind::NotFound); new
-    /// messages with [`Target::Stay`](crate::store::Target::Stay) are
-    /// [`Invalid`](crate::ErrorKind::Invalid).
+    /// The conditions are checked in this order:
+    ///
+    /// 1. An [invalid](crate::store::Commit::check) commit is refused, and the chat must exist.
+    /// 2. A known key decides: the outcome is [`Replayed`](CommitOutcome::Replayed) for equal
+    ///    content, and other content is refused.
+    /// 3. If all new messages are stored with equal content, in this order, after the same parent,
+    ///    and on the chain of the named branch, the outcome is `Replayed`. If any of them is stored
+    ///    otherwise, it is [`Exists`](CommitOutcome::Exists), also for a repeated
+    ///    [`NextVersionOf`](crate::store::ForkName::NextVersionOf), which names no branch.
+    /// 4. A branch with another head than expected, or an exact name that is taken, is a
+    ///    [`Conflict`](CommitOutcome::Conflict).
+    ///
+    /// A branch, message or fork point that does not exist is
+    /// [`NotFound`](crate::ErrorKind::NotFound). New messages with
+    /// [`Target::Stay`](crate::store::Target::Stay) are [`Invalid`](crate::ErrorKind::Invalid).
     async fn commit(&self, commit: Commit) -> Result<CommitOutcome>;
 
     /// Lists the branches in creation order.

@@ -37,9 +37,9 @@ pub struct SearchQuery {
     pub user: UserId,
     /// The scope of the search.
     pub scope: SearchScope,
-    /// Words, as a person types them: there is no query syntax, so nothing has to be quoted and
-    /// nothing can be wrong. A message is found if it has all of them, in any order;
-    /// `search` of `context-store-kit` says what a word is. A text without words finds nothing.
+    /// The words to search for, as a person types them. There is no query syntax: no character has
+    /// a special meaning. A message matches if it has all words, in any order. The module `search`
+    /// of `context-store-kit` defines words. A text without words matches nothing.
     pub text: String,
     /// Whether the last word may be a prefix of a longer one, for search as you type.
     pub prefix: bool,

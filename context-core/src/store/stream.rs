@@ -329,7 +329,7 @@ pub struct StreamsPruned {
     pub streams: u64,
     /// Number of their chunks.
     pub chunks: u64,
-    /// Total size of the deleted blobs in bytes.
+    /// Total size of their chunks in bytes.
     pub bytes: u64,
 }
 

@@ -16,8 +16,8 @@ use crate::{ChatId, Error, MessageId, Result, SessionId, Timestamp, UserId};
 impl RoundRef {
     /// Returns the cursor of a round in listings.
     pub fn cursor(&self) -> Cursor {
-        let place = (&self.agent.session, self.agent.agent, self.round);
-        Cursor::new(serde_json::to_string(&place).expect("texts and numbers print as JSON"))
+        let position = (&self.agent.session, self.agent.agent, self.round);
+        Cursor::new(serde_json::to_string(&position).expect("texts and numbers print as JSON"))
     }
 }
 
@@ -58,12 +58,12 @@ impl RoundCommit {
             .with("revision", self.head.revision));
         }
         // Databases store signed numbers.
-        for (what, number) in
+        for (name, number) in
             [("agent", self.head.round.agent.agent), ("round", self.head.round.round)]
         {
             if i32::try_from(number).is_err() {
                 return Err(Error::invalid(OPERATION, "too large")
-                    .with("what", what)
+                    .with("what", name)
                     .with("limit", i32::MAX));
             }
         }
@@ -168,7 +168,7 @@ pub enum RecordOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoundQuery {
-    /// The owner of the chats.
+    /// The owner of the rounds.
     pub user: UserId,
     /// The session. `None`: all sessions.
     pub session: Option<SessionId>,
@@ -273,7 +273,7 @@ impl MessageNode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoundPrune {
-    /// The owner of the chats.
+    /// The owner of the rounds.
     pub user: UserId,
     /// The session. `None`: all sessions.
     pub session: Option<SessionId>,
@@ -284,12 +284,12 @@ pub struct RoundPrune {
 }
 
 impl RoundPrune {
-    /// Creates a query for all rounds of a user.
+    /// Selects all rounds of a user.
     pub fn of_user(user: impl Into<UserId>) -> Self {
         Self { user: user.into(), session: None, agent: None, updated_until: None }
     }
 
-    /// Restricts the query to one session.
+    /// Restricts the removal to one session.
     #[must_use]
     pub fn session(mut self, session: impl Into<SessionId>) -> Self {
         self.session = Some(session.into());

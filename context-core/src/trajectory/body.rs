@@ -166,8 +166,8 @@ impl NodeBody {
     ) -> Result<Self, TrajectoryError> {
         let values: Vec<_> = values.into_iter().collect();
         if values.len() != kind.fields().len() {
-            let what = format!("a {kind} of {} fields", values.len());
-            return Err(TrajectoryError::Damaged { what });
+            let damage = format!("a {kind} of {} fields", values.len());
+            return Err(TrajectoryError::Damaged { what: damage });
         }
         for (field, value) in kind.fields().iter().zip(&values) {
             if value.as_ref().is_some_and(|value| value.form() != field.form) {
@@ -191,9 +191,9 @@ impl NodeBody {
     }
 
     fn of<const N: usize>(kind: TrajectoryNodeKind, first: [FieldValue; N]) -> Self {
-        let rest = kind.fields().len() - N;
-        let values = first.into_iter().map(Some).chain(std::iter::repeat_n(None, rest));
-        Self::complete(kind, values.collect()).expect("what must be given stands first")
+        let remaining = kind.fields().len() - N;
+        let values = first.into_iter().map(Some).chain(std::iter::repeat_n(None, remaining));
+        Self::complete(kind, values.collect()).expect("required fields come first")
     }
 
     /// Creates a query body: the user's question.
@@ -325,7 +325,7 @@ fn wrong_form(kind: TrajectoryNodeKind, field: &'static Field) -> TrajectoryErro
     TrajectoryError::WrongForm { kind, field: field.name, expected: field.form.as_str() }
 }
 
-fn place(kind: TrajectoryNodeKind, name: &str) -> Result<usize, TrajectoryError> {
+fn field_index(kind: TrajectoryNodeKind, name: &str) -> Result<usize, TrajectoryError> {
     kind.field(name).ok_or_else(|| TrajectoryError::UnknownField { kind, field: name.into() })
 }
 
@@ -335,7 +335,7 @@ fn read(
     name: &str,
     json: &Json,
 ) -> Result<(usize, FieldValue), TrajectoryError> {
-    let at = place(kind, name)?;
+    let at = field_index(kind, name)?;
     let field = &kind.fields()[at];
     match FieldValue::read(field.form, json) {
         Some(value) => Ok((at, value)),
@@ -352,7 +352,7 @@ pub(super) fn accept(
     name: &str,
     value: FieldValue,
 ) -> Result<(usize, FieldValue), TrajectoryError> {
-    let at = place(kind, name)?;
+    let at = field_index(kind, name)?;
     let field = &kind.fields()[at];
     match (field.form, value) {
         // Compacted, as a store returns it.

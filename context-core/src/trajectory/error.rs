@@ -233,7 +233,7 @@ impl TrajectoryError {
             .with_source(self)
     }
 
-    pub(super) fn too_much(what: &'static str, size: usize, limit: usize) -> Result<(), Self> {
-        if size <= limit { Ok(()) } else { Err(Self::TooMuch { what, size, limit }) }
+    pub(super) fn too_much(quantity: &'static str, size: usize, limit: usize) -> Result<(), Self> {
+        if size <= limit { Ok(()) } else { Err(Self::TooMuch { what: quantity, size, limit }) }
     }
 }

@@ -106,7 +106,7 @@ impl Queue {
         self.0.len()
     }
 
-    /// Returns whether there are no entries.
+    /// Returns whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -176,12 +176,12 @@ impl RoundRecord {
         for change in changes {
             match change {
                 Change::NodeAdded { node } => {
-                    let at = self.place(node.id).unwrap_or_else(|at| at);
+                    let at = self.search(node.id).unwrap_or_else(|at| at);
                     self.nodes.insert(at, node.clone());
                 }
                 Change::EdgeAdded { edge } => self.edges.push(edge.clone()),
                 Change::NodeChanged { id, version, now } => {
-                    if let Ok(at) = self.place(*id) {
+                    if let Ok(at) = self.search(*id) {
                         let node = Arc::make_mut(&mut self.nodes[at]);
                         let was = node.settle(&version.was).unwrap_or_default();
                         node.change(&node.settle(now).unwrap_or_default());
@@ -189,7 +189,7 @@ impl RoundRecord {
                     }
                 }
                 Change::NodeRemoved { id } => {
-                    if let Ok(at) = self.place(*id) {
+                    if let Ok(at) = self.search(*id) {
                         self.nodes.remove(at);
                     }
                     removed.insert(*id);
@@ -205,23 +205,23 @@ impl RoundRecord {
 
     /// Refuses changes that do not fit the record.
     fn check(&self, changes: &[Change]) -> Result<(), TrajectoryError> {
-        let damaged = |what: String| Err(TrajectoryError::Damaged { what });
+        let damaged = |damage: String| Err(TrajectoryError::Damaged { what: damage });
         let (mut added, mut removed) = (HashMap::new(), HashSet::new());
         for change in changes {
-            let there = |id: &NodeId| match added.get(id) {
+            let node_of = |id: &NodeId| match added.get(id) {
                 _ if removed.contains(id) => None,
                 Some(node) => Some(Arc::clone(node)),
-                None => self.place(*id).ok().map(|at| self.nodes[at].clone()),
+                None => self.search(*id).ok().map(|at| self.nodes[at].clone()),
             };
             match change {
-                Change::NodeAdded { node } if there(&node.id).is_some() => {
+                Change::NodeAdded { node } if node_of(&node.id).is_some() => {
                     return damaged(format!("{} is added twice", node.id));
                 }
                 Change::NodeAdded { node } => {
                     added.insert(node.id, node.clone());
                 }
                 Change::EdgeAdded { .. } => {}
-                Change::NodeChanged { id, version, now } => match there(id) {
+                Change::NodeChanged { id, version, now } => match node_of(id) {
                     Some(node) => {
                         node.settle(&version.was)?;
                         node.settle(now)?;
@@ -229,7 +229,7 @@ impl RoundRecord {
                     None => return damaged(format!("{id} is changed and is not there")),
                 },
                 Change::NodeRemoved { id } => {
-                    if there(id).is_none() {
+                    if node_of(id).is_none() {
                         return damaged(format!("{id} is removed and is not there"));
                     }
                     removed.insert(*id);
@@ -239,7 +239,7 @@ impl RoundRecord {
         Ok(())
     }
 
-    fn place(&self, id: NodeId) -> Result<usize, usize> {
+    fn search(&self, id: NodeId) -> Result<usize, usize> {
         match self.nodes.last() {
             Some(last) if last.id < id => Err(self.nodes.len()),
             _ => self.nodes.binary_search_by_key(&id, |node| node.id),

@@ -23,7 +23,7 @@ impl TrajectoryNode {
             Some(blank)
         });
         let body = NodeBody::from_values(self.kind(), values.collect::<Vec<_>>());
-        let label = if self.has_made_up_label() {
+        let label = if self.has_generated_label() {
             self.label.clone()
         } else {
             format!("redacted-{}", self.id.ordinal).into()
@@ -39,7 +39,7 @@ impl TrajectoryNode {
     }
 
     /// Returns whether the label was generated: the kind and a number, or the label of a redaction.
-    fn has_made_up_label(&self) -> bool {
+    fn has_generated_label(&self) -> bool {
         let number =
             self.label.strip_prefix(self.kind().lower()).filter(|number| !number.is_empty());
         number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! Whose rounds: agents of sessions.
+//! References to agents of sessions and to their rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ impl AgentRef {
         Self { user: user.into(), session: session.into(), agent }
     }
 
-    /// Refuses a bad user or session.
+    /// Refuses an invalid user or session.
     pub fn check(&self, operation: &'static str) -> Result<()> {
         limits::check_id(operation, "user", self.user.as_str())?;
         limits::check_id(operation, "session", self.session.as_str())

@@ -62,7 +62,7 @@ struct Links {
 }
 
 impl Round {
-    /// Creates the head of an empty round.
+    /// Creates an empty round.
     pub fn new(round: RoundRef, at: Timestamp) -> Self {
         Self {
             head: RoundHead::new(round, at),
@@ -175,7 +175,7 @@ impl Round {
         self.head.nodes as usize
     }
 
-    /// Returns whether there are no entries.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.head.nodes == 0
     }
@@ -220,12 +220,12 @@ impl Round {
 
     /// Stores an edge. Both ends must exist, or the edge must lead to an earlier round.
     fn put_edge(&mut self, edge: Edge) {
-        let place = self.edges.len() as u32;
+        let index = self.edges.len() as u32;
         if let Some(to) = self.at(edge.to) {
-            self.links[to].to.push(place);
+            self.links[to].to.push(index);
         }
         if let Some(from) = self.at(edge.from) {
-            self.links[from].from.push(place);
+            self.links[from].from.push(index);
         }
         self.edges.push(Some(edge));
     }

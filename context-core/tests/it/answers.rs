@@ -38,11 +38,11 @@ fn a_failure_knows_whether_the_history_was_made_smaller() {
         },
     ];
     let other = RecoveryDecision::StripImagesAndRetry { reason: reason() };
-    let attempted = |decisions: &[RecoveryDecision], said: bool| {
+    let attempted = |decisions: &[RecoveryDecision], has_attempted: bool| {
         let attempts: Vec<_> =
             decisions.iter().map(|one| Attempt::new(one.clone(), 10, 9)).collect();
         let mut failure = Failure::new(&error, &view);
-        (failure.attempts, failure.has_attempted_compact) = (&attempts, said);
+        (failure.attempts, failure.has_attempted_compact) = (&attempts, has_attempted);
         failure.attempted()
     };
     assert!(!attempted(&[], false) && attempted(&[], true));
@@ -86,8 +86,8 @@ fn edits_stand_in_order_and_beside_each_other() {
         (0..6).map(|n| Arc::new(Message::text(Role::Assistant, format!("message {n}")))).collect();
     let view = HistoryView::new(&messages, &Bytes);
     let plan = |edits: Vec<Edit>| Plan::of_any_size("test", BoundaryKind::Snip, &view, edits, "");
-    let beside = plan(vec![Edit::remove(1..3), Edit::remove(3..4)]).unwrap();
-    assert_eq!(beside.apply(&messages).unwrap().origins, [0, 4, 5].map(Some));
+    let adjacent = plan(vec![Edit::remove(1..3), Edit::remove(3..4)]).unwrap();
+    assert_eq!(adjacent.apply(&messages).unwrap().origins, [0, 4, 5].map(Some));
     for (edits, bad) in [
         (vec![Edit::remove(1..3), Edit::remove(2..4)], 1),
         (vec![Edit::remove(3..4), Edit::remove(0..1)], 1),

@@ -45,9 +45,9 @@ fn a_boundary_shows_its_front_then_what_comes_right_before_it_then_what_follows(
     assert_eq!(lines(&chain), ["a: text a", "x/1: so far", "d: short", "e: text e", "f: text f"]);
     let (position, boundary) = StoredBoundary::in_force(&chain).unwrap();
     assert_eq!(position, 5);
-    let again = StoredBoundary::decode(&boundary.encode()).unwrap();
-    assert_eq!(again, boundary);
-    assert_eq!(again.encode(), boundary.encode());
+    let decoded = StoredBoundary::decode(&boundary.encode()).unwrap();
+    assert_eq!(decoded, boundary);
+    assert_eq!(decoded.encode(), boundary.encode());
     // An older boundary is in force if the newest cannot be read.
     push(&mut chain, "y", r#"{"kind": "of tomorrow"}"#);
     assert_eq!(lines(&chain).len(), 5);

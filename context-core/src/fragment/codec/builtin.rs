@@ -107,16 +107,16 @@ mod tests {
 
     /// A text in version 1, an object in version 2.
     #[derive(serde::Serialize, serde::Deserialize)]
-    struct Motto {
+    struct Proverb {
         text: String,
     }
 
-    impl FragmentBody for Motto {
-        const KIND: &'static str = "motto";
+    impl FragmentBody for Proverb {
+        const KIND: &'static str = "proverb";
         const VERSION: u16 = 2;
 
         fn into_fragment(self) -> Fragment {
-            Fragment::new("motto", self.text)
+            Fragment::new("proverb", self.text)
         }
 
         fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
@@ -135,10 +135,11 @@ mod tests {
     #[test]
     fn older_versions_are_lifted_and_written_back_as_the_current_one() {
         let mut registry = CodecRegistry::default();
-        assert!(registry.register(BodyCodec::<Motto>::default()).is_none());
-        let motto = registry.decode(&Encoded::new("motto", 1, &b"\"festina lente\""[..])).unwrap();
-        assert_eq!(motto.data().and_then(|data| data.as_text()), Some("festina lente"));
-        let written = registry.encode(&motto).unwrap();
+        assert!(registry.register(BodyCodec::<Proverb>::default()).is_none());
+        let proverb =
+            registry.decode(&Encoded::new("proverb", 1, &b"\"festina lente\""[..])).unwrap();
+        assert_eq!(proverb.data().and_then(|data| data.as_text()), Some("festina lente"));
+        let written = registry.encode(&proverb).unwrap();
         assert_eq!(
             (written.version(), &written.bytes()[..]),
             (2, &br#"{"text":"festina lente"}"#[..])

@@ -7,11 +7,11 @@ use crate::base::MisfitError;
 use crate::fragment::FragmentBody;
 use crate::{Fragment, FragmentData};
 
-/// What was remembered of earlier conversations. Made by
+/// Memories recalled from earlier conversations. Created by
 /// [`recalled_memories`](crate::memory::recalled_memories).
 ///
 /// Kind `recalledMemories`, version 1. As a fragment it is [untrusted](Fragment::untrusted): every
-/// renderer shows that it is data, and nothing in it can end its place.
+/// renderer marks it as data and keeps its text from breaking out of its element.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecalledMemories {

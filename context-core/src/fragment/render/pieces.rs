@@ -59,14 +59,14 @@ impl Arrangement {
     }
 
     /// Returns the form of the fragment at an index.
-    pub fn form(&self, place: usize) -> Form {
-        self.forms.get(place).copied().unwrap_or_default()
+    pub fn form(&self, index: usize) -> Form {
+        self.forms.get(index).copied().unwrap_or_default()
     }
 
     /// Combines fragments with their forms.
     pub fn pieces<'a>(&self, fragments: &[&'a Fragment]) -> Vec<Piece<'a>> {
         let piece =
-            |(place, fragment): (usize, &&'a Fragment)| Piece { fragment, form: self.form(place) };
+            |(index, fragment): (usize, &&'a Fragment)| Piece { fragment, form: self.form(index) };
         fragments.iter().enumerate().map(piece).collect()
     }
 

@@ -24,13 +24,14 @@ pub struct BoundaryDraft {
     removed: HashSet<MessageId>,
 }
 
+/// A shown message of a draft.
 #[derive(Clone, Debug)]
 enum Entry {
     Stored(MessageId),
     Shortened(Replacement),
     /// A message that a compaction made. It keeps its earlier id, or gets one derived from the
     /// boundary's id if it is new.
-    Made {
+    Inserted {
         id: Option<MessageId>,
         message: Arc<Message>,
     },
@@ -70,7 +71,7 @@ impl Entry {
         let Some(stored) = &shown.stored else {
             return match shown.node.message() {
                 Ok(message) => {
-                    Self::Made { id: Some(shown.node.id.clone()), message: Arc::clone(message) }
+                    Self::Inserted { id: Some(shown.node.id.clone()), message: Arc::clone(message) }
                 }
                 Err(_) => Self::Stored(shown.node.id.clone()),
             };
@@ -91,7 +92,7 @@ impl Entry {
     fn stored(&self) -> Option<&MessageId> {
         match self {
             Self::Stored(id) | Self::Shortened(Replacement { id, .. }) => Some(id),
-            Self::Made { .. } => None,
+            Self::Inserted { .. } => None,
         }
     }
 }
@@ -112,26 +113,30 @@ impl BoundaryDraft {
         reports: &[PlanReport],
     ) -> Result<Option<Self>, DraftError> {
         let messages = rewrite.messages.len();
-        let places: HashMap<&MessageId, usize> =
-            entries.iter().enumerate().map(|(place, shown)| (&shown.node.id, place)).collect();
+        let positions: HashMap<&MessageId, usize> = entries
+            .iter()
+            .enumerate()
+            .map(|(position, shown)| (&shown.node.id, position))
+            .collect();
         let mut known = Vec::new();
         for node in history.into_iter().filter(|node| node.message().is_ok()) {
-            let place = places.get(&node.id).copied();
-            known.push(place.ok_or_else(|| DraftError::Stale { message: node.id.clone() })?);
+            let position = positions.get(&node.id).copied();
+            known.push(position.ok_or_else(|| DraftError::Stale { message: node.id.clone() })?);
         }
         let origins = rewrite.origins.iter().copied().flatten();
         let ordered = origins.clone().is_sorted_by(|a, b| a < b);
-        let within = origins.clone().all(|origin| origin < known.len());
-        if rewrite.origins.len() != messages || !ordered || !within {
+        let in_range = origins.clone().all(|origin| origin < known.len());
+        if rewrite.origins.len() != messages || !ordered || !in_range {
             return Err(DraftError::Misfit { messages });
         }
 
-        let made = |message: &Arc<Message>| Entry::Made { id: None, message: Arc::clone(message) };
+        let inserted =
+            |message: &Arc<Message>| Entry::Inserted { id: None, message: Arc::clone(message) };
         let placed = rewrite.messages.iter().zip(&rewrite.origins);
         let new: Vec<Entry> = placed
             .map(|(message, origin)| {
                 let Some(shown) = origin.map(|origin| &entries[known[origin]]) else {
-                    return made(message);
+                    return inserted(message);
                 };
                 if shown.node.message().is_ok_and(|shown| same(shown, message)) {
                     return Entry::of(shown);
@@ -139,7 +144,7 @@ impl BoundaryDraft {
                 match shown.stored.as_ref().map(|stored| (stored, stored.message())) {
                     Some((stored, Ok(of))) if same(of, message) => Entry::Stored(stored.id.clone()),
                     Some((stored, Ok(of))) => Entry::shortened(stored, of.hash(), message),
-                    _ => made(message),
+                    _ => inserted(message),
                 }
             })
             .collect();
@@ -147,11 +152,11 @@ impl BoundaryDraft {
         // The messages that were hidden before, and those that are removed now.
         let mut removed = hidden(chain, entries);
         let kept: HashSet<&MessageId> = new.iter().filter_map(Entry::stored).collect();
-        let going = known.iter().filter_map(|place| entries[*place].stored.as_ref());
-        removed.extend(going.map(|stored| &stored.id).filter(|id| !kept.contains(id)).cloned());
+        let removable = known.iter().filter_map(|position| entries[*position].stored.as_ref());
+        removed.extend(removable.map(|stored| &stored.id).filter(|id| !kept.contains(id)).cloned());
         let unchanged = messages == known.len()
-            && rewrite.messages.iter().zip(&known).all(|(message, place)| {
-                entries[*place].node.message().is_ok_and(|shown| same(shown, message))
+            && rewrite.messages.iter().zip(&known).all(|(message, position)| {
+                entries[*position].node.message().is_ok_and(|shown| same(shown, message))
             });
         if unchanged {
             return Ok(None);
@@ -206,31 +211,32 @@ impl BoundaryDraft {
     /// branch, and its checkpoint may describe events that did not happen on this one.
     pub fn behind(&self, chain: &Chain, id: &MessageId) -> Option<StoredBoundary> {
         let nodes: Vec<&Arc<Node>> = chain.iter().filter(|node| node.role().is_some()).collect();
-        let places: HashMap<&MessageId, usize> =
-            nodes.iter().enumerate().map(|(place, node)| (&node.id, place)).collect();
-        if !self.removed.iter().all(|id| places.contains_key(id)) {
+        let positions: HashMap<&MessageId, usize> =
+            nodes.iter().enumerate().map(|(position, node)| (&node.id, position)).collect();
+        if !self.removed.iter().all(|id| positions.contains_key(id)) {
             return None;
         }
         let known: HashSet<&MessageId> =
             self.removed.iter().chain(self.entries.iter().filter_map(Entry::stored)).collect();
         let mut new =
-            (0..nodes.len()).filter(|place| !known.contains(&nodes[*place].id)).peekable();
+            (0..nodes.len()).filter(|position| !known.contains(&nodes[*position].id)).peekable();
 
         let mut replaced = Vec::new();
         let mut shown: Vec<(FrontEntry, Option<usize>)> = Vec::with_capacity(self.entries.len());
-        let stored = |place: usize| (FrontEntry::Stored(nodes[place].id.clone()), Some(place));
+        let stored =
+            |position: usize| (FrontEntry::Stored(nodes[position].id.clone()), Some(position));
         for (index, entry) in self.entries.iter().enumerate() {
             match entry {
-                Entry::Made { id: known, message } => {
+                Entry::Inserted { id: known, message } => {
                     let id = known.clone().unwrap_or_else(|| format!("{id}/{index}").into());
                     shown.push((FrontEntry::Made { id, message: Arc::clone(message) }, None))
                 }
                 Entry::Stored(id) | Entry::Shortened(Replacement { id, .. }) => {
-                    let Some(&place) = places.get(id) else { continue };
-                    while let Some(new) = new.next_if(|new| *new < place) {
+                    let Some(&position) = positions.get(id) else { continue };
+                    while let Some(new) = new.next_if(|new| *new < position) {
                         shown.push(stored(new));
                     }
-                    shown.push(stored(place));
+                    shown.push(stored(position));
                     if let Entry::Shortened(replacement) = entry {
                         replaced.push(replacement.clone());
                     }
@@ -239,12 +245,13 @@ impl BoundaryDraft {
         }
         shown.extend(new.map(stored));
 
-        let retained =
-            shown.iter().filter(|(_, place)| place.is_none_or(|place| nodes[place].is_shown()));
+        let retained = shown
+            .iter()
+            .filter(|(_, position)| position.is_none_or(|position| nodes[position].is_shown()));
         let retained = retained.count() as u64;
         let backwards = shown.iter().rev().zip((0..nodes.len()).rev());
         let since =
-            backwards.take_while(|((_, place), expected)| *place == Some(*expected)).count();
+            backwards.take_while(|((_, position), expected)| *position == Some(*expected)).count();
         shown.truncate(shown.len() - since);
         let front = shown.into_iter().map(|(entry, _)| entry).collect();
         Some(StoredBoundary {

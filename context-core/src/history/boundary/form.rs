@@ -159,8 +159,9 @@ fn withdrawn(message: &Message) -> Message {
     Message::text(message.role, TEXT).with_origin(message.origin())
 }
 
+/// The JSON form of an entry or a replacement, for writing.
 #[derive(Serialize)]
-struct Written<'a> {
+struct EntryRef<'a> {
     id: &'a MessageId,
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<MessageHash>,
@@ -168,8 +169,9 @@ struct Written<'a> {
     message: Option<&'a Message>,
 }
 
+/// The JSON form of an entry or a replacement, for reading.
 #[derive(Deserialize)]
-struct Read {
+struct EntryForm {
     id: MessageId,
     of: Option<MessageHash>,
     message: Option<Message>,
@@ -178,8 +180,8 @@ struct Read {
 impl Serialize for FrontEntry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Stored(id) => Written { id, of: None, message: None },
-            Self::Made { id, message } => Written { id, of: None, message: Some(message) },
+            Self::Stored(id) => EntryRef { id, of: None, message: None },
+            Self::Made { id, message } => EntryRef { id, of: None, message: Some(message) },
         }
         .serialize(serializer)
     }
@@ -187,7 +189,7 @@ impl Serialize for FrontEntry {
 
 impl<'de> Deserialize<'de> for FrontEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Read { id, message, .. } = Read::deserialize(deserializer)?;
+        let EntryForm { id, message, .. } = EntryForm::deserialize(deserializer)?;
         Ok(match message {
             None => Self::Stored(id),
             Some(message) => Self::Made { id, message: Arc::new(message) },
@@ -197,14 +199,14 @@ impl<'de> Deserialize<'de> for FrontEntry {
 
 impl Serialize for Replacement {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Written { id: &self.id, of: Some(self.of), message: Some(&self.message) }
+        EntryRef { id: &self.id, of: Some(self.of), message: Some(&self.message) }
             .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Replacement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Read { id, of, message } = Read::deserialize(deserializer)?;
+        let EntryForm { id, of, message } = EntryForm::deserialize(deserializer)?;
         let of = of.ok_or_else(|| D::Error::missing_field("of"))?;
         let message = message.ok_or_else(|| D::Error::missing_field("message"))?;
         Ok(Self { id, of, message: Arc::new(message) })

@@ -63,8 +63,8 @@ pub struct CacheState {
 }
 
 impl Default for CacheState {
-    /// An empty cache, with the prices of the providers that charge for writes, and ten expected
-    /// calls.
+    /// Creates an empty cache, with the prices of the providers that charge for writes, and ten
+    /// expected calls.
     fn default() -> Self {
         Self { messages: 0, read: 0.1, write: 1.25, expected_calls: 10 }
     }

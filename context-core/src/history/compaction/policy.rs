@@ -32,8 +32,8 @@ use crate::{Answer, Message, ModelRequest};
 ///             return Proposal::nothing("one turn");
 ///         };
 ///         let edits = vec![Edit::remove(first + 1..newest)];
-///         let what = format!("{} messages", newest - first - 1);
-///         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, what) {
+///         let description = format!("{} messages", newest - first - 1);
+///         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, description) {
 ///             Ok(plan) => Proposal::Plan(plan),
 ///             Err(error) => Proposal::nothing(error.to_string()),
 ///         }
@@ -74,7 +74,7 @@ pub trait CompactionPolicy: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// The kind of a policy: what its cuts take from a history.
+/// The kind of a policy, by the effect of its cuts on a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyKind {

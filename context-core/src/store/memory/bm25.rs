@@ -37,13 +37,12 @@ impl Bm25 {
         (self.words as f64 / self.texts.max(1) as f64).max(1.0)
     }
 
-    /// How rare a word is: by its place among those that are looked for. Never nothing, since among
-    /// three texts a word that is in two of them still says something; `Ranking` of
-    /// `context-store-kit`, which ranks where all words must be there anyway, is stricter.
+    /// Returns the weight of the query word at this index: higher for rarer words, and positive
+    /// even for a word that most texts have. `Ranking` of `context-store-kit`, which scores only
+    /// texts with all words, weighs frequent words less.
     pub fn rarity(&self, word: usize) -> f64 {
-        let (texts, found) =
-            (self.texts as f64, self.found.get(word).copied().unwrap_or_default() as f64);
-        (1.0 + (texts - found + 0.5).max(0.0) / (found + 0.5)).ln()
+        let matching = self.found.get(word).copied().unwrap_or_default() as f64;
+        (1.0 + (self.texts as f64 - matching + 0.5).max(0.0) / (matching + 0.5)).ln()
     }
 
     /// Returns the score of a text from its length in words and the count of each query word.
@@ -59,9 +58,9 @@ impl Bm25 {
             let count = f64::from(count);
             self.rarity(word) * count * (Self::K1 + 1.0) / (count + Self::K1 * length)
         };
-        let found = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        let occurring = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
         // Not `sum`, which is -0.0 for an empty iterator.
-        found.map(score).fold(0.0, |sum, score| sum + score)
+        occurring.map(score).fold(0.0, |sum, score| sum + score)
     }
 }
 

@@ -62,7 +62,7 @@ impl MemoryFind {
 
     /// Returns whether the query includes records of this kind.
     pub fn takes(&self, kind: &str) -> bool {
-        self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind)
+        self.kinds.is_empty() || self.kinds.iter().any(|selected| selected == kind)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::store::Cursor;
 pub struct MemoryList {
     /// The exact scopes: at least one, all of one user.
     pub scopes: Vec<MemoryScope>,
-    /// The kinds to find. Empty for all kinds.
+    /// The kinds to list. Empty for all kinds.
     pub kinds: Vec<String>,
     /// The key to list, if given.
     pub key: Option<String>,

@@ -76,20 +76,20 @@ impl StoredStream {
         if ended_so { AppendPlace::Stored } else { AppendPlace::Refused }
     }
 
-    /// Appends chunks whose place is [`Next`](AppendPlace::Next). Refuses the append and changes
+    /// Appends chunks whose position is [`Next`](AppendPlace::Next). Refuses the append and changes
     /// nothing if the stream would exceed its limits.
     pub fn append(&mut self, append: &StreamAppend) -> Result<()> {
         let (chunks, bytes) = (append.chunks.len() as u64, append.bytes());
         let is_sealed = append.chunks.iter().all(|chunk| sealed::is_sealed(chunk));
         let marks =
             if is_sealed { (self.chunks + chunks) * sealed::RECORD_BYTES as u64 } else { 0 };
-        for (what, have, more, limit, room) in [
+        for (quantity, have, more, limit, room) in [
             ("chunks of a stream", self.chunks, chunks, limits::MAX_STREAM_CHUNKS, 0),
             ("bytes of a stream", self.bytes, bytes, limits::MAX_STREAM_BYTES, marks),
         ] {
             if have + more > limit + room {
                 return Err(Error::invalid("append_stream", "too long")
-                    .with("what", what)
+                    .with("what", quantity)
                     .with("stream", &self.id)
                     .with("limit", limit));
             }

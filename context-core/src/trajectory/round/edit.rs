@@ -31,9 +31,9 @@ impl Round {
         author: Option<Arc<str>>,
         at: Timestamp,
     ) -> Result<Vec<Change>, TrajectoryError> {
-        let place =
+        let index =
             self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
-        let Some(node) = &mut self.nodes[place] else { return Ok(Vec::new()) };
+        let Some(node) = &mut self.nodes[index] else { return Ok(Vec::new()) };
         let now = node.check(changes)?;
         if now.is_empty() {
             return Ok(Vec::new());
@@ -110,13 +110,13 @@ impl Round {
 
     /// Returns the nodes that only `id` leads to, in the order of the flow, without `id` itself.
     fn only_below(&self, id: NodeId) -> Vec<NodeId> {
-        let mut gone = std::collections::BTreeSet::from([id]);
+        let mut removed = std::collections::BTreeSet::from([id]);
         let mut below = Vec::new();
         for next in self.order() {
             let mut before = self.predecessors(next).map(|edge| edge.from).peekable();
             if before.peek().is_some()
-                && before.all(|from| gone.contains(&from))
-                && gone.insert(next)
+                && before.all(|from| removed.contains(&from))
+                && removed.insert(next)
             {
                 below.push(next);
             }
@@ -125,10 +125,10 @@ impl Round {
     }
 
     fn take(&mut self, id: NodeId, changes: &mut Vec<Change>) {
-        let place = id.ordinal as usize;
-        let Some(node) = self.nodes[place].take() else { return };
+        let index = id.ordinal as usize;
+        let Some(node) = self.nodes[index].take() else { return };
         self.labels[node.kind() as usize].remove(&node.label);
-        let links = std::mem::take(&mut self.links[place]);
+        let links = std::mem::take(&mut self.links[index]);
         for edge in links.to.into_iter().chain(links.from) {
             if let Some(edge) = self.edges[edge as usize].take() {
                 self.unlink(&edge, id);
@@ -144,12 +144,12 @@ impl Round {
     }
 
     /// Removes a deleted edge from the links of its other end.
-    fn unlink(&mut self, edge: &Edge, gone: NodeId) {
-        let other = if edge.from == gone { edge.to } else { edge.from };
+    fn unlink(&mut self, edge: &Edge, removed: NodeId) {
+        let other = if edge.from == removed { edge.to } else { edge.from };
         let Some(at) = self.at(other) else { return };
         let Self { links, edges, .. } = self;
-        let there = |place: &u32| edges[*place as usize].is_some();
-        links[at].to.retain(there);
-        links[at].from.retain(there);
+        let is_present = |edge: &u32| edges[*edge as usize].is_some();
+        links[at].to.retain(is_present);
+        links[at].from.retain(is_present);
     }
 }

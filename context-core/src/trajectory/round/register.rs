@@ -15,8 +15,8 @@ const DIGITS: usize = 5;
 /// Numbers in caller-chosen labels from here on do not advance the counter.
 const HIGHEST: u32 = 1_000_000_000;
 
-/// The label of a new node and the next number.
-struct Planned {
+/// The label of a new node, and the next number for generated labels.
+struct AssignedLabel {
     label: Arc<str>,
     number: u32,
 }
@@ -166,43 +166,43 @@ impl Round {
     fn next_label(
         &self,
         kind: TrajectoryNodeKind,
-        own: Option<&str>,
-    ) -> Result<Planned, TrajectoryError> {
+        chosen: Option<&str>,
+    ) -> Result<AssignedLabel, TrajectoryError> {
         let labels = &self.labels[kind as usize];
         let number = self.head.numbers[kind as usize];
-        if let Some(own) = own {
-            if own.is_empty() {
+        if let Some(chosen) = chosen {
+            if chosen.is_empty() {
                 return Err(TrajectoryError::MissingField { kind, field: "label" });
             }
-            if labels.contains_key(own) {
-                return Err(TrajectoryError::DuplicateLabel { kind, label: own.into() });
+            if labels.contains_key(chosen) {
+                return Err(TrajectoryError::DuplicateLabel { kind, label: chosen.into() });
             }
-            let digits = own.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
+            let digits = chosen.strip_prefix(kind.lower()).filter(|digits| digits.len() >= DIGITS);
             let like_ours =
                 digits.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
             let taken =
                 like_ours.and_then(|digits| digits.parse().ok()).filter(|taken| *taken < HIGHEST);
             let next = number.saturating_add(1).max(taken.map_or(0, |taken: u32| taken + 1));
-            return Ok(Planned { label: own.into(), number: next });
+            return Ok(AssignedLabel { label: chosen.into(), number: next });
         }
         let mut free = number;
         loop {
             let label = format!("{}{free:0DIGITS$}", kind.lower());
             if !labels.contains_key(&*label) {
-                return Ok(Planned { label: label.into(), number: free.saturating_add(1) });
+                return Ok(AssignedLabel { label: label.into(), number: free.saturating_add(1) });
             }
             free = free.saturating_add(1);
         }
     }
 
     /// Inserts a node. Nothing can fail at this point.
-    fn insert(&mut self, new: NewNode, planned: Planned, at: Timestamp) -> Arc<TrajectoryNode> {
+    fn insert(&mut self, new: NewNode, label: AssignedLabel, at: Timestamp) -> Arc<TrajectoryNode> {
         let id = self.id(self.head.next);
-        self.head.numbers[new.body.kind() as usize] = planned.number;
+        self.head.numbers[new.body.kind() as usize] = label.number;
         self.head.next += 1;
         self.head.nodes += 1;
         self.touch(at);
-        let mut node = TrajectoryNode::new(id, planned.label, new.body, at);
+        let mut node = TrajectoryNode::new(id, label.label, new.body, at);
         node.description = new.description;
         node.author = new.author;
         node.messages = new.messages;

@@ -8,8 +8,8 @@ use super::Round;
 impl Round {
     /// Returns the flow edges that lead to a node.
     pub fn predecessors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
-        let places = self.at(id).map_or(&[][..], |at| &self.links[at].to);
-        let edges = places.iter().filter_map(|place| self.edges[*place as usize].as_ref());
+        let indexes = self.at(id).map_or(&[][..], |at| &self.links[at].to);
+        let edges = indexes.iter().filter_map(|index| self.edges[*index as usize].as_ref());
         edges.filter(|edge| edge.relation() == Relation::Flow)
     }
 
@@ -20,8 +20,8 @@ impl Round {
 
     /// Returns the edges of both relations that lead from a node.
     pub fn edges_from(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
-        let places = self.at(id).map_or(&[][..], |at| &self.links[at].from);
-        places.iter().filter_map(|place| self.edges[*place as usize].as_ref())
+        let indexes = self.at(id).map_or(&[][..], |at| &self.links[at].from);
+        indexes.iter().filter_map(|index| self.edges[*index as usize].as_ref())
     }
 
     /// Returns the nodes without successors.

@@ -96,15 +96,15 @@ fn predecessors_are_there_once_and_of_this_round() {
 fn cycles_and_lost_ends_are_refused() {
     let mut round = asked(0).edge_names(EdgeNames::Any);
     let act = add(&mut round, action(), &[0]);
-    let made = add(&mut round, file(), &[1]);
+    let data_node = add(&mut round, file(), &[1]);
     let after = round.add(NewNode::new(state(), [act]), NOW).unwrap().0;
     for (from, to) in [(act, id(0)), (after, id(0)), (after, act), (act, act)] {
         refused(&mut round, "cycle", |round| round.connect(from, to, Some("loop"), NOW));
     }
     refused(&mut round, "node_not_found", |round| round.connect(id(9), act, Some("x"), NOW));
     refused(&mut round, "duplicate_edge", |round| round.connect(id(0), act, Some("triggers"), NOW));
-    round.connect(made, after, Some("shows"), NOW).unwrap();
-    refused(&mut round, "cycle", |round| round.connect(after, made, Some("refers_to"), NOW));
+    round.connect(data_node, after, Some("shows"), NOW).unwrap();
+    refused(&mut round, "cycle", |round| round.connect(after, data_node, Some("refers_to"), NOW));
     assert_eq!(round.order().len(), 4);
 }
 
@@ -112,16 +112,16 @@ fn cycles_and_lost_ends_are_refused() {
 fn references_stand_beside_the_flow() {
     let mut round = asked(0);
     let act = add(&mut round, action(), &[0]);
-    let made = add(&mut round, file(), &[1]);
+    let data_node = add(&mut round, file(), &[1]);
     let next = round.add(NewNode::new(action(), [id(0)]).append(), NOW).unwrap().0;
-    round.connect(next, made, Some(edge::REFERS_TO), NOW).unwrap();
+    round.connect(next, data_node, Some(edge::REFERS_TO), NOW).unwrap();
     assert_eq!(round.successors(next).count(), 0, "no part of the flow");
     assert_eq!(round.edges_from(next).next().unwrap().relation(), Relation::Reference);
     refused(&mut round, "bad_reference", |round| round.connect(next, act, Some("refers_to"), NOW));
     let named = NewNode::new(file(), [act]).edge(edge::REFERS_TO);
     refused(&mut round, "edge_type_refused", |round| try_add(round, named));
 
-    let old: TrajectoryNode = (**round.node(made).unwrap()).clone();
+    let old: TrajectoryNode = (**round.node(data_node).unwrap()).clone();
     let mut later = asked(1);
     let reading = add(&mut later, action(), &[0]);
     later.refer(reading, &old, NOW).unwrap();

@@ -64,9 +64,9 @@ fn descriptions_and_measures_have_versions_too() {
     assert_eq!(&*node.description, "a probe");
     assert_eq!(node.measures.as_ref().unwrap().output_tokens, Some(7));
     assert_eq!(node.versions.len(), 1);
-    let again: context_core::trajectory::TrajectoryNode =
+    let decoded: context_core::trajectory::TrajectoryNode =
         serde_json::from_str(&serde_json::to_string(&**node).unwrap()).unwrap();
-    assert_eq!(again, **node);
+    assert_eq!(decoded, **node);
 }
 
 #[test]

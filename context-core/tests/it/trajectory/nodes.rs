@@ -19,8 +19,8 @@ fn a_question_is_start_root_and_only_endpoint() {
 fn a_second_question_is_refused_whatever_the_call() {
     let mut round = asked(0);
     refused(&mut round, "second_query", |round| round.ask(NewQuery::new("again"), NOW));
-    let again = NewNode::new(NodeBody::query("again"), [id(0)]).edge("again");
-    refused(&mut round, "second_query", |round| try_add(round, again));
+    let second = NewNode::new(NodeBody::query("again"), [id(0)]).edge("again");
+    refused(&mut round, "second_query", |round| try_add(round, second));
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn any_label_is_read_back() {
         let text = round.node(node).unwrap().title().to_string();
         assert_eq!(text.parse::<NodeTitle>().unwrap().to_string(), text);
         assert_eq!(round.resolve(&text).unwrap().id, node);
-        let again = Round::from_record(round.to_record()).unwrap();
-        assert_eq!(&*again.resolve(&text).unwrap().label, label);
+        let restored = Round::from_record(round.to_record()).unwrap();
+        assert_eq!(&*restored.resolve(&text).unwrap().label, label);
     }
     let round = asked(0);
     for (text, code) in [

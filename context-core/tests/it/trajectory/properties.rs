@@ -123,10 +123,10 @@ proptest! {
             prop_assert!(round.endpoints().all(|id| round.node(id).is_some()));
             prop_assert_eq!(round.nodes().count(), round.len());
         }
-        let again: RoundRecord =
+        let decoded: RoundRecord =
             serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
-        prop_assert_eq!(&again, &record);
-        let restored = Round::from_record(again).unwrap();
+        prop_assert_eq!(&decoded, &record);
+        let restored = Round::from_record(decoded).unwrap();
         prop_assert_eq!(restored.to_record(), record);
         for kind in TrajectoryNodeKind::ALL {
             let here = |round: &Round| round.nodes().filter(|node| node.kind() == kind).count();

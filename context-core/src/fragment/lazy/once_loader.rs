@@ -11,33 +11,33 @@ use async_trait::async_trait;
 use super::Loader;
 use crate::{BoxError, CancelSignal, FragmentData};
 
-type Loading = Pin<Box<dyn Future<Output = Result<FragmentData, BoxError>> + Send>>;
+type LoadFuture = Pin<Box<dyn Future<Output = Result<FragmentData, BoxError>> + Send>>;
 
 /// Runs a shared future in the context of any task that polls it, so that the future continues when
 /// one of the tasks is dropped.
 pub(super) struct OnceLoader {
     state: Mutex<State>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WakerList>,
 }
 
 enum State {
-    Loading(Loading),
+    Loading(LoadFuture),
     Loaded(FragmentData),
     Failed(SharedError),
 }
 
 /// Wakes every waiting task, because the task that polled last may have been dropped.
 #[derive(Default)]
-struct Waiting(Mutex<Vec<Waker>>);
+struct WakerList(Mutex<Vec<Waker>>);
 
-impl Waiting {
+impl WakerList {
     fn wakers(&self) -> MutexGuard<'_, Vec<Waker>> {
         // A list of wakers is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Wake for Waiting {
+impl Wake for WakerList {
     fn wake(self: Arc<Self>) {
         let wakers = std::mem::take(&mut *self.wakers());
         wakers.into_iter().for_each(Waker::wake);
