@@ -1,4 +1,4 @@
-//! Classification of what a provider says in place of an answer.
+//! Classification of the errors that a provider returns in place of an answer.
 
 mod body;
 mod codes;
@@ -39,9 +39,9 @@ pub fn classify(provider: &str, status: Option<u16>, body: &str) -> ModelError {
     let body = body::Body::read(body);
     let words = pattern::fold(&body.words);
     // A stream starts with status 200 before it fails. The body has the real status then.
-    let told =
-        status.filter(|status| *status >= 400).or(body.status).or_else(|| told_status(&words));
-    let verdict = wording::classify(&body, &words, told);
+    let actual_status =
+        status.filter(|status| *status >= 400).or(body.status).or_else(|| status_in_text(&words));
+    let verdict = wording::classify(&body, &words, actual_status);
     let message = shortened(&secrets::mask(&body.message), LONGEST_MESSAGE);
     let mut error = ModelError::new(provider, verdict.code, message);
     error.status = status;
@@ -55,16 +55,16 @@ pub fn classify(provider: &str, status: Option<u16>, body: &str) -> ModelError {
         error.helped_by_compaction = true;
     }
     // An invalid certificate stays invalid, so a retry does not help.
-    if error.code == ModelErrorCode::Network && pattern::says(&words, "certificate") {
+    if error.code == ModelErrorCode::Network && pattern::occurs(&words, "certificate") {
         error.retryable = false;
     }
     // A conflict is temporary.
-    error.retryable |= told == Some(409);
+    error.retryable |= actual_status == Some(409);
     error
 }
 
 /// Parses a status that occurs only in the text, as in the message of a failed call.
-fn told_status(words: &str) -> Option<u16> {
+fn status_in_text(words: &str) -> Option<u16> {
     const FRONTS: [&str; 6] = [
         "error code: #",
         "status code: #",
@@ -75,9 +75,10 @@ fn told_status(words: &str) -> Option<u16> {
     ];
     let start = words.trim_start();
     let first = start.split(' ').next().and_then(|word| word.trim_end_matches(':').parse().ok());
-    let told = FRONTS.iter().find_map(|front| pattern::captures(words, front)?.first().copied());
+    let labelled =
+        FRONTS.iter().find_map(|front| pattern::captures(words, front)?.first().copied());
     first
-        .or(told)
+        .or(labelled)
         .and_then(|status| u16::try_from(status).ok())
         .filter(|status| (400..600).contains(status))
 }

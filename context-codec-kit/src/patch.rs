@@ -77,7 +77,7 @@ fn diff(from: &RawValue, to: &RawValue, depth: usize) -> Option<Json> {
     match (from.get().as_bytes().first(), to.get().as_bytes().first()) {
         (Some(b'{'), Some(b'{')) => {
             let (Ok(a), Ok(b)) = (entries(from), entries(to)) else { return set() };
-            let gone: Vec<_> =
+            let removed: Vec<_> =
                 a.keys().filter(|key| !b.contains_key(*key)).map(|key| (*key.0).into()).collect();
             let keys: JsonMap = b
                 .iter()
@@ -89,9 +89,9 @@ fn diff(from: &RawValue, to: &RawValue, depth: usize) -> Option<Json> {
                     Some((key.0.clone().into_owned(), patch))
                 })
                 .collect();
-            let gone = (!gone.is_empty()).then(|| ("gone", array(&gone)));
+            let removed = (!removed.is_empty()).then(|| ("gone", array(&removed)));
             let keys = (!keys.is_empty()).then(|| ("keys", from_map(&keys)));
-            (gone.is_some() || keys.is_some()).then(|| object(gone.into_iter().chain(keys)))
+            (removed.is_some() || keys.is_some()).then(|| object(removed.into_iter().chain(keys)))
         }
         (Some(b'['), Some(b'[')) => {
             let (Ok(a), Ok(b)) = (items(from), items(to)) else { return set() };

@@ -71,11 +71,11 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str, path: &str) -> Result<T, Wire
             // The value is valid, but followed by other text.
             return unreadable(path, source);
         };
-        let within = error.path().to_string();
-        let path = match within.as_str() {
+        let inner = error.path().to_string();
+        let path = match inner.as_str() {
             "." => path.to_owned(),
-            _ if path.is_empty() || within.starts_with('[') => format!("{path}{within}"),
-            _ => format!("{path}.{within}"),
+            _ if path.is_empty() || inner.starts_with('[') => format!("{path}{inner}"),
+            _ => format!("{path}.{inner}"),
         };
         WireError::Unreadable { path, source: error.into_inner() }
     })
@@ -245,8 +245,8 @@ pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool 
 /// Returns the diagnostic for a message that no longer matches the source data under `key` and was
 /// written without it.
 pub fn outdated(key: &str) -> Diagnostic {
-    let said = "changed since it was read: written without what only its source said";
-    Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, said)
+    let text = "changed since it was read: written without what only its source said";
+    Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, text)
 }
 
 #[cfg(test)]

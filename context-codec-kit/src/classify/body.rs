@@ -168,7 +168,7 @@ impl Reader {
         if !text.is_empty() {
             let text = excerpt(text, STRING_HEAD, STRING_TAIL);
             // Generic messages come after all others.
-            let rank = if says_nothing(&text) { 4 } else { rank };
+            let rank = if is_generic(&text) { 4 } else { rank };
             self.candidates.push(Candidate { level, rank, depth, text });
         }
     }
@@ -187,8 +187,8 @@ impl Reader {
 
     fn into_body(mut self) -> Body {
         let key = |candidate: &Candidate| {
-            let told = candidate.rank < 3;
-            (!told, usize::MAX - candidate.level, candidate.rank, candidate.depth)
+            let is_vague = candidate.rank >= 3;
+            (is_vague, usize::MAX - candidate.level, candidate.rank, candidate.depth)
         };
         self.candidates.sort_by_key(key);
         if let Some(best) = self.candidates.into_iter().next() {
@@ -244,7 +244,7 @@ fn count(key: &str) -> Option<Count> {
 }
 
 /// Returns whether a message is generic, as from a proxy that reports the reason elsewhere.
-fn says_nothing(text: &str) -> bool {
+fn is_generic(text: &str) -> bool {
     const EMPTY: [&str; 6] = [
         "error",
         "bad request",
@@ -282,11 +282,11 @@ fn page(text: &str) -> Option<Body> {
         let end = lower[start..].find(close)? + start;
         Some(&text[start..end])
     };
-    let told = between("<title", "</title").or_else(|| between("<message", "</message"));
-    let told = told.or_else(|| between("<h1", "</h1")).unwrap_or(text);
+    let shown = between("<title", "</title").or_else(|| between("<message", "</message"));
+    let shown = shown.or_else(|| between("<h1", "</h1")).unwrap_or(text);
     let mut message = String::new();
     let (mut in_tag, mut length) = (false, 0);
-    for c in told.chars() {
+    for c in shown.chars() {
         match c {
             '<' => in_tag = true,
             '>' if in_tag => in_tag = false,

@@ -3,7 +3,7 @@
 use context_core::model::ModelErrorCode as Code;
 
 /// Unambiguous codes, normalized: lower case, no punctuation, no `error` or `exception` at the end.
-pub(super) const TELLING: [(Code, &[&str]); 9] = [
+pub(super) const SPECIFIC: [(Code, &[&str]); 9] = [
     (
         Code::ContextOverflow,
         &[
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn codes_are_plain_and_mean_one_thing() {
         let all: Vec<&str> =
-            TELLING.iter().chain(&GENERAL).flat_map(|(_, codes)| *codes).copied().collect();
+            SPECIFIC.iter().chain(&GENERAL).flat_map(|(_, codes)| *codes).copied().collect();
         for (at, code) in all.iter().enumerate() {
             assert_eq!(plain(code), *code);
             assert!(!all[..at].contains(code), "{code}");

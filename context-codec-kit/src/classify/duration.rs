@@ -23,17 +23,17 @@ pub(super) fn read(text: &str) -> Option<(Duration, usize)> {
                 at += digits + spaces + letters;
             }
             None if at == 0 => return None,
-            None => return Some((within(milliseconds)?, at)),
+            None => return Some((limited(milliseconds)?, at)),
         }
     }
 }
 
 /// Converts a number of units, each this many milliseconds long.
 pub(super) fn of(number: &str, unit: f64) -> Option<Duration> {
-    within(number.parse::<f64>().ok()? * unit)
+    limited(number.parse::<f64>().ok()? * unit)
 }
 
-fn within(milliseconds: f64) -> Option<Duration> {
+fn limited(milliseconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1_000.0)
         .ok()
         .filter(|wait| *wait <= LONGEST)

@@ -11,7 +11,7 @@ use context_core::model::ImageLimits;
 
 /// The meaning of a number in a wording.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fact {
+enum NumberMeaning {
     /// A number that is not needed.
     Other,
     Window,
@@ -19,7 +19,7 @@ enum Fact {
     /// Input plus requested output.
     Total,
     /// Requested output.
-    Asked,
+    RequestedOutput,
     MaxOutput,
     /// The exclusive upper bound of the output.
     OutputEnd,
@@ -31,16 +31,16 @@ enum Fact {
     ImagePixels,
 }
 
-use Fact::{
-    Asked, Available, ImageBytes, ImageCount, ImageEnd, ImagePixels, Input, MaxOutput, Other,
-    OutputEnd, Total, Window,
+use NumberMeaning::{
+    Available, ImageBytes, ImageCount, ImageEnd, ImagePixels, Input, MaxOutput, Other, OutputEnd,
+    RequestedOutput, Total, Window,
 };
 
-const WORDINGS: [(&str, &[Fact]); 92] = [
+const WORDINGS: [(&str, &[NumberMeaning]); 92] = [
     // Anthropic.
-    ("exceed context limit: # + # > #", &[Input, Asked, Window]),
+    ("exceed context limit: # + # > #", &[Input, RequestedOutput, Window]),
     ("prompt is too long: # tokens > # maximum", &[Input, Window]),
-    ("max tokens: # > #, which is the maximum", &[Asked, MaxOutput]),
+    ("max tokens: # > #, which is the maximum", &[RequestedOutput, MaxOutput]),
     // OpenAI and providers with its wordings. Their second halves differ.
     ("maximum context length is # tokens", &[Window]),
     ("maximum context length of # tokens", &[Window]),
@@ -52,31 +52,31 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("messages resulted in # tokens", &[Input]),
     (
         "you requested a total of # tokens: # tokens from the input messages and # tokens for the completion",
-        &[Total, Input, Asked],
+        &[Total, Input, RequestedOutput],
     ),
     (
         "you requested # output tokens and your prompt contains at least # input tokens",
-        &[Asked, Input],
+        &[RequestedOutput, Input],
     ),
-    ("you requested # output tokens", &[Asked]),
+    ("you requested # output tokens", &[RequestedOutput]),
     ("you requested about # tokens", &[Total]),
     ("you requested # tokens", &[Total]),
-    ("# in the completion", &[Asked]),
-    ("# for the completion", &[Asked]),
-    ("# in the output", &[Asked]),
+    ("# in the completion", &[RequestedOutput]),
+    ("# for the completion", &[RequestedOutput]),
+    ("# in the output", &[RequestedOutput]),
     ("# in the messages", &[Input]),
     ("# in your prompt", &[Input]),
     ("your request has # input tokens", &[Input]),
     ("prompt contains at least # input tokens", &[Input]),
     (
         "max tokens is too large: #. this model supports at most # completion tokens",
-        &[Asked, MaxOutput],
+        &[RequestedOutput, MaxOutput],
     ),
     ("supports at most # completion tokens", &[MaxOutput]),
-    ("max tokens is too large: #", &[Asked]),
+    ("max tokens is too large: #", &[RequestedOutput]),
     ("max tokens*expected a value <= #", &[MaxOutput]),
     // NVIDIA.
-    ("passed # input tokens and requested # output tokens", &[Input, Asked]),
+    ("passed # input tokens and requested # output tokens", &[Input, RequestedOutput]),
     ("context length is only # tokens", &[Window]),
     ("context length of only # tokens", &[Window]),
     // vLLM.
@@ -116,7 +116,7 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
     ("number of input tokens (#) has exceeded max prompt tokens (#)", &[Input, Window]),
     (
         "inputs tokens + max tokens must be <= #. given: # inputs tokens and # max tokens",
-        &[Window, Input, Asked],
+        &[Window, Input, RequestedOutput],
     ),
     ("inputs must have less than # tokens. given: #", &[Window, Input]),
     ("validation error: max tokens must be <= #", &[MaxOutput]),
@@ -161,7 +161,7 @@ const WORDINGS: [(&str, &[Fact]); 92] = [
 ];
 
 /// More image wordings, which name the image and the limit in any order.
-const MORE: [(&str, &[Fact]); 10] = [
+const MORE: [(&str, &[NumberMeaning]); 10] = [
     ("images*limit of #", &[ImageCount]),
     ("image exceeds @ maximum", &[ImageBytes]),
     ("image*maximum*@", &[ImageBytes]),
@@ -178,25 +178,26 @@ const MORE: [(&str, &[Fact]); 10] = [
 const WAITS: [&str; 6] =
     ["try again in ", "retry in ", "retry after ", "retry-after: ", "try again after ", "wait "];
 
+/// The numbers of an error message, by their meaning.
 #[derive(Default)]
-struct Found {
+struct ErrorNumbers {
     window: Option<u64>,
     input: Option<u64>,
     total: Option<u64>,
-    asked: Option<u64>,
+    requested_output: Option<u64>,
     max_output: Option<u64>,
     available: Option<u64>,
     images: ImageLimits,
 }
 
-impl Found {
-    fn set(&mut self, fact: Fact, value: u64) {
-        let (place, value) = match fact {
+impl ErrorNumbers {
+    fn set(&mut self, meaning: NumberMeaning, value: u64) {
+        let (slot, value) = match meaning {
             Other => return,
             Window => (&mut self.window, value),
             Input => (&mut self.input, value),
             Total => (&mut self.total, value),
-            Asked => (&mut self.asked, value),
+            RequestedOutput => (&mut self.requested_output, value),
             MaxOutput => (&mut self.max_output, value),
             OutputEnd => (&mut self.max_output, value.saturating_sub(1)),
             Available => (&mut self.available, value),
@@ -206,49 +207,50 @@ impl Found {
             ImagePixels => (&mut self.images.pixels, value),
         };
         // Only the available room can be zero.
-        if value > 0 || fact == Available {
-            place.get_or_insert(value);
+        if value > 0 || meaning == Available {
+            slot.get_or_insert(value);
         }
     }
 }
 
 /// Fills in the numbers from the folded text and the counts of a body.
 pub(super) fn read(error: &mut ModelError, words: &str, body: &Body) {
-    let mut found = Found::default();
+    let mut numbers = ErrorNumbers::default();
     for (count, value) in &body.counts {
-        let fact = match count {
+        let meaning = match count {
             Count::Window => Window,
             Count::Input => Input,
             Count::Available => Available,
         };
-        found.set(fact, *value);
+        numbers.set(meaning, *value);
     }
-    for (wording, facts) in WORDINGS.iter().chain(&MORE) {
-        for (fact, value) in facts.iter().zip(captures(words, wording).unwrap_or_default()) {
-            found.set(*fact, value);
+    for (wording, meanings) in WORDINGS.iter().chain(&MORE) {
+        for (meaning, value) in meanings.iter().zip(captures(words, wording).unwrap_or_default()) {
+            numbers.set(*meaning, value);
         }
     }
     // The total minus the requested output is more accurate than the input alone, because providers
     // count tools and functions separately.
-    let input = match (found.total, found.asked) {
-        (Some(total), Some(asked)) => {
-            total.checked_sub(asked).filter(|input| *input > 0).or(found.input)
+    let input = match (numbers.total, numbers.requested_output) {
+        (Some(total), Some(requested_output)) => {
+            total.checked_sub(requested_output).filter(|input| *input > 0).or(numbers.input)
         }
-        (Some(total), None) => found.input.or(Some(total)),
-        _ => found.input,
+        (Some(total), None) => numbers.input.or(Some(total)),
+        _ => numbers.input,
     };
-    let left = || found.window.zip(input).and_then(|(window, input)| window.checked_sub(input));
-    error.window = found.window;
+    let left = || numbers.window.zip(input).and_then(|(window, input)| window.checked_sub(input));
+    error.window = numbers.window;
     error.input_tokens = input;
-    error.max_output_tokens = found.max_output;
-    error.available_output_tokens = found.available.or_else(|| found.asked.and_then(|_| left()));
-    error.images = found.images;
+    error.max_output_tokens = numbers.max_output;
+    error.available_output_tokens =
+        numbers.available.or_else(|| numbers.requested_output.and_then(|_| left()));
+    error.images = numbers.images;
     error.retry_after = body.retry_after.or_else(|| wait(words));
 }
 
 fn wait(words: &str) -> Option<std::time::Duration> {
     let behind = |front: &&str| {
-        words.match_indices(*front).map(|(at, found)| at + found.len()).collect::<Vec<_>>()
+        words.match_indices(*front).map(|(at, front)| at + front.len()).collect::<Vec<_>>()
     };
     WAITS.iter().flat_map(behind).find_map(|at| duration::read(&words[at..])).map(|(wait, _)| wait)
 }
@@ -260,9 +262,9 @@ mod tests {
 
     #[test]
     fn wordings_are_folded_and_name_what_their_holes_are() {
-        for (wording, facts) in WORDINGS.iter().chain(&MORE) {
+        for (wording, meanings) in WORDINGS.iter().chain(&MORE) {
             assert_eq!(fold(wording), *wording);
-            assert_eq!(wording.matches(['#', '@']).count(), facts.len(), "{wording}");
+            assert_eq!(wording.matches(['#', '@']).count(), meanings.len(), "{wording}");
         }
     }
 }

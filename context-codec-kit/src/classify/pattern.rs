@@ -58,7 +58,7 @@ fn push_space(out: &mut String) {
 }
 
 /// Returns whether the pattern occurs in the folded text.
-pub(super) fn says(text: &str, pattern: &str) -> bool {
+pub(super) fn occurs(text: &str, pattern: &str) -> bool {
     captures(text, pattern).is_some()
 }
 
@@ -78,12 +78,12 @@ fn starts(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
     if pattern.starts_with(['#', '@']) && inside(at) {
         return None;
     }
-    let (mut found, mut rest, mut pattern) = (Vec::new(), &text[at..], pattern);
+    let (mut numbers, mut rest, mut pattern) = (Vec::new(), &text[at..], pattern);
     while let Some(next) = pattern.chars().next() {
         match next {
             '#' | '@' => {
                 let (value, length) = if next == '#' { whole(rest)? } else { size(rest)? };
-                found.push(value);
+                numbers.push(value);
                 rest = &rest[length..];
                 pattern = &pattern[1..];
             }
@@ -98,7 +98,7 @@ fn starts(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
             }
         }
     }
-    Some(found)
+    Some(numbers)
 }
 
 /// Returns the length of the gap before the next element of the pattern.
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn gaps_are_short_and_patterns_match_later_occurrences() {
         assert_eq!(captures("limit none; limit 7", "limit #"), Some(vec![7]));
-        assert!(says("a and then b", "a*b"));
+        assert!(occurs("a and then b", "a*b"));
         let far = format!("a{}b", "-".repeat(GAP + 1));
-        assert!(!says(&far, "a*b"));
-        assert!(says("长度 很 长", "长*长"));
+        assert!(!occurs(&far, "a*b"));
+        assert!(occurs("长度 很 长", "长*长"));
         assert_eq!(captures("12345 tokens", "# tokens"), Some(vec![12_345]));
     }
 }

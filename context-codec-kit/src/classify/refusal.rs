@@ -1,6 +1,6 @@
 //! Detection of refused reasoning and refused tool call pairs in provider messages.
 
-use super::pattern::says;
+use super::pattern::occurs;
 use context_core::model::ModelErrorCode as Code;
 
 /// Folded wordings for refused signatures or encrypted reasoning.
@@ -52,8 +52,9 @@ const PAIRS: [&str; 16] = [
 /// may be about an invalid request qualify.
 pub(super) fn of(code: Code, words: &str) -> (bool, bool) {
     let invalid = matches!(code, Code::InvalidRequest | Code::Server | Code::Unknown);
-    let said = |wordings: &[&str]| invalid && wordings.iter().any(|wording| says(words, wording));
-    (said(&THOUGHTS), said(&PAIRS))
+    let any_occurs =
+        |wordings: &[&str]| invalid && wordings.iter().any(|wording| occurs(words, wording));
+    (any_occurs(&THOUGHTS), any_occurs(&PAIRS))
 }
 
 #[cfg(test)]

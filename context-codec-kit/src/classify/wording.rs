@@ -6,8 +6,8 @@
 //! as 429, an unsupported image as 404, or a full window as 500.
 
 use super::body::Body;
-use super::codes::{GENERAL, TELLING, lookup, plain};
-use super::pattern::says;
+use super::codes::{GENERAL, SPECIFIC, lookup, plain};
+use super::pattern::occurs;
 use context_core::model::ModelErrorCode as Code;
 
 /// Folded wordings, the most specific first.
@@ -385,31 +385,33 @@ pub(super) struct Verdict {
 
 /// Classifies a body by its codes, its folded text and the status.
 pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict {
-    let telling = body.codes.iter().find_map(|code| Some((lookup(&TELLING, code)?, code)));
+    let specific = body.codes.iter().find_map(|code| Some((lookup(&SPECIFIC, code)?, code)));
     let general = body.codes.iter().find_map(|code| Some((lookup(&GENERAL, code)?, code)));
     let rate = general.is_some_and(|(code, _)| code == Code::RateLimit) || status == Some(429);
-    let above_rate = ABOVE_RATE.iter().any(|wording| says(words, wording))
-        && (rate || says(words, "tokens per min"));
+    let above_rate = ABOVE_RATE.iter().any(|wording| occurs(words, wording))
+        && (rate || occurs(words, "tokens per min"));
     // Google calls a rate limit a quota. Its code, or a time to wait, marks it as a rate limit.
     let resource = body.codes.iter().any(|code| plain(code) == "resourceexhausted");
-    let quota =
-        !resource && body.retry_after.is_none() && QUOTA.iter().any(|wording| says(words, wording));
-    let code = telling
+    let quota = !resource
+        && body.retry_after.is_none()
+        && QUOTA.iter().any(|wording| occurs(words, wording));
+    let code = specific
         .map(|(code, _)| code)
         .or_else(|| quota.then_some(Code::Billing))
         .or_else(|| above_rate.then_some(Code::RateLimit))
         .or_else(|| by_words(words, rate))
-        .or_else(|| general.map(|(code, _)| code).filter(|code| tells_more(*code, status)))
+        .or_else(|| general.map(|(code, _)| code).filter(|code| is_more_specific(*code, status)))
         .or_else(|| by_status(status, words))
         .unwrap_or(Code::Unknown);
-    let named = telling.or(general.filter(|(found, _)| *found == code)).map(|(_, named)| named);
+    let named =
+        specific.or(general.filter(|(general, _)| *general == code)).map(|(_, named)| named);
     let provider_code = named.or_else(|| body.codes.first()).cloned();
     Verdict { code, provider_code, above_rate }
 }
 
 /// Returns whether a general code is more specific than the status. If a provider reports a plain
 /// `invalid_request_error` with a specific status, the status decides.
-fn tells_more(code: Code, status: Option<u16>) -> bool {
+fn is_more_specific(code: Code, status: Option<u16>) -> bool {
     !matches!(
         (code, status),
         (Code::InvalidRequest | Code::Server, Some(401..=404 | 408 | 413 | 429 | 500..))
@@ -417,14 +419,14 @@ fn tells_more(code: Code, status: Option<u16>) -> bool {
 }
 
 fn by_words(words: &str, rate: bool) -> Option<Code> {
-    let said = |wordings: &[&str]| wordings.iter().any(|wording| says(words, wording));
+    let any_occurs = |wordings: &[&str]| wordings.iter().any(|wording| occurs(words, wording));
     let (code, _) = WORDINGS.iter().find(|(code, wordings)| {
         // Rate limits in tokens are worded like size limits, so the provider's code or status
         // decides.
         let blurred = rate
             && matches!(code, Code::ContextOverflow)
-            && said(&["per minute", "per day", "per min"]);
-        !blurred && said(wordings)
+            && any_occurs(&["per minute", "per day", "per min"]);
+        !blurred && any_occurs(wordings)
     })?;
     Some(*code)
 }
@@ -433,7 +435,7 @@ fn by_status(status: Option<u16>, words: &str) -> Option<Code> {
     Some(match status? {
         401 | 403 => Code::Authentication,
         402 => Code::Billing,
-        404 if says(words, "model") => Code::ModelNotFound,
+        404 if occurs(words, "model") => Code::ModelNotFound,
         408 | 504 | 524 => Code::Timeout,
         413 => Code::RequestTooLarge,
         425 | 498 | 529 => Code::Overloaded,

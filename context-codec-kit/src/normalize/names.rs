@@ -20,16 +20,16 @@ impl<'a> Ids<'a> {
         Self { used: HashSet::with_capacity(calls) }
     }
 
-    /// Returns the id under which a call is sent. A call without an id gets one from its `place`,
-    /// that is, its message and part.
+    /// Returns the id under which a call is sent. A call without an id gets one from its
+    /// `position`, that is, its message and part.
     pub(super) fn assign(
         &mut self,
         id: &'a str,
-        place: (usize, usize),
+        position: (usize, usize),
         rules: &HistoryRules,
     ) -> Cow<'a, str> {
         let id = match id.trim().is_empty() {
-            true => Cow::Owned(format!("call_{}_{}", place.0, place.1)),
+            true => Cow::Owned(format!("call_{}_{}", position.0, position.1)),
             false => allowed(id, rules.any_id, "", rules.max_id_len),
         };
         let id = match self.used.contains(&id) {

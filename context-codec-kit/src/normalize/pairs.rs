@@ -9,21 +9,21 @@ use context_core::message::is_blank;
 use context_core::{Message, Part, Role};
 
 /// The position of a part: its message, and its index in the message.
-pub(super) type Place = (usize, usize);
+pub(super) type PartPosition = (usize, usize);
 
 /// A call of the assistant.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    pub(super) place: Place,
+    pub(super) position: PartPosition,
     pub(super) id: &'a str,
     pub(super) name: &'a str,
     /// The position of its result.
-    pub(super) result: Option<Place>,
+    pub(super) result: Option<PartPosition>,
 }
 
 /// The classification of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PartClass {
     /// Content that is sent.
     Content,
     /// A blank text.
@@ -42,7 +42,7 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct Pairs<'a> {
     pub(super) calls: Vec<Call<'a>>,
-    fates: Vec<Fate>,
+    classes: Vec<PartClass>,
     /// For each message, and at the end, the number of parts and calls before it.
     before: Vec<(usize, usize)>,
     /// Whether two calls have the same id.
@@ -52,13 +52,13 @@ pub(super) struct Pairs<'a> {
 /// The newest calls with one id: those that the assistant made without a message of another role in
 /// between.
 #[derive(Debug)]
-struct Newest {
-    breath: usize,
+struct NewestCalls {
+    run: usize,
     first: usize,
     more: Vec<usize>,
 }
 
-impl Newest {
+impl NewestCalls {
     fn calls(&self) -> impl Iterator<Item = usize> {
         std::iter::once(self.first).chain(self.more.iter().copied())
     }
@@ -68,22 +68,22 @@ impl<'a> Pairs<'a> {
     /// Pairs by id, and if an id repeats, by position: a result belongs to the first call without a
     /// result among the newest preceding calls with its id.
     pub(super) fn of(messages: &'a [Arc<Message>]) -> Self {
-        let (calls, fates) = (Vec::new(), Vec::with_capacity(messages.len() * 2));
+        let (calls, classes) = (Vec::new(), Vec::with_capacity(messages.len() * 2));
         let before = Vec::with_capacity(messages.len() + 1);
-        let mut pairs = Self { calls, fates, before, repeats: false };
-        let mut newest: HashMap<&str, Newest> = HashMap::new();
-        let mut breath = 0;
+        let mut pairs = Self { calls, classes, before, repeats: false };
+        let mut newest: HashMap<&str, NewestCalls> = HashMap::new();
+        let mut run = 0;
         for (m, message) in messages.iter().enumerate() {
-            pairs.before.push((pairs.fates.len(), pairs.calls.len()));
+            pairs.before.push((pairs.classes.len(), pairs.calls.len()));
             if message.role != Role::Assistant && !message.parts.is_empty() {
-                breath += 1;
+                run += 1;
             }
             for (p, part) in message.parts.iter().enumerate() {
-                let fate = match part {
-                    Part::Text(text) if is_blank(&text.text) => Fate::Blank,
+                let class = match part {
+                    Part::Text(text) if is_blank(&text.text) => PartClass::Blank,
                     Part::ToolCall(call) if message.role == Role::Assistant => {
                         let number = pairs.calls.len();
-                        let alone = Newest { breath, first: number, more: Vec::new() };
+                        let alone = NewestCalls { run, first: number, more: Vec::new() };
                         match newest.entry(&call.id) {
                             Entry::Vacant(entry) => {
                                 entry.insert(alone);
@@ -91,53 +91,58 @@ impl<'a> Pairs<'a> {
                             Entry::Occupied(mut entry) => {
                                 pairs.repeats = true;
                                 match entry.get_mut() {
-                                    of_id if of_id.breath == breath => of_id.more.push(number),
+                                    of_id if of_id.run == run => of_id.more.push(number),
                                     of_id => *of_id = alone,
                                 }
                             }
                         }
                         pairs.calls.push(Call {
-                            place: (m, p),
+                            position: (m, p),
                             id: &call.id,
                             name: &call.name,
                             result: None,
                         });
-                        Fate::Call(number)
+                        PartClass::Call(number)
                     }
-                    Part::ToolCall(_) => Fate::StrayCall,
+                    Part::ToolCall(_) => PartClass::StrayCall,
                     Part::ToolResult(result) => {
                         pairs.answer((m, p), newest.get(result.call_id.as_str()), messages)
                     }
-                    _ => Fate::Content,
+                    _ => PartClass::Content,
                 };
-                pairs.fates.push(fate);
+                pairs.classes.push(class);
             }
         }
-        pairs.before.push((pairs.fates.len(), pairs.calls.len()));
+        pairs.before.push((pairs.classes.len(), pairs.calls.len()));
         pairs
     }
 
-    fn answer(&mut self, place: Place, calls: Option<&Newest>, messages: &[Arc<Message>]) -> Fate {
-        let Some(newest) = calls else { return Fate::Orphan };
+    fn answer(
+        &mut self,
+        position: PartPosition,
+        calls: Option<&NewestCalls>,
+        messages: &[Arc<Message>],
+    ) -> PartClass {
+        let Some(newest) = calls else { return PartClass::Orphan };
         let open = newest.calls().find(|call| self.calls[*call].result.is_none());
         let call = open.or_else(|| {
             // A failed attempt that was repeated: the final result counts.
             let failed = |call: &usize| {
                 self.calls[*call].result.is_some_and(|result| is_error(messages, result))
             };
-            newest.calls().find(|call| !is_error(messages, place) && failed(call))
+            newest.calls().find(|call| !is_error(messages, position) && failed(call))
         });
-        let Some(call) = call else { return Fate::Orphan };
-        if let Some((m, p)) = self.calls[call].result.replace(place) {
+        let Some(call) = call else { return PartClass::Orphan };
+        if let Some((m, p)) = self.calls[call].result.replace(position) {
             let former = self.before[m].0 + p;
-            self.fates[former] = Fate::Orphan;
+            self.classes[former] = PartClass::Orphan;
         }
-        Fate::Result(call)
+        PartClass::Result(call)
     }
 
     /// Returns the classification of a message's parts.
-    pub(super) fn fates(&self, message: usize) -> &[Fate] {
-        &self.fates[self.before[message].0..self.before[message + 1].0]
+    pub(super) fn classes(&self, message: usize) -> &[PartClass] {
+        &self.classes[self.before[message].0..self.before[message + 1].0]
     }
 
     /// Returns the calls of a message.
@@ -146,6 +151,6 @@ impl<'a> Pairs<'a> {
     }
 }
 
-fn is_error(messages: &[Arc<Message>], place: Place) -> bool {
-    matches!(&messages[place.0].parts[place.1], Part::ToolResult(result) if result.is_error)
+fn is_error(messages: &[Arc<Message>], position: PartPosition) -> bool {
+    matches!(&messages[position.0].parts[position.1], Part::ToolResult(result) if result.is_error)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::names::{self, Ids};
-use super::pairs::{Fate, Pairs};
+use super::pairs::{Pairs, PartClass};
 use super::sink::{Item, Sink};
 use super::{HistoryRules, Normalized};
 use context_core::base::DiagnosticCode;
@@ -15,16 +15,16 @@ use context_core::{Message, Part, Role, ToolCall, ToolResult};
 /// All decisions that precede the output.
 #[derive(Debug)]
 pub(super) struct Plan<'a, 'r> {
-    given: &'a [Arc<Message>],
+    history: &'a [Arc<Message>],
     rules: &'r HistoryRules,
     pairs: Pairs<'a>,
     /// For each call the form in which it is sent. `None` for a removed call.
-    sent: Vec<Option<Sent<'a>>>,
+    sent: Vec<Option<SentCall<'a>>>,
 }
 
 /// A call as it is sent.
 #[derive(Debug)]
-struct Sent<'a> {
+struct SentCall<'a> {
     id: Cow<'a, str>,
     name: Cow<'a, str>,
     /// Whether the id or the name differs from the original.
@@ -33,7 +33,7 @@ struct Sent<'a> {
 
 /// The parts of a message to output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
+enum PartSelection {
     All,
     /// All parts except results.
     Others,
@@ -41,11 +41,11 @@ enum Which {
 
 impl<'a, 'r> Plan<'a, 'r> {
     pub(super) fn new(
-        given: &'a [Arc<Message>],
+        history: &'a [Arc<Message>],
         rules: &'r HistoryRules,
         unanswered: Unanswered,
     ) -> Self {
-        let pairs = Pairs::of(given);
+        let pairs = Pairs::of(history);
         let is_regular =
             !pairs.repeats && pairs.calls.iter().all(|call| names::is_legal_id(call.id, rules));
         let mut ids = Ids::of(if is_regular { 0 } else { pairs.calls.len() });
@@ -55,36 +55,36 @@ impl<'a, 'r> Plan<'a, 'r> {
                 // Most histories have legal, unique ids, and need no allocator.
                 let id = match is_regular {
                     true => Cow::Borrowed(call.id),
-                    false => ids.assign(call.id, call.place, rules),
+                    false => ids.assign(call.id, call.position, rules),
                 };
                 let name = names::name(call.name, rules);
                 let is_renamed = *id != *call.id || *name != *call.name;
-                Sent { id, name, is_renamed }
+                SentCall { id, name, is_renamed }
             })
         });
         let sent = sent.collect();
-        Self { given, rules, pairs, sent }
+        Self { history, rules, pairs, sent }
     }
 
     /// Produces the output.
     pub(super) fn carry_out(self, prefill: bool) -> Normalized<'a> {
-        let mut sink = Sink::new(self.given, self.rules);
+        let mut sink = Sink::new(self.history, self.rules);
         let mut next = 0;
-        while next < self.given.len() {
+        while next < self.history.len() {
             let index = next;
             next += 1;
-            self.tell(index, &mut sink);
-            if let Some(item) = self.message(index, Which::Others, &mut sink) {
+            self.report(index, &mut sink);
+            if let Some(item) = self.message(index, PartSelection::Others, &mut sink) {
                 sink.push(index, item);
             }
             let calls = self.pairs.calls_of(index).filter(|call| self.sent[*call].is_some());
             let mut open: Vec<usize> = calls.collect();
             while !open.is_empty()
-                && let Some(left) = self.left_open_behind(next, &open)
+                && let Some(left) = self.open_after(next, &open)
             {
                 open = left;
-                self.tell(next, &mut sink);
-                if let Some(item) = self.message(next, Which::All, &mut sink) {
+                self.report(next, &mut sink);
+                if let Some(item) = self.message(next, PartSelection::All, &mut sink) {
                     sink.push(next, item);
                 }
                 next += 1;
@@ -99,67 +99,76 @@ impl<'a, 'r> Plan<'a, 'r> {
     }
 
     /// Reports the treatment of the calls, results and blank texts of a message.
-    fn tell(&self, index: usize, sink: &mut Sink<'_, '_>) {
-        for (p, fate) in self.pairs.fates(index).iter().enumerate() {
-            let (code, said) = match fate {
-                Fate::Content | Fate::Result(_) => continue,
-                Fate::Blank => (DiagnosticCode::EmptyRemoved, "left out: it is blank".to_owned()),
-                Fate::StrayCall => (
+    fn report(&self, index: usize, sink: &mut Sink<'_, '_>) {
+        for (p, class) in self.pairs.classes(index).iter().enumerate() {
+            let (code, message) = match class {
+                PartClass::Content | PartClass::Result(_) => continue,
+                PartClass::Blank => {
+                    (DiagnosticCode::EmptyRemoved, "left out: it is blank".to_owned())
+                }
+                PartClass::StrayCall => (
                     DiagnosticCode::ToolCallRemoved,
                     "left out: only the assistant calls tools".to_owned(),
                 ),
-                Fate::Orphan => {
-                    let said = "left out: a result without a call before it, or one too many";
-                    (DiagnosticCode::ToolResultOrphaned, said.to_owned())
+                PartClass::Orphan => {
+                    let message = "left out: a result without a call before it, or one too many";
+                    (DiagnosticCode::ToolResultOrphaned, message.to_owned())
                 }
-                Fate::Call(call) => {
+                PartClass::Call(call) => {
                     let known = &self.pairs.calls[*call];
                     match &self.sent[*call] {
                         None => {
-                            let said =
+                            let message =
                                 format!("left out: the call of {:?} has no result", known.name);
-                            (DiagnosticCode::ToolCallRemoved, said)
+                            (DiagnosticCode::ToolCallRemoved, message)
                         }
                         Some(sent) => {
                             if sent.is_renamed {
-                                let said = format!("sent as {:?} of {:?}", sent.id, sent.name);
-                                sink.note_part(DiagnosticCode::ToolCallRenamed, (index, p), said);
+                                let message = format!("sent as {:?} of {:?}", sent.id, sent.name);
+                                sink.note_part(
+                                    DiagnosticCode::ToolCallRenamed,
+                                    (index, p),
+                                    message,
+                                );
                             }
                             if known.result.is_some() {
                                 continue;
                             }
-                            let said = format!(
+                            let message = format!(
                                 "the call of {:?} has no result: answered by a placeholder",
                                 known.name
                             );
-                            (DiagnosticCode::ToolResultInjected, said)
+                            (DiagnosticCode::ToolResultInjected, message)
                         }
                     }
                 }
             };
-            sink.note_part(code, (index, p), said);
+            sink.note_part(code, (index, p), message);
         }
     }
 
     /// Returns the `open` calls that remain open after the message at `index`, if the message may
     /// directly follow the calls. It may if its results belong to these calls and come before its
     /// other parts, and if its other parts would not separate a call from its result.
-    fn left_open_behind(&self, index: usize, open: &[usize]) -> Option<Vec<usize>> {
-        let message = self.given.get(index)?;
+    fn open_after(&self, index: usize, open: &[usize]) -> Option<Vec<usize>> {
+        let message = self.history.get(index)?;
         if matches!(message.role, Role::Assistant | Role::System) {
             return None;
         }
         let (mut left, mut others, mut results) = (open.to_vec(), false, false);
-        for fate in self.pairs.fates(index) {
-            match fate {
-                Fate::Content => others = true,
-                Fate::Result(_) if others => return None,
-                Fate::Result(call) => {
+        for class in self.pairs.classes(index) {
+            match class {
+                PartClass::Content => others = true,
+                PartClass::Result(_) if others => return None,
+                PartClass::Result(call) => {
                     let position = left.iter().position(|open| open == call)?;
                     left.remove(position);
                     results = true;
                 }
-                Fate::Blank | Fate::Call(_) | Fate::StrayCall | Fate::Orphan => {}
+                PartClass::Blank
+                | PartClass::Call(_)
+                | PartClass::StrayCall
+                | PartClass::Orphan => {}
             }
         }
         let is_misplaced = others && (message.role == Role::Tool || !left.is_empty());
@@ -168,27 +177,34 @@ impl<'a, 'r> Plan<'a, 'r> {
 
     /// Returns a message without the parts that are left out. `None` if nothing remains that can be
     /// sent.
-    fn message(&self, index: usize, which: Which, sink: &mut Sink<'_, '_>) -> Option<Item> {
-        let (message, fates) = (&*self.given[index], self.pairs.fates(index));
+    fn message(
+        &self,
+        index: usize,
+        selection: PartSelection,
+        sink: &mut Sink<'_, '_>,
+    ) -> Option<Item> {
+        let (message, classes) = (&*self.history[index], self.pairs.classes(index));
         // Content of a tool message other than results is sent as the user's.
-        let role = if which == Which::Others && message.role == Role::Tool {
+        let role = if selection == PartSelection::Others && message.role == Role::Tool {
             Role::User
         } else {
             message.role
         };
         let (mut is_same, mut carried, mut content_left) = (true, false, false);
-        for (part, fate) in message.parts.iter().zip(fates) {
-            is_same &= match fate {
-                Fate::Content => true,
-                Fate::Result(call) => which == Which::All && self.is_as_it_was(*call),
-                Fate::Call(call) => self.is_as_it_was(*call),
-                Fate::Blank | Fate::StrayCall | Fate::Orphan => false,
+        for (part, class) in message.parts.iter().zip(classes) {
+            is_same &= match class {
+                PartClass::Content => true,
+                PartClass::Result(call) => {
+                    selection == PartSelection::All && self.is_unchanged(*call)
+                }
+                PartClass::Call(call) => self.is_unchanged(*call),
+                PartClass::Blank | PartClass::StrayCall | PartClass::Orphan => false,
             };
-            if self.is_content(*fate) {
+            if self.is_content(*class) {
                 content_left = true;
                 carried = carried || (self.rules.carries)(role, part);
             }
-            carried |= which == Which::All && matches!(fate, Fate::Result(_));
+            carried |= selection == PartSelection::All && matches!(class, PartClass::Result(_));
         }
         if !carried {
             if content_left {
@@ -203,35 +219,39 @@ impl<'a, 'r> Plan<'a, 'r> {
             return None;
         }
         if role != message.role {
-            let said = "what it says besides results is sent as the user's";
-            sink.note(DiagnosticCode::RolesAdjusted, index, said);
+            let message = "what it says besides results is sent as the user's";
+            sink.note(DiagnosticCode::RolesAdjusted, index, message);
         } else if is_same {
             return Some(Item::Same(index));
         }
-        let parts = message.parts.iter().zip(fates).filter_map(|(part, fate)| match fate {
-            Fate::Result(_) if which == Which::All => Some(self.part(part, *fate)),
-            fate => self.is_content(*fate).then(|| self.part(part, *fate)),
+        let parts = message.parts.iter().zip(classes).filter_map(|(part, class)| match class {
+            PartClass::Result(_) if selection == PartSelection::All => {
+                Some(self.part(part, *class))
+            }
+            class => self.is_content(*class).then(|| self.part(part, *class)),
         });
         Some(Item::New(Message::new(role, parts).with_metadata(message.metadata.clone())))
     }
 
     /// Returns whether a part stays in its message.
-    fn is_content(&self, fate: Fate) -> bool {
-        match fate {
-            Fate::Content => true,
-            Fate::Call(call) => self.sent[call].is_some(),
-            Fate::Blank | Fate::StrayCall | Fate::Result(_) | Fate::Orphan => false,
+    fn is_content(&self, class: PartClass) -> bool {
+        match class {
+            PartClass::Content => true,
+            PartClass::Call(call) => self.sent[call].is_some(),
+            PartClass::Blank | PartClass::StrayCall | PartClass::Result(_) | PartClass::Orphan => {
+                false
+            }
         }
     }
 
-    fn is_as_it_was(&self, call: usize) -> bool {
+    fn is_unchanged(&self, call: usize) -> bool {
         self.sent[call].as_ref().is_some_and(|sent| !sent.is_renamed)
     }
 
     /// Returns a part with the id and name under which it is sent.
-    fn part(&self, part: &Part, fate: Fate) -> Part {
-        let (Fate::Call(call) | Fate::Result(call)) = fate else { return part.clone() };
-        let Some(Sent { id, name, .. }) = &self.sent[call] else { return part.clone() };
+    fn part(&self, part: &Part, class: PartClass) -> Part {
+        let (PartClass::Call(call) | PartClass::Result(call)) = class else { return part.clone() };
+        let Some(SentCall { id, name, .. }) = &self.sent[call] else { return part.clone() };
         match part {
             Part::ToolCall(call) => {
                 let (id, name) = (id.clone().into_owned(), name.clone().into_owned());
@@ -250,7 +270,7 @@ impl<'a, 'r> Plan<'a, 'r> {
         let known = &self.pairs.calls[call];
         if let Some((m, p)) = known.result {
             sink.note_part(DiagnosticCode::ToolResultMoved, (m, p), "moved to its call");
-            return self.part(&self.given[m].parts[p], Fate::Result(call));
+            return self.part(&self.history[m].parts[p], PartClass::Result(call));
         }
         let (id, name) = match &self.sent[call] {
             Some(sent) => (sent.id.clone().into_owned(), sent.name.clone().into_owned()),

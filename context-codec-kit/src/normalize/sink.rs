@@ -5,7 +5,7 @@ use context_core::message::Origin;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::pairs::Place;
+use super::pairs::PartPosition;
 use super::{HistoryRules, Normalized};
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::Text;
@@ -23,7 +23,7 @@ pub(super) enum Item {
 /// The output list. It borrows the input until the first difference.
 #[derive(Debug)]
 pub(super) struct Sink<'a, 'r> {
-    given: &'a [Arc<Message>],
+    history: &'a [Arc<Message>],
     rules: &'r HistoryRules,
     /// Number of leading input messages that were output unchanged.
     same: usize,
@@ -40,18 +40,18 @@ pub(super) struct Sink<'a, 'r> {
 }
 
 impl<'a, 'r> Sink<'a, 'r> {
-    pub(super) fn new(given: &'a [Arc<Message>], rules: &'r HistoryRules) -> Self {
+    pub(super) fn new(history: &'a [Arc<Message>], rules: &'r HistoryRules) -> Self {
         let (origins, thoughts, diagnostics) = (Vec::new(), Vec::new(), Vec::new());
-        Self { given, rules, same: 0, out: None, origins, thoughts, begun: false, diagnostics }
+        Self { history, rules, same: 0, out: None, origins, thoughts, begun: false, diagnostics }
     }
 
     /// Adds a diagnostic about an input message.
-    pub(super) fn note(&mut self, code: DiagnosticCode, at: usize, said: impl Into<String>) {
+    pub(super) fn note(&mut self, code: DiagnosticCode, at: usize, text: impl Into<String>) {
         self.diagnostics.push(Diagnostic::new(
             code,
             Severity::Info,
             format!("messages[{at}]"),
-            said,
+            text,
         ));
     }
 
@@ -59,16 +59,16 @@ impl<'a, 'r> Sink<'a, 'r> {
     pub(super) fn note_part(
         &mut self,
         code: DiagnosticCode,
-        (m, p): Place,
-        said: impl Into<String>,
+        (m, p): PartPosition,
+        text: impl Into<String>,
     ) {
         let path = format!("messages[{m}].parts[{p}]");
-        self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, said));
+        self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, text));
     }
 
     fn message<'s>(&'s self, item: &'s Item) -> &'s Message {
         match item {
-            Item::Same(index) => &self.given[*index],
+            Item::Same(index) => &self.history[*index],
             Item::New(message) => message,
         }
     }
@@ -84,7 +84,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         match role {
             Role::Assistant => {
                 for (from, thought) in std::mem::take(&mut self.thoughts) {
-                    self.place(from, thought);
+                    self.push_ordered(from, thought);
                 }
             }
             _ => self.drop_thoughts(),
@@ -96,11 +96,11 @@ impl<'a, 'r> Sink<'a, 'r> {
                     from,
                     "sent as the user's: the system speaks first or not",
                 );
-                Item::New(said_by_system(self.message(&item)))
+                Item::New(quoted_system_message(self.message(&item)))
             }
             _ => item,
         };
-        self.place(from, item);
+        self.push_ordered(from, item);
     }
 
     /// Returns whether only reasoning would be sent of a message.
@@ -122,7 +122,7 @@ impl<'a, 'r> Sink<'a, 'r> {
     }
 
     /// Appends a message, preceded by any message that must come before it.
-    fn place(&mut self, from: usize, item: Item) {
+    fn push_ordered(&mut self, from: usize, item: Item) {
         let role = self.message(&item).role;
         if !self.begun && role == Role::Assistant {
             self.note(
@@ -150,7 +150,7 @@ impl<'a, 'r> Sink<'a, 'r> {
     fn last(&self) -> Option<&Message> {
         match &self.out {
             Some(out) => out.last().map(|message| &**message),
-            None => self.same.checked_sub(1).map(|last| &*self.given[last]),
+            None => self.same.checked_sub(1).map(|last| &*self.history[last]),
         }
     }
 
@@ -161,9 +161,9 @@ impl<'a, 'r> Sink<'a, 'r> {
             self.same += 1;
             return;
         }
-        let given = self.given;
+        let history = self.history;
         self.materialized().push(match item {
-            Item::Same(index) => Arc::clone(&given[index]),
+            Item::Same(index) => Arc::clone(&history[index]),
             Item::New(message) => Arc::new(message),
         });
         self.origins.push(from);
@@ -182,11 +182,11 @@ impl<'a, 'r> Sink<'a, 'r> {
     }
 
     fn materialized(&mut self) -> &mut Vec<Arc<Message>> {
-        let (given, same, origins) = (self.given, self.same, &mut self.origins);
+        let (history, same, origins) = (self.history, self.same, &mut self.origins);
         self.out.get_or_insert_with(|| {
             origins.extend(0..same);
-            let mut out = Vec::with_capacity(given.len() + 1);
-            out.extend_from_slice(&given[..same]);
+            let mut out = Vec::with_capacity(history.len() + 1);
+            out.extend_from_slice(&history[..same]);
             out
         })
     }
@@ -196,15 +196,15 @@ impl<'a, 'r> Sink<'a, 'r> {
         self.drop_thoughts();
         let allowed = if prefill { self.rules.prefill } else { self.rules.assistant_last };
         if !allowed && self.last().is_some_and(|last| last.role == Role::Assistant) {
-            let said =
+            let text =
                 "a message of the user was put behind it: the assistant may not have the last word";
-            let last = self.given.len().saturating_sub(1);
-            self.note(DiagnosticCode::RolesAdjusted, last, said);
+            let last = self.history.len().saturating_sub(1);
+            self.note(DiagnosticCode::RolesAdjusted, last, text);
             self.append(last, Item::New(synthetic(HistoryRules::CONTINUATION)));
         }
         let (messages, origins) = match self.out {
             Some(out) => (Cow::Owned(out), Some(self.origins)),
-            None => (Cow::Borrowed(&self.given[..self.same]), None),
+            None => (Cow::Borrowed(&self.history[..self.same]), None),
         };
         Normalized { messages, diagnostics: self.diagnostics, origins }
     }
@@ -223,7 +223,7 @@ fn synthetic(text: &str) -> Message {
 }
 
 /// Converts a system message into a user message that is marked as system text.
-fn said_by_system(message: &Message) -> Message {
+fn quoted_system_message(message: &Message) -> Message {
     let marked = |part: &Part| match part {
         Part::Text(Text { text, metadata }) => Part::Text(Text {
             text: format!("<system>\n{text}\n</system>"),

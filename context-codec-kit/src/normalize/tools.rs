@@ -31,17 +31,17 @@ pub fn normalize_tools<'a>(
     provider: &str,
 ) -> NormalizedTools<'a> {
     let mut diagnostics = Vec::new();
-    let mut note = |code, path: String, said: String| {
-        diagnostics.push(Diagnostic::new(code, Severity::Warning, path, said));
+    let mut note = |code, path: String, text: String| {
+        diagnostics.push(Diagnostic::new(code, Severity::Warning, path, text));
     };
-    let (mut kept, mut names, mut own) = (Vec::new(), HashSet::new(), false);
+    let (mut tools, mut names, mut has_provider_tool) = (Vec::new(), HashSet::new(), false);
     let mut is_same = true;
     for (i, tool) in request.tools.iter().enumerate() {
         let path = || format!("tools[{i}]");
         match tool {
             Tool::Opaque(block) if block.provider == provider => {
-                own = true;
-                kept.push(Cow::Borrowed(tool));
+                has_provider_tool = true;
+                tools.push(Cow::Borrowed(tool));
             }
             Tool::Function(function) => {
                 let name = rules.tool_name(&function.name);
@@ -55,26 +55,26 @@ pub fn normalize_tools<'a>(
                     continue;
                 }
                 if *name == *function.name {
-                    kept.push(Cow::Borrowed(tool));
+                    tools.push(Cow::Borrowed(tool));
                     continue;
                 }
                 is_same = false;
                 note(DiagnosticCode::ToolCallRenamed, path(), format!("sent as {name:?}"));
                 let mut function = function.clone();
                 function.name = name.into_owned();
-                kept.push(Cow::Owned(Tool::Function(function)));
+                tools.push(Cow::Owned(Tool::Function(function)));
             }
             _ => {
                 is_same = false;
-                let said = "left out: a tool of another provider".to_owned();
-                note(DiagnosticCode::Unrepresentable, path(), said);
+                let text = "left out: a tool of another provider".to_owned();
+                note(DiagnosticCode::Unrepresentable, path(), text);
             }
         }
     }
     let choice = match &request.tool_choice {
         Some(ToolChoice::Named(name)) => {
             let sent = rules.tool_name(name);
-            (names.contains(&*sent) || own).then(|| {
+            (names.contains(&*sent) || has_provider_tool).then(|| {
                 match *sent == **name || !names.contains(&*sent) {
                     true => {
                         Cow::Borrowed(request.tool_choice.as_ref().unwrap_or(&ToolChoice::Auto))
@@ -83,18 +83,18 @@ pub fn normalize_tools<'a>(
                 }
             })
         }
-        Some(choice) => (!kept.is_empty()).then_some(Cow::Borrowed(choice)),
+        Some(choice) => (!tools.is_empty()).then_some(Cow::Borrowed(choice)),
         None => None,
     };
     if let (Some(ToolChoice::Required | ToolChoice::Named(_)), None) =
         (&request.tool_choice, &choice)
     {
-        let said = "left out: there is no such tool to choose".to_owned();
-        note(DiagnosticCode::Unrepresentable, "tool_choice".to_owned(), said);
+        let text = "left out: there is no such tool to choose".to_owned();
+        note(DiagnosticCode::Unrepresentable, "tool_choice".to_owned(), text);
     }
     let tools = match is_same {
         true => Cow::Borrowed(request.tools.as_slice()),
-        false => Cow::Owned(kept.into_iter().map(Cow::into_owned).collect()),
+        false => Cow::Owned(tools.into_iter().map(Cow::into_owned).collect()),
     };
     NormalizedTools { tools, choice, diagnostics }
 }

@@ -1,4 +1,4 @@
-//! What codecs share, through its public API.
+//! Tests of the crate through its public API.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

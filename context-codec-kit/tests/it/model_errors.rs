@@ -371,14 +371,14 @@ fn the_words_shown_are_the_innermost_that_say_something() {
 #[test]
 fn a_body_cut_off_in_the_middle_still_counts() {
     for row in WINDOWS.iter().chain(&IMAGES) {
-        let whole = read(row);
+        let complete = read(row);
         let body = row.2.trim_end_matches(['}', ']', '"', '.']);
         if let Some(cut) = body.rfind("\",\"").filter(|cut| body[..*cut].contains("message")) {
             if body[cut..].contains("n_ctx") {
-                continue; // The numbers stand behind the cut.
+                continue; // The numbers follow the cut.
             }
             let error = context_codec_kit::classify(row.0, Some(400), &body[..cut]);
-            assert_eq!(numbers(&error), numbers(&whole), "{}", &body[..cut]);
+            assert_eq!(numbers(&error), numbers(&complete), "{}", &body[..cut]);
         }
     }
     let start = &WINDOWS[0].2[..120];
@@ -404,8 +404,8 @@ fn of_a_long_body_the_ends_are_read() {
     }
 }
 
-/// What once took gigabytes or a square of the length: a list's key was copied for each thing in
-/// it, and zeros in groups were a number that began again at each group.
+/// A regression test: the key of a list was copied for each item, and groups of zeros were parsed
+/// again from each group, which took gigabytes and quadratic time.
 #[test]
 fn what_repeats_costs_no_more_than_its_length() {
     let why = "prompt is too long: 7000 tokens > 6000 maximum";

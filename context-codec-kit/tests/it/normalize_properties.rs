@@ -58,7 +58,7 @@ fn faults(messages: &[Arc<Message>], rules: &HistoryRules, prefill: bool) -> Vec
     let speaker = |role: Role| if role == Role::Tool { Role::User } else { role };
     let mut begun = false;
     for (m, message) in messages.iter().enumerate() {
-        let mut fault = |said: &str| faults.push(format!("messages[{m}]: {said}"));
+        let mut fault = |fault: &str| faults.push(format!("messages[{m}]: {fault}"));
         let mut others = false;
         if !message.parts.iter().any(|part| !matches!(part, Part::Data(_))) {
             fault("nothing in it");

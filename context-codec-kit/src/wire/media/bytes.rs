@@ -45,7 +45,7 @@ pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault>
         return check_image(media_type, data);
     }
     let head = head(data, MARK);
-    let found = mark(&head);
+    let detected = mark(&head);
     let expected: &[&str] = match media_type {
         "application/pdf" => &["application/pdf"],
         "audio/wav" => &["audio/wav"],
@@ -58,8 +58,8 @@ pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault>
         "audio/webm" => &["audio/webm"],
         _ => return Ok(()),
     };
-    match found {
-        Some(found) if expected.contains(&found) => Ok(()),
+    match detected {
+        Some(detected) if expected.contains(&detected) => Ok(()),
         Some(_) => Err(MediaFault::OtherType),
         None if image_type(&head).is_ok() => Err(MediaFault::OtherType),
         None => Err(MediaFault::Undecodable),
@@ -69,7 +69,7 @@ pub(super) fn check_type(media_type: &str, data: &str) -> Result<(), MediaFault>
 /// Checks that an image has the declared type, and that its size can be read.
 fn check_image(media_type: &str, data: &str) -> Result<(), MediaFault> {
     let mut bytes = head(data, HEAD);
-    let found = match image_type(&bytes).map_err(|_| fault_of_no_image(&bytes))? {
+    let detected = match image_type(&bytes).map_err(|_| fault_of_no_image(&bytes))? {
         ImageType::Png => "image/png",
         ImageType::Jpeg => "image/jpeg",
         ImageType::Gif => "image/gif",
@@ -77,7 +77,7 @@ fn check_image(media_type: &str, data: &str) -> Result<(), MediaFault> {
         ImageType::Heif(_) => "image/heif",
         _ => return Err(MediaFault::OtherType),
     };
-    if found != media_type && (found, media_type) != ("image/heif", "image/heic") {
+    if detected != media_type && (detected, media_type) != ("image/heif", "image/heic") {
         return Err(MediaFault::OtherType);
     }
     if blob_size(&bytes).is_err() && data.len() > HEAD {
