@@ -13,13 +13,13 @@
 mod branches;
 mod bytes;
 mod commit;
-mod cut;
 mod listing;
 mod search;
+mod window_end;
 
 use std::collections::{BTreeMap, HashMap};
 
-use self::cut::Cut;
+use self::window_end::WindowEnd;
 use crate::check_chat_graph;
 use context_core::base::{CheckpointName, CommitKey, FragmentId, limits};
 use context_core::message::Placed;
@@ -129,11 +129,11 @@ impl ChatState {
             ChainEnd::Message(id) => Some(&self.placed("chain", id)?.node.id),
         };
         let generation = (self.number << 32) + self.changes;
-        let mut cut = Cut::of(window, generation);
+        let mut end = WindowEnd::of(window, generation);
         let (mut nodes, mut next, mut skipped) = (Vec::new(), head, 0);
         while let Some(id) = next {
             let placed = self.placed("chain", id)?;
-            if cut.is_before(&placed.node) {
+            if end.is_before(&placed.node) {
                 skipped = placed.depth + 1;
                 break;
             }

@@ -126,11 +126,11 @@ mod tests {
     #[track_caller]
     fn check(nodes: &[Placed], branches: &[Branch], expected: &[&str]) {
         let chat = Chat::new(NewChat::new(ChatRef::new("u", "c"), Timestamp::default()));
-        let found = check_chat_graph(&chat, nodes, branches, &[]);
+        let findings = check_chat_graph(&chat, nodes, branches, &[]);
         assert_eq!(
-            found.iter().map(|f| f.about.as_str()).collect::<Vec<_>>(),
+            findings.iter().map(|f| f.about.as_str()).collect::<Vec<_>>(),
             expected,
-            "{found:?}"
+            "{findings:?}"
         );
     }
 

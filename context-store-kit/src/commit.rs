@@ -200,7 +200,7 @@ pub fn decide_commit<P: Clone>(
         return Ok(CommitDecision::Answer(outcome));
     }
     let CommitFacts { stored, head, names, chat, .. } = facts;
-    let place = |id: &MessageId| {
+    let stored_message = |id: &MessageId| {
         stored.get(id).cloned().ok_or_else(|| Error::not_found(OPERATION, "message", id))
     };
     let mut fork_point = None;
@@ -214,7 +214,7 @@ pub fn decide_commit<P: Clone>(
             Some(branch.clone())
         }
         Target::Fork { name, at, .. } => {
-            fork_point = at.as_ref().map(place).transpose()?;
+            fork_point = at.as_ref().map(stored_message).transpose()?;
             let Some(chosen) = name.choose(|name| names.contains(name)) else {
                 let actual = head.of(name.base())?;
                 return Ok(CommitDecision::Answer(CommitOutcome::Conflict { actual }));
@@ -223,7 +223,8 @@ pub fn decide_commit<P: Clone>(
             Some(chosen)
         }
     };
-    let changed = changes(commit).map(|(node, _)| place(&node.id)).collect::<Result<_>>()?;
+    let changed =
+        changes(commit).map(|(node, _)| stored_message(&node.id)).collect::<Result<_>>()?;
     let patched = match (&commit.patch, chat) {
         (Some(patch), Some(mut chat)) => {
             patch.apply(&mut chat)?;

@@ -10,13 +10,13 @@ pub struct MemoryWords {
 }
 
 impl MemoryWords {
-    /// Counts the wanted words among a record's words.
-    pub fn count(wanted: &[String], words: &str) -> Self {
-        let mut counts = vec![0; wanted.len()];
+    /// Counts the query words among a record's words.
+    pub fn count(query: &[String], words: &str) -> Self {
+        let mut counts = vec![0; query.len()];
         let mut length = 0;
         for word in words.split(' ').filter(|word| !word.is_empty()) {
             length += 1;
-            if let Some(at) = wanted.iter().position(|wanted| wanted == word) {
+            if let Some(at) = query.iter().position(|query| query == word) {
                 counts[at] += 1;
             }
         }

@@ -66,7 +66,7 @@ impl ChatState {
             let message = "the active branch cannot be deleted; make another one active first";
             return Err(Error::invalid(OPERATION, message).with("branch", branch));
         }
-        self.branches.retain(|kept| kept.name != *branch);
+        self.branches.retain(|other| other.name != *branch);
         self.touch(at);
         Ok(BranchDeletion::Deleted { messages: self.prune() })
     }

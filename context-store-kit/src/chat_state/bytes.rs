@@ -126,14 +126,14 @@ impl ChatState {
     /// [`ErrorKind::Corrupt`] for damaged bytes, [`ErrorKind::Unsupported`] for bytes of a newer
     /// version.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Result<Self> {
-        let mut rest = Rest(bytes.into());
-        let sum = rest.take(4)?;
-        if sum != crc32fast::hash(&rest.0).to_le_bytes()[..] {
+        let mut reader = Reader(bytes.into());
+        let sum = reader.take(4)?;
+        if sum != crc32fast::hash(&reader.0).to_le_bytes()[..] {
             return Err(corrupt("checksum"));
         }
-        let length = rest.take(4)?;
+        let length = reader.take(4)?;
         let length = u32::from_le_bytes(length[..].try_into().map_err(|_| corrupt("cut short"))?);
-        let header = rest.take(usize::try_from(length).map_err(|_| corrupt("cut short"))?)?;
+        let header = reader.take(usize::try_from(length).map_err(|_| corrupt("cut short"))?)?;
         let header: Header = serde_json::from_slice(&header)
             .map_err(|error| corrupt("header").with_source(error))?;
         if header.v > VERSION {
@@ -143,8 +143,8 @@ impl ChatState {
         let unpack = |bytes: Bytes| {
             pack::unpack(&bytes).map_err(|error| corrupt("nodes").with_source(error))
         };
-        let nodes = unpack(rest.take(header.nodes)?)?;
-        let revisions = unpack(rest.take(header.revisions)?)?;
+        let nodes = unpack(reader.take(header.nodes)?)?;
+        let revisions = unpack(reader.take(header.revisions)?)?;
         if nodes.len() != header.parents.len() || revisions.len() != header.replaced.len() {
             return Err(corrupt("number of messages"));
         }
@@ -182,7 +182,7 @@ impl ChatState {
         };
         state.checkpoints = header.checkpoints.into_iter().map(point).collect::<BTreeMap<_, _>>();
         for FragmentHeader { id, kind, version, metadata, bytes } in header.fragments {
-            let body = Encoded::new(kind, version, rest.take(bytes)?);
+            let body = Encoded::new(kind, version, reader.take(bytes)?);
             state.fragments.push(StoredFragment { id, metadata, body });
         }
         let key = |(key, digest, branch, head)| (key, (digest, Committed::new(branch, head)));
@@ -193,15 +193,15 @@ impl ChatState {
 
 const OPERATION: &str = "read";
 
-fn corrupt(what: &'static str) -> Error {
+fn corrupt(part: &'static str) -> Error {
     Error::new(ErrorKind::Corrupt, OPERATION, "a stored chat is not what was written")
-        .with("part", what)
+        .with("part", part)
 }
 
 /// The bytes that have not been read yet.
-struct Rest(Bytes);
+struct Reader(Bytes);
 
-impl Rest {
+impl Reader {
     fn take(&mut self, n: usize) -> Result<Bytes> {
         if n > self.0.len() {
             return Err(corrupt("cut short"));

@@ -11,27 +11,26 @@ impl ChatState {
         query: &ChatQuery,
     ) -> Result<Page<ChatSummary>> {
         query.check()?;
-        let after = query.after.as_ref().map(place_of).transpose()?;
-        let place = |state: &Self| (state.chat.updated_at.as_micros(), state.number);
-        let mut found: Vec<_> = states
+        let after = query.after.as_ref().map(parse_cursor).transpose()?;
+        let key = |state: &Self| (state.chat.updated_at.as_micros(), state.number);
+        let mut listed: Vec<_> = states
             .into_iter()
             .filter(|state| state.chat.chat.user == query.user && query.matches(&state.chat))
-            .filter(|state| after.is_none_or(|after| place(state) < after))
+            .filter(|state| after.is_none_or(|after| key(state) < after))
             .collect();
-        found.sort_by_key(|state| std::cmp::Reverse(place(state)));
-        let more = found.len() > query.limit;
-        found.truncate(query.limit);
-        let next = found.last().filter(|_| more).map(|last| {
-            let (updated, number) = place(last);
+        listed.sort_by_key(|state| std::cmp::Reverse(key(state)));
+        let more = listed.len() > query.limit;
+        listed.truncate(query.limit);
+        let next = listed.last().filter(|_| more).map(|last| {
+            let (updated, number) = key(last);
             Cursor::new(format!("{updated}:{number}"))
         });
-        Ok(Page { items: found.into_iter().map(Self::summary).collect(), next })
+        Ok(Page { items: listed.into_iter().map(Self::summary).collect(), next })
     }
 }
 
-fn place_of(cursor: &Cursor) -> Result<(i64, u64)> {
-    let place = cursor.as_str().split_once(':');
-    let place =
-        place.and_then(|(updated, number)| Some((updated.parse().ok()?, number.parse().ok()?)));
-    place.ok_or_else(|| bad_cursor("list_chats"))
+fn parse_cursor(cursor: &Cursor) -> Result<(i64, u64)> {
+    let key = cursor.as_str().split_once(':');
+    let key = key.and_then(|(updated, number)| Some((updated.parse().ok()?, number.parse().ok()?)));
+    key.ok_or_else(|| bad_cursor("list_chats"))
 }

@@ -10,10 +10,10 @@ use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
 use context_core::{Error, Node, Result};
 
 /// A matching message, with the data that ranks it.
-struct Found<'a> {
+struct Candidate<'a> {
     chat: &'a ChatState,
     /// The index among the messages of its chat.
-    place: usize,
+    index: usize,
     node: &'a Arc<Node>,
     text: String,
     count: Count,
@@ -27,7 +27,7 @@ impl ChatState {
         query: &SearchQuery,
     ) -> Result<Page<SearchHit>> {
         query.check()?;
-        let after = query.after.as_ref().map(place_of).transpose()?;
+        let after = query.after.as_ref().map(parse_cursor).transpose()?;
         let terms = Terms::parse(&query.text, query.prefix);
         let mut states: Vec<_> =
             states.into_iter().filter(|state| state.chat.chat.user == query.user).collect();
@@ -38,27 +38,29 @@ impl ChatState {
             }
         }
         let mut ranking = Ranking::default();
-        let mut found = Vec::new();
+        let mut candidates = Vec::new();
         for state in states {
             for placed in state.in_scope(&query.scope)? {
-                found.extend(state.look_at(placed, &terms, query, &mut ranking));
+                candidates.extend(state.candidate(placed, &terms, query, &mut ranking));
             }
         }
-        let mut scored: Vec<_> = found
+        let mut scored: Vec<_> = candidates
             .into_iter()
-            .map(|found| ((ranking.score(&found.count), found.chat.number, found.place), found))
+            .map(|message| {
+                ((ranking.score(&message.count), message.chat.number, message.index), message)
+            })
             .filter(|(rank, _)| after.is_none_or(|after| order(rank) < order(&after)))
             .collect();
         scored.sort_by_key(|(rank, _)| Reverse(order(rank)));
         let more = scored.len() > query.limit;
         scored.truncate(query.limit);
-        let next = scored.last().filter(|_| more).map(|((score, chat, place), _)| {
-            Cursor::new(format!("{}:{chat}:{place}", score.to_bits()))
+        let next = scored.last().filter(|_| more).map(|((score, chat, index), _)| {
+            Cursor::new(format!("{}:{chat}:{index}", score.to_bits()))
         });
-        let hit = |((score, ..), found): ((f64, u64, usize), Found<'_>)| {
-            let (chat, id) = (found.chat.chat.chat.clone(), found.node.id.clone());
-            let said = (found.node.role()?, found.node.created_at);
-            Some(SearchHit::new(chat, id, said, score, terms.snippet(&found.text)))
+        let hit = |((score, ..), message): ((f64, u64, usize), Candidate<'_>)| {
+            let (chat, id) = (message.chat.chat.chat.clone(), message.node.id.clone());
+            let written = (message.node.role()?, message.node.created_at);
+            Some(SearchHit::new(chat, id, written, score, terms.snippet(&message.text)))
         };
         Ok(Page { items: scored.into_iter().filter_map(hit).collect(), next })
     }
@@ -72,35 +74,35 @@ impl ChatState {
         }
     }
 
-    fn look_at<'a>(
+    fn candidate<'a>(
         &'a self,
         placed: &'a Placed,
         terms: &Terms,
         query: &SearchQuery,
         ranking: &mut Ranking,
-    ) -> Option<Found<'a>> {
+    ) -> Option<Candidate<'a>> {
         let node = &placed.node;
         let role = node.role()?;
         let text = node.message().ok()?.readable_text();
         let count = terms.count(&text);
         ranking.add(&count);
         let fits = count.is_hit() && (query.roles.is_empty() || query.roles.contains(&role));
-        let place = *self.index.get(&node.id)?;
-        fits.then_some(Found { chat: self, place, node, text, count })
+        let index = *self.index.get(&node.id)?;
+        fits.then_some(Candidate { chat: self, index, node, text, count })
     }
 }
 
 /// Returns a sort key: better and newer hits are greater. Scores are positive, so their bits sort
 /// like the scores.
-fn order((score, chat, place): &(f64, u64, usize)) -> (u64, u64, usize) {
-    (score.to_bits(), *chat, *place)
+fn order((score, chat, index): &(f64, u64, usize)) -> (u64, u64, usize) {
+    (score.to_bits(), *chat, *index)
 }
 
-fn place_of(cursor: &Cursor) -> Result<(f64, u64, usize)> {
+fn parse_cursor(cursor: &Cursor) -> Result<(f64, u64, usize)> {
     let mut parts = cursor.as_str().split(':');
-    let place = (|| {
+    let key = (|| {
         let score = f64::from_bits(parts.next()?.parse().ok()?);
         Some((score, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     })();
-    place.filter(|_| parts.next().is_none()).ok_or_else(|| bad_cursor("search"))
+    key.filter(|_| parts.next().is_none()).ok_or_else(|| bad_cursor("search"))
 }

@@ -1,5 +1,5 @@
-//! The end of a windowed read that walks from the end of a chain towards its root. The read costs
-//! time in the size of the window, not of the chain.
+//! The end condition of a windowed read that walks from the end of a chain towards its root. The
+//! read costs time in the size of the window, not of the chain.
 
 use context_core::message::NodeKind;
 use context_core::store::Window;
@@ -7,7 +7,7 @@ use context_core::{MessageId, Node};
 
 /// An incremental form of [`Window::of`], evaluated for each node, newest first. A test checks that
 /// both agree.
-pub(super) enum Cut<'a> {
+pub(super) enum WindowEnd<'a> {
     Never,
     /// Stop after this many more nodes.
     Count(usize),
@@ -23,7 +23,7 @@ pub(super) enum Cut<'a> {
     Message(&'a MessageId),
 }
 
-impl<'a> Cut<'a> {
+impl<'a> WindowEnd<'a> {
     pub(super) fn of(window: &'a Window, generation: u64) -> Self {
         match window {
             Window::Whole => Self::Never,

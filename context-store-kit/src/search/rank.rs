@@ -9,7 +9,7 @@ pub struct Ranking {
     texts: usize,
     words: usize,
     /// For each phrase, the number of texts that have it.
-    found: Vec<usize>,
+    matching: Vec<usize>,
 }
 
 impl Ranking {
@@ -20,11 +20,11 @@ impl Ranking {
     pub fn add(&mut self, count: &Count) {
         self.texts += 1;
         self.words += count.words;
-        if self.found.len() < count.phrases.len() {
-            self.found.resize(count.phrases.len(), 0);
+        if self.matching.len() < count.phrases.len() {
+            self.matching.resize(count.phrases.len(), 0);
         }
-        for (found, count) in self.found.iter_mut().zip(&count.phrases) {
-            *found += usize::from(*count > 0);
+        for (matching, count) in self.matching.iter_mut().zip(&count.phrases) {
+            *matching += usize::from(*count > 0);
         }
     }
 
@@ -32,12 +32,12 @@ impl Ranking {
     pub fn score(&self, count: &Count) -> f64 {
         let average = self.words as f64 / (self.texts.max(1)) as f64;
         let length = 1.0 - Self::B + Self::B * count.words as f64 / average.max(1.0);
-        let score = |(found, count): (&usize, &usize)| {
-            let (texts, found, count) = (self.texts as f64, *found as f64, *count as f64);
-            let rarity = ((texts - found + 0.5) / (found + 0.5)).ln().max(1e-6);
+        let score = |(matching, count): (&usize, &usize)| {
+            let (texts, matching, count) = (self.texts as f64, *matching as f64, *count as f64);
+            let rarity = ((texts - matching + 0.5) / (matching + 0.5)).ln().max(1e-6);
             rarity * count * (Self::K1 + 1.0) / (count + Self::K1 * length)
         };
         // Not `sum`, which is -0.0 for an empty iterator.
-        self.found.iter().zip(&count.phrases).map(score).fold(0.0, |sum, score| sum + score)
+        self.matching.iter().zip(&count.phrases).map(score).fold(0.0, |sum, score| sum + score)
     }
 }

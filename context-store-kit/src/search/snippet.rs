@@ -20,8 +20,8 @@ impl Terms {
         let mut hits: Vec<(usize, Range<usize>)> = Vec::new();
         for (number, phrase) in self.phrases().iter().enumerate() {
             let end = phrase.words.len() - 1;
-            let range = |place: usize| all[place].range.start..all[place + end].range.end;
-            hits.extend(phrase.places(&folded).map(|place| (number, range(place))));
+            let range = |position: usize| all[position].range.start..all[position + end].range.end;
+            hits.extend(phrase.positions(&folded).map(|position| (number, range(position))));
         }
         hits.sort_by_key(|(_, range)| (range.start, range.end));
         let start = best_start(&hits, self.phrases().len());

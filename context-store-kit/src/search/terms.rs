@@ -56,7 +56,7 @@ impl Terms {
     /// Counts the words of a text and the occurrences of each phrase.
     pub fn count(&self, text: &str) -> Count {
         let words: Vec<_> = words(text).map(|word| word.folded).collect();
-        let phrases = self.phrases.iter().map(|phrase| phrase.places(&words).count()).collect();
+        let phrases = self.phrases.iter().map(|phrase| phrase.positions(&words).count()).collect();
         Count { words: words.len(), phrases }
     }
 }
@@ -80,12 +80,12 @@ impl Count {
 
 impl Phrase {
     /// Returns the indexes where the phrase occurs in a list of folded words.
-    pub(super) fn places<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = usize> + 'a {
+    pub(super) fn positions<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = usize> + 'a {
         let (last, front) = self.words.split_last().expect("a phrase has words");
-        words.windows(self.words.len()).enumerate().filter_map(move |(place, window)| {
+        words.windows(self.words.len()).enumerate().filter_map(move |(position, window)| {
             let end = &window[front.len()];
             let fits = if self.prefix { end.starts_with(last.as_str()) } else { end == last };
-            (fits && window[..front.len()] == *front).then_some(place)
+            (fits && window[..front.len()] == *front).then_some(position)
         })
     }
 }
