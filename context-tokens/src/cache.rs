@@ -30,11 +30,12 @@ use context_core::{Message, Part};
 #[derive(Debug)]
 pub struct CachedCounter {
     inner: Arc<dyn TokenCounter>,
-    known: Mutex<Known>,
+    counts: Mutex<CachedCounts>,
 }
 
+/// The cached counts of messages.
 #[derive(Debug)]
-struct Known {
+struct CachedCounts {
     /// By address. The weak pointer keeps the address from being reused for another message.
     shared: Recent<usize, (Weak<Message>, TokenCount), BuildHasherDefault<AddressHasher>>,
     by_hash: Recent<MessageHash, TokenCount, BuildHasherDefault<FirstBytes>>,
@@ -51,38 +52,38 @@ impl CachedCounter {
 
     /// Creates a cache for the counts of `capacity` messages, at least one.
     pub fn with_capacity(inner: Arc<dyn TokenCounter>, capacity: usize) -> Self {
-        let known = Known { shared: Recent::new(capacity), by_hash: Recent::new(capacity) };
-        Self { inner, known: Mutex::new(known) }
+        let counts = CachedCounts { shared: Recent::new(capacity), by_hash: Recent::new(capacity) };
+        Self { inner, counts: Mutex::new(counts) }
     }
 
     /// Locks the maps. They are valid even if a thread panicked while it held the lock.
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, CachedCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn by_hash(&self, message: &Message, hash: &MessageHash) -> TokenCount {
-        if let Some(count) = self.known().by_hash.get(hash) {
+        if let Some(count) = self.counts().by_hash.get(hash) {
             return count;
         }
         // The lock is not held while counting: other threads go on meanwhile, and counting a
         // message twice does no harm.
         let count = self.inner.count_message(message);
-        self.known().by_hash.insert(*hash, count);
+        self.counts().by_hash.insert(*hash, count);
         count
     }
 
     /// Returns the count of a message whose address is new, and caches it under that address.
-    fn learn(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
+    fn cache_by_address(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
         let count = self.by_hash(message, hash);
-        self.known().shared.insert(address(message), (Arc::downgrade(message), count));
+        self.counts().shared.insert(address(message), (Arc::downgrade(message), count));
         count
     }
 }
 
-impl Known {
+impl CachedCounts {
     fn shared(&mut self, message: &Arc<Message>) -> Option<TokenCount> {
-        let (known, count) = self.shared.get(&address(message))?;
-        (known.as_ptr() == Arc::as_ptr(message)).then_some(count)
+        let (cached, count) = self.shared.get(&address(message))?;
+        (cached.as_ptr() == Arc::as_ptr(message)).then_some(count)
     }
 }
 
@@ -120,22 +121,22 @@ impl TokenCounter for CachedCounter {
     }
 
     fn count_shared(&self, message: &Arc<Message>) -> TokenCount {
-        let known = self.known().shared(message);
-        known.unwrap_or_else(|| self.learn(message, &message.hash()))
+        let cached = self.counts().shared(message);
+        cached.unwrap_or_else(|| self.cache_by_address(message, &message.hash()))
     }
 
     fn count_hashed(&self, message: &Arc<Message>, hash: &MessageHash) -> TokenCount {
-        let known = self.known().shared(message);
-        known.unwrap_or_else(|| self.learn(message, hash))
+        let cached = self.counts().shared(message);
+        cached.unwrap_or_else(|| self.cache_by_address(message, hash))
     }
 
     fn count_messages(&self, messages: &[Arc<Message>]) -> TokenCount {
         let mut unknown = Vec::new();
         let mut total = TokenCount::ZERO;
         {
-            let mut known = self.known();
+            let mut counts = self.counts();
             for message in messages {
-                match known.shared(message) {
+                match counts.shared(message) {
                     Some(count) => total += count,
                     None => unknown.push(message),
                 }

@@ -34,7 +34,7 @@ const LIMIT: f64 = 0.5;
 /// assert!(count.low() > 11_000 && count.high() < 13_000);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored")]
+#[serde(from = "CalibrationForm")]
 pub struct Calibration {
     factor: f64,
     spread: f64,
@@ -43,15 +43,15 @@ pub struct Calibration {
 
 /// The stored form, before validation.
 #[derive(Deserialize)]
-struct Stored {
+struct CalibrationForm {
     factor: f64,
     spread: f64,
     reports: u32,
 }
 
-impl From<Stored> for Calibration {
-    fn from(stored: Stored) -> Self {
-        let Stored { factor, spread, reports } = stored;
+impl From<CalibrationForm> for Calibration {
+    fn from(form: CalibrationForm) -> Self {
+        let CalibrationForm { factor, spread, reports } = form;
         if !factor.is_finite() || !spread.is_finite() || reports == 0 {
             return Self::default();
         }

@@ -1,4 +1,4 @@
-//! What a request has in tokens, what it costs, and what room it leaves.
+//! Estimates of a request: its tokens, its cost, and the room that it leaves.
 
 use context_core::ModelRequest;
 use context_core::model::{Budget, RequestTokens, TokenCount, TokenCounter};

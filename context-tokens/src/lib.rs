@@ -1,4 +1,4 @@
-//! Token counts of texts, messages and requests, and what they cost.
+//! Token counts of texts, messages and requests, and their cost.
 //!
 //! # Who depends on this crate
 //!

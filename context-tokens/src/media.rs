@@ -7,7 +7,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use context_core::message::{Media, MediaSource};
 use context_core::model::TokenCount;
 
-/// Decodes Base64 with or without padding and with any trailing bits, as clients write it.
+/// A decoder for Base64 with or without padding and with any trailing bits, as clients write it.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()

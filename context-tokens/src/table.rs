@@ -129,10 +129,10 @@ struct FramingForm {
     request: [u64; 3],
     #[serde(default)]
     tools: [u64; 3],
-    /// In percent.
+    /// The counted share of tool schemas in percent: usual, least, most.
     #[serde(default = "all")]
     schema: [u16; 3],
-    /// In percent.
+    /// The counted share of the output schema in percent: usual, least, most.
     #[serde(default = "all")]
     output: [u16; 3],
 }
@@ -369,7 +369,7 @@ fn is_version(text: &str) -> bool {
 }
 
 impl<'t> Model<'t> {
-    /// Returns the name as it was asked for.
+    /// Returns the name that the model was looked up by.
     pub fn name(&self) -> &'t str {
         self.name
     }

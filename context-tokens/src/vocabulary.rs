@@ -34,18 +34,18 @@ pub enum Vocabulary {
     Cl100kBase,
 }
 
-/// A loaded vocabulary.
-struct Loaded {
+/// The tokenizer of a loaded vocabulary.
+struct Tokenizer {
     fast: &'static CoreBpe,
     splitter: Splitter,
     /// For texts on which `fast` is slow; most programs never need it.
     merger: LazyLock<Merger, Box<dyn FnOnce() -> Merger + Send>>,
 }
 
-static O200K_BASE: LazyLock<Loaded> = LazyLock::new(|| Loaded::new(Vocabulary::O200kBase));
-static CL100K_BASE: LazyLock<Loaded> = LazyLock::new(|| Loaded::new(Vocabulary::Cl100kBase));
+static O200K_BASE: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::new(Vocabulary::O200kBase));
+static CL100K_BASE: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::new(Vocabulary::Cl100kBase));
 
-impl Loaded {
+impl Tokenizer {
     fn new(vocabulary: Vocabulary) -> Self {
         let fast =
             tiktoken::get_encoding(vocabulary.name()).expect("the vocabulary is compiled in");
@@ -65,12 +65,16 @@ impl Vocabulary {
 
     /// Counts the tokens of a text.
     pub fn count(self, text: &str) -> u64 {
-        let loaded = match self {
+        let tokenizer = match self {
             Self::O200kBase => &*O200K_BASE,
             Self::Cl100kBase => &*CL100K_BASE,
         };
-        runs::count(text, &loaded.splitter, |text| loaded.fast.count(text), || &loaded.merger)
-            as u64
+        runs::count(
+            text,
+            &tokenizer.splitter,
+            |text| tokenizer.fast.count(text),
+            || &tokenizer.merger,
+        ) as u64
     }
 }
 

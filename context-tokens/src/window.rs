@@ -26,7 +26,7 @@ pub enum WindowSource {
     Family,
 }
 
-/// Why a call has no budget.
+/// An error of a call that has no budget.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetError {

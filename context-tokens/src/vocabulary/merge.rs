@@ -49,22 +49,22 @@ pub(super) struct Scratch {
     next: Vec<u32>,
     previous: Vec<u32>,
     ranks: Vec<u32>,
-    waiting: Waiting,
+    waiting: PairQueue,
 }
 
 /// Pairs waiting to be merged. The pairs of the original text are sorted once, which costs a
 /// fraction of pushing each into a heap and popping it. The pairs that merging creates are few, and
 /// are in a heap.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PairQueue {
     sorted: Vec<u64>,
     taken: usize,
-    made: BinaryHeap<Reverse<u64>>,
+    created: BinaryHeap<Reverse<u64>>,
 }
 
-impl Waiting {
+impl PairQueue {
     fn begin(&mut self, entries: impl Iterator<Item = u64>) {
-        self.made.clear();
+        self.created.clear();
         self.taken = 0;
         self.sorted.clear();
         self.sorted.extend(entries);
@@ -74,11 +74,11 @@ impl Waiting {
     /// Returns the lowest pair.
     fn next(&mut self) -> Option<u64> {
         let first = self.sorted.get(self.taken).copied();
-        match (first, self.made.peek()) {
-            (Some(first), Some(Reverse(made))) if *made < first => {
-                self.made.pop().map(|Reverse(made)| made)
+        match (first, self.created.peek()) {
+            (Some(first), Some(Reverse(created))) if *created < first => {
+                self.created.pop().map(|Reverse(created)| created)
             }
-            (None, _) => self.made.pop().map(|Reverse(made)| made),
+            (None, _) => self.created.pop().map(|Reverse(created)| created),
             (first, _) => {
                 self.taken += 1;
                 first
@@ -260,16 +260,16 @@ impl Merger {
                 continue;
             }
             // Merges the token at `at` with the next one.
-            let gone = next[at] as usize;
-            let behind = next[gone] as usize;
+            let merged = next[at] as usize;
+            let behind = next[merged] as usize;
             next[at] = behind as u32;
-            ranks[gone] = NONE;
+            ranks[merged] = NONE;
             tokens -= 1;
             if behind < n {
                 previous[behind] = at as u32;
                 ranks[at] = self.rank(prefix, at, next[behind] as usize);
                 if ranks[at] != NONE {
-                    waiting.made.push(Reverse(entry(ranks[at], at)));
+                    waiting.created.push(Reverse(entry(ranks[at], at)));
                 }
             } else {
                 ranks[at] = NONE;
@@ -278,7 +278,7 @@ impl Merger {
                 let before = previous[at] as usize;
                 ranks[before] = self.rank(prefix, before, behind);
                 if ranks[before] != NONE {
-                    waiting.made.push(Reverse(entry(ranks[before], before)));
+                    waiting.created.push(Reverse(entry(ranks[before], before)));
                 }
             }
         }

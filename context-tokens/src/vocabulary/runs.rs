@@ -1,4 +1,4 @@
-//! Finds the long unbroken runs of a text, on which tokenizers are slow.
+//! Detection of the long unbroken runs of a text, on which tokenizers are slow.
 //!
 //! A tokenizer first splits a text into pieces (words, numbers, punctuation, white space) and then
 //! merges the bytes of each piece. The usual merging is fast on short pieces and slow on long ones,
@@ -107,13 +107,13 @@ pub(super) fn count<'m>(
     merger: impl Fn() -> &'m Merger,
 ) -> usize {
     let (mut total, mut from, mut at) = (0, 0, 0);
-    let mut slow = None;
+    let mut counter = None;
     while let Some(run) = next_run(text.as_bytes(), at) {
         let start = from + cut_before(&text[from..run]);
         let end = run + cut_behind(&text.as_bytes()[run..]);
         total += fast(&text[from..start]);
-        let slow = slow.get_or_insert_with(|| Slow::new(merger()));
-        total += slow.count(&text[start..end], splitter, &fast);
+        let counter = counter.get_or_insert_with(|| LongPieceCounter::new(merger()));
+        total += counter.count(&text[start..end], splitter, &fast);
         (from, at) = (end, end);
     }
     total + fast(&text[from..])
@@ -164,23 +164,24 @@ fn cut_before(text: &str) -> usize {
     0
 }
 
-/// Returns the first such position. Only ASCII is checked to the left of the blank: that is enough.
+/// Returns the first position that no piece spans. Before the blank only ASCII is recognized, which
+/// suffices.
 fn cut_behind(bytes: &[u8]) -> usize {
-    let found = bytes.windows(2).position(|pair| {
+    let blank = bytes.windows(2).position(|pair| {
         pair[1] == b' ' && pair[0].is_ascii() && CLASSES[usize::from(pair[0])] & SPACE == 0
     });
-    found.map_or(bytes.len(), |at| at + 1)
+    blank.map_or(bytes.len(), |at| at + 1)
 }
 
-/// The state for counting long pieces, kept while one text is counted.
-struct Slow<'m> {
+/// A counter for texts with long pieces. Its buffers and caches last while one text is counted.
+struct LongPieceCounter<'m> {
     merger: &'m Merger,
     scratch: Scratch,
     windows: Memo,
     pieces: HashMap<Box<str>, usize>,
 }
 
-impl<'m> Slow<'m> {
+impl<'m> LongPieceCounter<'m> {
     fn new(merger: &'m Merger) -> Self {
         Self {
             merger,

@@ -53,7 +53,7 @@ fn published_examples_of_areas() {
     assert_eq!(claude(1000, 1000).tokens(), 1333);
     assert!(claude(8000, 8000).tokens() <= 1600);
     // The measured values lie within the interval.
-    for (width, height, seen) in [
+    for (width, height, measured) in [
         (256, 256, 100),
         (512, 512, 361),
         (1024, 1024, 1369),
@@ -62,15 +62,15 @@ fn published_examples_of_areas() {
     ] {
         let count = claude(width, height);
         assert!(
-            (count.low()..=count.high()).contains(&seen),
-            "{width} x {height}: {count}, seen {seen}"
+            (count.low()..=count.high()).contains(&measured),
+            "{width} x {height}: {count}, measured {measured}"
         );
     }
-    for (width, height, seen) in [(1920, 1080, 2691), (3840, 2160, 2992), (4032, 3024, 3928)] {
+    for (width, height, measured) in [(1920, 1080, 2691), (3840, 2160, 2992), (4032, 3024, 3928)] {
         let count = image("claude-opus-5-5", &png(width, height));
         assert!(
-            (count.low()..=count.high()).contains(&seen),
-            "{width} x {height}: {count}, seen {seen}"
+            (count.low()..=count.high()).contains(&measured),
+            "{width} x {height}: {count}, measured {measured}"
         );
     }
 }
