@@ -64,19 +64,19 @@ fn remember<'a>(
     name: &Name<'a>,
     inflect: fn(&str) -> Cow<'_, str>,
 ) -> Name<'a> {
-    let made = match memory.get(&**name) {
+    let inflected = match memory.get(&**name) {
         Some(known) => known.clone(),
         None => {
-            let made = inflect(name);
-            let made = (*made != **name).then(|| Rc::from(made.as_ref()));
+            let form = inflect(name);
+            let changed = (*form != **name).then(|| Rc::from(form.as_ref()));
             // Long names are not cached: computing their result is cheap.
             if name.len() <= MAX_WORD_BYTES {
-                memory.insert(Box::from(&**name), made.clone());
+                memory.insert(Box::from(&**name), changed.clone());
             }
-            made
+            changed
         }
     };
-    made.map_or_else(|| name.clone(), Name::Made)
+    inflected.map_or_else(|| name.clone(), Name::Made)
 }
 
 /// Returns the name for the items of a list called `name`: the singular, or `item` if the name is

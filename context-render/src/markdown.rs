@@ -21,7 +21,7 @@ use crate::inflect::{Inflector, Name};
 use crate::layout::{MAX_INDENTED_LEVELS, new_line};
 use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 
-/// Follows the name of an untrusted fragment.
+/// The suffix of the name of an untrusted fragment.
 const MARK: &str = " (untrusted)";
 
 /// Renders fragments as Markdown sections.
@@ -202,16 +202,16 @@ impl<'a> Visitor<'a> for Writer<'_> {
         let untrusted = marked || self.untrusted_from.is_some();
         let Some(level) = self.levels.last().copied() else {
             self.heading(label, marked);
-            return self.value(value, untrusted, Place::Section, 0);
+            return self.value(value, untrusted, LeadElement::Section, 0);
         };
         self.marker(level);
         let labelled = self.label(label, marked);
-        let place = match level < MAX_INDENTED_LEVELS {
-            _ if labelled => Place::Label,
-            true => Place::Item,
-            false => Place::Level,
+        let lead_element = match level < MAX_INDENTED_LEVELS {
+            _ if labelled => LeadElement::Label,
+            true => LeadElement::Item,
+            false => LeadElement::Level,
         };
-        self.value(value, untrusted, place, column(level) + 2);
+        self.value(value, untrusted, lead_element, column(level) + 2);
     }
 
     fn leave(&mut self, depth: usize) {
@@ -224,7 +224,7 @@ impl<'a> Visitor<'a> for Writer<'_> {
 
 /// The element that precedes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum LeadElement {
     /// A heading.
     Section,
     /// A name, without its colon.
@@ -287,51 +287,57 @@ impl Writer<'_> {
     }
 
     /// Writes a value. `column` is the column at which the lines of the item begin.
-    fn value(&mut self, value: Scalar<'_>, untrusted: bool, place: Place, column: usize) {
+    fn value(
+        &mut self,
+        value: Scalar<'_>,
+        untrusted: bool,
+        lead_element: LeadElement,
+        column: usize,
+    ) {
         let out = self.out.text();
         let text = match value {
             Scalar::Text(text) => text,
             Scalar::Bool(value) => {
-                out.push_str(place.lead());
+                out.push_str(lead_element.lead());
                 return out.push_str(if value { "true" } else { "false" });
             }
             Scalar::Number(number) => {
-                out.push_str(place.lead());
+                out.push_str(lead_element.lead());
                 // Writing to a string never fails.
                 let _ = write!(out, "{number}");
                 return;
             }
         };
-        match place {
-            Place::Section if text.is_empty() => {}
-            Place::Label if text.is_empty() => out.push(':'),
-            Place::Item | Place::Level if text.is_empty() => out.push_str("\"\""),
+        match lead_element {
+            LeadElement::Section if text.is_empty() => {}
+            LeadElement::Label if text.is_empty() => out.push(':'),
+            LeadElement::Item | LeadElement::Level if text.is_empty() => out.push_str("\"\""),
             _ if untrusted && is_plain_line(text) => {
-                out.push_str(place.lead());
-                match place {
-                    Place::Section | Place::Item => push_line(out, text),
-                    Place::Label | Place::Level => push_inline(out, text),
+                out.push_str(lead_element.lead());
+                match lead_element {
+                    LeadElement::Section | LeadElement::Item => push_line(out, text),
+                    LeadElement::Label | LeadElement::Level => push_inline(out, text),
                 }
             }
             _ if untrusted => {
-                if place == Place::Level {
+                if lead_element == LeadElement::Level {
                     out.pop();
                 }
-                if matches!(place, Place::Label | Place::Level) {
+                if matches!(lead_element, LeadElement::Label | LeadElement::Level) {
                     out.push(':');
                 }
-                if place != Place::Item {
+                if lead_element != LeadElement::Item {
                     out.push_str(new_line(column));
                 }
                 push_fenced(out, text, column);
             }
-            Place::Section => {
+            LeadElement::Section => {
                 out.push('\n');
                 out.push_str(text);
             }
-            Place::Item => push_item(out, text, column),
-            Place::Label | Place::Level => {
-                let lead = place.lead();
+            LeadElement::Item => push_item(out, text, column),
+            LeadElement::Label | LeadElement::Level => {
+                let lead = lead_element.lead();
                 out.push_str(if text.starts_with(['\n', '\r']) { lead.trim_end() } else { lead });
                 push_lines(out, text, column);
             }
@@ -339,7 +345,7 @@ impl Writer<'_> {
     }
 }
 
-impl Place {
+impl LeadElement {
     /// Returns the text between this element and its value: a space in the same line, or a line
     /// break.
     fn lead(self) -> &'static str {

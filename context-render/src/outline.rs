@@ -27,11 +27,11 @@ pub(crate) use self::lists::{all_different, is_shown, is_table};
 use crate::inflect::{Inflector, Name};
 use crate::walk::{Grouping, Label, Rules, Scalar, Shape, Visitor, Walker};
 
-/// A node of an outline.
+/// The id of a node of an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeId(NonZeroUsize);
+pub(crate) struct OutlineNodeId(NonZeroUsize);
 
-impl NodeId {
+impl OutlineNodeId {
     /// Returns the id of the next node that is added to `nodes` nodes.
     fn new(nodes: usize) -> Self {
         Self(NonZeroUsize::MIN.saturating_add(nodes))
@@ -43,14 +43,14 @@ impl NodeId {
     }
 }
 
-/// A value and its key; an item of an array has an empty key.
+/// A node of an outline: a value and its key. An item of an array has an empty key.
 #[derive(Debug)]
-pub(crate) struct Node<'a> {
+pub(crate) struct OutlineNode<'a> {
     pub(crate) key: Key<'a>,
     pub(crate) value: Value<'a>,
     /// Whether the node is a fragment under its own name.
     is_fragment: bool,
-    next: Option<NodeId>,
+    next: Option<OutlineNodeId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,19 +63,19 @@ pub(crate) enum Value<'a> {
 /// Sibling nodes in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Children {
-    first: Option<NodeId>,
+    first: Option<OutlineNodeId>,
     len: usize,
 }
 
-/// Sibling nodes in order, to which more are appended.
+/// A list of sibling nodes in order, to which more are appended.
 #[derive(Clone, Copy, Debug, Default)]
-struct Growing {
+struct ChildList {
     children: Children,
-    last: Option<NodeId>,
+    last: Option<OutlineNodeId>,
 }
 
 impl Children {
-    pub(crate) fn first(&self) -> Option<NodeId> {
+    pub(crate) fn first(&self) -> Option<OutlineNodeId> {
         self.first
     }
 
@@ -91,10 +91,10 @@ impl Children {
 /// Plain trees of fragments, in one arena.
 #[derive(Debug)]
 pub(crate) struct Outline<'a> {
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<OutlineNode<'a>>,
     open: Vec<Open>,
     /// The last node that was read at the top level.
-    read: Option<NodeId>,
+    read: Option<OutlineNodeId>,
     group: bool,
     untrusted: bool,
     inflector: Inflector,
@@ -103,9 +103,9 @@ pub(crate) struct Outline<'a> {
 /// An open container.
 #[derive(Debug)]
 struct Open {
-    node: NodeId,
+    node: OutlineNodeId,
     shape: Shape,
-    children: Growing,
+    children: ChildList,
     /// The number of children that are fragments.
     fragments: usize,
     /// Whether one of the children is marked as untrusted.
@@ -127,7 +127,10 @@ impl<'a> Outline<'a> {
     }
 
     /// Reads a fragment; returns `None` if its data is null.
-    pub(crate) fn read(&mut self, fragment: &'a Fragment) -> Result<Option<NodeId>, RenderError> {
+    pub(crate) fn read(
+        &mut self,
+        fragment: &'a Fragment,
+    ) -> Result<Option<OutlineNodeId>, RenderError> {
         self.open.clear();
         self.read = None;
         // Lists that cannot be grouped need the original order, so grouping is done here and not by
@@ -147,26 +150,29 @@ impl<'a> Outline<'a> {
         self.nodes.len()
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> &Node<'a> {
+    pub(crate) fn node(&self, id: OutlineNodeId) -> &OutlineNode<'a> {
         &self.nodes[id.index()]
     }
 
-    pub(crate) fn next(&self, id: NodeId) -> Option<NodeId> {
+    pub(crate) fn next(&self, id: OutlineNodeId) -> Option<OutlineNodeId> {
         self.nodes[id.index()].next
     }
 
-    pub(crate) fn nodes(&self, children: Children) -> impl Iterator<Item = (NodeId, &Node<'a>)> {
+    pub(crate) fn nodes(
+        &self,
+        children: Children,
+    ) -> impl Iterator<Item = (OutlineNodeId, &OutlineNode<'a>)> {
         let ids = std::iter::successors(children.first(), |id| self.next(*id));
         ids.take(children.len).map(|id| (id, self.node(id)))
     }
 
     /// Replaces a node that has a key by a table whose only entry is that node. The table has no
     /// key.
-    pub(crate) fn wrap(&mut self, id: NodeId) {
+    pub(crate) fn wrap(&mut self, id: OutlineNodeId) {
         let next = self.nodes[id.index()].next;
-        let inner = NodeId::new(self.nodes.len());
+        let inner = OutlineNodeId::new(self.nodes.len());
         let table = Value::Table(Children { first: Some(inner), len: 1 });
-        let outer = Node { key: Key::none(), value: table, is_fragment: false, next };
+        let outer = OutlineNode { key: Key::none(), value: table, is_fragment: false, next };
         let mut moved = std::mem::replace(&mut self.nodes[id.index()], outer);
         moved.next = None;
         self.nodes.push(moved);
@@ -174,20 +180,24 @@ impl<'a> Outline<'a> {
 
     /// Adds a node that contains other nodes.
     #[cfg(feature = "toon")]
-    pub(crate) fn gather(&mut self, ids: &[NodeId], value: fn(Children) -> Value<'a>) -> NodeId {
-        let mut growing = Growing::default();
-        ids.iter().for_each(|id| append(&mut self.nodes, &mut growing, *id));
-        self.add(Key::none(), value(growing.children), false)
+    pub(crate) fn gather(
+        &mut self,
+        ids: &[OutlineNodeId],
+        value: fn(Children) -> Value<'a>,
+    ) -> OutlineNodeId {
+        let mut list = ChildList::default();
+        ids.iter().for_each(|id| append(&mut self.nodes, &mut list, *id));
+        self.add(Key::none(), value(list.children), false)
     }
 
-    fn add(&mut self, key: Key<'a>, value: Value<'a>, is_fragment: bool) -> NodeId {
-        let id = NodeId::new(self.nodes.len());
-        self.nodes.push(Node { key, value, is_fragment, next: None });
+    fn add(&mut self, key: Key<'a>, value: Value<'a>, is_fragment: bool) -> OutlineNodeId {
+        let id = OutlineNodeId::new(self.nodes.len());
+        self.nodes.push(OutlineNode { key, value, is_fragment, next: None });
         id
     }
 
     /// Adds a node to the innermost open container.
-    fn place(&mut self, label: Label<'a>, value: Value<'a>) -> NodeId {
+    fn insert(&mut self, label: Label<'a>, value: Value<'a>) -> OutlineNodeId {
         let top = self.open.is_empty();
         let (key, is_fragment) = match label {
             Label::Fragment { name, untrusted } => {
@@ -210,30 +220,30 @@ impl<'a> Outline<'a> {
     }
 }
 
-fn append(nodes: &mut [Node<'_>], growing: &mut Growing, id: NodeId) {
+fn append(nodes: &mut [OutlineNode<'_>], list: &mut ChildList, id: OutlineNodeId) {
     nodes[id.index()].next = None;
-    match growing.last {
-        None => growing.children.first = Some(id),
+    match list.last {
+        None => list.children.first = Some(id),
         Some(last) => nodes[last.index()].next = Some(id),
     }
-    growing.last = Some(id);
-    growing.children.len += 1;
+    list.last = Some(id);
+    list.children.len += 1;
 }
 
 impl<'a> Visitor<'a> for Outline<'a> {
     fn enter(&mut self, label: Label<'a>, shape: Shape, _depth: usize) {
-        let node = self.place(label, Value::Table(Children::default()));
+        let node = self.insert(label, Value::Table(Children::default()));
         self.open.push(Open {
             node,
             shape,
-            children: Growing::default(),
+            children: ChildList::default(),
             fragments: 0,
             marked: false,
         });
     }
 
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, _depth: usize) {
-        self.place(label, Value::Scalar(value));
+        self.insert(label, Value::Scalar(value));
     }
 
     fn leave(&mut self, _depth: usize) {
@@ -242,7 +252,7 @@ impl<'a> Visitor<'a> for Outline<'a> {
             Shape::List | Shape::Group => self.list(&open),
             Shape::Map => {
                 if open.marked {
-                    self.part_marked_entries(open.children.children);
+                    self.separate_marked_entries(open.children.children);
                 }
                 Value::Table(open.children.children)
             }

@@ -129,12 +129,12 @@ impl Renderer for TomlRenderer {
             fragment.data().is_some_and(|data| is_table(data, inflector.as_mut()))
         };
         let tables: Vec<_> = fragments.iter().map(|fragment| is_table(fragment)).collect();
-        let is_plain = |place: &usize| !tables[*place] && is_shown(fragments[*place]);
+        let is_plain = |index: &usize| !tables[*index] && is_shown(fragments[*index]);
         let last_plain = (0..tables.len()).rev().find(is_plain).unwrap_or(0);
         // A piece that is not a table looks the same in both forms. Keeping one form for it avoids
         // writing it again.
-        let form = |(place, table): (usize, &bool)| {
-            if *table && place < last_plain { DOTTED } else { HEADED }
+        let form = |(index, table): (usize, &bool)| {
+            if *table && index < last_plain { DOTTED } else { HEADED }
         };
         arrangement.with_forms(tables.iter().enumerate().map(form).collect())
     }

@@ -344,15 +344,15 @@ impl<'a> Walker<'a> {
 }
 
 fn group_fragments<'a>(children: impl Iterator<Item = Entry<'a>>) -> vec::IntoIter<Entry<'a>> {
-    let mut places = HashMap::new();
+    let mut positions = HashMap::new();
     let mut out = Vec::new();
     for child in children {
         let Entry::Fragment(fragment) = child else {
             out.push(child);
             continue;
         };
-        let place = *places.entry(fragment.name()).or_insert(out.len());
-        match out.get_mut(place) {
+        let position = *positions.entry(fragment.name()).or_insert(out.len());
+        match out.get_mut(position) {
             Some(Entry::Group(members)) => members.push(fragment),
             _ => out.push(Entry::Group(vec![fragment])),
         }

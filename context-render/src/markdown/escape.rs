@@ -1,4 +1,4 @@
-//! Escapes text so that nothing in it is Markdown.
+//! Escaping of text so that nothing in it is Markdown.
 //!
 //! A backslash is written before every character that CommonMark, GFM or one of the usual
 //! extensions could read as structure, so that the text reads back unchanged. Escaping works for
@@ -6,7 +6,7 @@
 
 use super::title::title_case;
 
-/// Written in place of a name without visible characters.
+/// The replacement for a name without visible characters.
 const UNNAMED: &str = "(unnamed)";
 
 /// Returns whether an untrusted text can stand in a line once it is escaped. A text cannot if it

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use context_core::{Fragment, FragmentData};
 
-use super::{Children, Growing, Key, MARK, Node, NodeId, Open, Outline, Value, append};
+use super::{
+    ChildList, Children, Key, MARK, Open, Outline, OutlineNode, OutlineNodeId, Value, append,
+};
 use crate::inflect::Inflector;
 
 /// Up to this many keys are compared one by one; beyond it they are hashed.
@@ -40,18 +42,18 @@ impl<'a> Outline<'a> {
 
     /// Gathers fragments by name, if the plurals of their names are all different.
     fn groups(&mut self, children: Children) -> Option<Children> {
-        let ids: Vec<NodeId> = self.nodes(children).map(|(id, _)| id).collect();
+        let ids: Vec<OutlineNodeId> = self.nodes(children).map(|(id, _)| id).collect();
         let mut inflector = std::mem::take(&mut self.inflector);
         let grouped = group(ids.iter().map(|id| &self.node(*id).key), &mut inflector);
         self.inflector = inflector;
-        let Grouped { keys, places } = grouped?;
-        let mut members = vec![Growing::default(); keys.len()];
-        for (id, place) in ids.into_iter().zip(places) {
-            let Node { key, is_fragment, .. } = &mut self.nodes[id.index()];
+        let KeyGroups { keys, groups } = grouped?;
+        let mut members = vec![ChildList::default(); keys.len()];
+        for (id, group) in ids.into_iter().zip(groups) {
+            let OutlineNode { key, is_fragment, .. } = &mut self.nodes[id.index()];
             (*key, *is_fragment) = (Key::none(), false);
-            append(&mut self.nodes, &mut members[place], id);
+            append(&mut self.nodes, &mut members[group], id);
         }
-        let mut groups = Growing::default();
+        let mut groups = ChildList::default();
         for (key, members) in keys.into_iter().zip(members) {
             let id = self.add(key, Value::Array(members.children), false);
             append(&mut self.nodes, &mut groups, id);
@@ -62,10 +64,10 @@ impl<'a> Outline<'a> {
     /// An entry whose value is a marked fragment of the same name is merged with it, under the
     /// marked name. If another key of the map has that marked name, the entry contains the fragment
     /// instead.
-    pub(super) fn part_marked_entries(&mut self, children: Children) {
+    pub(super) fn separate_marked_entries(&mut self, children: Children) {
         let names: HashSet<&str> =
             self.nodes(children).map(|(_, node)| &**node.key.name()).collect();
-        let meets = |node: &Node<'_>| {
+        let meets = |node: &OutlineNode<'_>| {
             node.key.is_marked() && names.contains([&**node.key.name(), MARK].concat().as_str())
         };
         let meeting: Vec<_> =
@@ -78,27 +80,27 @@ impl<'a> Outline<'a> {
     }
 }
 
-struct Grouped<'a> {
+struct KeyGroups<'a> {
     /// The keys of the groups, in the order of their first members.
     keys: Vec<Key<'a>>,
     /// For each member, the index of its group.
-    places: Vec<usize>,
+    groups: Vec<usize>,
 }
 
 fn group<'k, 'a: 'k>(
     members: impl Iterator<Item = &'k Key<'a>>,
     inflector: &mut Inflector,
-) -> Option<Grouped<'a>> {
+) -> Option<KeyGroups<'a>> {
     let mut known = HashMap::new();
-    let (mut keys, mut places) = (Vec::new(), Vec::new());
+    let (mut keys, mut groups) = (Vec::new(), Vec::new());
     for key in members {
-        let place = *known.entry(key).or_insert_with(|| {
+        let group = *known.entry(key).or_insert_with(|| {
             keys.push(key.plural(inflector));
             keys.len() - 1
         });
-        places.push(place);
+        groups.push(group);
     }
-    all_different(keys.iter()).then_some(Grouped { keys, places })
+    all_different(keys.iter()).then_some(KeyGroups { keys, groups })
 }
 
 /// Returns whether no two keys have the same written form.
@@ -106,15 +108,15 @@ pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>)
     let mut few: [Option<&Key<'_>>; FEW] = [None; FEW];
     let mut many = HashSet::new();
     let left = keys.size_hint().0;
-    for (place, key) in keys.enumerate() {
-        if place < FEW {
-            if few[..place].contains(&Some(key)) {
+    for (index, key) in keys.enumerate() {
+        if index < FEW {
+            if few[..index].contains(&Some(key)) {
                 return false;
             }
-            few[place] = Some(key);
+            few[index] = Some(key);
             continue;
         }
-        if place == FEW {
+        if index == FEW {
             many.reserve(FEW + left);
             many.extend(few.iter().flatten().copied());
         }

@@ -46,7 +46,7 @@ pub(super) fn push_line_scalar(out: &mut String, value: Scalar<'_>) {
     }
 }
 
-/// Writing to a string never fails.
+/// Appends a number. Writing to a string never fails.
 fn push_number(out: &mut String, number: Number) {
     let _ = match number {
         Number::Int(n) => write!(out, "{n}"),

@@ -6,7 +6,7 @@
 use context_core::fragment::Form;
 
 use super::text::{push_key, push_line_scalar, push_scalar};
-use crate::outline::{Children, Key, Node, NodeId, Outline, Value};
+use crate::outline::{Children, Key, Outline, OutlineNode, OutlineNodeId, Value};
 
 /// A table with a header.
 pub(super) const HEADED: Form = Form(0);
@@ -36,12 +36,12 @@ pub(super) struct Writer {
 /// A table whose entries have lines of their own.
 #[derive(Debug)]
 struct Level {
-    next: Option<NodeId>,
+    next: Option<OutlineNodeId>,
     /// The number of entries, from `next` on, before the first that may have a header.
     before_headers: usize,
     /// Start of the part of the path that no header states; that part is written in front of each
     /// key.
-    unsaid: usize,
+    dotted_from: usize,
     /// The length of its path.
     path: usize,
 }
@@ -49,7 +49,7 @@ struct Level {
 /// An array or a table inside a value.
 #[derive(Debug)]
 struct Frame {
-    next: Option<NodeId>,
+    next: Option<OutlineNodeId>,
     kind: Kind,
     first: bool,
 }
@@ -68,7 +68,7 @@ impl Writer {
     pub(super) fn write(
         &mut self,
         outline: &Outline<'_>,
-        root: NodeId,
+        root: OutlineNodeId,
         form: Form,
         out: &mut String,
     ) {
@@ -116,8 +116,8 @@ impl Writer {
             level.next = outline.next(id);
             let before_headers = level.before_headers > 0;
             level.before_headers = level.before_headers.saturating_sub(1);
-            let unsaid = level.unsaid;
-            let Node { key, value, .. } = outline.node(id);
+            let dotted_from = level.dotted_from;
+            let OutlineNode { key, value, .. } = outline.node(id);
             self.push_name(key);
             match *value {
                 Value::Table(children) if !before_headers => {
@@ -125,14 +125,14 @@ impl Writer {
                     self.push_header(out);
                     self.open(outline, children, true);
                 }
-                Value::Table(children) if self.can_be_dotted(children, unsaid) => {
+                Value::Table(children) if self.can_be_dotted(children, dotted_from) => {
                     self.open(outline, children, false);
                 }
                 value => {
                     if out.len() > start {
                         out.push('\n');
                     }
-                    out.push_str(&self.path[unsaid..]);
+                    out.push_str(&self.path[dotted_from..]);
                     self.write_value(outline, value, out);
                 }
             }
@@ -141,10 +141,10 @@ impl Writer {
 
     /// Returns whether the keys of the table at the current path may be written with that path in
     /// front.
-    fn can_be_dotted(&self, children: Children, unsaid: usize) -> bool {
+    fn can_be_dotted(&self, children: Children, dotted_from: usize) -> bool {
         !children.is_empty()
             && self.levels.len() + 1 < MAX_PATH_NAMES
-            && self.path.len() - unsaid <= MAX_PATH_BYTES
+            && self.path.len() - dotted_from <= MAX_PATH_BYTES
     }
 
     /// Opens the table at the current path, after its header if it has one.
@@ -154,20 +154,20 @@ impl Writer {
         let before_headers = if may_have_headers {
             let values = outline.nodes(children).map(|(_, node)| &node.value).enumerate();
             let plain = values.filter(|(_, value)| !matches!(value, Value::Table(_)));
-            plain.last().map_or(0, |(place, _)| place + 1)
+            plain.last().map_or(0, |(index, _)| index + 1)
         } else {
             children.len()
         };
-        let unsaid = match (headed, self.levels.last()) {
+        let dotted_from = match (headed, self.levels.last()) {
             // The header also makes the dot unnecessary.
             (true, _) => self.path.len() + 1,
-            (false, Some(around)) => around.unsaid,
+            (false, Some(around)) => around.dotted_from,
             (false, None) => 0,
         };
         self.levels.push(Level {
             next: children.first(),
             before_headers,
-            unsaid,
+            dotted_from,
             path: self.path.len(),
         });
     }

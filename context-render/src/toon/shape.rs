@@ -1,4 +1,4 @@
-//! Finds the tables of the same shape, which can be rows under one header.
+//! Detection of tables of the same shape, which can be rows under one header.
 //!
 //! A table that holds only scalars and other such tables has a shape: the set of its keys with the
 //! shapes of their values. Tables are rows if they have the same shape. Shapes are computed from
@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use crate::outline::{Children, Key, Node, NodeId, Outline, Value};
+use crate::outline::{Children, Key, Outline, OutlineNode, OutlineNodeId, Value};
 
 /// Maximum depth of the tables in a row.
 const MAX_DEPTH: usize = 256;
@@ -34,23 +34,23 @@ pub(super) struct Shapes<'a> {
     stack: Vec<Frame>,
     columns: Vec<(Key<'a>, Shape)>,
     /// The table whose shape was found last. The next table often has the same shape.
-    last: Option<(NodeId, usize)>,
+    last: Option<(OutlineNodeId, usize)>,
 }
 
 /// A container whose children are visited.
 #[derive(Debug)]
 struct Frame {
-    id: NodeId,
-    next: Option<NodeId>,
+    id: OutlineNodeId,
+    next: Option<OutlineNodeId>,
     /// Whether the shape of this container is needed.
-    asked: bool,
+    is_needed: bool,
     /// Whether the shapes of its children are needed.
-    asks: bool,
+    needs_children: bool,
 }
 
 impl<'a> Shapes<'a> {
     /// Finds the shapes of a node and of all nodes in it.
-    pub(super) fn find(&mut self, outline: &Outline<'a>, root: NodeId) {
+    pub(super) fn find(&mut self, outline: &Outline<'a>, root: OutlineNodeId) {
         self.shapes.clear();
         self.shapes.resize(outline.len(), Shape::Cell);
         self.last = None;
@@ -58,29 +58,30 @@ impl<'a> Shapes<'a> {
         while let Some(frame) = self.stack.last_mut() {
             if let Some(child) = frame.next {
                 frame.next = outline.next(child);
-                let asked = frame.asks;
-                self.visit(outline, child, asked);
+                let is_needed = frame.needs_children;
+                self.visit(outline, child, is_needed);
             } else {
-                let Frame { id, asked, .. } = *frame;
+                let Frame { id, is_needed, .. } = *frame;
                 self.stack.pop();
                 self.shapes[id.index()] =
-                    if asked { self.shape(outline, id) } else { Shape::Other };
+                    if is_needed { self.shape(outline, id) } else { Shape::Other };
             }
         }
     }
 
-    fn visit(&mut self, outline: &Outline<'a>, id: NodeId, asked: bool) {
+    fn visit(&mut self, outline: &Outline<'a>, id: OutlineNodeId, is_needed: bool) {
         let (children, fewest) = match outline.node(id).value {
             Value::Scalar(_) => return,
             Value::Array(children) => (children, 1),
             Value::Table(children) => (children, 2),
         };
-        let asks = asked || (children.len() >= fewest && could_be_rows(outline, children));
-        self.stack.push(Frame { id, next: children.first(), asked, asks });
+        let needs_children =
+            is_needed || (children.len() >= fewest && could_be_rows(outline, children));
+        self.stack.push(Frame { id, next: children.first(), is_needed, needs_children });
     }
 
     /// Returns the shape of a container whose children's shapes are known.
-    fn shape(&mut self, outline: &Outline<'a>, id: NodeId) -> Shape {
+    fn shape(&mut self, outline: &Outline<'a>, id: OutlineNodeId) -> Shape {
         let Value::Table(children) = outline.node(id).value else { return Shape::Other };
         if let Some((last, row)) = self.last
             && self.is_like(outline, children, last)
@@ -98,7 +99,7 @@ impl<'a> Shapes<'a> {
         if children.is_empty() || depth > MAX_DEPTH {
             return Shape::Other;
         }
-        let column = |(id, node): (NodeId, &crate::outline::Node<'a>)| {
+        let column = |(id, node): (OutlineNodeId, &crate::outline::OutlineNode<'a>)| {
             (node.key.clone(), self.shapes[id.index()])
         };
         self.columns.clear();
@@ -118,20 +119,23 @@ impl<'a> Shapes<'a> {
     }
 
     /// Returns whether a table has the columns of another, in the same order.
-    fn is_like(&self, outline: &Outline<'_>, children: Children, other: NodeId) -> bool {
+    fn is_like(&self, outline: &Outline<'_>, children: Children, other: OutlineNodeId) -> bool {
         let Value::Table(others) = outline.node(other).value else { return false };
         let mut pairs = outline.nodes(children).zip(outline.nodes(others));
-        let alike = |((a, node), (b, other)): ((NodeId, &Node<'_>), (NodeId, &Node<'_>))| {
+        let alike = |((a, node), (b, other)): (
+            (OutlineNodeId, &OutlineNode<'_>),
+            (OutlineNodeId, &OutlineNode<'_>),
+        )| {
             self.shapes[a.index()] == self.shapes[b.index()] && node.key == other.key
         };
         children.len() == others.len() && pairs.all(alike)
     }
 
     /// Returns the first of these nodes if all are rows of one shape.
-    pub(super) fn rows(&self, outline: &Outline<'a>, children: Children) -> Option<NodeId> {
+    pub(super) fn rows(&self, outline: &Outline<'a>, children: Children) -> Option<OutlineNodeId> {
         let first = children.first()?;
         let shape = self.shapes[first.index()];
-        let alike = |(id, _): (NodeId, &_)| self.shapes[id.index()] == shape;
+        let alike = |(id, _): (OutlineNodeId, &_)| self.shapes[id.index()] == shape;
         (matches!(shape, Shape::Row(_)) && outline.nodes(children).all(alike)).then_some(first)
     }
 }
@@ -140,7 +144,7 @@ impl<'a> Shapes<'a> {
 /// key of each is a key of the first table. Keys are not compared if the first table has many.
 fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
     const MANY: usize = 8;
-    let table = |id: NodeId| match outline.node(id).value {
+    let table = |id: OutlineNodeId| match outline.node(id).value {
         Value::Table(entries) => Some((entries, entries.first()?)),
         _ => None,
     };
@@ -158,9 +162,9 @@ fn could_be_rows(outline: &Outline<'_>, children: Children) -> bool {
 /// Calls `cell` for the cells of a row, in the order of the columns of another row.
 pub(super) fn for_each_cell<'a>(
     outline: &Outline<'a>,
-    columns: NodeId,
-    row: NodeId,
-    mut cell: impl FnMut(NodeId),
+    columns: OutlineNodeId,
+    row: OutlineNodeId,
+    mut cell: impl FnMut(OutlineNodeId),
 ) {
     let mut stack = vec![Cells::of(outline, columns, row)];
     while let Some(cells) = stack.last_mut() {
@@ -176,7 +180,7 @@ pub(super) fn for_each_cell<'a>(
 }
 
 /// Returns whether the columns of two rows of one shape are in the same order.
-pub(super) fn same_order(outline: &Outline<'_>, a: NodeId, b: NodeId) -> bool {
+pub(super) fn same_order(outline: &Outline<'_>, a: OutlineNodeId, b: OutlineNodeId) -> bool {
     let mut stack = vec![(a, b)];
     while let Some((a, b)) = stack.pop() {
         let (Value::Table(a), Value::Table(b)) = (outline.node(a).value, outline.node(b).value)
@@ -197,17 +201,17 @@ pub(super) fn same_order(outline: &Outline<'_>, a: NodeId, b: NodeId) -> bool {
 
 /// The values of a table, in the order of the columns of another table.
 struct Cells<'a, 'o> {
-    column: Option<NodeId>,
+    column: Option<OutlineNodeId>,
     row: Row<'a, 'o>,
 }
 
 enum Row<'a, 'o> {
-    InOrder(Option<NodeId>),
-    ByKey(HashMap<&'o Key<'a>, NodeId>),
+    InOrder(Option<OutlineNodeId>),
+    ByKey(HashMap<&'o Key<'a>, OutlineNodeId>),
 }
 
 impl<'a, 'o> Cells<'a, 'o> {
-    fn of(outline: &'o Outline<'a>, columns: NodeId, row: NodeId) -> Self {
+    fn of(outline: &'o Outline<'a>, columns: OutlineNodeId, row: OutlineNodeId) -> Self {
         let (Value::Table(columns), Value::Table(row)) =
             (outline.node(columns).value, outline.node(row).value)
         else {
@@ -223,7 +227,7 @@ impl<'a, 'o> Cells<'a, 'o> {
         Self { column: columns.first(), row }
     }
 
-    fn next(&mut self, outline: &Outline<'_>) -> Option<(NodeId, NodeId)> {
+    fn next(&mut self, outline: &Outline<'_>) -> Option<(OutlineNodeId, OutlineNodeId)> {
         let column = self.column?;
         self.column = outline.next(column);
         let value = match &mut self.row {

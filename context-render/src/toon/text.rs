@@ -55,10 +55,10 @@ const SPECIAL: [bool; 256] = {
         byte += 1;
     }
     let others = b":\"\\[]{},";
-    let mut place = 0;
-    while place < others.len() {
-        special[others[place] as usize] = true;
-        place += 1;
+    let mut index = 0;
+    while index < others.len() {
+        special[others[index] as usize] = true;
+        index += 1;
     }
     special
 };

@@ -8,7 +8,7 @@ use context_core::fragment::Form;
 
 use super::shape::{Shapes, for_each_cell};
 use super::text::{push_key, push_scalar};
-use crate::outline::{Children, NodeId, Outline, Value};
+use crate::outline::{Children, Outline, OutlineNodeId, Value};
 
 /// A field of a prompt that is an object.
 pub(super) const FIELD: Form = Form(0);
@@ -34,7 +34,7 @@ pub(super) struct Writer<'w, 'a> {
 
 /// Fields or items still to be written.
 struct Frame {
-    next: Option<NodeId>,
+    next: Option<OutlineNodeId>,
     depth: usize,
     items: bool,
 }
@@ -50,7 +50,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     /// Writes the piece of a fragment. An item or a row of an array is a table of one entry.
-    pub(super) fn piece(mut self, root: NodeId, form: Form) {
+    pub(super) fn piece(mut self, root: OutlineNodeId, form: Form) {
         match form {
             IN_HEAD => {}
             ITEM => self.item(root, 1),
@@ -62,7 +62,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     /// Writes a whole prompt.
-    pub(super) fn document(mut self, root: NodeId) {
+    pub(super) fn document(mut self, root: OutlineNodeId) {
         self.header_of_document(root);
         match self.outline.node(root).value {
             Value::Scalar(_) => {}
@@ -79,7 +79,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     /// Writes the header in front of the pieces of a prompt.
-    pub(super) fn header_of_document(&mut self, root: NodeId) {
+    pub(super) fn header_of_document(&mut self, root: OutlineNodeId) {
         match self.outline.node(root).value {
             Value::Scalar(_) => {}
             Value::Array(children) => {
@@ -113,7 +113,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    fn push(&mut self, next: Option<NodeId>, depth: usize, items: bool) {
+    fn push(&mut self, next: Option<OutlineNodeId>, depth: usize, items: bool) {
         if next.is_some() {
             self.stack.push(Frame { next, depth, items });
         }
@@ -121,7 +121,7 @@ impl<'w, 'a> Writer<'w, 'a> {
 
     /// Writes a key and its value on a line that has begun. The content of the value is one level
     /// deeper.
-    fn field(&mut self, id: NodeId, depth: usize) {
+    fn field(&mut self, id: OutlineNodeId, depth: usize) {
         let node = self.outline.node(id);
         push_key(self.out, &node.key);
         match node.value {
@@ -158,7 +158,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    fn item(&mut self, id: NodeId, depth: usize) {
+    fn item(&mut self, id: OutlineNodeId, depth: usize) {
         self.new_line(depth);
         self.out.push('-');
         match self.outline.node(id).value {
@@ -193,8 +193,8 @@ impl<'w, 'a> Writer<'w, 'a> {
     /// Writes the scalars of an array after its length.
     fn flat(&mut self, children: Children) {
         self.out.push(':');
-        for (place, (_, node)) in self.outline.nodes(children).enumerate() {
-            self.out.push(if place == 0 { ' ' } else { ',' });
+        for (index, (_, node)) in self.outline.nodes(children).enumerate() {
+            self.out.push(if index == 0 { ' ' } else { ',' });
             if let Value::Scalar(value) = node.value {
                 push_scalar(self.out, value);
             }
@@ -207,12 +207,12 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     /// Returns the first value of a table if its values can be rows with keys.
-    fn keyed_rows(&self, children: Children) -> Option<NodeId> {
+    fn keyed_rows(&self, children: Children) -> Option<OutlineNodeId> {
         if children.len() < 2 { None } else { self.shapes.rows(self.outline, children) }
     }
 
     /// Writes the names of the columns, in the order of this row.
-    fn columns(&mut self, row: Option<NodeId>) {
+    fn columns(&mut self, row: Option<OutlineNodeId>) {
         let outline = self.outline;
         let mut stack = Vec::new();
         if let Some(row) = row {
@@ -237,7 +237,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    fn rows(&mut self, children: Children, columns: NodeId, depth: usize, keyed: bool) {
+    fn rows(&mut self, children: Children, columns: OutlineNodeId, depth: usize, keyed: bool) {
         let outline = self.outline;
         for (id, _) in outline.nodes(children) {
             if keyed {
@@ -248,19 +248,19 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    fn keyed_row(&mut self, columns: NodeId, row: NodeId, depth: usize) {
+    fn keyed_row(&mut self, columns: OutlineNodeId, row: OutlineNodeId, depth: usize) {
         self.new_line(depth);
         push_key(self.out, &self.outline.node(row).key);
         self.out.push_str(": ");
         self.cells(columns, row);
     }
 
-    fn row(&mut self, columns: NodeId, row: NodeId, depth: usize) {
+    fn row(&mut self, columns: OutlineNodeId, row: OutlineNodeId, depth: usize) {
         self.new_line(depth);
         self.cells(columns, row);
     }
 
-    fn cells(&mut self, columns: NodeId, row: NodeId) {
+    fn cells(&mut self, columns: OutlineNodeId, row: OutlineNodeId) {
         let (outline, out) = (self.outline, &mut *self.out);
         let mut first = true;
         for_each_cell(outline, columns, row, |id| {
@@ -286,7 +286,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 }
 
-fn first_of(outline: &Outline<'_>, id: NodeId) -> Option<NodeId> {
+fn first_of(outline: &Outline<'_>, id: OutlineNodeId) -> Option<OutlineNodeId> {
     match outline.node(id).value {
         Value::Scalar(_) => None,
         Value::Array(children) | Value::Table(children) => children.first(),

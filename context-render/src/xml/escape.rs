@@ -1,27 +1,27 @@
-//! Escapes text and attribute values for XML 1.0.
+//! Escaping of text and attribute values for XML 1.0.
 //!
 //! Text reads back unchanged, except for the characters that XML 1.0 cannot express, which are
 //! replaced by visible ones.
 
 /// Appends `text` as the content of an element.
 pub(super) fn push_text(out: &mut String, text: &str) {
-    push_escaped(out, text, Place::Text);
+    push_escaped(out, text, TextContext::Text);
 }
 
 /// Appends a line of text that is laid out for reading. White space is not exact in this layout, so
 /// the carriage return of a line break is not escaped.
 pub(super) fn push_line(out: &mut String, line: &str) {
-    push_escaped(out, line, Place::Line);
+    push_escaped(out, line, TextContext::Line);
 }
 
 /// Appends `value` as an attribute value, without the quotes.
 pub(super) fn push_attribute(out: &mut String, value: &str) {
-    push_escaped(out, value, Place::Attribute);
+    push_escaped(out, value, TextContext::Attribute);
 }
 
-/// The place of a text, which decides how its white space is written.
+/// The context of a text, which decides how its white space is written.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum TextContext {
     Text,
     Line,
     Attribute,
@@ -40,8 +40,8 @@ fn is_special(byte: u8) -> bool {
         | (byte == 0xEF)
 }
 
-fn push_escaped(out: &mut String, text: &str, place: Place) {
-    let attribute = place == Place::Attribute;
+fn push_escaped(out: &mut String, text: &str, context: TextContext) {
+    let attribute = context == TextContext::Attribute;
     let bytes = text.as_bytes();
     let (mut written, mut at) = (0, 0);
     while let Some(distance) = find_special(&bytes[at..]) {
@@ -53,7 +53,7 @@ fn push_escaped(out: &mut String, text: &str, place: Place) {
             b'>' => ("&gt;", 1),
             b'"' => ("&quot;", 1),
             b'\'' => ("&apos;", 1),
-            b'\r' if place != Place::Line => ("&#13;", 1),
+            b'\r' if context != TextContext::Line => ("&#13;", 1),
             // A parser normalises the white space of attributes.
             b'\n' if attribute => ("&#10;", 1),
             b'\t' if attribute => ("&#9;", 1),
@@ -111,10 +111,10 @@ mod tests {
     fn a_special_byte_is_found_wherever_it_stands() {
         for length in 0..100 {
             assert_eq!(find_special(&vec![b'a'; length]), None);
-            for place in 0..length {
+            for position in 0..length {
                 let mut bytes = vec![b'a'; length];
-                bytes[place] = b'<';
-                assert_eq!(find_special(&bytes), Some(place), "at {place} of {length}");
+                bytes[position] = b'<';
+                assert_eq!(find_special(&bytes), Some(position), "at {position} of {length}");
             }
         }
     }

@@ -2,15 +2,15 @@
 //!
 //! Two different names may become the same. The caller keeps the original of a changed name.
 
-/// Whether the written name is the given one.
+/// The difference between a written name and the given one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a changed name must be kept elsewhere"]
-pub(super) enum Written {
-    AsGiven,
+pub(super) enum NameChange {
+    Unchanged,
     Changed,
 }
 
-impl Written {
+impl NameChange {
     pub(super) fn is_changed(self) -> bool {
         self == Self::Changed
     }
@@ -18,30 +18,30 @@ impl Written {
 
 /// Appends a valid XML 1.0 name for `name`, without colons.
 #[inline]
-pub(super) fn push_name(out: &mut String, name: &str) -> Written {
+pub(super) fn push_name(out: &mut String, name: &str) -> NameChange {
     if is_plain(name) {
         out.push_str(name);
-        return Written::AsGiven;
+        return NameChange::Unchanged;
     }
     push_repaired(out, name)
 }
 
-fn push_repaired(out: &mut String, name: &str) -> Written {
-    let mut written = Written::AsGiven;
+fn push_repaired(out: &mut String, name: &str) -> NameChange {
+    let mut change = NameChange::Unchanged;
     // Handles an empty name, and a first character that may stand in a name but not begin it.
     if name.chars().next().is_none_or(|first| is_inner(first) && !is_start(first)) {
         out.push('_');
-        written = Written::Changed;
+        change = NameChange::Changed;
     }
     for c in name.chars() {
         if is_inner(c) {
             out.push(c);
         } else {
             out.push('_');
-            written = Written::Changed;
+            change = NameChange::Changed;
         }
     }
-    written
+    change
 }
 
 /// Returns whether a name is ASCII and valid as it is, like most names.
@@ -108,9 +108,9 @@ mod tests {
             ("a\u{ffff}", "a_"),
         ] {
             let mut out = String::new();
-            let written = push_name(&mut out, name);
+            let change = push_name(&mut out, name);
             assert_eq!(
-                (out.as_str(), written.is_changed()),
+                (out.as_str(), change.is_changed()),
                 (expected, name != expected),
                 "{name:?}"
             );

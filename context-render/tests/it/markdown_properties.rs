@@ -21,15 +21,15 @@ fn is_nothing(data: &FragmentData) -> bool {
 }
 
 /// Returns a text in the form that Markdown can express.
-fn said(text: &str) -> String {
+fn expressible(text: &str) -> String {
     text.replace('\0', "\u{FFFD}").replace("\r\n", "\n").replace('\r', "\n")
 }
 
 fn visible(name: &str) -> String {
-    let unseen = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let is_hidden = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     match name.trim_matches(|c: char| c.is_whitespace() || c.is_control()) {
         "" => "(unnamed)".to_owned(),
-        name => name.replace(unseen, " "),
+        name => name.replace(is_hidden, " "),
     }
 }
 
@@ -119,7 +119,7 @@ fn scalar(data: &FragmentData) -> Option<String> {
     match data {
         FragmentData::Bool(value) => Some(value.to_string()),
         FragmentData::Number(number) => Some(number.to_string()),
-        FragmentData::Text(text) => Some(said(text)),
+        FragmentData::Text(text) => Some(expressible(text)),
         _ => None,
     }
 }
@@ -178,7 +178,7 @@ impl PromptReader for Markdown {
 
     /// An empty item is written as two quotes.
     fn said(&self, text: &str) -> String {
-        if text == "\"\"" { String::new() } else { said(text) }
+        if text == "\"\"" { String::new() } else { expressible(text) }
     }
 
     fn reads_trusted(&self) -> bool {
@@ -295,10 +295,10 @@ proptest! {
             event.starts_with("Heading") || event.starts_with("List") || event == "Item"
         };
         outer.retain(|event| is_outer(event));
-        let wanted = ["Heading", "List", "Item", "Item", "Item", "Item", "Heading"];
-        let is_wanted = outer.len() == wanted.len() && outer.iter().zip(wanted).all(|(event,
-            wanted)| event.starts_with(wanted));
-        prop_assert!(is_wanted, "{outer:?} {text}");
+        let expected = ["Heading", "List", "Item", "Item", "Item", "Item", "Heading"];
+        let is_expected = outer.len() == expected.len() && outer.iter().zip(expected).all(|(event,
+            expected)| event.starts_with(expected));
+        prop_assert!(is_expected, "{outer:?} {text}");
     }
 
     #[test]

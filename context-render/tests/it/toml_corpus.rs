@@ -58,19 +58,19 @@ fn every_document_of_the_suite_reads_back() {
     let files = json_files(&folder);
     for file in &files {
         let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-        let (FragmentData::Map(map), wanted) = decode(&document) else {
+        let (FragmentData::Map(map), expected) = decode(&document) else {
             panic!("{}", file.display())
         };
         let fragments: Vec<_> =
             map.iter().map(|(name, data)| Fragment::new(name.as_str(), data.clone())).collect();
         let text = TomlRenderer::new().render(&fragments).unwrap();
-        assert_eq!(read(&text), wanted, "{}\n{text}", file.display());
+        assert_eq!(read(&text), expected, "{}\n{text}", file.display());
         // The same document as one fragment.
         let text = TomlRenderer::new()
             .render(&[Fragment::new("document", FragmentData::Map(map))])
             .unwrap();
-        let wanted = Plain::Table(vec![("document".to_owned(), wanted)]);
-        assert_eq!(read(&text), wanted, "{}\n{text}", file.display());
+        let expected = Plain::Table(vec![("document".to_owned(), expected)]);
+        assert_eq!(read(&text), expected, "{}\n{text}", file.display());
     }
     eprintln!("toml-test: {} of {} documents read back", files.len(), files.len());
     assert!(!files.is_empty());

@@ -54,11 +54,11 @@ pub(crate) fn check(fragments: &[Fragment], rules: Rules) {
     let all = std::iter::once(fragments);
     for fragments in all.chain(fragments.iter().map(std::slice::from_ref)) {
         let text = toon.render(fragments).expect("fragments of data");
-        let wanted = expected(fragments, rules);
-        assert_eq!(text, toon_format::encode_default(&wanted).expect("encodes"));
+        let expected_json = expected(fragments, rules);
+        assert_eq!(text, toon_format::encode_default(&expected_json).expect("encodes"));
         let read =
             toon_format::decode_default(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assert!(same(&read, &wanted), "{text}\n{wanted}\n{read}");
+        assert!(same(&read, &expected_json), "{text}\n{expected_json}\n{read}");
     }
 }
 

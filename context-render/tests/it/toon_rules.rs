@@ -104,8 +104,8 @@ fn many_columns_may_stand_in_any_order() {
         FragmentData::map(entries)
     };
     let line = keys.join(",");
-    let wanted = format!("x[3]{{{line}}}:\n  {line}\n  {line}\n  {line}");
-    assert_eq!(render([x(list([row(0), row(5), row(11)]))]), wanted);
+    let expected = format!("x[3]{{{line}}}:\n  {line}\n  {line}\n  {line}");
+    assert_eq!(render([x(list([row(0), row(5), row(11)]))]), expected);
     let other =
         FragmentData::map(keys.iter().skip(1).chain(["l".to_owned()].iter()).map(|key| (key, 1)));
     assert!(render([x(list([row(0), other]))]).starts_with("x[2]:\n  - k0: k0\n"));
