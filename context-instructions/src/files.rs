@@ -93,7 +93,7 @@ fn micros(time: SystemTime) -> Option<i64> {
 struct Entry<T> {
     stamp: Stamp,
     settled: bool,
-    wanted: bool,
+    used: bool,
     value: Arc<T>,
 }
 
@@ -125,7 +125,7 @@ impl<T: PartialEq> FileCache<T> {
             && entry.settled
             && entry.stamp == stamp
         {
-            entry.wanted = true;
+            entry.used = true;
             return Ok(entry.value.clone());
         }
         let mut file = File::open(path)?;
@@ -140,7 +140,7 @@ impl<T: PartialEq> FileCache<T> {
         {
             value = old.value.clone();
         }
-        let entry = Entry { stamp, settled, wanted: true, value: value.clone() };
+        let entry = Entry { stamp, settled, used: true, value: value.clone() };
         self.entries.insert(path.to_owned(), entry);
         Ok(value)
     }
@@ -148,7 +148,7 @@ impl<T: PartialEq> FileCache<T> {
     /// Ends a scan: removes the files that were not asked for during it, and returns how many files
     /// were read.
     pub(crate) fn finish(&mut self) -> usize {
-        self.entries.retain(|_, entry| std::mem::take(&mut entry.wanted));
+        self.entries.retain(|_, entry| std::mem::take(&mut entry.used));
         std::mem::take(&mut self.read)
     }
 }

@@ -25,8 +25,8 @@
 
 mod budget;
 mod fragment;
+mod locations;
 mod options;
-mod places;
 mod scan;
 mod text;
 

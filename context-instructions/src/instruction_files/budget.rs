@@ -4,7 +4,7 @@ use super::text::FileText;
 
 /// The part of a text that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct Allotment {
     /// The number of bytes that are kept, from the beginning.
     pub(super) bytes: usize,
     /// The limit that applies to this text.
@@ -17,20 +17,20 @@ pub(super) fn allot<'a>(
     texts: impl DoubleEndedIterator<Item = &'a FileText>,
     max_bytes: usize,
     max_file_bytes: usize,
-) -> Vec<Kept> {
+) -> Vec<Allotment> {
     let mut room = max_bytes;
-    let mut kept: Vec<_> = texts
+    let mut allotments: Vec<_> = texts
         .rev()
         .map(|file| {
             let size = usize::try_from(file.bytes()).unwrap_or(usize::MAX).min(max_file_bytes);
             let bytes = cut(&file.text, size.min(room));
             let limit = if size > room { max_bytes } else { max_file_bytes };
             room = if size > room { 0 } else { room - bytes };
-            Kept { bytes, limit }
+            Allotment { bytes, limit }
         })
         .collect();
-    kept.reverse();
-    kept
+    allotments.reverse();
+    allotments
 }
 
 /// Returns the largest end of a text within `limit` bytes: after a line, unless that would waste
@@ -57,7 +57,10 @@ mod tests {
     }
 
     fn allot(files: &[FileText], max: usize, per_file: usize) -> Vec<usize> {
-        super::allot(files.iter(), max, per_file).into_iter().map(|kept| kept.bytes).collect()
+        super::allot(files.iter(), max, per_file)
+            .into_iter()
+            .map(|allotment| allotment.bytes)
+            .collect()
     }
 
     #[test]
@@ -69,7 +72,8 @@ mod tests {
         assert_eq!(allot(&files, 15, 100), [0, 8, 5]);
         assert_eq!(allot(&files, 5, 100), [0, 0, 5]);
         assert_eq!(allot(&files, 0, 100), [0, 0, 0]);
-        let limits = super::allot(files.iter(), 15, 13).into_iter().map(|kept| kept.limit);
+        let limits =
+            super::allot(files.iter(), 15, 13).into_iter().map(|allotment| allotment.limit);
         assert_eq!(limits.collect::<Vec<_>>(), [15, 15, 13]);
         // The limit of one file does not leave out other files.
         assert_eq!(allot(&files, 100, 9), [4, 8, 5]);
@@ -90,14 +94,15 @@ mod tests {
                 per_file in 0usize..20,
         ) {
             let files: Vec<_> = texts.iter().map(|text| file(text)).collect();
-            let kept = allot(&files, max, per_file);
-            prop_assert!(kept.iter().sum::<usize>() <= max);
-            for (text, &kept) in texts.iter().zip(&kept) {
-                prop_assert!(kept <= per_file && text.is_char_boundary(kept));
+            let allotments = allot(&files, max, per_file);
+            prop_assert!(allotments.iter().sum::<usize>() <= max);
+            for (text, &bytes) in texts.iter().zip(&allotments) {
+                prop_assert!(bytes <= per_file && text.is_char_boundary(bytes));
             }
             if texts.iter().map(String::len).sum::<usize>() <= max
                 && texts.iter().all(|t| t.len() <= per_file) {
-                prop_assert!(texts.iter().zip(&kept).all(|(text, kept)| text.len() == *kept));
+                let is_complete = |(text, bytes): (&String, &usize)| text.len() == *bytes;
+                prop_assert!(texts.iter().zip(&allotments).all(is_complete));
             }
         }
     }

@@ -6,7 +6,7 @@ const INSTRUCTIONS: &str = "Instructions for work in this project, from files: t
 nearest to the working folder last. Where two disagree, follow the later one.";
 
 /// A file as the model sees it.
-pub(super) struct Shown<'a> {
+pub(super) struct ShownFile<'a> {
     pub(super) path: &'a str,
     /// The part that is kept.
     pub(super) text: &'a str,
@@ -16,13 +16,13 @@ pub(super) struct Shown<'a> {
 
 /// Returns the fragment `project_instructions`: an introduction, and for each file a fragment
 /// `file` of `path` and `text`.
-pub(super) fn project_instructions<'a>(files: impl Iterator<Item = Shown<'a>>) -> Fragment {
+pub(super) fn project_instructions<'a>(files: impl Iterator<Item = ShownFile<'a>>) -> Fragment {
     let mut files = files.map(|file| entry(&file).into()).peekable();
     let intro = files.peek().is_some().then(|| FragmentData::from(INSTRUCTIONS));
     fragment("project_instructions", intro.into_iter().chain(files))
 }
 
-fn entry(file: &Shown<'_>) -> Fragment {
+fn entry(file: &ShownFile<'_>) -> Fragment {
     let mut text = file.text.trim_end().replace("\r\n", "\n");
     // Drops leading lines, not leading spaces: those may indent the first line.
     let blank = text.len() - text.trim_start_matches('\n').len();

@@ -1,4 +1,4 @@
-//! The places where instruction files are looked for.
+//! The locations that a scan searches for instruction files.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use context_core::base::{DiagnosticCode, Severity};
 
 use super::InstructionOptions;
 
-/// A place in the search: one file named by path, or the names to try in one folder.
-pub(super) struct Place {
+/// A location of the search: one file named by path, or the names to try in one folder.
+pub(super) struct Location {
     /// The files to try, in order.
     pub(super) files: Vec<Candidate>,
     /// Whether every existing file is taken, or only the first.
@@ -21,24 +21,24 @@ pub(super) struct Candidate {
     /// The path as the model sees it: from the project's root, with slashes.
     pub(super) shown: String,
     /// The folder that must contain the file after links are resolved.
-    pub(super) within: Option<PathBuf>,
+    pub(super) required_root: Option<PathBuf>,
 }
 
-/// Returns the places in order, farthest first.
-pub(super) fn places(
+/// Returns the locations in order, farthest first.
+pub(super) fn locations(
     working: &Path,
     options: &InstructionOptions,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Place> {
-    let extra = options.extra.iter().map(|path| Place {
+) -> Vec<Location> {
+    let extra = options.extra.iter().map(|path| Location {
         files: vec![Candidate {
             path: path.clone(),
             shown: path.to_string_lossy().into_owned(),
-            within: None,
+            required_root: None,
         }],
         every: true,
     });
-    let mut places: Vec<_> = extra.collect();
+    let mut locations: Vec<_> = extra.collect();
     // Links are resolved, so that each ancestor of the path is a parent folder.
     let folder = match working.canonicalize() {
         Ok(folder) => folder,
@@ -51,15 +51,15 @@ pub(super) fn places(
                 path,
                 message,
             ));
-            return places;
+            return locations;
         }
     };
     let root = root_of(&folder, options.root.as_deref(), diagnostics);
     let mut folders: Vec<_> =
         folder.ancestors().take_while(|folder| folder.starts_with(&root)).collect();
     folders.reverse();
-    places.extend(folders.into_iter().map(|folder| {
-        Place {
+    locations.extend(folders.into_iter().map(|folder| {
+        Location {
             files: options
                 .names
                 .iter()
@@ -68,15 +68,15 @@ pub(super) fn places(
             every: options.every_name,
         }
     }));
-    places
+    locations
 }
 
 fn candidate(root: &Path, path: PathBuf, links_out: bool) -> Candidate {
     let relative = path.strip_prefix(root).unwrap_or(&path);
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
     let shown = parts.join("/");
-    let within = (!links_out).then(|| root.to_owned());
-    Candidate { path, shown, within }
+    let required_root = (!links_out).then(|| root.to_owned());
+    Candidate { path, shown, required_root }
 }
 
 fn root_of(folder: &Path, given: Option<&Path>, diagnostics: &mut Vec<Diagnostic>) -> PathBuf {

@@ -10,8 +10,8 @@ use context_core::{Diagnostic, Fragment, Timestamp};
 
 use super::InstructionOptions;
 use super::budget::allot;
-use super::fragment::{Shown, project_instructions};
-use super::places::{Candidate, places};
+use super::fragment::{ShownFile, project_instructions};
+use super::locations::{Candidate, locations};
 use super::text::FileText;
 use crate::files::{FileCache, is_absent};
 
@@ -62,24 +62,24 @@ pub struct InstructionFiles {
     working: PathBuf,
     options: InstructionOptions,
     cache: FileCache<FileText>,
-    last: Option<Last>,
+    last: Option<PreviousScan>,
 }
 
 /// The fragment of the last scan, and its inputs.
-struct Last {
-    found: Vec<Found>,
+struct PreviousScan {
+    files: Vec<ScannedFile>,
     fragment: Fragment,
     left_out: Vec<u64>,
 }
 
 /// A file and its text, shared with the cache: the same content is the same `Arc`.
-struct Found {
+struct ScannedFile {
     file: Candidate,
     text: Arc<FileText>,
 }
 
-impl Found {
-    fn is(&self, other: &Self) -> bool {
+impl ScannedFile {
+    fn is_same(&self, other: &Self) -> bool {
         self.file.shown == other.file.shown && Arc::ptr_eq(&self.text, &other.text)
     }
 }
@@ -99,25 +99,26 @@ impl InstructionFiles {
     #[must_use]
     pub fn scan(&mut self, now: Timestamp) -> InstructionScan {
         let mut diagnostics = Vec::new();
-        let found = self.find(now, &mut diagnostics);
+        let scanned = self.find(now, &mut diagnostics);
         let read = self.cache.finish();
         let last = self.last.take().filter(|last| {
-            last.found.len() == found.len() && last.found.iter().zip(&found).all(|(a, b)| a.is(b))
+            last.files.len() == scanned.len()
+                && last.files.iter().zip(&scanned).all(|(a, b)| a.is_same(b))
         });
         let changed = last.is_none();
         let (fragment, left_out) = match last {
             Some(last) => (last.fragment, last.left_out),
-            None => self.compose(&found),
+            None => self.compose(&scanned),
         };
-        let files = found.iter().zip(&left_out).map(|(found, &left_out)| InstructionFile {
-            path: found.file.path.clone(),
-            shown: found.file.shown.clone(),
-            bytes: found.text.bytes(),
+        let files = scanned.iter().zip(&left_out).map(|(scanned, &left_out)| InstructionFile {
+            path: scanned.file.path.clone(),
+            shown: scanned.file.shown.clone(),
+            bytes: scanned.text.bytes(),
             left_out,
         });
         let files: Vec<_> = files.collect();
-        for (file, found) in files.iter().zip(&found) {
-            if found.text.lossy {
+        for (file, scanned) in files.iter().zip(&scanned) {
+            if scanned.text.lossy {
                 let message = "the file is not UTF-8; what is not was replaced";
                 diagnostics.push(about(file, DiagnosticCode::BrokenInput, message.to_owned()));
             }
@@ -126,20 +127,20 @@ impl InstructionFiles {
                 diagnostics.push(about(file, DiagnosticCode::OverLimit, message));
             }
         }
-        self.last = Some(Last { found, fragment: fragment.clone(), left_out });
+        self.last = Some(PreviousScan { files: scanned, fragment: fragment.clone(), left_out });
         InstructionScan { fragment, files, diagnostics, read, changed }
     }
 
     /// Returns the files found, nearest last, each file once.
-    fn find(&mut self, now: Timestamp, diagnostics: &mut Vec<Diagnostic>) -> Vec<Found> {
+    fn find(&mut self, now: Timestamp, diagnostics: &mut Vec<Diagnostic>) -> Vec<ScannedFile> {
         let limit = self.options.max_file_bytes.min(self.options.max_bytes) as u64;
-        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        let (mut scanned, mut paths) = (Vec::new(), HashSet::new());
         // From the nearest, so that the nearer of two paths to one file counts.
-        for place in places(&self.working, &self.options, diagnostics).into_iter().rev() {
-            let mut here = Vec::new();
-            for file in place.files {
+        for location in locations(&self.working, &self.options, diagnostics).into_iter().rev() {
+            let mut location_files = Vec::new();
+            for file in location.files {
                 let real = file.path.canonicalize().unwrap_or_else(|_| file.path.clone());
-                if file.within.as_ref().is_some_and(|root| !real.starts_with(root)) {
+                if file.required_root.as_ref().is_some_and(|root| !real.starts_with(root)) {
                     diagnostics.push(outside(&file));
                     continue;
                 }
@@ -154,30 +155,34 @@ impl InstructionFiles {
                             continue;
                         }
                     };
-                if seen.insert(real) {
-                    here.push(Found { file, text });
+                if paths.insert(real) {
+                    location_files.push(ScannedFile { file, text });
                 }
-                if !place.every {
+                if !location.every {
                     break;
                 }
             }
-            found.extend(here.into_iter().rev());
+            scanned.extend(location_files.into_iter().rev());
         }
-        found.reverse();
-        found
+        scanned.reverse();
+        scanned
     }
 
-    fn compose(&self, found: &[Found]) -> (Fragment, Vec<u64>) {
+    fn compose(&self, files: &[ScannedFile]) -> (Fragment, Vec<u64>) {
         let InstructionOptions { max_bytes, max_file_bytes, .. } = self.options;
-        let kept = allot(found.iter().map(|found| &*found.text), max_bytes, max_file_bytes);
-        let left_out =
-            found.iter().zip(&kept).map(|(found, &kept)| found.text.bytes() - kept.bytes as u64);
+        let allotments = allot(files.iter().map(|file| &*file.text), max_bytes, max_file_bytes);
+        let left_out = files
+            .iter()
+            .zip(&allotments)
+            .map(|(file, allotment)| file.text.bytes() - allotment.bytes as u64);
         let left_out: Vec<_> = left_out.collect();
         let shown =
-            found.iter().zip(&kept).zip(&left_out).map(|((found, kept), &left_out)| Shown {
-                path: &found.file.shown,
-                text: &found.text.text[..kept.bytes],
-                missing: (left_out > 0).then_some((left_out, kept.limit)),
+            files.iter().zip(&allotments).zip(&left_out).map(|((file, allotment), &left_out)| {
+                ShownFile {
+                    path: &file.file.shown,
+                    text: &file.text.text[..allotment.bytes],
+                    missing: (left_out > 0).then_some((left_out, allotment.limit)),
+                }
             });
         (project_instructions(shown), left_out)
     }

@@ -28,7 +28,7 @@ pub(super) struct Mark {
 
 /// The metadata of a synthetic message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Synthetic {
+pub(super) struct SyntheticMetadata {
     pub(super) source: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) once: Vec<String>,

@@ -1,4 +1,4 @@
-//! Folds reminders into messages that are about to be saved.
+//! Folding of reminders into messages that are about to be saved.
 
 use context_core::message::Origin;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::message::Text;
 use context_core::{Json, Message, MessageId, Node, Part, Role, Timestamp};
 
-use super::element::{Mark, REMINDERS, SOURCE, Synthetic};
+use super::element::{Mark, REMINDERS, SOURCE, SyntheticMetadata};
 use super::{ConversationSummary, Reminder, ReminderTarget, Situation};
 
 /// The result of a fold.
@@ -86,34 +86,35 @@ pub fn fold_reminders(
     }
     let mut summary = summary.clone();
     pending.iter().for_each(|node| summary.push(node));
-    let places = Places::find(pending, &summary);
+    let positions = TargetPositions::find(pending, &summary);
     let [mut to_user, mut to_tool, mut to_steer] = [const { Vec::new() }; 3];
     for reminder in reminders {
-        let (place, spoken) = match reminder.target() {
-            ReminderTarget::User => (places.user, &mut to_user),
-            ReminderTarget::ToolOutput => (places.tool, &mut to_tool),
-            ReminderTarget::Steer => (places.steer, &mut to_steer),
+        let (position, fired) = match reminder.target() {
+            ReminderTarget::User => (positions.user, &mut to_user),
+            ReminderTarget::ToolOutput => (positions.tool, &mut to_tool),
+            ReminderTarget::Steer => (positions.steer, &mut to_steer),
         };
-        if place.is_none() {
+        if position.is_none() {
             continue;
         }
         let situation = Situation::new(&summary, reminder.target(), now, usage);
-        let Some((element, once)) = reminder.speak(&situation) else { continue };
+        let Some((element, once)) = reminder.fire(&situation) else { continue };
         once.iter().for_each(|id| summary.use_once(id));
         folded.fired += 1;
         folded.once.extend_from_slice(&once);
-        spoken.push(Spoken { element, as_part: reminder.as_part(), once });
+        fired.push(FiredReminder { element, as_part: reminder.as_part(), once });
     }
-    for (place, spoken) in [(places.user, to_user), (places.tool, to_tool)] {
-        if let Some(node) = place.filter(|_| !spoken.is_empty()).and_then(|at| pending.get_mut(at))
+    for (position, fired) in [(positions.user, to_user), (positions.tool, to_tool)] {
+        if let Some(node) =
+            position.filter(|_| !fired.is_empty()).and_then(|at| pending.get_mut(at))
             && let Ok(message) = node.message()
         {
-            *node = Arc::new(with_message(node, fold_into(Message::clone(message), spoken)));
+            *node = Arc::new(with_message(node, fold_into(Message::clone(message), fired)));
             folded.changed.push(node.id.clone());
         }
     }
     folded.changed.sort_by_key(|id| pending.iter().position(|node| node.id == *id));
-    if let Some(last) = places.steer.filter(|_| !to_steer.is_empty()) {
+    if let Some(last) = positions.steer.filter(|_| !to_steer.is_empty()) {
         let node = Node::new(make_id(), steer(to_steer), now);
         folded.steer = Some(node.id.clone());
         pending.insert(last + 1, Arc::new(node));
@@ -122,7 +123,7 @@ pub fn fold_reminders(
 }
 
 /// A reminder that fired.
-struct Spoken {
+struct FiredReminder {
     element: String,
     as_part: bool,
     once: Vec<String>,
@@ -130,17 +131,17 @@ struct Spoken {
 
 /// The pending messages that reminders are folded into, one index per target.
 #[derive(Default)]
-struct Places {
+struct TargetPositions {
     user: Option<usize>,
     tool: Option<usize>,
     /// The message that the steer message follows.
     steer: Option<usize>,
 }
 
-impl Places {
+impl TargetPositions {
     fn find(pending: &[Arc<Node>], summary: &ConversationSummary) -> Self {
-        let mut places = Self::default();
-        let (mut user_seen, mut tool_seen, mut is_last) = (false, false, true);
+        let mut positions = Self::default();
+        let (mut has_user, mut has_tool, mut is_last) = (false, false, true);
         for (at, node) in
             pending.iter().enumerate().rev().filter(|(_, node)| !node.is_placeholder())
         {
@@ -149,27 +150,27 @@ impl Places {
             let free = message.metadata.get(REMINDERS).is_none();
             match message.role {
                 Role::Assistant => break,
-                Role::User if message.is_synthetic() || user_seen => {}
+                Role::User if message.is_synthetic() || has_user => {}
                 Role::User => {
-                    user_seen = true;
-                    places.user = free.then_some(at);
+                    has_user = true;
+                    positions.user = free.then_some(at);
                 }
                 Role::Tool => {
                     let has_result =
                         message.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
-                    if !tool_seen {
-                        places.tool = (free && has_result).then_some(at);
+                    if !has_tool {
+                        positions.tool = (free && has_result).then_some(at);
                     }
                     if is_last && summary.calls_are_answered() {
-                        places.steer = Some(at);
+                        positions.steer = Some(at);
                     }
-                    tool_seen = true;
+                    has_tool = true;
                 }
                 Role::System => {}
             }
             is_last = false;
         }
-        places
+        positions
     }
 }
 
@@ -180,26 +181,26 @@ fn with_message(node: &Node, message: Message) -> Node {
     changed
 }
 
-fn fold_into(mut message: Message, spoken: Vec<Spoken>) -> Message {
+fn fold_into(mut message: Message, fired: Vec<FiredReminder>) -> Message {
     let results = |part: &Part| matches!(part, Part::ToolResult(_));
     let result =
         (message.role == Role::Tool).then(|| message.parts.iter().rposition(results)).flatten();
     let marks: Vec<Mark> = match result.and_then(|at| Some((at, message.parts.get_mut(at)?))) {
-        Some((part, Part::ToolResult(result))) => append(&mut result.output, spoken)
+        Some((part, Part::ToolResult(result))) => append(&mut result.output, fired)
             .into_iter()
             .map(|mark| Mark { output: Some(mark.part), part, ..mark })
             .collect(),
-        _ => append(&mut message.parts, spoken),
+        _ => append(&mut message.parts, fired),
     };
     mark(&mut message, &marks);
     message
 }
 
-fn steer(spoken: Vec<Spoken>) -> Message {
-    let once = spoken.iter().flat_map(|spoken| spoken.once.iter().cloned()).collect();
+fn steer(fired: Vec<FiredReminder>) -> Message {
+    let once = fired.iter().flat_map(|fired| fired.once.iter().cloned()).collect();
     let mut message = Message::new(Role::User, []);
-    let marks = append(&mut message.parts, spoken);
-    if let Ok(json) = Json::from_serialize(&Synthetic { source: SOURCE.to_owned(), once }) {
+    let marks = append(&mut message.parts, fired);
+    if let Ok(json) = Json::from_serialize(&SyntheticMetadata { source: SOURCE.to_owned(), once }) {
         message = message.with_origin_record(Origin::Synthetic, json);
     }
     mark(&mut message, &marks);
@@ -214,13 +215,13 @@ fn mark(message: &mut Message, marks: &[Mark]) {
 
 /// Appends the elements to the last text that was there before, or as parts of their own. An empty
 /// text does not count: a part that holds only reminders is one that was added by a fold.
-fn append(parts: &mut Vec<Part>, spoken: Vec<Spoken>) -> Vec<Mark> {
+fn append(parts: &mut Vec<Part>, fired: Vec<FiredReminder>) -> Vec<Mark> {
     let last = parts.iter().rposition(|part| matches!(part, Part::Text(_)));
     let last =
         last.filter(|at| matches!(parts.get(*at), Some(Part::Text(text)) if !text.text.is_empty()));
-    let mut marks = Vec::with_capacity(spoken.len());
+    let mut marks = Vec::with_capacity(fired.len());
     let mut end = None;
-    for Spoken { element, as_part, once } in spoken {
+    for FiredReminder { element, as_part, once } in fired {
         let length = element.chars().count();
         let inline = last.filter(|_| !as_part).and_then(|at| match parts.get_mut(at) {
             Some(Part::Text(text)) => Some((at, text)),

@@ -27,9 +27,9 @@ impl Comparison {
     /// Returns whether the comparison holds for `count`.
     pub fn holds(self, count: u64) -> bool {
         match self {
-            Self::Exactly(wanted) => count == wanted,
-            Self::AtLeast(wanted) => count >= wanted,
-            Self::AtMost(wanted) => count <= wanted,
+            Self::Exactly(expected) => count == expected,
+            Self::AtLeast(expected) => count >= expected,
+            Self::AtMost(expected) => count <= expected,
         }
     }
 }
@@ -258,14 +258,14 @@ impl Predicate {
         Self { kind: Arc::new(kind(predicates)), size }
     }
 
-    /// Returns whether the predicate holds. If the result is `wanted`, the ids that caused it are
+    /// Returns whether the predicate holds. If the result is `expected`, the ids that caused it are
     /// appended to `once`; otherwise `once` is unchanged.
-    fn evaluate(&self, situation: &Situation<'_>, wanted: bool, once: &mut Vec<String>) -> bool {
+    fn evaluate(&self, situation: &Situation<'_>, expected: bool, once: &mut Vec<String>) -> bool {
         let before = once.len();
         let holds = match &*self.kind {
-            Kind::All(parts) => parts.iter().all(|part| part.evaluate(situation, wanted, once)),
-            Kind::Any(parts) => parts.iter().any(|part| part.evaluate(situation, wanted, once)),
-            Kind::Not(part) => !part.evaluate(situation, !wanted, once),
+            Kind::All(parts) => parts.iter().all(|part| part.evaluate(situation, expected, once)),
+            Kind::Any(parts) => parts.iter().any(|part| part.evaluate(situation, expected, once)),
+            Kind::Not(part) => !part.evaluate(situation, !expected, once),
             Kind::Once(id) if situation.summary().once_used(id) => false,
             Kind::Once(id) => {
                 once.push(id.clone());
@@ -273,7 +273,7 @@ impl Predicate {
             }
             simple => simple.holds(situation),
         };
-        if holds != wanted {
+        if holds != expected {
             once.truncate(before);
         }
         holds

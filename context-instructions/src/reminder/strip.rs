@@ -1,4 +1,4 @@
-//! Removes reminders from messages.
+//! Removal of reminders from messages.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use super::element::{Mark, REMINDERS, is_element, marks};
 /// come in any order. The part of a range after the end of the text is ignored, and so is a range
 /// that ends before it starts. If something was removed, trailing white space is removed too.
 pub fn strip_ranges(text: &str, ranges: &[Range<usize>]) -> String {
-    let mut kept = without(text, in_bytes(text, ranges));
-    if kept.len() < text.len() {
-        kept.truncate(kept.trim_end().len());
+    let mut remaining = remove_ranges(text, in_bytes(text, ranges));
+    if remaining.len() < text.len() {
+        remaining.truncate(remaining.trim_end().len());
     }
-    kept
+    remaining
 }
 
 /// Returns the message as it was before reminders were folded into it, white space included.
@@ -33,8 +33,8 @@ pub fn strip_reminders(message: &Message) -> Message {
         parts.entry(part).or_default().entry(output).or_default().push(start..end);
     }
     // From the end, so that the removal of a part does not move parts that are still to come.
-    for (part, places) in parts.into_iter().rev() {
-        for (output, ranges) in places.into_iter().rev() {
+    for (part, outputs) in parts.into_iter().rev() {
+        for (output, ranges) in outputs.into_iter().rev() {
             match (output, message.parts.get_mut(part)) {
                 (None, Some(_)) => strip_part(&mut message.parts, part, &ranges),
                 (Some(output), Some(Part::ToolResult(result))) => {
@@ -49,9 +49,9 @@ pub fn strip_reminders(message: &Message) -> Message {
 
 fn strip_part(parts: &mut Vec<Part>, index: usize, ranges: &[Range<usize>]) {
     let Some(Part::Text(part)) = parts.get_mut(index) else { return };
-    let mut found = in_bytes(&part.text, ranges);
-    found.retain(|range| is_element(&part.text[range.clone()]));
-    let cut = without(&part.text, found);
+    let mut elements = in_bytes(&part.text, ranges);
+    elements.retain(|range| is_element(&part.text[range.clone()]));
+    let cut = remove_ranges(&part.text, elements);
     if cut.is_empty() && !part.text.is_empty() {
         parts.remove(index);
     } else {
@@ -61,37 +61,39 @@ fn strip_part(parts: &mut Vec<Part>, index: usize, ranges: &[Range<usize>]) {
 
 /// Returns the ranges in bytes, in the order given, none beyond the end and none inverted.
 fn in_bytes(text: &str, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
-    let mut wanted: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
-    wanted.sort_unstable();
-    wanted.dedup();
+    let mut offsets: Vec<usize> =
+        ranges.iter().flat_map(|range| [range.start, range.end]).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
     let mut bytes = text.char_indices().map(|(at, _)| at).enumerate().peekable();
-    let places: Vec<usize> = wanted
+    let byte_offsets: Vec<usize> = offsets
         .iter()
-        .map(|wanted| {
-            while bytes.next_if(|(at, _)| at < wanted).is_some() {}
+        .map(|offset| {
+            while bytes.next_if(|(at, _)| at < offset).is_some() {}
             bytes.peek().map_or(text.len(), |(_, byte)| *byte)
         })
         .collect();
-    let place = |offset| wanted.binary_search(offset).map_or(text.len(), |at| places[at]);
+    let byte_offset =
+        |offset| offsets.binary_search(offset).map_or(text.len(), |at| byte_offsets[at]);
     ranges
         .iter()
         .map(|range| {
-            let start = place(&range.start);
-            start..place(&range.end).max(start)
+            let start = byte_offset(&range.start);
+            start..byte_offset(&range.end).max(start)
         })
         .collect()
 }
 
 /// Returns the text without these ranges of bytes.
-fn without(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+fn remove_ranges(text: &str, mut ranges: Vec<Range<usize>>) -> String {
     ranges.sort_unstable_by_key(|range| range.start);
-    let (mut kept, mut at) = (String::with_capacity(text.len()), 0);
+    let (mut remaining, mut at) = (String::with_capacity(text.len()), 0);
     for range in ranges {
         if range.start > at {
-            kept.push_str(&text[at..range.start]);
+            remaining.push_str(&text[at..range.start]);
         }
         at = at.max(range.end);
     }
-    kept.push_str(&text[at..]);
-    kept
+    remaining.push_str(&text[at..]);
+    remaining
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::base::JsonMap;
 use context_core::{Json, Message, Node, Part, Role, Timestamp, ToolResult};
 
-use super::element::{REMINDERS, Synthetic, marks};
+use super::element::{REMINDERS, SyntheticMetadata, marks};
 use super::strip_reminders;
 
 /// The tool activity in a stretch of a conversation.
@@ -198,7 +198,8 @@ impl ConversationSummary {
         for id in marks(message).into_iter().flatten().flat_map(|mark| mark.once) {
             self.use_once(&id);
         }
-        let synthetic = message.origin_record().and_then(|json| json.parse::<Synthetic>().ok());
+        let synthetic =
+            message.origin_record().and_then(|json| json.parse::<SyntheticMetadata>().ok());
         for id in synthetic.into_iter().flat_map(|synthetic| synthetic.once) {
             self.use_once(&id);
         }

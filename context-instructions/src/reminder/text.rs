@@ -94,7 +94,7 @@ impl Reminder {
     }
 
     /// Returns the element and the used-up `once` ids if the reminder fires in this situation.
-    pub(super) fn speak(&self, situation: &Situation<'_>) -> Option<(String, Vec<String>)> {
+    pub(super) fn fire(&self, situation: &Situation<'_>) -> Option<(String, Vec<String>)> {
         let once = match &self.when {
             Some(when) => when.evidence(situation)?,
             None => Vec::new(),

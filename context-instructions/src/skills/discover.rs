@@ -1,4 +1,4 @@
-//! Finds skills in folders.
+//! Discovery of skills in folders.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::{fmt, io};
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::{Diagnostic, Timestamp};
 
-use super::skill::Found;
+use super::skill::ParsedSkill;
 use super::{MAX_SKILL_BYTES, Skill};
 use crate::files::{FileCache, is_absent};
 
@@ -16,7 +16,7 @@ pub const MAX_SKILL_ENTRIES: usize = 10_000;
 
 const FILE: &str = "SKILL.md";
 
-/// The result of a query.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SkillScan {
@@ -41,7 +41,7 @@ pub struct SkillScan {
 /// ```
 pub struct SkillFolders {
     roots: Vec<PathBuf>,
-    cache: FileCache<Result<Found, Diagnostic>>,
+    cache: FileCache<Result<ParsedSkill, Diagnostic>>,
 }
 
 impl SkillFolders {
@@ -60,28 +60,28 @@ impl SkillFolders {
     #[must_use]
     pub fn scan(&mut self, now: Timestamp) -> SkillScan {
         let mut scan = SkillScan::default();
-        let (mut names, mut places) = (HashMap::<String, PathBuf>::new(), HashSet::new());
+        let (mut names, mut known_paths) = (HashMap::<String, PathBuf>::new(), HashSet::new());
         for root in &self.roots {
             // Sorted, so that the same folders always give the same result.
             for path in candidates(root, &mut scan.diagnostics) {
-                let place = path.canonicalize().unwrap_or_else(|_| path.clone());
-                if !places.insert(place) {
+                let real_path = path.canonicalize().unwrap_or_else(|_| path.clone());
+                if !known_paths.insert(real_path) {
                     continue;
                 }
-                let found = self.cache.get(&path, now, MAX_SKILL_BYTES, |head| {
-                    Found::in_file(&path, &head).map_err(|error| broken(&path, error))
+                let parsed = self.cache.get(&path, now, MAX_SKILL_BYTES, |head| {
+                    ParsedSkill::in_file(&path, &head).map_err(|error| broken(&path, error))
                 });
-                let found = match found {
-                    Ok(found) => found,
+                let parsed = match parsed {
+                    Ok(parsed) => parsed,
                     Err(error) if is_absent(&error) => continue,
                     Err(error) => {
                         scan.diagnostics.push(broken(&path, super::SkillError::from(error)));
                         continue;
                     }
                 };
-                match &*found {
+                match &*parsed {
                     Err(diagnostic) => scan.diagnostics.push(diagnostic.clone()),
-                    Ok(Found { skill, diagnostics }) => {
+                    Ok(ParsedSkill { skill, diagnostics }) => {
                         scan.diagnostics.extend_from_slice(diagnostics);
                         match names.get(&skill.name) {
                             Some(first) => scan.diagnostics.push(duplicate(skill, first)),
@@ -127,8 +127,8 @@ fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
             return paths;
         }
     };
-    for (seen, entry) in entries.enumerate() {
-        if seen == MAX_SKILL_ENTRIES {
+    for (examined, entry) in entries.enumerate() {
+        if examined == MAX_SKILL_ENTRIES {
             let message = format!("only {MAX_SKILL_ENTRIES} entries of the folder were looked at");
             let path = root.to_string_lossy();
             diagnostics.push(Diagnostic::new(

@@ -22,7 +22,7 @@ pub(super) struct Parts<'a> {
 pub(super) struct FrontMatter {
     pub(super) name: Option<String>,
     pub(super) description: Option<String>,
-    pub(super) rest: JsonMap,
+    pub(super) metadata: JsonMap,
 }
 
 /// Splits a text at the two lines. A byte order mark and white space after the dashes are ignored.
@@ -126,7 +126,7 @@ impl<'de> Visitor<'de> for FrontMatterVisitor {
                 "description" => matter.description = map.next_value()?,
                 _ => {
                     let value = map.next_value::<serde_json::Value>()?;
-                    matter.rest.insert(key, Json::from(value));
+                    matter.metadata.insert(key, Json::from(value));
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::files::FileHead;
 /// Maximum size of a `SKILL.md`, in bytes. Larger content belongs into other files of the skill.
 pub const MAX_SKILL_BYTES: u64 = 1 << 20;
 
-/// Why a file is not a skill.
+/// An error of reading a file that is not a skill.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
@@ -90,7 +90,7 @@ impl Skill {
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, SkillError> {
         let path = path.into();
         let head = FileHead::read(&path, MAX_SKILL_BYTES)?;
-        Found::in_file(&path, &head).map(|found| found.skill)
+        ParsedSkill::in_file(&path, &head).map(|parsed| parsed.skill)
     }
 
     /// Reads the text of the file after its front matter, without white space around it, for models
@@ -104,12 +104,12 @@ impl Skill {
 
 /// A skill and its diagnostics.
 #[derive(Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct ParsedSkill {
     pub(super) skill: Skill,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl Found {
+impl ParsedSkill {
     pub(super) fn in_file(path: &Path, head: &FileHead) -> Result<Self, SkillError> {
         let parts: Parts<'_> = split(text(head)?)?;
         let (matter, mended) = parts.parse()?;
@@ -133,7 +133,7 @@ impl Found {
             warn(DiagnosticCode::OverLimit, message);
         }
         let skill =
-            Skill { name, description, path: path.to_owned(), metadata: matter.rest.into() };
+            Skill { name, description, path: path.to_owned(), metadata: matter.metadata.into() };
         Ok(Self { skill, diagnostics })
     }
 }

@@ -149,9 +149,9 @@ fn links_count_once_and_what_cannot_be_read_is_reported() {
     symlink(project.path("a"), project.path("link")).unwrap();
     let scan = project.scan("link/b", options().with_every_name());
     assert_eq!(texts(&scan), ["Root."]);
-    let places: Vec<_> =
+    let shown_paths: Vec<_> =
         scan.diagnostics.iter().map(|d| d.path.rsplit("project/").next().unwrap()).collect();
-    assert_eq!(places, ["a/b/AGENTS.md", "a/AGENTS.md"], "a folder, and a link to itself");
+    assert_eq!(shown_paths, ["a/b/AGENTS.md", "a/AGENTS.md"], "a folder, and a link to itself");
 }
 
 #[cfg(unix)]
@@ -167,9 +167,9 @@ fn a_link_out_of_the_project_is_read_only_if_that_is_wanted() {
 
     let scan = project.scan("a", options().without_links_out());
     assert_eq!(texts(&scan), ["Notes."]);
-    let said: Vec<_> = scan.diagnostics.iter().map(|d| (d.code, d.message.as_str())).collect();
+    let messages: Vec<_> = scan.diagnostics.iter().map(|d| (d.code, d.message.as_str())).collect();
     assert_eq!(
-        said,
+        messages,
         [(DiagnosticCode::Misplaced, "a link leads out of the project; it is not read")]
     );
 

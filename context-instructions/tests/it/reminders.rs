@@ -14,7 +14,7 @@ use serde_json::json;
 
 /// A conversation that is saved message by message, a second apart, as an application would.
 #[derive(Default)]
-struct Talk {
+struct ConversationFixture {
     /// The summary of the stored messages.
     summary: ConversationSummary,
     stored: Vec<Arc<Node>>,
@@ -23,13 +23,13 @@ struct Talk {
     usage: Option<u64>,
 }
 
-impl Talk {
+impl ConversationFixture {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.seconds * 1_000_000)
     }
 
     /// Adds a message that is to be saved.
-    fn say(&mut self, message: impl Into<Message>) -> &mut Self {
+    fn add(&mut self, message: impl Into<Message>) -> &mut Self {
         let id = format!("m{}", self.stored.len() + self.pending.len());
         let message: Message = message.into();
         self.seconds += 1;

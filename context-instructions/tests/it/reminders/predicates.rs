@@ -9,15 +9,15 @@ use context_instructions::{Comparison, Predicate, ReminderTarget, Situation, rem
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Talk, assistant, build, calls, failures, results, with_usage};
+use super::{ConversationFixture, assistant, build, calls, failures, results, with_usage};
 
 /// Returns whether the predicate holds after these messages, for a reminder of this target.
 fn holds(predicate: &Predicate, target: ReminderTarget, messages: &[Message]) -> bool {
-    let mut talk = Talk::default();
+    let mut conversation = ConversationFixture::default();
     for message in messages {
-        talk.say(message.clone()).save(&[]);
+        conversation.add(message.clone()).save(&[]);
     }
-    predicate.holds(&Situation::new(&talk.summary, target, talk.now(), None))
+    predicate.holds(&Situation::new(&conversation.summary, target, conversation.now(), None))
 }
 
 fn user(predicate: &Predicate, messages: &[Message]) -> bool {
@@ -28,7 +28,7 @@ fn steer(predicate: &Predicate, messages: &[Message]) -> bool {
     assert_eq!(
         holds(predicate, ReminderTarget::Steer, messages),
         holds(predicate, ReminderTarget::ToolOutput, messages),
-        "both are said between steps"
+        "both are folded between steps"
     );
     holds(predicate, ReminderTarget::Steer, messages)
 }
@@ -47,13 +47,13 @@ fn turns_are_counted_over_the_whole_conversation() {
         (Predicate::after_turn(0), [true; 6]),
     ] {
         let reminders = build(reminder("x").when(predicate.clone()));
-        let mut talk = Talk::default();
-        let spoke = expected.map(|_| {
-            let spoke = talk.say("q").save(&reminders);
-            talk.say(assistant("a")).save(&reminders);
-            spoke
+        let mut conversation = ConversationFixture::default();
+        let fired = expected.map(|_| {
+            let fired = conversation.add("q").save(&reminders);
+            conversation.add(assistant("a")).save(&reminders);
+            fired
         });
-        assert_eq!(spoke, expected, "{predicate:?}");
+        assert_eq!(fired, expected, "{predicate:?}");
     }
     // Before the first message there is no turn.
     assert!(!user(&Predicate::every_n_turns(2), &[]));
@@ -148,15 +148,15 @@ fn every_n_calls_does_not_jump_over_a_multiple() {
     let reminders = build(
         reminder("plan").when(Predicate::every_n_tool_calls(3)).target(ReminderTarget::Steer),
     );
-    let mut talk = Talk::default();
-    let mut spoke = Vec::new();
+    let mut conversation = ConversationFixture::default();
+    let mut fired = Vec::new();
     for tools in [&["a", "b"][..], &["a", "b"], &["a"], &["a", "b", "c", "d"], &["a"]] {
-        talk.say("q").save(&reminders);
-        talk.say(calls(tools)).save(&reminders);
-        spoke.push(talk.say(results(tools, "out")).save(&reminders));
+        conversation.add("q").save(&reminders);
+        conversation.add(calls(tools)).save(&reminders);
+        fired.push(conversation.add(results(tools, "out")).save(&reminders));
     }
     // After 2, 4, 5, 9 and 10 calls.
-    assert_eq!(spoke, [false, true, false, true, false]);
+    assert_eq!(fired, [false, true, false, true, false]);
 }
 
 #[test]
@@ -180,13 +180,13 @@ fn tool_output_is_searched_without_case_and_without_reminders() {
     assert!(!steer(&limited, &[&step[..], &[calls(&["a"]), results(&["a"], "fine")]].concat()));
     // The text of a reminder is not tool output.
     let warn = reminder("Mind the rate limit.").target(ReminderTarget::ToolOutput);
-    let mut talk = Talk::default();
-    talk.say(calls(&["a"])).say(results(&["a"], "fine")).save(&build(warn));
+    let mut conversation = ConversationFixture::default();
+    conversation.add(calls(&["a"])).add(results(&["a"], "fine")).save(&build(warn));
     let predicate = Predicate::tool_output_contains("rate limit");
     assert!(!predicate.holds(&Situation::new(
-        &talk.summary,
+        &conversation.summary,
         ReminderTarget::Steer,
-        talk.now(),
+        conversation.now(),
         None
     )));
 }
@@ -208,30 +208,31 @@ fn usage_is_what_the_caller_says_or_the_messages_do() {
         assert_eq!(user(&predicate, &messages), expected, "{usage}");
     }
     // Summed over the conversation.
-    let half = with_usage(assistant("a"), json!({"total_tokens": 50}));
-    assert!(user(&predicate, &[q(), half.clone(), q(), half, q()]));
+    let reply = with_usage(assistant("a"), json!({"total_tokens": 50}));
+    assert!(user(&predicate, &[q(), reply.clone(), q(), reply, q()]));
     // The caller's total takes precedence.
     let reminders = build(reminder("x").when(predicate));
     for (usage, expected) in [(None, false), (Some(99), false), (Some(100), true)] {
-        let mut talk = Talk { usage, ..Talk::default() };
-        assert_eq!(talk.say("q").save(&reminders), expected);
+        let mut conversation = ConversationFixture { usage, ..ConversationFixture::default() };
+        assert_eq!(conversation.add("q").save(&reminders), expected);
     }
 }
 
 #[test]
 fn elapsed_is_since_the_last_message_before_the_turn() {
     let reminders = build(reminder("x").when(Predicate::elapsed_exceeds(Duration::from_secs(60))));
-    let mut talk = Talk { seconds: 1_000_000, ..Talk::default() };
+    let mut conversation =
+        ConversationFixture { seconds: 1_000_000, ..ConversationFixture::default() };
     // There is nothing before the first turn.
-    assert!(!talk.say("q").save(&reminders));
-    talk.say(assistant("a")).save(&reminders);
-    talk.seconds += 58;
-    assert!(!talk.say("q").save(&reminders));
-    talk.seconds += 59;
-    assert!(talk.say("q").save(&reminders));
+    assert!(!conversation.add("q").save(&reminders));
+    conversation.add(assistant("a")).save(&reminders);
+    conversation.seconds += 58;
+    assert!(!conversation.add("q").save(&reminders));
+    conversation.seconds += 59;
+    assert!(conversation.add("q").save(&reminders));
     // A clock that went back.
-    talk.seconds = i64::MIN / 1_000_000;
-    assert!(!talk.say("q").save(&reminders));
+    conversation.seconds = i64::MIN / 1_000_000;
+    assert!(!conversation.add("q").save(&reminders));
 }
 
 #[test]
@@ -246,9 +247,14 @@ fn content_is_the_text_of_this_turn() {
     // Between steps it is still the same turn.
     assert!(steer(&number, &[Message::from("order 123"), calls(&["a"]), results(&["a"], "")]));
     // The text of a reminder is not the user's text.
-    let mut talk = Talk::default();
-    talk.say("q").save(&build(reminder("straße é")));
-    assert!(!refund.holds(&Situation::new(&talk.summary, ReminderTarget::User, talk.now(), None)));
+    let mut conversation = ConversationFixture::default();
+    conversation.add("q").save(&build(reminder("straße é")));
+    assert!(!refund.holds(&Situation::new(
+        &conversation.summary,
+        ReminderTarget::User,
+        conversation.now(),
+        None
+    )));
 }
 
 #[test]
@@ -291,8 +297,8 @@ fn only_what_a_predicate_holds_because_of_is_used_up() {
         ((!once("a")).or(Predicate::all([])), vec![]),
         (!(once("a").and(never())), vec![]),
     ] {
-        let mut talk = Talk::default();
-        let folded = talk.say("q").fold(&build(reminder("x").when(predicate.clone())));
+        let mut conversation = ConversationFixture::default();
+        let folded = conversation.add("q").fold(&build(reminder("x").when(predicate.clone())));
         assert_eq!(folded.fired, 1, "{predicate:?}");
         assert_eq!(folded.once, expected, "{predicate:?}");
     }
@@ -304,10 +310,10 @@ fn not_once_is_after_it_and_uses_nothing_up() {
     let first = reminder("first").when(Predicate::once("a").and(Predicate::after_turn(1)));
     let second = reminder("second").when((!Predicate::once("a")).and(Predicate::once("b")));
     let reminders = [second, first].map(|builder| builder.build().unwrap());
-    let mut talk = Talk::default();
+    let mut conversation = ConversationFixture::default();
     let used = [(); 4].map(|()| {
-        let folded = talk.say("q").fold(&reminders);
-        talk.save(&[]);
+        let folded = conversation.add("q").fold(&reminders);
+        conversation.save(&[]);
         folded.once.join(" ")
     });
     assert_eq!(used, ["", "a", "b", ""]);
@@ -315,8 +321,8 @@ fn not_once_is_after_it_and_uses_nothing_up() {
 
 #[test]
 fn what_says_nothing_or_cannot_be_read_is_skipped() {
-    let mut talk = Talk::default();
-    talk.say("q").say(Message::new(Role::Assistant, [])).save(&[]);
+    let mut conversation = ConversationFixture::default();
+    conversation.add("q").add(Message::new(Role::Assistant, [])).save(&[]);
     let newer = Encoded::new("message", 99, &b"{}"[..]);
     let broken = Encoded::new("message", 1, &b"{"[..]);
     for (kind, body) in [
@@ -324,17 +330,17 @@ fn what_says_nothing_or_cannot_be_read_is_skipped() {
         (NodeKind::Message(Role::Tool), broken.clone()),
         (NodeKind::Boundary, broken),
     ] {
-        talk.pending.push(Arc::new(Node::from_encoded(
+        conversation.pending.push(Arc::new(Node::from_encoded(
             "n".into(),
             kind,
             Timestamp::default(),
             body,
         )));
     }
-    let before = talk.pending.clone();
-    assert!(!talk.save(&build(reminder("x"))));
-    assert_eq!(talk.stored[2..], before);
-    assert_eq!((talk.summary.messages(), talk.summary.turns()), (1, 1));
+    let before = conversation.pending.clone();
+    assert!(!conversation.save(&build(reminder("x"))));
+    assert_eq!(conversation.stored[2..], before);
+    assert_eq!((conversation.summary.messages(), conversation.summary.turns()), (1, 1));
 }
 
 fn any_message() -> impl Strategy<Value = Message> {
@@ -368,17 +374,17 @@ proptest! {
         }).collect();
         let cut = cut.min(messages.len().saturating_sub(1));
         let run = |first: usize| {
-            let mut talk = Talk::default();
+            let mut conversation = ConversationFixture::default();
             for message in &messages[..first] {
-                talk.say(message.clone()).save(&[]);
+                conversation.add(message.clone()).save(&[]);
             }
             for message in &messages[first..] {
-                talk.say(message.clone());
+                conversation.add(message.clone());
             }
-            let stored = talk.summary.clone();
-            let _ = talk.fold(&reminders);
-            assert_eq!(stored.messages(), talk.summary.messages());
-            talk.pending.last().cloned()
+            let stored = conversation.summary.clone();
+            let _ = conversation.fold(&reminders);
+            assert_eq!(stored.messages(), conversation.summary.messages());
+            conversation.pending.last().cloned()
         };
         // The reminders folded into the last message do not depend on where the stored part ends,
         // except for the id of a steer message.

@@ -11,7 +11,7 @@ use context_instructions::{
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Talk, build, calls, results};
+use super::{ConversationFixture, build, calls, results};
 
 /// Returns the folder of test data: `CONTEXT_TEST_DATA`, else `shared` beside the workspace.
 fn data_root() -> PathBuf {
@@ -50,9 +50,9 @@ fn recorded_ranges() {
 #[test]
 fn a_synthetic_message_comes_back_without_parts() {
     let steer = reminder("x").when(Predicate::once("a")).target(ReminderTarget::Steer);
-    let mut talk = Talk::default();
-    let _ = talk.say(calls(&["a"])).say(results(&["a"], "out")).fold(&build(steer));
-    let stripped = strip_reminders(talk.pending[2].message().unwrap());
+    let mut conversation = ConversationFixture::default();
+    let _ = conversation.add(calls(&["a"])).add(results(&["a"], "out")).fold(&build(steer));
+    let stripped = strip_reminders(conversation.pending[2].message().unwrap());
     assert!(stripped.is_placeholder() && stripped.is_synthetic());
     assert_eq!(stripped.metadata.get("reminders"), None);
 }
@@ -64,10 +64,10 @@ fn marked(text: &str, marks: serde_json::Value) -> Message {
 
 #[test]
 fn what_was_changed_since_is_not_cut() {
-    let said = "q<system-reminder>x</system-reminder>";
-    let end = said.chars().count();
+    let folded = "q<system-reminder>x</system-reminder>";
+    let end = folded.chars().count();
     let mark = json!([{"part": 0, "start": 1, "end": end}]);
-    assert_eq!(strip_reminders(&marked(said, mark.clone())), Message::from("q"));
+    assert_eq!(strip_reminders(&marked(folded, mark.clone())), Message::from("q"));
     for changed in [
         "a question that was amended and is much longer than what stood here",
         "ask<system-reminder>x</system-reminder>",
@@ -78,14 +78,14 @@ fn what_was_changed_since_is_not_cut() {
         assert_eq!(strip_reminders(&marked(changed, mark.clone())), Message::from(changed));
     }
     // Two elements are not one, however the range came about.
-    let twice = format!("{said}{}", &said[1..]);
+    let twice = format!("{folded}{}", &folded[1..]);
     let mark = json!([{"part": 0, "start": 1, "end": twice.chars().count()}]);
     assert_eq!(strip_reminders(&marked(&twice, mark)), Message::from(twice));
 }
 
 #[test]
 fn marks_that_make_no_sense_cut_nothing() {
-    let said = "q<system-reminder>x</system-reminder>";
+    let folded = "q<system-reminder>x</system-reminder>";
     let largest = usize::MAX;
     for marks in [
         json!([{"part": 0, "start": 5, "end": 1}]),
@@ -94,20 +94,20 @@ fn marks_that_make_no_sense_cut_nothing() {
         json!([{"part": 0, "output": 0, "start": 1, "end": 37}]),
         json!([]),
     ] {
-        assert_eq!(strip_reminders(&marked(said, marks)), Message::from(said));
+        assert_eq!(strip_reminders(&marked(folded, marks)), Message::from(folded));
     }
     // Marks of another form are kept.
     for marks in [json!("milk"), json!([{"part": -1, "start": 0, "end": 1}]), json!({"part": 0})] {
-        let message = marked(said, marks);
+        let message = marked(folded, marks);
         assert_eq!(strip_reminders(&message), message);
     }
 }
 
 #[test]
 fn the_same_range_twice_is_cut_once() {
-    let said = "q<system-reminder>x</system-reminder> ";
+    let folded = "q<system-reminder>x</system-reminder> ";
     let mark = json!({"part": 0, "start": 1, "end": 37});
-    let message = marked(said, json!([mark.clone(), {"part": 7, "start": 0, "end": 9}, mark]));
+    let message = marked(folded, json!([mark.clone(), {"part": 7, "start": 0, "end": 9}, mark]));
     assert_eq!(strip_reminders(&message), Message::from("q "));
 }
 
@@ -162,8 +162,8 @@ fn reminders() -> impl Strategy<Value = Vec<Reminder>> {
     let one = one.prop_filter_map("a text", |(text, own, tool, once)| {
         let target = if tool { ReminderTarget::ToolOutput } else { ReminderTarget::User };
         let when = once.map_or(Predicate::all([]), Predicate::once);
-        let made = reminder(text).target(target).when(when);
-        if own { made.as_part() } else { made }.build().ok()
+        let builder = reminder(text).target(target).when(when);
+        if own { builder.as_part() } else { builder }.build().ok()
     });
     prop::collection::vec(one, 0..5)
 }
@@ -174,20 +174,20 @@ proptest! {
         user in user_message(), tool in tool_message(), reminders in reminders(),
             usage in any::<Option<u64>>()
     ) {
-        let mut talk = Talk { usage, ..Talk::default() };
-        let folded = talk.say(tool.clone()).say(user.clone()).fold(&reminders);
-        prop_assert_eq!(talk.pending.len(), 2);
-        for (node, original) in talk.pending.iter().zip([&tool, &user]) {
+        let mut conversation = ConversationFixture { usage, ..ConversationFixture::default() };
+        let folded = conversation.add(tool.clone()).add(user.clone()).fold(&reminders);
+        prop_assert_eq!(conversation.pending.len(), 2);
+        for (node, original) in conversation.pending.iter().zip([&tool, &user]) {
             // Decodes the stored form, as a reader gets it.
             let stored = Message::decode(&node.message().unwrap().encode()).unwrap();
             prop_assert_eq!(&strip_reminders(&stored), original);
             prop_assert_eq!(&stored == original, !folded.changed.contains(&node.id));
             prop_assert_eq!(strip_reminders(&strip_reminders(&stored)), strip_reminders(&stored));
         }
-        let before = talk.pending.clone();
-        let again = talk.fold(&reminders);
+        let before = conversation.pending.clone();
+        let second = conversation.fold(&reminders);
         let untouched = before.iter().filter(|node| !folded.changed.contains(&node.id));
-        prop_assert!(again.changed.iter().all(|id| untouched.clone().any(|node| node.id == *id)));
+        prop_assert!(second.changed.iter().all(|id| untouched.clone().any(|node| node.id == *id)));
     }
 
     #[test]
