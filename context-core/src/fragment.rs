@@ -260,7 +260,7 @@ impl Fragment {
             && self.content == other.content
     }
 
-    fn same_but_for_data(&self, other: &Self) -> bool {
+    fn equals_except_data(&self, other: &Self) -> bool {
         self.name == other.name
             && self.id == other.id
             && self.kind == other.kind

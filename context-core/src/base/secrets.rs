@@ -67,12 +67,12 @@ pub fn mask(text: &str) -> String {
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         // A secret does not start in the middle of a word.
-        let fresh =
+        let is_word_start =
             !c.is_ascii_alphanumeric() || !out.ends_with(|last: char| last.is_ascii_alphanumeric());
         // Checking only there keeps a long run of characters from being scanned again for each of
         // its characters.
-        if let Some((kept, length)) = fresh.then(|| secret(rest)).flatten() {
-            out.push_str(&rest[..kept]);
+        if let Some((prefix, length)) = is_word_start.then(|| secret(rest)).flatten() {
+            out.push_str(&rest[..prefix]);
             out.push('…');
             at += length;
         } else {

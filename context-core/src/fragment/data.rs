@@ -194,7 +194,7 @@ impl PartialEq for FragmentData {
                 (Self::Fragment(a), Self::Fragment(b)) => match (a.data(), b.data()) {
                     (Some(x), Some(y)) => {
                         stack.push((x, y));
-                        a.same_but_for_data(b)
+                        a.equals_except_data(b)
                     }
                     _ => a == b,
                 },

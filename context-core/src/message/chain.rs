@@ -93,7 +93,7 @@ pub struct LazyRun {
     pub len: usize,
     /// The stored form.
     pub bytes: Bytes,
-    /// Reads the nodes. The caller has checked the bytes, so it cannot fail.
+    /// The function that reads the nodes. The caller has checked the bytes, so it cannot fail.
     pub read: ReadRun,
 }
 

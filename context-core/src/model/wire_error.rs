@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind};
 #[non_exhaustive]
 pub enum WireError {
     /// A value has a type that the form does not allow.
-    #[error("{} must be {expected}, found {found}", described(.path))]
+    #[error("{} must be {expected}, found {found}", display_path(.path))]
     WrongType {
         /// The position.
         path: String,
@@ -18,7 +18,7 @@ pub enum WireError {
         found: &'static str,
     },
     /// A required value is missing.
-    #[error("{} is missing", described(.path))]
+    #[error("{} is missing", display_path(.path))]
     Missing {
         /// The position.
         path: String,
@@ -33,7 +33,7 @@ pub enum WireError {
     },
     /// An object or list has keys or items that cannot be parsed, such as a key that is not
     /// Unicode.
-    #[error("{} cannot be read", described(.path))]
+    #[error("{} cannot be read", display_path(.path))]
     Unreadable {
         /// The position.
         path: String,
@@ -47,7 +47,7 @@ pub enum WireError {
 
 crate::readable_debug!(WireError);
 
-fn described(path: &str) -> &str {
+fn display_path(path: &str) -> &str {
     if path.is_empty() { "a message" } else { path }
 }
 

@@ -88,7 +88,7 @@ const fn json_or(name: &'static str, default: &'static str) -> Field {
     field(name, FieldForm::Json, Some(default))
 }
 
-const fn also(mut field: Field, aliases: &'static [&'static str]) -> Field {
+const fn with_aliases(mut field: Field, aliases: &'static [&'static str]) -> Field {
     field.aliases = aliases;
     field
 }
@@ -96,7 +96,7 @@ const fn also(mut field: Field, aliases: &'static [&'static str]) -> Field {
 const QUERY: &[Field] =
     &[text("query"), json_or("additional_files", "[]"), text_or_empty("raw_user_query")];
 const STATE: &[Field] = &[
-    also(text("content"), &["state"]),
+    with_aliases(text("content"), &["state"]),
     text_or_empty("reasoning_content"),
     text_or_empty("goal"),
     text_or_empty("belief"),
@@ -104,7 +104,7 @@ const STATE: &[Field] = &[
     text_or_empty("current_status"),
     text_or_empty("available_actions"),
     text_or_empty("feedback"),
-    also(text_or_empty("uncertainty"), &["uncentainty"]),
+    with_aliases(text_or_empty("uncertainty"), &["uncentainty"]),
 ];
 const ACTION: &[Field] = &[
     text("action"),

@@ -142,7 +142,7 @@ impl Round {
 
     /// Returns a node.
     pub fn node(&self, id: NodeId) -> Option<&Arc<TrajectoryNode>> {
-        self.at(id).and_then(|at| self.nodes[at].as_ref())
+        self.index_of(id).and_then(|at| self.nodes[at].as_ref())
     }
 
     /// Returns the node with this title.
@@ -196,7 +196,7 @@ impl Round {
     }
 
     /// Returns the index of an existing node.
-    fn at(&self, id: NodeId) -> Option<usize> {
+    fn index_of(&self, id: NodeId) -> Option<usize> {
         let at = id.ordinal as usize;
         (id.round == self.head.round.round && self.nodes.get(at).is_some_and(Option::is_some))
             .then_some(at)
@@ -221,10 +221,10 @@ impl Round {
     /// Stores an edge. Both ends must exist, or the edge must lead to an earlier round.
     fn put_edge(&mut self, edge: Edge) {
         let index = self.edges.len() as u32;
-        if let Some(to) = self.at(edge.to) {
+        if let Some(to) = self.index_of(edge.to) {
             self.links[to].to.push(index);
         }
-        if let Some(from) = self.at(edge.from) {
+        if let Some(from) = self.index_of(edge.from) {
             self.links[from].from.push(index);
         }
         self.edges.push(Some(edge));

@@ -23,7 +23,7 @@ fn round(number: u32) -> Round {
 }
 
 /// Creates a round with a query, which is node 0.
-fn asked(number: u32) -> Round {
+fn round_with_query(number: u32) -> Round {
     let mut round = round(number);
     round.ask(NewQuery::new("why?"), NOW).unwrap();
     round

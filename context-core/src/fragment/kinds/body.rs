@@ -5,7 +5,7 @@ use crate::fragment::FragmentMap;
 use crate::{Fragment, FragmentData};
 
 /// Returns whether an optional part is left out.
-pub(super) fn is_nothing(data: &FragmentData) -> bool {
+pub(super) fn is_omitted(data: &FragmentData) -> bool {
     match data {
         FragmentData::Null => true,
         FragmentData::Text(text) => text.is_empty(),
@@ -104,7 +104,7 @@ macro_rules! kind {
         #[non_exhaustive]
         pub struct $type {
             $($($(#[$rdoc])* pub $required: kind!(@type $rkind),)*)?
-            $($($(#[$odoc])* #[serde(default, skip_serializing_if = "kind_is_nothing")]
+            $($($(#[$odoc])* #[serde(default, skip_serializing_if = "is_part_omitted")]
                 pub $optional: kind!(@type $okind),)*)?
         }
 
@@ -151,7 +151,7 @@ macro_rules! kind {
                 $($(entries.push((stringify!($required), self.$required.to_data()));)*)?
                 $($(
                     let data = self.$optional.to_data();
-                    if !super::body::is_nothing(&data) {
+                    if !super::body::is_omitted(&data) {
                         entries.push((stringify!($optional), data));
                     }
                 )*)?

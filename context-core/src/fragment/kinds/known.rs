@@ -374,6 +374,6 @@ pub fn correction(
 }
 
 /// Returns whether a part is left out of the stored form.
-fn kind_is_nothing<P: super::body::Part>(part: &P) -> bool {
-    super::body::is_nothing(&part.to_data())
+fn is_part_omitted<P: super::body::Part>(part: &P) -> bool {
+    super::body::is_omitted(&part.to_data())
 }

@@ -17,7 +17,7 @@ use crate::{Chain, Message, MessageId, Node, Timestamp};
 #[derive(Clone, Debug)]
 pub struct BoundaryDraft {
     /// The boundary without the fields that depend on its position.
-    about: StoredBoundary,
+    template: StoredBoundary,
     /// The shown messages, in order.
     entries: Vec<Entry>,
     /// Messages of the chain that are not shown.
@@ -77,7 +77,7 @@ impl Entry {
             };
         };
         match (shown.node.message(), stored.message()) {
-            (Ok(message), Ok(of)) if !same(message, of) => {
+            (Ok(message), Ok(of)) if !is_same_message(message, of) => {
                 Self::shortened(stored, of.hash(), message)
             }
             _ => Self::Stored(stored.id.clone()),
@@ -138,11 +138,13 @@ impl BoundaryDraft {
                 let Some(shown) = origin.map(|origin| &entries[known[origin]]) else {
                     return inserted(message);
                 };
-                if shown.node.message().is_ok_and(|shown| same(shown, message)) {
+                if shown.node.message().is_ok_and(|shown| is_same_message(shown, message)) {
                     return Entry::of(shown);
                 }
                 match shown.stored.as_ref().map(|stored| (stored, stored.message())) {
-                    Some((stored, Ok(of))) if same(of, message) => Entry::Stored(stored.id.clone()),
+                    Some((stored, Ok(of))) if is_same_message(of, message) => {
+                        Entry::Stored(stored.id.clone())
+                    }
                     Some((stored, Ok(of))) => Entry::shortened(stored, of.hash(), message),
                     _ => inserted(message),
                 }
@@ -156,14 +158,14 @@ impl BoundaryDraft {
         removed.extend(removable.map(|stored| &stored.id).filter(|id| !kept.contains(id)).cloned());
         let unchanged = messages == known.len()
             && rewrite.messages.iter().zip(&known).all(|(message, position)| {
-                entries[*position].node.message().is_ok_and(|shown| same(shown, message))
+                entries[*position].node.message().is_ok_and(|shown| is_same_message(shown, message))
             });
         if unchanged {
             return Ok(None);
         }
         let steps: Vec<BoundaryStep> =
             reports.iter().filter(|report| report.applied).map(BoundaryStep::from).collect();
-        Ok(Some(Self { about: about(steps), entries: new, removed }))
+        Ok(Some(Self { template: template(steps), entries: new, removed }))
     }
 
     /// Creates a draft that undoes a boundary of the chain: the messages shown before it are shown
@@ -178,29 +180,30 @@ impl BoundaryDraft {
         let before = chain.prefix(position);
         let entries = shown(&before);
         let removed = hidden(&before, &entries);
-        let about = StoredBoundary {
+        let template = StoredBoundary {
             kind: BoundaryKind::Undo,
             what: undone.what,
             before: undone.after,
             after: undone.before,
             undoes: Some(boundary.clone()),
-            ..about(Vec::new())
+            ..template(Vec::new())
         };
-        Ok(Self { about, entries: entries.iter().map(Entry::of).collect(), removed })
+        Ok(Self { template, entries: entries.iter().map(Entry::of).collect(), removed })
     }
 
     /// Returns the boundary that this draft undoes.
     pub fn undoes(&self) -> Option<&MessageId> {
-        self.about.undoes.as_ref()
+        self.template.undoes.as_ref()
     }
 
     /// Combines the draft with an earlier one that was not stored either, and whose result it was
     /// made from.
     #[must_use]
     pub fn after(mut self, earlier: &Self) -> Self {
-        let mut steps = earlier.about.steps.clone();
-        steps.append(&mut self.about.steps);
-        self.about = StoredBoundary { undoes: earlier.about.undoes.clone(), ..about(steps) };
+        let mut steps = earlier.template.steps.clone();
+        steps.append(&mut self.template.steps);
+        self.template =
+            StoredBoundary { undoes: earlier.template.undoes.clone(), ..template(steps) };
         self
     }
 
@@ -259,7 +262,7 @@ impl BoundaryDraft {
             since: since as u64,
             replaced,
             retained,
-            ..self.about.clone()
+            ..self.template.clone()
         })
     }
 
@@ -271,7 +274,7 @@ impl BoundaryDraft {
 }
 
 /// Creates a boundary from applied plans, without its position.
-fn about(steps: Vec<BoundaryStep>) -> StoredBoundary {
+fn template(steps: Vec<BoundaryStep>) -> StoredBoundary {
     let last = steps.last();
     StoredBoundary {
         kind: last.map_or(BoundaryKind::Compact, |step| step.kind),
@@ -296,6 +299,6 @@ fn hidden(chain: &Chain, entries: &[Shown]) -> HashSet<MessageId> {
     messages.map(|node| &node.id).filter(|id| !shown.contains(id)).cloned().collect()
 }
 
-fn same(a: &Arc<Message>, b: &Arc<Message>) -> bool {
+fn is_same_message(a: &Arc<Message>, b: &Arc<Message>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }

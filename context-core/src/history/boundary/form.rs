@@ -138,7 +138,7 @@ impl StoredBoundary {
         left.replaced.retain(|replacement| replacement.id != *message);
         for entry in left.front.iter_mut().filter(|_| covered) {
             if let FrontEntry::Made { message, .. } = entry {
-                *message = Arc::new(withdrawn(message));
+                *message = Arc::new(removed_content_note(message));
             }
         }
         if left == *self {
@@ -152,7 +152,7 @@ impl StoredBoundary {
 }
 
 /// Returns the replacement for a compaction's message that described a removed message.
-fn withdrawn(message: &Message) -> Message {
+fn removed_content_note(message: &Message) -> Message {
     const TEXT: &str =
         "[What stood here told of earlier messages. It was removed together with one of them.]";
     // The origin states the purpose of the message and holds no content.

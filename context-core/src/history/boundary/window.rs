@@ -38,30 +38,30 @@ impl StoredBoundary {
     /// boundary's own position on the chain. Placeholders and unreadable messages are included.
     pub fn window(&self, chain: &Chain, position: usize) -> Vec<Shown> {
         let Some(boundary) = chain.get(position) else { return Vec::new() };
-        let mut asked: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
+        let mut front_nodes: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
         for entry in &self.front {
             if let FrontEntry::Stored(id) = entry {
-                asked.insert(id, None);
+                front_nodes.insert(id, None);
             }
         }
         // Walk backwards from the boundary: first over the retained messages, then as far as
         // `front` refers to messages.
-        let (mut since, mut missing) = (Vec::new(), asked.len());
-        for place in (0..position).rev() {
-            let Some(node) = chain.get(place).filter(|node| node.role().is_some()) else {
+        let (mut since, mut missing) = (Vec::new(), front_nodes.len());
+        for earlier in (0..position).rev() {
+            let Some(node) = chain.get(earlier).filter(|node| node.role().is_some()) else {
                 continue;
             };
             if (since.len() as u64) < self.since {
                 since.push(Shown::stored(node));
             } else if missing == 0 {
                 break;
-            } else if let Some(found @ None) = asked.get_mut(&node.id) {
-                *found = Some(node);
+            } else if let Some(slot @ None) = front_nodes.get_mut(&node.id) {
+                *slot = Some(node);
                 missing -= 1;
             }
         }
         let front = self.front.iter().filter_map(|entry| match entry {
-            FrontEntry::Stored(id) => asked.get(id).copied().flatten().map(Shown::stored),
+            FrontEntry::Stored(id) => front_nodes.get(id).copied().flatten().map(Shown::stored),
             FrontEntry::Made { id, message } => {
                 let node = Node::new(id.clone(), Arc::clone(message), boundary.created_at);
                 Some(Shown { node: Arc::new(node), stored: None })
@@ -99,11 +99,11 @@ impl StoredBoundary {
 /// messages are included; see [`Node::is_shown`].
 pub fn shown(chain: &Chain) -> Vec<Shown> {
     let boundary = StoredBoundary::in_force(chain);
-    let (mut shown, behind) = match &boundary {
+    let (mut shown, start) = match &boundary {
         Some((position, boundary)) => (boundary.window(chain, *position), position + 1),
         None => (Vec::new(), 0),
     };
-    let rest = (behind..chain.len()).filter_map(|position| chain.get(position));
-    shown.extend(rest.filter(|node| node.role().is_some()).map(Shown::stored));
+    let later = (start..chain.len()).filter_map(|position| chain.get(position));
+    shown.extend(later.filter(|node| node.role().is_some()).map(Shown::stored));
     shown
 }

@@ -167,14 +167,14 @@ impl Plan {
         what: impl Into<String>,
     ) -> Result<Self, PlanError> {
         let before = view.total();
-        let (mut gone, mut new) = (0_u64, 0_u64);
+        let (mut removed, mut added) = (0_u64, 0_u64);
         for edit in &edits {
-            gone = gone.saturating_add(view.tokens_of(edit.range.clone()));
+            removed = removed.saturating_add(view.tokens_of(edit.range.clone()));
             for message in &edit.with {
-                new = new.saturating_add(view.count_shared(message));
+                added = added.saturating_add(view.count_shared(message));
             }
         }
-        let after = before.saturating_sub(gone).saturating_add(new);
+        let after = before.saturating_sub(removed).saturating_add(added);
         let plan = Self { policy, kind, edits, before, after, what: what.into() };
         plan.apply(view.messages())?;
         Ok(plan)
@@ -196,12 +196,12 @@ impl Plan {
         let Some(first) = self.first_change() else { return Price::default() };
         let end = cache.messages.min(view.messages().len());
         let cached = view.tokens_of(first.min(end)..end);
-        let going = self.edits.iter().map(|edit| {
+        let removed = self.edits.iter().map(|edit| {
             let (start, end) = (edit.range.start.min(end), edit.range.end.min(end));
             view.tokens_of(start..end)
         });
-        let going = going.sum::<u64>();
-        Price::new(self.saved(), going, cached.saturating_sub(going), cache)
+        let removed = removed.sum::<u64>();
+        Price::new(self.saved(), removed, cached.saturating_sub(removed), cache)
     }
 
     /// Applies the plan. Refuses a plan that would make the history invalid or lose required
@@ -230,23 +230,23 @@ impl Plan {
         if out.messages.is_empty() && !messages.is_empty() {
             return Err(PlanError::LeavesNothing);
         }
-        let kept: HashSet<usize> = out.origins.iter().copied().flatten().collect();
+        let retained: HashSet<usize> = out.origins.iter().copied().flatten().collect();
         let structure = Structure::of(messages);
         for request in structure.anchors() {
-            if !kept.contains(&request) {
+            if !retained.contains(&request) {
                 return Err(PlanError::DropsRequest { message: request });
             }
         }
-        let all = |messages: &[Arc<Message>]| {
+        let count = |messages: &[Arc<Message>]| {
             messages.iter().filter(|message| message.is_checkpoint()).count()
         };
-        let (before, checkpoints) = (all(messages), all(&out.messages));
+        let (before, checkpoints) = (count(messages), count(&out.messages));
         // Misplaced checkpoints that existed before are not the plan's fault.
-        let astray = checkpoints.saturating_sub(Structure::of(&out.messages).checkpoints);
+        let misplaced = checkpoints.saturating_sub(Structure::of(&out.messages).checkpoints);
         let lost = before > 0 && checkpoints == 0;
         if lost
             || checkpoints > before.max(1)
-            || astray > before.saturating_sub(structure.checkpoints)
+            || misplaced > before.saturating_sub(structure.checkpoints)
         {
             return Err(PlanError::Checkpoints { checkpoints });
         }
@@ -264,12 +264,12 @@ fn orphans(messages: &[Arc<Message>]) -> usize {
     let parts = messages
         .iter()
         .flat_map(|message| message.parts.iter().map(move |part| (message.role, part)));
-    let halves = parts.filter(|(role, part)| match part {
+    let calls_and_results = parts.filter(|(role, part)| match part {
         Part::ToolCall(_) => *role == Role::Assistant,
         Part::ToolResult(_) => true,
         _ => false,
     });
-    halves.count() - 2 * pairs(messages).len()
+    calls_and_results.count() - 2 * pairs(messages).len()
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Round {
             return Err(TrajectoryError::BadReference { from, to: to.id });
         }
         if to.id.round == from.round {
-            if self.at(to.id).is_none() {
+            if self.index_of(to.id).is_none() {
                 return Err(TrajectoryError::UnknownNode { node: to.id.to_string() });
             }
             if self.reaches(to.id, from) {
@@ -81,7 +81,7 @@ impl Round {
             if id == to {
                 return true;
             }
-            let Some(at) = self.at(id) else { continue };
+            let Some(at) = self.index_of(id) else { continue };
             if !std::mem::replace(&mut seen[at], true) {
                 open.extend(self.edges_from(id).map(|edge| edge.to));
             }

@@ -31,8 +31,9 @@ impl Round {
         author: Option<Arc<str>>,
         at: Timestamp,
     ) -> Result<Vec<Change>, TrajectoryError> {
-        let index =
-            self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
+        let index = self
+            .index_of(id)
+            .ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
         let Some(node) = &mut self.nodes[index] else { return Ok(Vec::new()) };
         let now = node.check(changes)?;
         if now.is_empty() {
@@ -67,7 +68,7 @@ impl Round {
         removal: NodeRemoval,
         at: Timestamp,
     ) -> Result<Vec<Change>, TrajectoryError> {
-        self.at(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
+        self.index_of(id).ok_or_else(|| TrajectoryError::UnknownNode { node: id.to_string() })?;
         let successors: Vec<NodeId> = self.successors(id).map(|edge| edge.to).collect();
         let is_query = self.head.query == Some(id.ordinal);
         let mut was_endpoint = self.endpoints.contains(&id.ordinal);
@@ -77,9 +78,9 @@ impl Round {
             NodeRemoval::Splice if !is_query => {}
             NodeRemoval::Cascade => {
                 // Newest first, so that each node is a leaf when it is removed.
-                for below in self.only_below(id).into_iter().rev() {
+                for below in self.exclusive_descendants(id).into_iter().rev() {
                     was_endpoint |= self.endpoints.contains(&below.ordinal);
-                    self.take(below, &mut changes);
+                    self.remove_node(below, &mut changes);
                 }
             }
             NodeRemoval::Leaf | NodeRemoval::Splice => {
@@ -91,7 +92,7 @@ impl Round {
         }
         let incoming: Vec<Edge> = self.predecessors(id).cloned().collect();
         let remaining: Vec<NodeId> = self.successors(id).map(|edge| edge.to).collect();
-        self.take(id, &mut changes);
+        self.remove_node(id, &mut changes);
         for before in &incoming {
             for to in &remaining {
                 let edge = Edge::new(before.from, *to, before.name.clone());
@@ -109,7 +110,7 @@ impl Round {
     }
 
     /// Returns the nodes that only `id` leads to, in the order of the flow, without `id` itself.
-    fn only_below(&self, id: NodeId) -> Vec<NodeId> {
+    fn exclusive_descendants(&self, id: NodeId) -> Vec<NodeId> {
         let mut removed = std::collections::BTreeSet::from([id]);
         let mut below = Vec::new();
         for next in self.order() {
@@ -124,7 +125,7 @@ impl Round {
         below
     }
 
-    fn take(&mut self, id: NodeId, changes: &mut Vec<Change>) {
+    fn remove_node(&mut self, id: NodeId, changes: &mut Vec<Change>) {
         let index = id.ordinal as usize;
         let Some(node) = self.nodes[index].take() else { return };
         self.labels[node.kind() as usize].remove(&node.label);
@@ -146,7 +147,7 @@ impl Round {
     /// Removes a deleted edge from the links of its other end.
     fn unlink(&mut self, edge: &Edge, removed: NodeId) {
         let other = if edge.from == removed { edge.to } else { edge.from };
-        let Some(at) = self.at(other) else { return };
+        let Some(at) = self.index_of(other) else { return };
         let Self { links, edges, .. } = self;
         let is_present = |edge: &u32| edges[*edge as usize].is_some();
         links[at].to.retain(is_present);

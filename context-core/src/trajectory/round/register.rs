@@ -106,7 +106,7 @@ impl Round {
             if id.round != self.head.round.round {
                 return Err(TrajectoryError::HistoricalPredecessor { node: *id });
             }
-            if self.at(*id).is_none() {
+            if self.index_of(*id).is_none() {
                 return Err(TrajectoryError::UnknownPredecessor { node: *id });
             }
         }

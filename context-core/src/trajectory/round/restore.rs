@@ -20,7 +20,7 @@ impl Round {
         for node in nodes {
             let fine = node.id.round == number
                 && node.id.ordinal < head.next
-                && round.at(node.id).is_none();
+                && round.index_of(node.id).is_none();
             if !fine {
                 return damaged(format!("{} is no new node of round {number}", node.id));
             }
@@ -33,7 +33,8 @@ impl Round {
         round.links.resize_with(head.next as usize, Default::default);
         for edge in edges {
             let inside = edge.to.round == number;
-            if round.at(edge.from).is_none() || (inside && round.at(edge.to).is_none()) {
+            if round.index_of(edge.from).is_none() || (inside && round.index_of(edge.to).is_none())
+            {
                 return damaged(format!(
                     "an edge from {} to {} has lost an end",
                     edge.from, edge.to

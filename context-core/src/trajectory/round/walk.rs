@@ -8,7 +8,7 @@ use super::Round;
 impl Round {
     /// Returns the flow edges that lead to a node.
     pub fn predecessors(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
-        let indexes = self.at(id).map_or(&[][..], |at| &self.links[at].to);
+        let indexes = self.index_of(id).map_or(&[][..], |at| &self.links[at].to);
         let edges = indexes.iter().filter_map(|index| self.edges[*index as usize].as_ref());
         edges.filter(|edge| edge.relation() == Relation::Flow)
     }
@@ -20,7 +20,7 @@ impl Round {
 
     /// Returns the edges of both relations that lead from a node.
     pub fn edges_from(&self, id: NodeId) -> impl Iterator<Item = &Edge> {
-        let indexes = self.at(id).map_or(&[][..], |at| &self.links[at].from);
+        let indexes = self.index_of(id).map_or(&[][..], |at| &self.links[at].from);
         indexes.iter().filter_map(|index| self.edges[*index as usize].as_ref())
     }
 
@@ -64,7 +64,8 @@ impl Round {
 
     /// Returns the ancestors as flags by node number.
     pub fn leads_to(&self, ids: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
-        let mut open: Vec<NodeId> = ids.into_iter().filter(|id| self.at(*id).is_some()).collect();
+        let mut open: Vec<NodeId> =
+            ids.into_iter().filter(|id| self.index_of(*id).is_some()).collect();
         let mut seen = vec![false; self.nodes.len()];
         while let Some(id) = open.pop() {
             if !std::mem::replace(&mut seen[id.ordinal as usize], true) {

@@ -3,7 +3,7 @@
 use context_core::trajectory::edge::{self, infer};
 use context_core::trajectory::{EdgeNames, NewNode, Relation, TrajectoryNode, TrajectoryNodeKind};
 
-use super::{NOW, action, add, asked, file, id, refused, state, try_add};
+use super::{NOW, action, add, file, id, refused, round_with_query, state, try_add};
 
 #[test]
 fn the_table_of_inference() {
@@ -39,7 +39,7 @@ fn the_table_of_inference() {
 
 #[test]
 fn what_cannot_be_inferred_must_be_named() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     let unnamed = NewNode::new(file(), [id(0)]);
     refused(&mut round, "edge_type_required", |round| try_add(round, unnamed));
     let act = add(&mut round, action(), &[0]);
@@ -51,13 +51,13 @@ fn what_cannot_be_inferred_must_be_named() {
 #[test]
 fn names_are_known_unless_any_is_allowed() {
     let named = |name: &str| NewNode::new(file(), [id(0)]).edge(name);
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     for name in ["", "e", "continues_to"] {
         refused(&mut round, "edge_type_refused", |round| try_add(round, named(name)));
     }
-    let mut round = asked(0).edge_names(EdgeNames::known(["e"]));
+    let mut round = round_with_query(0).edge_names(EdgeNames::known(["e"]));
     try_add(&mut round, named("e")).unwrap();
-    let mut round = asked(0).edge_names(EdgeNames::Any);
+    let mut round = round_with_query(0).edge_names(EdgeNames::Any);
     for name in ["", "any thing"] {
         let (added, _) = try_add(&mut round, named(name)).unwrap();
         assert_eq!(&*round.predecessors(added).next().unwrap().name, name, "kept as it is");
@@ -67,7 +67,7 @@ fn names_are_known_unless_any_is_allowed() {
 
 #[test]
 fn every_predecessor_gets_an_edge() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     let first = add(&mut round, action(), &[0]);
     for _ in 0..2 {
         try_add(&mut round, NewNode::new(action(), [id(0)]).append()).unwrap();
@@ -81,7 +81,7 @@ fn every_predecessor_gets_an_edge() {
 
 #[test]
 fn predecessors_are_there_once_and_of_this_round() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     for (after, code) in [
         (vec![], "pred_empty"),
         (vec![id(7)], "pred_not_found"),
@@ -94,7 +94,7 @@ fn predecessors_are_there_once_and_of_this_round() {
 
 #[test]
 fn cycles_and_lost_ends_are_refused() {
-    let mut round = asked(0).edge_names(EdgeNames::Any);
+    let mut round = round_with_query(0).edge_names(EdgeNames::Any);
     let act = add(&mut round, action(), &[0]);
     let data_node = add(&mut round, file(), &[1]);
     let after = round.add(NewNode::new(state(), [act]), NOW).unwrap().0;
@@ -110,7 +110,7 @@ fn cycles_and_lost_ends_are_refused() {
 
 #[test]
 fn references_stand_beside_the_flow() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     let act = add(&mut round, action(), &[0]);
     let data_node = add(&mut round, file(), &[1]);
     let next = round.add(NewNode::new(action(), [id(0)]).append(), NOW).unwrap().0;
@@ -122,7 +122,7 @@ fn references_stand_beside_the_flow() {
     refused(&mut round, "edge_type_refused", |round| try_add(round, named));
 
     let old: TrajectoryNode = (**round.node(data_node).unwrap()).clone();
-    let mut later = asked(1);
+    let mut later = round_with_query(1);
     let reading = add(&mut later, action(), &[0]);
     later.refer(reading, &old, NOW).unwrap();
     refused(&mut round, "bad_reference", |round| {

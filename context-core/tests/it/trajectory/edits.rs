@@ -3,12 +3,12 @@
 use context_core::Timestamp;
 use context_core::trajectory::{Changes, Measures, NewNode, NodeRemoval, Round};
 
-use super::{NOW, action, add, asked, endpoints, file, id, refused, state, titles};
+use super::{NOW, action, add, endpoints, file, id, refused, round_with_query, state, titles};
 
 const LATER: Timestamp = Timestamp::from_micros(2_000_000);
 
 fn with_action() -> Round {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     round
 }
@@ -110,7 +110,7 @@ fn cascading_leaves_what_something_else_leads_to() {
 
 #[test]
 fn the_only_node_leaves_an_empty_round() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     round.remove(id(0), NodeRemoval::Leaf, NOW).unwrap();
     assert!(round.is_empty() && round.query().is_none() && endpoints(&round).is_empty());
     round.ask(context_core::trajectory::NewQuery::new("again"), NOW).unwrap();

@@ -2,11 +2,11 @@
 
 use context_core::trajectory::{NewNode, NodeBody};
 
-use super::{action, add, asked, endpoints, file, id, refused, state, try_add};
+use super::{action, add, endpoints, file, id, refused, round_with_query, state, try_add};
 
 #[test]
 fn conclusions_and_actions_advance() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     assert_eq!(endpoints(&round), [1]);
     add(&mut round, state(), &[1]);
@@ -15,7 +15,7 @@ fn conclusions_and_actions_advance() {
 
 #[test]
 fn appended_nodes_are_endpoints_more() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     try_add(&mut round, NewNode::new(action(), [id(0)]).append()).unwrap();
     assert_eq!(endpoints(&round), [1, 2]);
@@ -25,7 +25,7 @@ fn appended_nodes_are_endpoints_more() {
 
 #[test]
 fn one_conclusion_gathers_branches() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, state(), &[0]);
     add(&mut round, action(), &[1]);
     for _ in 0..2 {
@@ -38,7 +38,7 @@ fn one_conclusion_gathers_branches() {
 
 #[test]
 fn closing_leaves_the_others() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     try_add(&mut round, NewNode::new(action(), [id(0)]).append()).unwrap();
     try_add(&mut round, NewNode::new(state(), [id(2)]).close()).unwrap();
@@ -51,7 +51,7 @@ fn appending_wins_over_closing() {
         NewNode::new(state(), [id(1)]).append().close(),
         NewNode::new(state(), [id(1)]).close().append(),
     ] {
-        let mut round = asked(0);
+        let mut round = round_with_query(0);
         add(&mut round, action(), &[0]);
         try_add(&mut round, both).unwrap();
         assert_eq!(endpoints(&round), [1, 2]);
@@ -60,7 +60,7 @@ fn appending_wins_over_closing() {
 
 #[test]
 fn data_and_answers_move_nothing() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     add(&mut round, file(), &[1]);
     add(&mut round, NodeBody::response("done"), &[1]);
@@ -69,7 +69,7 @@ fn data_and_answers_move_nothing() {
 
 #[test]
 fn branches_move_only_where_they_end() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     add(&mut round, state(), &[1]);
     refused(&mut round, "not_an_endpoint", |round| try_add(round, NewNode::new(state(), [id(1)])));

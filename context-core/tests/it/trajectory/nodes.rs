@@ -4,11 +4,13 @@ use context_core::Json;
 use context_core::base::JsonMap;
 use context_core::trajectory::{NewNode, NewQuery, NodeBody, NodeTitle, Round, TrajectoryNodeKind};
 
-use super::{NOW, action, add, asked, endpoints, file, id, refused, round, state, titles, try_add};
+use super::{
+    NOW, action, add, endpoints, file, id, refused, round, round_with_query, state, titles, try_add,
+};
 
 #[test]
 fn a_question_is_start_root_and_only_endpoint() {
-    let round = asked(0);
+    let round = round_with_query(0);
     assert_eq!(titles(&round), ["Query(query00000)"]);
     assert_eq!(round.query().unwrap().id, id(0));
     assert_eq!(endpoints(&round), [0]);
@@ -17,7 +19,7 @@ fn a_question_is_start_root_and_only_endpoint() {
 
 #[test]
 fn a_second_question_is_refused_whatever_the_call() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     refused(&mut round, "second_query", |round| round.ask(NewQuery::new("again"), NOW));
     let second = NewNode::new(NodeBody::query("again"), [id(0)]).edge("again");
     refused(&mut round, "second_query", |round| try_add(round, second));
@@ -31,7 +33,7 @@ fn nothing_comes_before_the_question() {
 
 #[test]
 fn labels_are_numbered_by_kind() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     add(&mut round, action(), &[0]);
     add(&mut round, state(), &[1]);
     add(&mut round, action(), &[2]);
@@ -53,14 +55,14 @@ fn knowledge(round: &mut Round, label: Option<&str>) -> String {
 
 #[test]
 fn an_own_label_takes_a_number() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     knowledge(&mut round, Some("rule"));
     assert_eq!(knowledge(&mut round, None), "knowledge00001");
 }
 
 #[test]
 fn an_own_label_that_looks_like_the_next_is_no_trap() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     knowledge(&mut round, Some("knowledge00001"));
     assert_eq!(knowledge(&mut round, None), "knowledge00002");
     assert_eq!(knowledge(&mut round, None), "knowledge00003");
@@ -71,7 +73,7 @@ fn an_own_label_that_looks_like_the_next_is_no_trap() {
 
 #[test]
 fn labels_are_unique_in_their_kind() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     knowledge(&mut round, Some("a"));
     let same =
         NewNode::new(NodeBody::knowledge("domain", "k"), [id(0)]).edge("produces").label("a");
@@ -85,7 +87,7 @@ fn labels_are_unique_in_their_kind() {
 #[test]
 fn any_label_is_read_back() {
     for label in ["revenue(USD)", "a)b(c", "\"quoted\"", "two\nlines", "é 漢字 🙂", ")", "("] {
-        let mut round = asked(0);
+        let mut round = round_with_query(0);
         let new = NewNode::new(file(), [id(0)]).edge("produces").label(label);
         let (node, _) = try_add(&mut round, new).unwrap();
         let text = round.node(node).unwrap().title().to_string();
@@ -94,7 +96,7 @@ fn any_label_is_read_back() {
         let restored = Round::from_record(round.to_record()).unwrap();
         assert_eq!(&*restored.resolve(&text).unwrap().label, label);
     }
-    let round = asked(0);
+    let round = round_with_query(0);
     for (text, code) in [
         ("nonsense", "bad_node_id"),
         ("Action(action00009)", "node_not_found"),
@@ -160,7 +162,7 @@ fn every_field_has_a_default_of_its_form_or_must_be_given() {
 
 #[test]
 fn what_is_too_much_is_refused_before_anything_changes() {
-    let mut round = asked(0);
+    let mut round = round_with_query(0);
     let long = NewNode::new(file(), [id(0)]).edge("produces").label("x".repeat(513));
     refused(&mut round, "too_much", |round| try_add(round, long));
     let large = NewNode::new(NodeBody::state("x".repeat((16 << 20) + 1)), [id(0)]);

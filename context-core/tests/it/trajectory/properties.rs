@@ -8,7 +8,7 @@ use context_core::trajectory::{
 };
 use proptest::prelude::*;
 
-use super::{action, asked, file, state};
+use super::{action, file, round_with_query, state};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn a_record_follows_its_round(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut round = asked(0).edge_names(EdgeNames::Any);
+        let mut round = round_with_query(0).edge_names(EdgeNames::Any);
         let mut record = round.to_record();
         for (index, step) in steps.iter().enumerate() {
             let before = round.to_record();
