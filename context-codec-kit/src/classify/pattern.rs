@@ -66,13 +66,13 @@ pub(super) fn occurs(text: &str, pattern: &str) -> bool {
 pub(super) fn captures(text: &str, pattern: &str) -> Option<Vec<u64>> {
     let first = pattern.split(['#', '@', '*']).next().unwrap_or_default();
     if first.is_empty() {
-        return text.char_indices().find_map(|(at, _)| starts(text, at, pattern));
+        return text.char_indices().find_map(|(at, _)| match_at(text, at, pattern));
     }
-    text.match_indices(first).find_map(|(at, _)| starts(text, at, pattern))
+    text.match_indices(first).find_map(|(at, _)| match_at(text, at, pattern))
 }
 
 /// Returns the numbers if the pattern matches at `at`.
-fn starts(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
+fn match_at(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
     // A number starts at its first digit, not in the middle.
     let inside = |at: usize| text[..at].ends_with(|c: char| c.is_ascii_digit());
     if pattern.starts_with(['#', '@']) && inside(at) {
@@ -82,7 +82,7 @@ fn starts(text: &str, at: usize, pattern: &str) -> Option<Vec<u64>> {
     while let Some(next) = pattern.chars().next() {
         match next {
             '#' | '@' => {
-                let (value, length) = if next == '#' { whole(rest)? } else { size(rest)? };
+                let (value, length) = if next == '#' { whole_number(rest)? } else { size(rest)? };
                 numbers.push(value);
                 rest = &rest[length..];
                 pattern = &pattern[1..];
@@ -127,7 +127,7 @@ fn gap(rest: &str, pattern: &str) -> Option<usize> {
 }
 
 /// Parses a whole number such as `200000`, `200,000` or `128k`, and returns its length in bytes.
-fn whole(text: &str) -> Option<(u64, usize)> {
+fn whole_number(text: &str) -> Option<(u64, usize)> {
     let (value, length) = digits(text)?;
     let after = &text[length..];
     let (factor, letters) = match after.as_bytes() {

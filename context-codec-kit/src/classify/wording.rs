@@ -399,9 +399,9 @@ pub(super) fn classify(body: &Body, words: &str, status: Option<u16>) -> Verdict
         .map(|(code, _)| code)
         .or_else(|| quota.then_some(Code::Billing))
         .or_else(|| above_rate.then_some(Code::RateLimit))
-        .or_else(|| by_words(words, rate))
+        .or_else(|| code_from_wordings(words, rate))
         .or_else(|| general.map(|(code, _)| code).filter(|code| is_more_specific(*code, status)))
-        .or_else(|| by_status(status, words))
+        .or_else(|| code_from_status(status, words))
         .unwrap_or(Code::Unknown);
     let named =
         specific.or(general.filter(|(general, _)| *general == code)).map(|(_, named)| named);
@@ -418,20 +418,20 @@ fn is_more_specific(code: Code, status: Option<u16>) -> bool {
     )
 }
 
-fn by_words(words: &str, rate: bool) -> Option<Code> {
+fn code_from_wordings(words: &str, rate: bool) -> Option<Code> {
     let any_occurs = |wordings: &[&str]| wordings.iter().any(|wording| occurs(words, wording));
     let (code, _) = WORDINGS.iter().find(|(code, wordings)| {
         // Rate limits in tokens are worded like size limits, so the provider's code or status
         // decides.
-        let blurred = rate
+        let is_ambiguous = rate
             && matches!(code, Code::ContextOverflow)
             && any_occurs(&["per minute", "per day", "per min"]);
-        !blurred && any_occurs(wordings)
+        !is_ambiguous && any_occurs(wordings)
     })?;
     Some(*code)
 }
 
-fn by_status(status: Option<u16>, words: &str) -> Option<Code> {
+fn code_from_status(status: Option<u16>, words: &str) -> Option<Code> {
     Some(match status? {
         401 | 403 => Code::Authentication,
         402 => Code::Billing,

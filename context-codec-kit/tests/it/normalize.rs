@@ -44,7 +44,7 @@ fn user(text: &str) -> Message {
     Message::from(text)
 }
 
-fn says(text: &str) -> Message {
+fn assistant(text: &str) -> Message {
     Message::text(Role::Assistant, text)
 }
 
@@ -112,9 +112,9 @@ fn a_valid_history_stays_where_it_is() {
         calls(["a", "b"]),
         result("b", "two"),
         result("a", "one"),
-        says("done"),
+        assistant("done"),
         user("thanks"),
-        says("welcome"),
+        assistant("welcome"),
     ]
     .map(Arc::new);
     let normalized = normalize(&history, &HistoryRules::new(), Unanswered::Answer, false);
@@ -131,13 +131,13 @@ fn unanswered_calls_are_answered_right_behind_their_message() {
         &["tool_result_injected"],
     );
     check(
-        [user("q"), calls(["a"]), user("stop"), says("ok")],
+        [user("q"), calls(["a"]), user("stop"), assistant("ok")],
         "u[\"q\"] a[call a] t[a = MISSING] u[\"stop\"] a[\"ok\"]",
         &["tool_result_injected"],
     );
     // Existing results are kept, and the placeholder follows them.
     check(
-        [user("q"), calls(["a", "b"]), result("a", "one"), says("done")],
+        [user("q"), calls(["a", "b"]), result("a", "one"), assistant("done")],
         "u[\"q\"] a[call a, call b] t[a = one] t[b = MISSING] a[\"done\"]",
         &["tool_result_injected"],
     );
@@ -179,7 +179,11 @@ fn a_cut_takes_unanswered_calls_away() {
 
 #[test]
 fn results_without_calls_are_left_out() {
-    check([user("q"), result("x", "?"), says("a")], "u[\"q\"] a[\"a\"]", &["tool_result_orphaned"]);
+    check(
+        [user("q"), result("x", "?"), assistant("a")],
+        "u[\"q\"] a[\"a\"]",
+        &["tool_result_orphaned"],
+    );
     let mixed = Message::new(Role::User, [Part::tool_result("x", "?"), Part::text("and?")]);
     check([user("q"), mixed], "u[\"q\"] u[\"and?\"]", &["tool_result_orphaned"]);
     // A result before its call does not answer it.
@@ -193,7 +197,7 @@ fn results_without_calls_are_left_out() {
 #[test]
 fn results_that_stand_apart_are_moved() {
     check(
-        [user("q"), calls(["a"]), user("wait"), says("sure"), result("a", "real")],
+        [user("q"), calls(["a"]), user("wait"), assistant("sure"), result("a", "real")],
         "u[\"q\"] a[call a] t[a = real] u[\"wait\"] a[\"sure\"]",
         &["tool_result_moved"],
     );
@@ -313,7 +317,7 @@ fn what_is_empty_goes() {
     );
     // Reasoning whose text is in a separate message is kept.
     check(
-        [user("q"), Message::new(Role::Assistant, [thought("hm")]), says("a")],
+        [user("q"), Message::new(Role::Assistant, [thought("hm")]), assistant("a")],
         "u[\"q\"] a[thinks \"hm\"] a[\"a\"]",
         &[],
     );
@@ -347,19 +351,19 @@ fn what_a_provider_cannot_carry_does_not_make_a_message() {
 fn the_user_speaks_first_and_the_assistant_last_only_where_it_may() {
     let opening = HistoryRules::OPENING;
     check(
-        [says("hi"), user("q")],
+        [assistant("hi"), user("q")],
         &format!("u[{opening:?}] a[\"hi\"] u[\"q\"]"),
         &["roles_adjusted"],
     );
     let strict = rules(|rules| rules.assistant_last = false);
     check_with(
-        [user("q"), says("a")],
+        [user("q"), assistant("a")],
         &strict,
         Unanswered::Answer,
         &format!("u[\"q\"] a[\"a\"] u[{:?}]", HistoryRules::CONTINUATION),
         &["roles_adjusted"],
     );
-    let history = [user("q"), says("{")].map(Arc::new);
+    let history = [user("q"), assistant("{")].map(Arc::new);
     let prefilled = normalize(&history, &strict, Unanswered::Answer, true);
     assert!(matches!(prefilled.messages, Cow::Borrowed(_)));
 }
@@ -388,8 +392,8 @@ fn roles_are_joined_where_they_must_alternate() {
             result("a", "1"),
             result("b", "2"),
             user("s"),
-            says("x"),
-            says("y"),
+            assistant("x"),
+            assistant("y"),
         ],
         &rules,
         Unanswered::Answer,
@@ -401,7 +405,7 @@ fn roles_are_joined_where_they_must_alternate() {
 #[test]
 fn the_beginning_does_not_depend_on_what_follows() {
     let whole = [
-        says("hi"),
+        assistant("hi"),
         calls(["d"]),
         result("d", "1"),
         user(" "),
@@ -410,7 +414,7 @@ fn the_beginning_does_not_depend_on_what_follows() {
         result("d", "2"),
         calls(["d_2"]),
         result("d_2", "3"),
-        says("end"),
+        assistant("end"),
     ]
     .map(Arc::new);
     let all = normalize(&whole, &HistoryRules::new(), Unanswered::Answer, false);
