@@ -49,7 +49,7 @@ impl Checksum {
 
     /// Adds a number.
     pub fn int(mut self, value: i64) -> Self {
-        self.0.update(&headed(b'i', value.to_le_bytes()));
+        self.0.update(&tagged(b'i', value.to_le_bytes()));
         self
     }
 
@@ -119,7 +119,7 @@ impl Checksum {
     }
 
     fn field(mut self, kind: u8, value: &[u8]) -> Self {
-        self.0.update(&headed(kind, (value.len() as u64).to_le_bytes()));
+        self.0.update(&tagged(kind, (value.len() as u64).to_le_bytes()));
         self.0.update(value);
         self
     }
@@ -138,12 +138,12 @@ impl Fields {
 
     /// Adds a number.
     pub fn int(&mut self, value: i64) {
-        self.0.extend_from_slice(&headed(b'i', value.to_le_bytes()));
+        self.0.extend_from_slice(&tagged(b'i', value.to_le_bytes()));
     }
 
     /// Adds a text.
     pub fn text(&mut self, value: &str) {
-        self.0.extend_from_slice(&headed(b't', (value.len() as u64).to_le_bytes()));
+        self.0.extend_from_slice(&tagged(b't', (value.len() as u64).to_le_bytes()));
         self.0.extend_from_slice(value.as_bytes());
     }
 
@@ -153,7 +153,7 @@ impl Fields {
     }
 }
 
-fn headed(kind: u8, bytes: [u8; 8]) -> [u8; 9] {
+fn tagged(kind: u8, bytes: [u8; 8]) -> [u8; 9] {
     let mut field = [kind; 9];
     field[1..].copy_from_slice(&bytes);
     field

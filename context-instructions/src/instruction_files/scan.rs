@@ -120,11 +120,15 @@ impl InstructionFiles {
         for (file, scanned) in files.iter().zip(&scanned) {
             if scanned.text.lossy {
                 let message = "the file is not UTF-8; what is not was replaced";
-                diagnostics.push(about(file, DiagnosticCode::BrokenInput, message.to_owned()));
+                diagnostics.push(file_diagnostic(
+                    file,
+                    DiagnosticCode::BrokenInput,
+                    message.to_owned(),
+                ));
             }
             if file.left_out > 0 {
                 let message = format!("{} of {} bytes are left out", file.left_out, file.bytes);
-                diagnostics.push(about(file, DiagnosticCode::OverLimit, message));
+                diagnostics.push(file_diagnostic(file, DiagnosticCode::OverLimit, message));
             }
         }
         self.last = Some(PreviousScan { files: scanned, fragment: fragment.clone(), left_out });
@@ -197,7 +201,7 @@ impl fmt::Debug for InstructionFiles {
     }
 }
 
-fn about(file: &InstructionFile, code: DiagnosticCode, message: String) -> Diagnostic {
+fn file_diagnostic(file: &InstructionFile, code: DiagnosticCode, message: String) -> Diagnostic {
     Diagnostic::new(code, Severity::Warning, file.path.to_string_lossy(), message)
 }
 

@@ -113,8 +113,8 @@ impl ParsedSkill {
     pub(super) fn in_file(path: &Path, head: &FileHead) -> Result<Self, SkillError> {
         let parts: Parts<'_> = split(text(head)?)?;
         let (matter, mended) = parts.parse()?;
-        let name = filled(matter.name).ok_or(SkillError::MissingName)?;
-        let description = filled(matter.description).ok_or(SkillError::MissingDescription)?;
+        let name = non_blank(matter.name).ok_or(SkillError::MissingName)?;
+        let description = non_blank(matter.description).ok_or(SkillError::MissingDescription)?;
         let mut diagnostics = Vec::new();
         let mut warn = |code, message: String| {
             let path = path.to_string_lossy();
@@ -138,7 +138,7 @@ impl ParsedSkill {
     }
 }
 
-fn filled(value: Option<String>) -> Option<String> {
+fn non_blank(value: Option<String>) -> Option<String> {
     let value = value?;
     let trimmed = value.trim();
     (!trimmed.is_empty()).then(|| trimmed.to_owned())

@@ -67,12 +67,12 @@ impl<'a> Outline<'a> {
     pub(super) fn separate_marked_entries(&mut self, children: Children) {
         let names: HashSet<&str> =
             self.nodes(children).map(|(_, node)| &**node.key.name()).collect();
-        let meets = |node: &OutlineNode<'_>| {
+        let collides = |node: &OutlineNode<'_>| {
             node.key.is_marked() && names.contains([&**node.key.name(), MARK].concat().as_str())
         };
-        let meeting: Vec<_> =
-            self.nodes(children).filter(|(_, node)| meets(node)).map(|(id, _)| id).collect();
-        for id in meeting {
+        let colliding: Vec<_> =
+            self.nodes(children).filter(|(_, node)| collides(node)).map(|(id, _)| id).collect();
+        for id in colliding {
             let name = self.node(id).key.name().clone();
             self.wrap(id);
             self.nodes[id.index()].key = Key::new(name, false);

@@ -84,7 +84,7 @@ impl<'a> Shapes<'a> {
     fn shape(&mut self, outline: &Outline<'a>, id: OutlineNodeId) -> Shape {
         let Value::Table(children) = outline.node(id).value else { return Shape::Other };
         if let Some((last, row)) = self.last
-            && self.is_like(outline, children, last)
+            && self.has_columns_of(outline, children, last)
         {
             return Shape::Row(row);
         }
@@ -119,7 +119,12 @@ impl<'a> Shapes<'a> {
     }
 
     /// Returns whether a table has the columns of another, in the same order.
-    fn is_like(&self, outline: &Outline<'_>, children: Children, other: OutlineNodeId) -> bool {
+    fn has_columns_of(
+        &self,
+        outline: &Outline<'_>,
+        children: Children,
+        other: OutlineNodeId,
+    ) -> bool {
         let Value::Table(others) = outline.node(other).value else { return false };
         let mut pairs = outline.nodes(children).zip(outline.nodes(others));
         let alike = |((a, node), (b, other)): (

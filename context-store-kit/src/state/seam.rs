@@ -22,7 +22,7 @@ async fn find(
     operation: &'static str,
     chat: &ChatRef,
 ) -> Result<Arc<ChatState>> {
-    store.state(chat).await?.ok_or_else(|| absent(operation, chat))
+    store.state(chat).await?.ok_or_else(|| chat_not_found(operation, chat))
 }
 
 /// Changes a chat that must exist.
@@ -34,12 +34,12 @@ async fn write<T: Send + 'static>(
 ) -> Result<T> {
     let name = chat.clone();
     let change = move |state: &mut Option<ChatState>, _: &mut u64| {
-        change(state.as_mut().ok_or_else(|| absent(operation, &name))?)
+        change(state.as_mut().ok_or_else(|| chat_not_found(operation, &name))?)
     };
     store.change(chat, change).await
 }
 
-fn absent(operation: &'static str, chat: &ChatRef) -> Error {
+fn chat_not_found(operation: &'static str, chat: &ChatRef) -> Error {
     Error::not_found(operation, "chat", &chat.chat)
 }
 
