@@ -45,7 +45,7 @@ pub use changes::{Changes, Version};
 pub use edge::{Edge, EdgeNames, Relation};
 pub use error::TrajectoryError;
 pub use kind::{Field, FieldForm, TrajectoryNodeKind};
-pub use new_node::{NewNode, NewQuery, Placing};
+pub use new_node::{EndpointChange, NewNode, NewQuery};
 pub use node::{Measures, MessageLink, NodeId, NodeTitle, TrajectoryNode};
 pub use queue::{Queue, QueueItem, QueueName, Queues};
 pub use record::{ParentNode, RoundHead, RoundRecord, RoundState};

@@ -8,7 +8,7 @@ use crate::Json;
 /// The effect of a new node on the active endpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Placing {
+pub enum EndpointChange {
     /// A state or an action replaces its predecessors, which must be endpoints. Other kinds change
     /// no endpoint.
     #[default]
@@ -25,27 +25,27 @@ pub enum Placing {
 #[must_use]
 pub struct NewNode {
     pub(super) body: NodeBody,
-    pub(super) after: Vec<NodeId>,
+    pub(super) predecessors: Vec<NodeId>,
     pub(super) edge: Option<Arc<str>>,
     pub(super) label: Option<Arc<str>>,
     pub(super) description: Arc<str>,
     pub(super) author: Option<Arc<str>>,
-    pub(super) placing: Placing,
+    pub(super) endpoint_change: EndpointChange,
     pub(super) messages: Vec<MessageLink>,
     pub(super) measures: Option<Box<Measures>>,
 }
 
 impl NewNode {
     /// Creates a node with these predecessors, at least one.
-    pub fn new(body: NodeBody, after: impl IntoIterator<Item = NodeId>) -> Self {
+    pub fn new(body: NodeBody, predecessors: impl IntoIterator<Item = NodeId>) -> Self {
         Self {
             body,
-            after: after.into_iter().collect(),
+            predecessors: predecessors.into_iter().collect(),
             edge: None,
             label: None,
             description: Arc::default(),
             author: None,
-            placing: Placing::default(),
+            endpoint_change: EndpointChange::default(),
             messages: Vec::new(),
             measures: None,
         }
@@ -80,14 +80,14 @@ impl NewNode {
     /// Makes the node an additional endpoint; its predecessors stay as they are. Overrides
     /// [`close`](Self::close).
     pub fn append(mut self) -> Self {
-        self.placing = Placing::Append;
+        self.endpoint_change = EndpointChange::Append;
         self
     }
 
     /// Ends the branch: neither the predecessors nor the node are endpoints.
     pub fn close(mut self) -> Self {
-        if self.placing != Placing::Append {
-            self.placing = Placing::Close;
+        if self.endpoint_change != EndpointChange::Append {
+            self.endpoint_change = EndpointChange::Close;
         }
         self
     }

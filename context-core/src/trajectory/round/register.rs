@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::{
-    Change, Edge, FieldValue, NewNode, NewQuery, NodeId, Placing, RoundHead, TrajectoryError,
-    TrajectoryNode, TrajectoryNodeKind, edge,
+    Change, Edge, EndpointChange, FieldValue, NewNode, NewQuery, NodeId, RoundHead,
+    TrajectoryError, TrajectoryNode, TrajectoryNodeKind, edge,
 };
 use super::Round;
 use crate::Timestamp;
@@ -62,15 +62,16 @@ impl Round {
         }
         self.check_predecessors(&new)?;
         let name = self.edge_name(&new)?;
-        let moves = match new.placing {
-            Placing::Append => false,
-            Placing::Close => true,
-            Placing::Advance => {
+        let moves = match new.endpoint_change {
+            EndpointChange::Append => false,
+            EndpointChange::Close => true,
+            EndpointChange::Advance => {
                 matches!(kind, TrajectoryNodeKind::State | TrajectoryNodeKind::Action)
             }
         };
         if moves
-            && let Some(inner) = new.after.iter().find(|id| !self.endpoints.contains(&id.ordinal))
+            && let Some(inner) =
+                new.predecessors.iter().find(|id| !self.endpoints.contains(&id.ordinal))
         {
             return Err(TrajectoryError::NotEndpoint { node: *inner });
         }
@@ -78,14 +79,16 @@ impl Round {
         let label = self.next_label(kind, new.label.as_deref())?;
         let id = self.id(self.head.next);
         if moves {
-            new.after.iter().for_each(|old| {
+            new.predecessors.iter().for_each(|old| {
                 self.endpoints.remove(&old.ordinal);
             });
         }
-        if new.placing == Placing::Append || (new.placing == Placing::Advance && moves) {
+        if new.endpoint_change == EndpointChange::Append
+            || (new.endpoint_change == EndpointChange::Advance && moves)
+        {
             self.endpoints.insert(id.ordinal);
         }
-        let after = new.after.clone();
+        let after = new.predecessors.clone();
         let node = self.insert(new, label, at);
         let mut changes = Vec::with_capacity(1 + after.len());
         changes.push(Change::NodeAdded { node });
@@ -98,11 +101,15 @@ impl Round {
     }
 
     fn check_predecessors(&self, new: &NewNode) -> Result<(), TrajectoryError> {
-        if new.after.is_empty() {
+        if new.predecessors.is_empty() {
             return Err(TrajectoryError::NoPredecessor);
         }
-        TrajectoryError::too_much("predecessors", new.after.len(), limits::MAX_PREDECESSORS)?;
-        for id in &new.after {
+        TrajectoryError::too_much(
+            "predecessors",
+            new.predecessors.len(),
+            limits::MAX_PREDECESSORS,
+        )?;
+        for id in &new.predecessors {
             if id.round != self.head.round.round {
                 return Err(TrajectoryError::HistoricalPredecessor { node: *id });
             }
@@ -110,7 +117,7 @@ impl Round {
                 return Err(TrajectoryError::UnknownPredecessor { node: *id });
             }
         }
-        let mut sorted = new.after.clone();
+        let mut sorted = new.predecessors.clone();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => Err(TrajectoryError::RepeatedPredecessor { node: pair[0] }),
@@ -120,7 +127,8 @@ impl Round {
 
     fn edge_name(&self, new: &NewNode) -> Result<Arc<str>, TrajectoryError> {
         let Some(name) = &new.edge else {
-            let kinds = new.after.iter().filter_map(|id| self.node(*id)).map(|node| node.kind());
+            let kinds =
+                new.predecessors.iter().filter_map(|id| self.node(*id)).map(|node| node.kind());
             return edge::infer(&kinds.collect::<Vec<_>>(), new.body.kind()).map(Into::into);
         };
         self.names.check(name)?;
