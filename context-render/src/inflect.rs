@@ -21,8 +21,8 @@ const ITEM: &str = "item";
 /// A name from the tree, or one derived from such a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Name<'a> {
-    Given(&'a str),
-    Made(Rc<str>),
+    Borrowed(&'a str),
+    Derived(Rc<str>),
 }
 
 impl Deref for Name<'_> {
@@ -30,8 +30,8 @@ impl Deref for Name<'_> {
 
     fn deref(&self) -> &str {
         match self {
-            Self::Given(name) => name,
-            Self::Made(name) => name,
+            Self::Borrowed(name) => name,
+            Self::Derived(name) => name,
         }
     }
 }
@@ -40,43 +40,39 @@ impl Deref for Name<'_> {
 /// expressions, and a prompt repeats few different words many times.
 #[derive(Debug, Default)]
 pub(crate) struct Inflector {
-    singular: Memory,
-    plural: Memory,
+    singular: Cache,
+    plural: Cache,
 }
 
 /// The inflected form of each word seen; `None` if the word does not change.
-type Memory = HashMap<Box<str>, Option<Rc<str>>>;
+type Cache = HashMap<Box<str>, Option<Rc<str>>>;
 
 impl Inflector {
     /// Returns the name of the items of the list `name`.
     pub(crate) fn item<'a>(&mut self, name: &Name<'a>) -> Name<'a> {
-        remember(&mut self.singular, name, singular)
+        cached(&mut self.singular, name, singular)
     }
 
     /// Returns the name of a group of fragments called `name`.
     pub(crate) fn group<'a>(&mut self, name: &Name<'a>) -> Name<'a> {
-        remember(&mut self.plural, name, plural)
+        cached(&mut self.plural, name, plural)
     }
 }
 
-fn remember<'a>(
-    memory: &mut Memory,
-    name: &Name<'a>,
-    inflect: fn(&str) -> Cow<'_, str>,
-) -> Name<'a> {
-    let inflected = match memory.get(&**name) {
+fn cached<'a>(cache: &mut Cache, name: &Name<'a>, inflect: fn(&str) -> Cow<'_, str>) -> Name<'a> {
+    let inflected = match cache.get(&**name) {
         Some(known) => known.clone(),
         None => {
             let form = inflect(name);
             let changed = (*form != **name).then(|| Rc::from(form.as_ref()));
             // Long names are not cached: computing their result is cheap.
             if name.len() <= MAX_WORD_BYTES {
-                memory.insert(Box::from(&**name), changed.clone());
+                cache.insert(Box::from(&**name), changed.clone());
             }
             changed
         }
     };
-    inflected.map_or_else(|| name.clone(), Name::Made)
+    inflected.map_or_else(|| name.clone(), Name::Derived)
 }
 
 /// Returns the name for the items of a list called `name`: the singular, or `item` if the name is

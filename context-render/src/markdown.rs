@@ -275,7 +275,7 @@ impl Writer<'_> {
         match label {
             Label::Fragment { name, .. } | Label::Key(name) => push_label(self.out.text(), name),
             Label::Group(name) => {
-                let plural = self.inflector.group(&Name::Given(name));
+                let plural = self.inflector.group(&Name::Borrowed(name));
                 push_label(self.out.text(), &title_case(&plural));
             }
             Label::Item => return false,

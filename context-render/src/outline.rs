@@ -201,9 +201,9 @@ impl<'a> Outline<'a> {
         let top = self.open.is_empty();
         let (key, is_fragment) = match label {
             Label::Fragment { name, untrusted } => {
-                (Key::new(Name::Given(name), untrusted || (top && self.untrusted)), true)
+                (Key::new(Name::Borrowed(name), untrusted || (top && self.untrusted)), true)
             }
-            Label::Key(name) | Label::Group(name) => (Key::new(Name::Given(name), false), false),
+            Label::Key(name) | Label::Group(name) => (Key::new(Name::Borrowed(name), false), false),
             Label::Item => (Key::none(), false),
         };
         let marked = key.is_marked();

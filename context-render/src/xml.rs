@@ -200,12 +200,12 @@ impl<'a> Visitor<'a> for Writer<'a> {
         let marked = self.is_marked(label);
         self.begin(depth, "<");
         let name = match label {
-            Label::Fragment { name, .. } | Label::Key(name) => Name::Given(name),
-            Label::Group(name) => self.inflector.group(&Name::Given(name)),
+            Label::Fragment { name, .. } | Label::Key(name) => Name::Borrowed(name),
+            Label::Group(name) => self.inflector.group(&Name::Borrowed(name)),
             Label::Item => self
                 .open
                 .last_mut()
-                .map_or(Name::Given(""), |list| list.item(&mut self.inflector).clone()),
+                .map_or(Name::Borrowed(""), |list| list.item(&mut self.inflector).clone()),
         };
         let _ = push_tag(&mut self.out, &name, marked);
         self.open.push(Open { name, item: None });
@@ -215,12 +215,12 @@ impl<'a> Visitor<'a> for Writer<'a> {
     fn leaf(&mut self, label: Label<'a>, value: Scalar<'a>, depth: usize) {
         let marked = self.is_marked(label);
         self.begin(depth, "<");
-        let made;
+        let group;
         let name = match label {
             Label::Fragment { name, .. } | Label::Key(name) => name,
             Label::Group(name) => {
-                made = self.inflector.group(&Name::Given(name));
-                &*made
+                group = self.inflector.group(&Name::Borrowed(name));
+                &*group
             }
             Label::Item => self.open.last_mut().map_or("", |list| list.item(&mut self.inflector)),
         };

@@ -90,7 +90,7 @@ pub enum TableError {
     },
     /// A number is out of range.
     #[error("{name:?} has a price, a factor or a size that makes no sense")]
-    Nonsense {
+    OutOfRange {
         /// The model or the family.
         name: String,
     },
@@ -274,7 +274,7 @@ impl ModelTable {
         let table: Self = serde_json::from_str(json).map_err(TableError::Malformed)?;
         for (name, family) in &table.families {
             if !family.factor.is_sound() || !family.images.is_none_or(|rule| rule.is_sound()) {
-                return Err(TableError::Nonsense { name: name.clone() });
+                return Err(TableError::OutOfRange { name: name.clone() });
             }
         }
         for (name, model) in &table.models {
@@ -285,7 +285,7 @@ impl ModelTable {
                 .all(|price| price.is_finite() && price >= 0.0);
             let window = model.window.is_none_or(|window| window > 0);
             if !prices || !window || !model.images.is_none_or(|rule| rule.is_sound()) {
-                return Err(TableError::Nonsense { name: name.clone() });
+                return Err(TableError::OutOfRange { name: name.clone() });
             }
         }
         Ok(table)

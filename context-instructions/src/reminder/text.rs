@@ -53,14 +53,14 @@ type MakeText = dyn Fn(&Situation<'_>) -> Option<String> + Send + Sync;
 #[derive(Clone)]
 enum Text {
     Fixed(Arc<str>),
-    Made(Arc<MakeText>),
+    Generated(Arc<MakeText>),
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(text) => text.fmt(f),
-            Self::Made(_) => f.write_str("made"),
+            Self::Generated(_) => f.write_str("made"),
         }
     }
 }
@@ -101,7 +101,9 @@ impl Reminder {
         };
         let text = match &self.text {
             Text::Fixed(text) => element(text),
-            Text::Made(make) => element(&make(situation).filter(|text| !text.trim().is_empty())?),
+            Text::Generated(make) => {
+                element(&make(situation).filter(|text| !text.trim().is_empty())?)
+            }
         };
         Some((text, once))
     }
@@ -126,7 +128,7 @@ pub fn reminder(text: impl Into<String>) -> ReminderBuilder {
 pub fn reminder_with(
     make: impl Fn(&Situation<'_>) -> Option<String> + Send + Sync + 'static,
 ) -> ReminderBuilder {
-    ReminderBuilder::new(Text::Made(Arc::new(make)))
+    ReminderBuilder::new(Text::Generated(Arc::new(make)))
 }
 
 /// Builds a [`Reminder`].

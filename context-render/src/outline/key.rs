@@ -25,12 +25,12 @@ impl<'a> Key<'a> {
     /// Returns the key of a fragment. It is marked if the fragment is untrusted or `untrusted` is
     /// set.
     pub(crate) fn of(fragment: &'a Fragment, untrusted: bool) -> Self {
-        Self::new(Name::Given(fragment.name()), untrusted || fragment.is_untrusted())
+        Self::new(Name::Borrowed(fragment.name()), untrusted || fragment.is_untrusted())
     }
 
     /// Returns the empty key, that of an array's item.
     pub(crate) fn none() -> Self {
-        Self::new(Name::Given(""), false)
+        Self::new(Name::Borrowed(""), false)
     }
 
     pub(crate) fn name(&self) -> &Name<'a> {
@@ -50,11 +50,11 @@ impl<'a> Key<'a> {
     /// inflected word.
     pub(crate) fn plural(&self, inflector: &mut Inflector) -> Self {
         let (name, marked) = match &self.name {
-            Name::Given(name) => match name.strip_suffix(MARK) {
-                Some(word) if !self.marked => (Name::Given(word), true),
-                _ => (Name::Given(name), self.marked),
+            Name::Borrowed(name) => match name.strip_suffix(MARK) {
+                Some(word) if !self.marked => (Name::Borrowed(word), true),
+                _ => (Name::Borrowed(name), self.marked),
             },
-            Name::Made(_) => (self.name.clone(), self.marked),
+            Name::Derived(_) => (self.name.clone(), self.marked),
         };
         Self::new(inflector.group(&name), marked)
     }

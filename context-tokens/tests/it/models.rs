@@ -187,9 +187,9 @@ fn tables_that_make_no_sense_are_refused() {
     };
     assert!(matches!(table(r#"{"a":{"family":"nope"}}"#), Err(TableError::UnknownFamily { .. })));
     let negative = r#"{"a":{"family":"claude","prices":{"input":-1,"output":2}}}"#;
-    assert!(matches!(table(negative), Err(TableError::Nonsense { .. })));
+    assert!(matches!(table(negative), Err(TableError::OutOfRange { .. })));
     let empty = r#"{"a":{"family":"claude","images":{"blocks":{"small":1,"side":0,"tokens":1}}}}"#;
-    assert!(matches!(table(empty), Err(TableError::Nonsense { .. })));
+    assert!(matches!(table(empty), Err(TableError::OutOfRange { .. })));
     assert!(matches!(
         table(r#"{"a":{"family":"claude","windw":1}}"#),
         Err(TableError::Malformed(_))
