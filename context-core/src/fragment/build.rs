@@ -44,7 +44,7 @@ pub fn assistant(content: impl Into<Message>) -> Fragment {
     message_of(Role::Assistant, content)
 }
 
-/// Replaces the newest assistant message, wherever it is when the engine resolves or saves:
+/// Replaces the newest assistant message at the time of the resolve or save, by these rules:
 ///
 /// 1. If an assistant message is pending, it is replaced in place, once.
 /// 2. Otherwise the newest stored assistant message of the branch is amended in place. The head

@@ -81,7 +81,7 @@ impl MemoryForget {
     }
 }
 
-/// The result of forgetting: what was removed, and what a second read still found.
+/// The result of forgetting: counts of the removed records, and of those that a second read found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[must_use]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use super::{CapturedTurn, RecallQuery, Recalled};
 use crate::memory::{MemoriesForgotten, MemoryForget};
 use crate::{CancelSignal, Result};
 
-/// A memory: recalls what is relevant to a query, and captures turns.
+/// A provider of memories. It recalls those that are relevant to a query, and captures turns.
 ///
 /// # Contract with implementors
 ///
@@ -18,7 +18,7 @@ use crate::{CancelSignal, Result};
 ///   and never falls back to a wider one.
 /// * **Callers time out** after a while and drop the future. Leave no partial work behind.
 /// * **A turn may be captured again**, in part or whole. Each message counts once, by its id.
-///   Messages do not include what was recalled for the model.
+///   Messages do not include recalled memories.
 /// * **Recalled text is data**: it is shown to the model as information, never as an instruction.
 ///
 /// ```
@@ -64,9 +64,9 @@ pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
         turn.scope.check("capture")
     }
 
-    /// Accepts a turn and stores what is worth remembering. Storing may continue after this
-    /// returns: only turns that were accepted before a [`flush`](Self::flush) returned are certain
-    /// to be stored. An error means that nothing of the turn was accepted.
+    /// Accepts a turn and stores memories of it. Storing may continue after this returns: only
+    /// turns that were accepted before a [`flush`](Self::flush) returned are certain to be stored.
+    /// An error means that nothing of the turn was accepted.
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()>;
 
     /// Waits until all accepted turns are stored. An error means that some are not; they stay

@@ -33,7 +33,7 @@ pub enum Origin {
     Synthetic,
     /// A program: the message is a summary that stands for earlier ones.
     Checkpoint,
-    /// A program: the message says that others were left out in its place.
+    /// A program: the message states that others were left out at its position.
     Gap,
     /// A program: the message holds recalled memories. It is never part of a history.
     Recall,
@@ -110,7 +110,7 @@ impl Message {
         self.origin() == Origin::Checkpoint
     }
 
-    /// Returns whether the message says that others were left out in its place.
+    /// Returns whether the message states that others were left out at its position.
     pub fn is_gap(&self) -> bool {
         self.origin() == Origin::Gap
     }
@@ -128,7 +128,7 @@ impl Message {
         self
     }
 
-    /// Returns the record of the origin: `true`, or what the author of the message recorded.
+    /// Returns the record of the origin: `true`, or the value that the author of the message set.
     pub fn origin_record(&self) -> Option<&Json> {
         self.metadata.get(self.origin().key()?)
     }

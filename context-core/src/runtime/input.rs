@@ -92,7 +92,7 @@ pub enum CutOwner {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestLimits {
-    /// The window in tokens. `None`: what the runtime knows about the model.
+    /// The window in tokens. `None`: the window that the runtime knows for the model.
     pub window: Option<u64>,
     /// The maximum number of messages to send. Requests and tool call pairs are kept whole, so a
     /// few more may be left.

@@ -42,7 +42,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The result of a check: what was examined, and the violated invariants.
+/// The result of a check: counts of the examined items, and the violated invariants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CheckReport {
@@ -62,7 +62,8 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
-/// The result of erasing a user: what was erased, and what a second read still found.
+/// The result of erasing a user: counts of the erased items, and of the records that a second read
+/// found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[must_use]
 #[non_exhaustive]
