@@ -3,13 +3,13 @@
 //!
 //! [`InstructionFiles`] looks in every folder from the project's root down to the working folder
 //! and makes one fragment of the files it finds, nearest last: the nearest file wins, and models
-//! heed the last text most. Files named by path, such as one in the user's home, stand before all
-//! of them. A file that is reachable from two places is taken once, for the nearest.
+//! heed the last text most. Files named by path, such as one in the user's home, come before all of
+//! them. A file that is reachable from two places is taken once, for the nearest.
 //!
 //! The total size is limited, and so is the size of each file. The nearest file gets its room
 //! first. A farther file is cut after a line or left out, and a note tells the model what is
-//! missing where. Blank files are treated as absent. A byte order mark is dropped, and line ends
-//! become those of Unix, so that a prompt does not depend on how a file was checked out.
+//! missing. Blank files are treated as absent. A byte order mark is dropped, and line ends become
+//! those of Unix, so that a prompt does not depend on how a file was checked out.
 //!
 //! Another scan reads only changed files. While nothing changes, the fragment is the same.
 //!

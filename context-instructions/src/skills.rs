@@ -8,10 +8,10 @@
 //! [`discover_skills`] scans once. [`SkillFolders`] keeps a cache and reads only changed files
 //! again. A bad skill does not hide others: it becomes a [`Diagnostic`](context_core::Diagnostic).
 //!
-//! The content of a skill is *trusted*: somebody installed it in a folder that the application
-//! names, and the model is meant to follow it. Renderers escape it like everything else, so it
-//! cannot look like another part of the prompt. An application that works in folders of strangers
-//! asks the user before they become roots, or marks the fragment
+//! The content of a skill is *trusted*: it was installed in a folder that the application names,
+//! and the model is meant to follow it. Renderers escape it like everything else, so it cannot look
+//! like another part of the prompt. An application that works in folders of strangers asks the user
+//! before they become roots, or marks the fragment
 //! ([`untrusted`](context_core::Fragment::untrusted)).
 //!
 //! Not supported: running programs that a skill contains, and enforcing keys such as

@@ -102,16 +102,16 @@ impl MarkdownRenderer {
     /// Sets whether the fragments in the list of a section are gathered by name, under the plural
     /// in title case: `- **Hints**:`, even for a single one.
     ///
-    /// Each group stands where its first member stood. Only the children of a fragment at the top
-    /// level are grouped: not the top level itself, and nothing deeper.
+    /// Each group takes the position of its first member. Only the children of a fragment at the
+    /// top level are grouped: not the top level itself, and nothing deeper.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
         self.group = on;
         self
     }
 
-    /// Sets whether all content is untrusted: then every section says so, not only those that are
-    /// [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then every section has the mark, not only those that
+    /// are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;

@@ -84,7 +84,7 @@ impl TomlRenderer {
     /// Sets whether a list of fragments that is a fragment's data becomes a table of arrays, one
     /// for each name, under the plural: `hints = ["Be kind.", "Be brief."]`.
     ///
-    /// Each group stands where its first member stood. A list is not grouped if it also holds
+    /// Each group takes the position of its first member. A list is not grouped if it also holds
     /// anything but fragments, or names with the same plural. The top level is never grouped.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
@@ -92,8 +92,8 @@ impl TomlRenderer {
         self
     }
 
-    /// Sets whether all content is untrusted: then the name of each fragment of the top level says
-    /// so, not only of those that are [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then each fragment of the top level has the mark in
+    /// its name, not only those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;

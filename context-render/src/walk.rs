@@ -5,8 +5,8 @@
 //! * Null is left out. An empty container is left out as well, and so is a container that holds
 //!   only such values, unless the format asks for [empties](Rules::empties).
 //! * With grouping, the fragments of a list that is a fragment's data are gathered by name, each
-//!   group where its first member stood. Lists inside maps and lists stay as they are, and so does
-//!   the top level.
+//!   group at the position of its first member. Lists inside maps and lists stay as they are, and
+//!   so does the top level.
 //!
 //! The walk does not depend on a format: the [`Visitor`] decides how a node looks and how it is
 //! named. The walk keeps its own stack, so only memory limits the depth of the tree. A value that

@@ -92,7 +92,7 @@ impl XmlRenderer {
     /// Sets whether the fragments of a list are gathered by name under an element in the plural:
     /// the hints of a fragment under `<hints>`, even a single one.
     ///
-    /// Each group stands where its first member stood. The children of fragments are grouped at
+    /// Each group takes the position of its first member. The children of fragments are grouped at
     /// every level, but not the top level, and not the items of a list inside a map or a list.
     #[must_use]
     pub fn group(mut self, on: bool) -> Self {
@@ -110,8 +110,8 @@ impl XmlRenderer {
         self
     }
 
-    /// Sets whether all content is untrusted: then each fragment of the top level says so, not only
-    /// those that are [marked](Fragment::untrusted).
+    /// Sets whether all content is untrusted: then each fragment of the top level has the mark, not
+    /// only those that are [marked](Fragment::untrusted).
     #[must_use]
     pub fn untrusted(mut self, on: bool) -> Self {
         self.untrusted = on;

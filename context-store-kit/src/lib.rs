@@ -2,7 +2,7 @@
 //! runs of messages, and checksums.
 //!
 //! A store that keeps one value per chat implements [`StateStore`]. A store that keeps rows uses
-//! the same decisions and forms one by one: [`decide_commit`] says what a commit does.
+//! the same decisions and forms one by one: [`decide_commit`] decides the outcome of a commit.
 //!
 //! | module | holds |
 //! |---|---|

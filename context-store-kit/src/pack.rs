@@ -114,7 +114,7 @@ pub struct PackedRun {
 }
 
 /// Returns a chain of packed runs, behind `skipped` other nodes. Checks frames and checksums now
-/// and reads the nodes when one of them is looked at.
+/// and reads the nodes when one of them is accessed.
 pub fn chain(
     skipped: u64,
     runs: impl IntoIterator<Item = PackedRun>,

@@ -45,7 +45,7 @@ pub(super) fn split(text: &str) -> Result<Parts<'_>, SkillError> {
 
 impl Parts<'_> {
     /// Parses the YAML. Existing files often have a colon in an unquoted value, which YAML refuses;
-    /// such a value is then read as text. The second result says whether that was necessary.
+    /// such a value is then read as text. The second result is whether that was necessary.
     pub(super) fn parse(&self) -> Result<(FrontMatter, bool), SkillError> {
         let error = match parse(self.yaml) {
             Ok(matter) => return Ok((matter, false)),

@@ -1,6 +1,6 @@
 //! Title case of names, for headings.
 
-/// Words that stay in lower case wherever they stand.
+/// Words that are in lower case at every position.
 const SMALL_WORDS: [&str; 8] = ["a", "the", "and", "or", "not", "but", "for", "of"];
 
 /// Returns a name in title case, as Markdown headings show it: `style_guide` and `styleGuide`

@@ -127,9 +127,9 @@ pub(crate) fn all_different<'k, 'a: 'k>(keys: impl Iterator<Item = &'k Key<'a>>)
     true
 }
 
-/// Returns whether the data of a fragment becomes a table, without reading all of it: only the
-/// data's kind and, for a list, the names in it are looked at. Data that cannot be rendered is not
-/// a table. Lists are grouped if `inflector` is given.
+/// Returns whether the data of a fragment becomes a table. Examines only the kind of the data and,
+/// for a list, the names in it. Data that cannot be rendered is not a table. Lists are grouped if
+/// `inflector` is given.
 pub(crate) fn is_table(data: &FragmentData, mut inflector: Option<&mut Inflector>) -> bool {
     let list = match data {
         FragmentData::Map(_) | FragmentData::Fragment(_) => return true,
