@@ -25,18 +25,18 @@
 //! [`FragmentBody`](crate::fragment::FragmentBody).
 
 mod body;
+mod builtin;
 mod glossary;
-mod known;
-mod recalled;
+mod recalled_memories;
 
-pub use glossary::{Glossary, glossary};
-pub use known::{
+pub use builtin::{
     Alias, Analogy, Clarification, Correction, Example, Explain, Guardrail, Hint, Identity,
     Persona, Policy, Preference, Principle, Quirk, RoleFragment, StyleGuide, Term, Workflow, alias,
     analogy, clarification, correction, example, explain, guardrail, identity, persona, policy,
     preference, principle, quirk, style_guide, term, workflow,
 };
-pub use recalled::RecalledMemories;
+pub use glossary::{Glossary, glossary};
+pub use recalled_memories::RecalledMemories;
 
 use crate::CodecRegistry;
 use crate::fragment::BodyCodec;

@@ -1,7 +1,7 @@
 //! Streams: answers in flight, stored chunk by chunk, so that a reader that lost its connection can
 //! resume.
 
-mod life;
+mod transitions;
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::base::{StreamId, StreamWriter, limits, sealed};
 use crate::store::{Cursor, Page};
 use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
-pub use life::AppendPlace;
+pub use transitions::AppendPlace;
 
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
