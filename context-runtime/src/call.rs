@@ -29,7 +29,7 @@ pub use error::{CallError, Refusal};
 pub use options::CallOptions;
 use reply::State;
 
-use crate::waiting::unless_cancelled;
+use crate::cancellable::unless_cancelled;
 use crate::{DecisionSet, RecoveryChain};
 
 /// One model call, until it is answered or given up.
@@ -91,14 +91,14 @@ struct Record {
     summarised: bool,
     output_grown: bool,
     lasting_output: Option<u64>,
-    /// Describes the newest request.
-    sent: Option<Sent>,
+    /// The newest request.
+    sent: Option<SentRequest>,
     last_error: Option<ModelError>,
 }
 
 /// The numbers of a request that was handed out.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentRequest {
     tokens: u64,
     /// The part of these tokens that is outside the history.
     outside: u64,

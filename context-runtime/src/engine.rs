@@ -6,22 +6,22 @@
 //! does that.
 
 mod builder;
-mod captured;
+mod captured_ids;
+#[cfg(feature = "cache")]
+mod chain_cache;
 mod chat;
 mod compaction;
 mod context;
 mod curate;
 #[cfg(feature = "tokens")]
 mod estimate;
-mod loading;
+mod loads;
+mod navigate;
 mod pending;
 mod prompt;
-mod remind;
+mod reminders;
 mod resolve;
 mod save;
-#[cfg(feature = "cache")]
-mod shared;
-mod travel;
 mod turn;
 mod view;
 
@@ -29,6 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use builder::ContextEngineBuilder;
+#[cfg(feature = "cache")]
+pub use chain_cache::ChainCache;
 pub use chat::MessageGraph;
 pub use compaction::Compaction;
 use context_core::base::{CommitKey, FragmentId};
@@ -38,17 +40,15 @@ use context_core::{
     Renderer, Result, Store,
 };
 pub use curate::{BranchDiff, CherryPicked};
+pub use navigate::Moved;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
 pub use resolve::{ResolveOptions, Resolved};
 pub use save::{Edits, SaveOutcome, Saved};
-#[cfg(feature = "cache")]
-pub use shared::ChainCache;
-pub use travel::Moved;
 
-use self::captured::Captured;
+use self::captured_ids::CapturedIds;
 use self::compaction::PendingCompaction;
 use self::context::ContextFragments;
-use self::loading::Loads;
+use self::loads::Loads;
 use self::pending::PendingMessages;
 use self::prompt::Prompt;
 use self::save::InFlight;
@@ -121,7 +121,7 @@ pub struct ContextEngine {
     fragments: ContextFragments,
     loads: Loads,
     prompt: Prompt,
-    reminders: remind::Reminders,
+    reminders: reminders::Reminders,
     /// The chat's token usage, as last reported to this engine.
     usage: Option<u64>,
     pending: PendingMessages,
@@ -134,7 +134,7 @@ pub struct ContextEngine {
     /// Diagnostics of opening, returned with the next resolve.
     opened_with: Vec<Diagnostic>,
     /// Pending messages that may have been captured by memory providers already.
-    captured: Captured,
+    captured: CapturedIds,
 }
 
 /// The parts an engine is composed of.
@@ -257,7 +257,7 @@ impl ContextEngine {
 
     /// Returns the chain of the branch as the caller last saw it, or reads it if it was never read.
     /// A save compares against this chain, so that a conflict is one against what the caller saw.
-    async fn seen(&mut self) -> Result<&mut View> {
+    async fn known_view(&mut self) -> Result<&mut View> {
         if self.view.is_none() {
             self.view().await?;
         }

@@ -220,6 +220,8 @@
 
 #[cfg(feature = "tokens")]
 mod call;
+#[cfg(feature = "tokens")]
+mod cancellable;
 pub mod compaction;
 mod engine;
 pub mod fragments;
@@ -241,8 +243,6 @@ pub mod trajectory;
 #[cfg(feature = "transcript")]
 pub mod transcript;
 pub mod transfer;
-#[cfg(feature = "tokens")]
-mod waiting;
 
 #[cfg(feature = "tokens")]
 pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};

@@ -10,7 +10,7 @@
 
 mod carry_out;
 mod decide;
-mod failed;
+mod failed_answer;
 mod output;
 mod repair;
 
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub use carry_out::{Carried, CarryOutError, Recovered};
 use context_policy_strip_images::StripImages;
 use context_policy_truncate_head::TruncateHead;
-pub use failed::without_failed_answer;
+pub use failed_answer::without_failed_answer;
 pub use output::raised_output;
 
 use context_core::history::{Failure, RecoveryDecision, RecoveryPolicy};

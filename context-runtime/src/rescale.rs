@@ -69,7 +69,7 @@ impl Rescale for ImageRescaler {
             return Some(Rescaled::new(image, format.to_mime_type()));
         }
         let picture =
-            Picture::decode(decoder, matches!(format, ImageFormat::Png | ImageFormat::Gif))?;
+            DecodedImage::decode(decoder, matches!(format, ImageFormat::Png | ImageFormat::Gif))?;
         picture.within(edge.min(most_edge), most_bytes)
     }
 }
@@ -93,14 +93,14 @@ fn bounded(mut reader: ImageReader<Cursor<&[u8]>>) -> Option<impl ImageDecoder> 
 }
 
 /// An image with eight bits for each channel it needs.
-struct Picture {
+struct DecodedImage {
     pixels: DynamicImage,
     transparent: bool,
     /// Whether the source format suggests a drawing that suits PNG, such as a screenshot.
     drawn: bool,
 }
 
-impl Picture {
+impl DecodedImage {
     fn decode(mut decoder: impl ImageDecoder, drawn: bool) -> Option<Self> {
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
         let mut image = DynamicImage::from_decoder(decoder).ok()?;
@@ -141,11 +141,11 @@ impl Picture {
 
     /// Returns the forms to try for one size, in order. A drawing that is too large as a PNG at its
     /// first size is handled as a photograph.
-    fn forms(&self, first: bool) -> impl Iterator<Item = Form> {
+    fn forms(&self, first: bool) -> impl Iterator<Item = Encoding> {
         let png = self.transparent || (self.drawn && first);
         let jpeg =
-            QUALITIES.iter().filter(|_| !self.transparent).map(|quality| Form::Jpeg(*quality));
-        png.then_some(Form::Png).into_iter().chain(jpeg)
+            QUALITIES.iter().filter(|_| !self.transparent).map(|quality| Encoding::Jpeg(*quality));
+        png.then_some(Encoding::Png).into_iter().chain(jpeg)
     }
 
     /// Returns the image with this longest edge.
@@ -176,13 +176,13 @@ fn smaller(edge: u32, bytes: u64, most_bytes: u64) -> u32 {
 }
 
 /// The encoding of an image.
-enum Form {
+enum Encoding {
     Png,
     /// The quality, from 1 to 100.
     Jpeg(u8),
 }
 
-impl Form {
+impl Encoding {
     fn encode(&self, image: &DynamicImage) -> Option<Rescaled> {
         let mut bytes = Vec::new();
         let (written, format) = match self {

@@ -50,7 +50,7 @@
 
 mod error;
 mod reader;
-mod trying;
+mod retry;
 mod writer;
 
 use std::fmt;
@@ -143,7 +143,7 @@ impl Streams {
         }
     }
 
-    /// The columns of a stream.
+    /// Returns the state of a stream, or `None` if it does not exist.
     pub async fn get(&self, stream: impl Into<StreamId>) -> Result<Option<StoredStream>> {
         self.open()?.stream(&self.chat, &stream.into()).await
     }

@@ -18,8 +18,8 @@ impl ContextEngine {
         turn: &Resolved,
         call: &'c ModelCall<'_>,
     ) -> Result<&'c Answer> {
-        self.check_own("accept", &turn.chat)?;
-        self.check_own("accept", call.chat())?;
+        self.check_chat("accept", &turn.chat)?;
+        self.check_chat("accept", call.chat())?;
         let unanswered = || {
             Error::invalid(
                 "accept",

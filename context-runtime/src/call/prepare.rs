@@ -7,8 +7,8 @@ use context_core::runtime::ModelContext;
 use context_core::{Answer, Diagnostic};
 
 use super::reply::State;
-use super::{CallError, ModelCall, OPERATION, Sent};
-use crate::waiting::unless_cancelled;
+use super::{CallError, ModelCall, OPERATION, SentRequest};
+use crate::cancellable::unless_cancelled;
 
 impl ModelCall<'_> {
     /// Returns the next request before it is lowered, or `None` once the call is answered.
@@ -39,7 +39,7 @@ impl ModelCall<'_> {
         self.check_calls()?;
         let context = self.context().await?;
         self.record.calls += 1;
-        self.record.sent = Some(Sent {
+        self.record.sent = Some(SentRequest {
             tokens: context.breakdown.total().tokens(),
             outside: context.breakdown.outside().tokens(),
             max_output: context.request.max_output_tokens,
@@ -136,14 +136,14 @@ impl ModelCall<'_> {
     /// Returns the report of an accepted summary. The plan itself stays with the policy.
     fn summarised(&self, task: &SummaryTask, before: u64) -> PlanReport {
         let stays = task.keeps.iter().filter(|at| task.covers.contains(at)).count();
-        let what =
+        let summary =
             format!("{} messages into a checkpoint", task.covers.len().saturating_sub(stays));
         let tokens = (before, self.history_tokens());
         PlanReport::forced(
             task.policy,
             BoundaryKind::Compact,
             tokens,
-            what,
+            summary,
             "a model wrote the summary",
         )
     }

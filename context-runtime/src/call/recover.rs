@@ -9,8 +9,8 @@ use context_core::runtime::{RecoveryInput, TurnRef};
 use context_core::{Answer, Diagnostic, ModelError};
 
 use super::{CallError, ModelCall, OPERATION};
+use crate::cancellable::unless_cancelled;
 use crate::raised_output;
-use crate::waiting::unless_cancelled;
 
 /// The maximum number of decisions per refusal. A decision that changes nothing is followed by a
 /// request for another.

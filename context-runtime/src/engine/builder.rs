@@ -10,9 +10,9 @@ use context_core::{
     Renderer, Result, Store, UserId,
 };
 
-use super::captured::Captured;
+use super::captured_ids::CapturedIds;
 use super::context::ContextFragments;
-use super::loading::{DEFAULT_CONCURRENCY, Loads};
+use super::loads::{DEFAULT_CONCURRENCY, Loads};
 use super::pending::PendingMessages;
 use super::prompt::Prompt;
 use super::{ConflictPolicy, ContextEngine, Parts};
@@ -202,14 +202,14 @@ impl ContextEngineBuilder {
             fragments: ContextFragments::loaded(persisted),
             loads: Loads::default(),
             prompt: Prompt::default(),
-            reminders: super::remind::Reminders::default(),
+            reminders: super::reminders::Reminders::default(),
             usage,
             pending: PendingMessages::default(),
             compaction: None,
             view: None,
             in_flight: None,
             opened_with,
-            captured: Captured::default(),
+            captured: CapturedIds::default(),
         })
     }
 }

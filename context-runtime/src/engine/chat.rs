@@ -63,7 +63,7 @@ impl ContextEngine {
     /// Returns the first user message of the branch, stored or pending. Compactions since then make
     /// no difference.
     pub async fn first_user_message(&mut self) -> Result<Option<Arc<Node>>> {
-        let messages = self.laid().await?;
+        let messages = self.full_chain().await?;
         Ok(messages.iter().find(|node| node.role() == Some(Role::User) && node.is_shown()).cloned())
     }
 

@@ -93,8 +93,8 @@ impl ContextEngine {
         rewrite: &HistoryRewrite,
         reports: &[PlanReport],
     ) -> Result<Option<MessageId>> {
-        self.check_own("compact", &turn.chat)?;
-        let chain = self.laid().await?;
+        self.check_chat("compact", &turn.chat)?;
+        let chain = self.full_chain().await?;
         let earlier = self.compaction.take().filter(|earlier| earlier.node(&chain).is_some());
         self.compaction = earlier.clone();
         let entries = self.entries().await?;
@@ -119,7 +119,7 @@ impl ContextEngine {
     pub async fn undo_compaction(&mut self) -> Result<Option<MessageId>> {
         let all = self.compactions().await?;
         let newest = UndoStack::of(&all).newest();
-        self.take_back("undo_compaction", newest).await
+        self.revert("undo_compaction", newest).await
     }
 
     /// Reverts the newest [`undo_compaction`](Self::undo_compaction), unless the branch was
@@ -129,7 +129,7 @@ impl ContextEngine {
     pub async fn redo_compaction(&mut self) -> Result<Option<MessageId>> {
         let all = self.compactions().await?;
         let newest = UndoStack::of(&all).newest_undo();
-        self.take_back("redo_compaction", newest).await
+        self.revert("redo_compaction", newest).await
     }
 
     /// Returns the compactions and undos of the branch, oldest first, the pending one included.
@@ -140,7 +140,7 @@ impl ContextEngine {
         });
         let mut all: Vec<_> = stored.collect();
         if self.compaction.is_some() {
-            let chain = self.laid().await?;
+            let chain = self.full_chain().await?;
             let pending = self.compaction.as_ref().and_then(|pending| {
                 let boundary = pending.draft.behind(&chain, &pending.id)?;
                 Some((pending.node(&chain)?, Arc::new(boundary), true))
@@ -166,16 +166,16 @@ impl ContextEngine {
             let StoredBoundary { kind, policy, before, after, retained, .. } = &*boundary;
             let metadata = Metadata::default().with("id", MessageId::as_str(&id));
             let metadata = metadata.with("policy", policy.as_str());
-            let mut told = Boundary::new(*kind, usize::try_from(*retained).unwrap_or(usize::MAX));
+            let mut entry = Boundary::new(*kind, usize::try_from(*retained).unwrap_or(usize::MAX));
             let tokens = |count: u64| serde_json::Value::from(count);
-            told.metadata = metadata.with("before", tokens(*before)).with("after", tokens(*after));
-            told
+            entry.metadata = metadata.with("before", tokens(*before)).with("after", tokens(*after));
+            entry
         };
         Ok(standing.map(boundary).collect())
     }
 
     /// Returns the stored messages with pending ones in their places, ignoring boundaries.
-    pub(super) async fn laid(&mut self) -> Result<Chain> {
+    pub(super) async fn full_chain(&mut self) -> Result<Chain> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(refuse)?;
@@ -194,7 +194,7 @@ impl ContextEngine {
 
     /// Returns the entries of this chain that may be shown, the pending compaction included.
     pub(super) async fn entries(&mut self) -> Result<Vec<Shown>> {
-        let mut chain = self.laid().await?;
+        let mut chain = self.full_chain().await?;
         if let Some(node) = self.compaction.as_ref().and_then(|pending| pending.node(&chain)) {
             chain.push(node);
         }
@@ -220,7 +220,7 @@ impl ContextEngine {
         pending.node(&chain)
     }
 
-    async fn take_back(
+    async fn revert(
         &mut self,
         operation: &'static str,
         boundary: Option<MessageId>,
@@ -230,7 +230,7 @@ impl ContextEngine {
             self.compaction = None;
             return Ok(Some(boundary));
         }
-        let chain = self.laid().await?;
+        let chain = self.full_chain().await?;
         let draft =
             BoundaryDraft::undo(&chain, &boundary).map_err(|error| refused(operation, error))?;
         self.pend(draft);

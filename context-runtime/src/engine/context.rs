@@ -24,7 +24,7 @@ pub(super) struct ContextFragments {
     /// The number of lazy fragments.
     lazy: usize,
     /// Fragments of the newest prompt that were removed since.
-    gone: Vec<Gone>,
+    removed: Vec<RemovedFragment>,
 }
 
 /// A fragment at its position. The slot holds only the small fields that every prompt reads; the
@@ -35,14 +35,14 @@ pub(super) struct Slot {
     /// The version in the newest prompt.
     pub(super) in_prompt: Option<u64>,
     /// The piece rendered last.
-    pub(super) piece: Option<Kept>,
+    pub(super) piece: Option<CachedPiece>,
     item: Box<Item>,
     /// Whether the fragment can be passed to a renderer.
     is_renderable: bool,
 }
 
 /// A rendered piece.
-pub(super) struct Kept {
+pub(super) struct CachedPiece {
     pub(super) version: u64,
     pub(super) form: Form,
     pub(super) text: Arc<str>,
@@ -64,7 +64,7 @@ struct Item {
 }
 
 /// A removed fragment of an earlier prompt.
-pub(super) struct Gone {
+pub(super) struct RemovedFragment {
     pub(super) name: Arc<str>,
     pub(super) id: Option<FragmentId>,
 }
@@ -171,8 +171,8 @@ impl ContextFragments {
     }
 
     /// Returns the fragments removed since the last call that had been in a prompt.
-    pub(super) fn take_gone(&mut self) -> Vec<Gone> {
-        std::mem::take(&mut self.gone)
+    pub(super) fn take_removed(&mut self) -> Vec<RemovedFragment> {
+        std::mem::take(&mut self.removed)
     }
 
     /// Returns a number that every change of the shown content increments.
@@ -237,7 +237,7 @@ impl ContextFragments {
         self.lazy -= usize::from(slot.is_lazy());
         self.changes += 1;
         if slot.in_prompt.is_some() {
-            self.gone.push(Gone {
+            self.removed.push(RemovedFragment {
                 name: slot.fragment().name().into(),
                 id: slot.fragment().id().cloned(),
             });

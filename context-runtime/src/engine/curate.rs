@@ -56,16 +56,16 @@ impl ContextEngine {
     /// conversation remains valid. The message may be on any branch of the chat. A compaction that
     /// is not saved yet is dropped.
     pub async fn redact(&mut self, message: &MessageId) -> Result<RemovalReport> {
-        self.take_away(message, Redaction::Words).await
+        self.remove_message(message, Redaction::Words).await
     }
 
     /// Removes a message entirely except for its place in the graph: like [`redact`](Self::redact),
     /// but models are no longer shown the message.
     pub async fn delete_message(&mut self, message: &MessageId) -> Result<RemovalReport> {
-        self.take_away(message, Redaction::Message).await
+        self.remove_message(message, Redaction::Message).await
     }
 
-    async fn take_away(
+    async fn remove_message(
         &mut self,
         message: &MessageId,
         redaction: Redaction,

@@ -12,7 +12,7 @@ use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
 use context_core::{Fragment, Renderer};
 use serde::{Serialize, Serializer};
 
-use super::context::{ContextFragments, Kept, Slot};
+use super::context::{CachedPiece, ContextFragments, Slot};
 
 /// The text of a system prompt. Clones share it.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -246,9 +246,13 @@ impl Prompt {
     ) -> PromptChanges {
         let unchanged_prefix = common_prefix(&self.text, &text, same);
         self.text = SystemPrompt(Arc::new(text));
-        let gone = fragments.take_gone().into_iter();
-        let mut changes: Vec<_> = gone
-            .map(|gone| FragmentChange { name: gone.name, id: gone.id, kind: ChangeKind::Removed })
+        let removed = fragments.take_removed().into_iter();
+        let mut changes: Vec<_> = removed
+            .map(|removed| FragmentChange {
+                name: removed.name,
+                id: removed.id,
+                kind: ChangeKind::Removed,
+            })
             .collect();
         for slot in fragments.slots_mut() {
             if slot.in_prompt == Some(slot.version) || !slot.is_rendered() {
@@ -295,7 +299,8 @@ fn render_changed(
     renderer.render_pieces(&pieces, &mut out)?;
     for ((place, form), piece) in places.into_iter().zip(out.iter()) {
         let slot = &mut fragments.slots_mut()[place];
-        slot.piece = Some(Kept { version: slot.version, form, text: piece.into(), at: None });
+        slot.piece =
+            Some(CachedPiece { version: slot.version, form, text: piece.into(), at: None });
     }
     Ok(arrangement)
 }

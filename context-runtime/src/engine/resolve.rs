@@ -11,8 +11,8 @@ use context_core::{
 };
 
 use super::ContextEngine;
-use super::captured::Captured;
-use super::loading::Purpose;
+use super::captured_ids::CapturedIds;
+use super::loads::Purpose;
 use super::pending::Settled;
 use super::prompt::{Prompt, PromptChanges, PromptPiece, SystemPrompt};
 use super::view::View;
@@ -56,7 +56,7 @@ pub struct Resolved {
     pub diagnostics: Vec<Diagnostic>,
     /// The messages that were pending.
     pub(super) pending: Vec<MessageId>,
-    pub(super) captured: Captured,
+    pub(super) captured: CapturedIds,
 }
 
 impl Resolved {

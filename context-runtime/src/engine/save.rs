@@ -11,7 +11,7 @@ use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
 use context_core::{BranchName, CancelSignal, Error, ErrorKind, MessageId, Node, Result, Retry};
 
 use super::compaction::PendingCompaction;
-use super::loading::Purpose;
+use super::loads::Purpose;
 use super::pending::Settled;
 use super::resolve::refuse;
 use super::view::View;
@@ -109,7 +109,7 @@ impl ContextEngine {
             }
         }
         self.load_fragments(Purpose::Store, &CancelSignal::never()).await?;
-        self.seen().await?;
+        self.known_view().await?;
         let view = self.view.as_ref().expect("just read");
         let Settled { mut nodes, replacement } = self.pending.settle(view).map_err(refuse)?;
         self.fold(&mut nodes, edits);
@@ -134,14 +134,14 @@ impl ContextEngine {
     async fn commit_draft(&mut self, mut draft: Draft) -> Result<Saved> {
         let mut outcome = SaveOutcome::Saved;
         for _ in 0..ATTEMPTS {
-            let expected = self.seen().await?.head().cloned();
+            let expected = self.known_view().await?.head().cloned();
             let target = match draft.nodes.is_empty() && self.compaction.is_none() {
                 true => Target::Stay,
                 false => Target::Extend { branch: self.branch.clone(), expected: expected.clone() },
             };
             let flight = self.flight(&draft, target)?;
             if flight.is_empty() {
-                self.take_off(&flight);
+                self.remove_saved(&flight);
                 return Ok(self.saved(expected, SaveOutcome::Unchanged));
             }
             match self.send(flight.clone()).await? {
@@ -267,7 +267,7 @@ impl ContextEngine {
 
     /// Updates the engine to the state of the store after a commit.
     fn absorb(&mut self, flight: &InFlight, committed: &Committed) {
-        self.take_off(flight);
+        self.remove_saved(flight);
         let commit = &flight.commit;
         if let Some(branch) = &committed.branch {
             self.branch = branch.clone();
@@ -289,7 +289,7 @@ impl ContextEngine {
     }
 
     /// Removes the items of a commit from what is pending.
-    fn take_off(&mut self, flight: &InFlight) {
+    fn remove_saved(&mut self, flight: &InFlight) {
         self.pending.saved(&flight.pending);
         self.fragments.saved(&flight.fragments);
         self.compaction = self
@@ -319,7 +319,7 @@ impl ContextEngine {
 
 /// Whether a stored message is the one to be saved.
 fn is_same(new: &Node, stored: &Node) -> bool {
-    new.same_content(stored) || super::remind::same_but_for_reminders(new, stored)
+    new.same_content(stored) || super::reminders::same_but_for_reminders(new, stored)
 }
 
 /// The position of a new branch: after this message, or at the root.

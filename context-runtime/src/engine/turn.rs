@@ -64,7 +64,7 @@ impl ContextEngine {
 
     /// Refuses a value that was made for another chat. The error does not name the other chat,
     /// because its user may be another one.
-    pub(crate) fn check_own(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
+    pub(crate) fn check_chat(&self, operation: &'static str, chat: &ChatRef) -> Result<()> {
         if *chat == self.chat {
             return Ok(());
         }

@@ -89,8 +89,9 @@ fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     let asked = failure.budget.map(|budget| budget.reserve).filter(|reserve| *reserve > 0);
     let is_less = asked.is_none_or(|asked| max_output_tokens < asked)
         && failure.attempts.iter().all(|attempt| is_less(&attempt.decision));
-    let what = if lasting { "the model writes no more" } else { "the window has room for no more" };
-    let reason = format!("{}: {what} than {max_output_tokens} tokens", error.code);
+    let limit =
+        if lasting { "the model writes no more" } else { "the window has room for no more" };
+    let reason = format!("{}: {limit} than {max_output_tokens} tokens", error.code);
     is_less.then_some(Decision::AdjustOutputAndRetry { max_output_tokens, lasting, reason })
 }
 

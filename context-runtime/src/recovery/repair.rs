@@ -23,8 +23,9 @@ pub(super) fn without_thoughts(view: &HistoryView<'_>) -> Option<Result<Plan, Pl
             None => {}
         }
     }
-    let what = format!("thoughts of {} messages removed", edits.len());
-    let plan = |edits| Plan::of_any_size("remove-thoughts", BoundaryKind::Strip, view, edits, what);
+    let summary = format!("thoughts of {} messages removed", edits.len());
+    let plan =
+        |edits| Plan::of_any_size("remove-thoughts", BoundaryKind::Strip, view, edits, summary);
     Some(edits).filter(|edits| !edits.is_empty()).map(plan)
 }
 
@@ -131,13 +132,14 @@ fn once(mut origins: Vec<Option<usize>>) -> Vec<Option<usize>> {
 /// are ignored.
 fn named_ids<'a>(messages: &'a [Arc<Message>], words: &str) -> HashSet<&'a str> {
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let told: HashSet<&str> = words.split(|c| !inside(c)).filter(|word| is_telling(word)).collect();
+    let named: HashSet<&str> =
+        words.split(|c| !inside(c)).filter(|word| is_telling(word)).collect();
     let ids = messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
         Part::ToolCall(call) => Some(call.id.as_str()),
         Part::ToolResult(result) => Some(result.call_id.as_str()),
         _ => None,
     });
-    ids.filter(|id| told.contains(id)).collect()
+    ids.filter(|id| named.contains(id)).collect()
 }
 
 fn is_telling(word: &str) -> bool {

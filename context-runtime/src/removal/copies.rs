@@ -24,7 +24,7 @@ pub(super) async fn find(
     if needles.is_empty() {
         return Ok(Vec::new());
     }
-    let mut copies = Copies { needles, found: Vec::new() };
+    let mut copies = CopySearch { needles, remaining: Vec::new() };
     let mut query = ChatQuery { limit: limits::MAX_PAGE, ..ChatQuery::new(user.clone()) };
     let mut walk = PageWalk::new("list_chats", "chat");
     loop {
@@ -41,12 +41,12 @@ pub(super) async fn find(
                 &chat.chat,
                 "",
             );
-            match copies.look_into(store, chat).await {
+            match copies.search_chat(store, chat).await {
                 // Deleted in the meantime.
                 Err(error) if error.is_not_found() => {}
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     let (kind, reason) = (RemainingKind::Chat, RemainingReason::Unreadable);
-                    copies.found.push(Remaining::new(kind, None, &chat.chat, reason));
+                    copies.remaining.push(Remaining::new(kind, None, &chat.chat, reason));
                 }
                 looked => looked?,
             }
@@ -57,20 +57,20 @@ pub(super) async fn find(
         }
     }
     if let Some(trajectories) = store.trajectories() {
-        copies.look_into_rounds(trajectories, user, options).await?;
+        copies.search_rounds(trajectories, user, options).await?;
     }
     if let Some(records) = store.memories() {
-        copies.look_into_memories(records, user, options).await?;
+        copies.search_memories(records, user, options).await?;
     }
-    Ok(copies.found)
+    Ok(copies.remaining)
 }
 
-struct Copies<'a> {
+struct CopySearch<'a> {
     needles: &'a Needles,
-    found: Vec<Remaining>,
+    remaining: Vec<Remaining>,
 }
 
-impl Copies<'_> {
+impl CopySearch<'_> {
     fn note(
         &mut self,
         is_copy: bool,
@@ -79,11 +79,11 @@ impl Copies<'_> {
         id: impl std::fmt::Display,
     ) {
         if is_copy {
-            self.found.push(Remaining::new(kind, Some(chat), id, RemainingReason::SameWords));
+            self.remaining.push(Remaining::new(kind, Some(chat), id, RemainingReason::SameWords));
         }
     }
 
-    async fn look_into(&mut self, store: &dyn Store, chat: &ChatRef) -> Result<()> {
+    async fn search_chat(&mut self, store: &dyn Store, chat: &ChatRef) -> Result<()> {
         let (history, name) = (store.history(), &chat.chat);
         for placed in messages::all_messages(history, chat).await? {
             let node = &placed.node;
@@ -107,12 +107,12 @@ impl Copies<'_> {
             }
         }
         match store.blobs() {
-            Some(blobs) => self.look_into_blobs(blobs, chat).await,
+            Some(blobs) => self.search_blobs(blobs, chat).await,
             None => Ok(()),
         }
     }
 
-    async fn look_into_blobs(&mut self, blobs: &dyn BlobStore, chat: &ChatRef) -> Result<()> {
+    async fn search_blobs(&mut self, blobs: &dyn BlobStore, chat: &ChatRef) -> Result<()> {
         let mut after = None;
         let mut walk = PageWalk::new("blobs", "blob");
         loop {
@@ -132,7 +132,7 @@ impl Copies<'_> {
         }
     }
 
-    async fn look_into_rounds(
+    async fn search_rounds(
         &mut self,
         trajectories: &dyn TrajectoryStore,
         user: &UserId,
@@ -143,13 +143,13 @@ impl Copies<'_> {
             let (round, reason) = (&head.round, RemainingReason::SameWords);
             let queues = serde_json::to_vec(&head.queues).unwrap_or_default();
             if self.needles.are_in(&head.title) || self.needles.are_in_bytes(&queues) {
-                self.found.push(Remaining::new(RemainingKind::Round, None, round, reason));
+                self.remaining.push(Remaining::new(RemainingKind::Round, None, round, reason));
             }
             let record = match rounds::load(trajectories, round).await {
                 Ok(record) => record,
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     let reason = RemainingReason::Unreadable;
-                    self.found.push(Remaining::new(RemainingKind::Round, None, round, reason));
+                    self.remaining.push(Remaining::new(RemainingKind::Round, None, round, reason));
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -158,14 +158,14 @@ impl Copies<'_> {
                 let json = serde_json::to_vec(&**node).unwrap_or_default();
                 if self.needles.are_in_bytes(&json) {
                     let id = format!("{} in {round}", node.id);
-                    self.found.push(Remaining::new(RemainingKind::Node, None, id, reason));
+                    self.remaining.push(Remaining::new(RemainingKind::Node, None, id, reason));
                 }
             }
         }
         Ok(())
     }
 
-    async fn look_into_memories(
+    async fn search_memories(
         &mut self,
         records: &dyn MemoryRecordStore,
         user: &UserId,
@@ -178,7 +178,7 @@ impl Copies<'_> {
             let next = walk.next(&page)?;
             for stats in page.items {
                 options.cancel.check(OPERATION)?;
-                self.look_into_scope(records, stats.scope).await?;
+                self.search_scope(records, stats.scope).await?;
             }
             after = next;
             if after.is_none() {
@@ -187,7 +187,7 @@ impl Copies<'_> {
         }
     }
 
-    async fn look_into_scope(
+    async fn search_scope(
         &mut self,
         records: &dyn MemoryRecordStore,
         scope: MemoryScope,
@@ -201,7 +201,7 @@ impl Copies<'_> {
                 let data = serde_json::to_vec(&stored.record.data).unwrap_or_default();
                 if self.needles.are_in(&stored.record.text) || self.needles.are_in_bytes(&data) {
                     let (kind, reason) = (RemainingKind::Memory, RemainingReason::SameWords);
-                    self.found.push(Remaining::new(kind, None, &stored.record.id, reason));
+                    self.remaining.push(Remaining::new(kind, None, &stored.record.id, reason));
                 }
             }
             match next {

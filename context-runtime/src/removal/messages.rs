@@ -74,7 +74,7 @@ pub async fn redact_messages(
     let mut report = RemovalReport::default();
     let messages: Vec<MessageId> =
         messages.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-    let removed = Removed::read(store, chat, &messages).await?;
+    let removed = RemovedContent::read(store, chat, &messages).await?;
     options.cancel.check(OPERATION)?;
     // Linked content is removed first: as long as the messages exist, a repeated call finds the
     // links.
@@ -101,7 +101,7 @@ pub async fn redact_messages(
 }
 
 /// The content to remove, read before it is deleted.
-struct Removed {
+struct RemovedContent {
     nodes: Vec<Arc<Node>>,
     needles: Needles,
     /// The blobs that the messages name.
@@ -113,7 +113,7 @@ struct Removed {
     texts: Vec<String>,
 }
 
-impl Removed {
+impl RemovedContent {
     async fn read(store: &dyn Store, chat: &ChatRef, messages: &[MessageId]) -> Result<Self> {
         const OPERATION: &str = "redact_messages";
         let history = store.history();
@@ -177,7 +177,7 @@ impl Removed {
 async fn remove_streams(
     store: &dyn Store,
     chat: &ChatRef,
-    removed: &Removed,
+    removed: &RemovedContent,
     report: &mut RemovalReport,
 ) -> Result<()> {
     let Some(streams) = store.streams() else { return Ok(()) };
@@ -199,7 +199,7 @@ async fn remove_streams(
 async fn remove_title(
     store: &dyn Store,
     chat: &ChatRef,
-    removed: &Removed,
+    removed: &RemovedContent,
     options: &RemovalOptions,
     report: &mut RemovalReport,
 ) -> Result<()> {
@@ -216,7 +216,7 @@ async fn remove_title(
 async fn remove_blobs(
     store: &dyn Store,
     chat: &ChatRef,
-    removed: &Removed,
+    removed: &RemovedContent,
     report: &mut RemovalReport,
 ) -> Result<()> {
     let Some(blobs) = store.blobs().filter(|_| !removed.blobs.is_empty()) else { return Ok(()) };

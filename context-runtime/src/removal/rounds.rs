@@ -96,16 +96,16 @@ pub(super) async fn remove_of_chat(
     for name in sessions {
         options.cancel.check(OPERATION)?;
         let query = RoundQuery::of_user(chat.user.clone()).session(name.clone());
-        let mut rounds: BTreeMap<RoundRef, Belonging> = BTreeMap::new();
+        let mut rounds: BTreeMap<RoundRef, RoundOwner> = BTreeMap::new();
         for head in heads(trajectories, query).await? {
             if let Some(record) = load(trajectories, &head.round).await? {
-                rounds.insert(head.round, Belonging::of(&record, &chat.chat));
+                rounds.insert(head.round, RoundOwner::of(&record, &chat.chat));
             }
         }
         if rounds.is_empty() {
             continue;
         }
-        if rounds.values().all(|belonging| *belonging == Belonging::Own) {
+        if rounds.values().all(|belonging| *belonging == RoundOwner::Own) {
             let prune = RoundPrune::of_user(chat.user.clone()).session(name);
             report.rounds += trajectories.prune_rounds(&prune).await?.rounds;
             continue;
@@ -114,13 +114,13 @@ pub(super) async fn remove_of_chat(
             let linked =
                 |node: &TrajectoryNode| node.messages.iter().any(|link| link.chat == chat.chat);
             match belonging {
-                Belonging::Own => {
+                RoundOwner::Own => {
                     clear(trajectories, &round, |_| true, options.now, report).await?
                 }
-                Belonging::Shared => {
+                RoundOwner::Shared => {
                     clear(trajectories, &round, linked, options.now, report).await?
                 }
-                Belonging::Other => {}
+                RoundOwner::Other => {}
             }
         }
     }
@@ -129,7 +129,7 @@ pub(super) async fn remove_of_chat(
 
 /// The chats a round belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Belonging {
+enum RoundOwner {
     /// This chat alone.
     Own,
     /// This chat and others.
@@ -138,7 +138,7 @@ enum Belonging {
     Other,
 }
 
-impl Belonging {
+impl RoundOwner {
     /// A round that stands for no message belongs to the chat with the name of its session.
     fn of(record: &RoundRecord, chat: &ChatId) -> Self {
         let chats: BTreeSet<&ChatId> = links(record).collect();

@@ -36,8 +36,8 @@ impl RetainedPart {
     /// Returns the diagnostic that reports the cut.
     pub(super) fn diagnostic(&self, messages: usize) -> Diagnostic {
         let dropped = messages - self.len();
-        let said = format!("{dropped} of {messages} messages were left out, the oldest");
-        Diagnostic::new(DiagnosticCode::ContextTruncated, Severity::Warning, "messages", said)
+        let text = format!("{dropped} of {messages} messages were left out, the oldest");
+        Diagnostic::new(DiagnosticCode::ContextTruncated, Severity::Warning, "messages", text)
     }
 }
 
@@ -77,7 +77,7 @@ fn is_result(part: &Part) -> bool {
 fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
     let mut start = cut;
     // Results without their call so far, after `start` and before it. Calls precede their results.
-    let (mut waiting, mut outside) = (Waiting::default(), Waiting::default());
+    let (mut waiting, mut outside) = (UnpairedResults::default(), UnpairedResults::default());
     for at in (head..messages.len()).rev() {
         if at < start && waiting.is_empty() {
             break;
@@ -106,9 +106,9 @@ fn whole(messages: &[Arc<Message>], head: usize, cut: usize) -> usize {
 
 /// The number of results per call id that have no call yet.
 #[derive(Debug, Default)]
-struct Waiting<'a>(HashMap<&'a str, usize>);
+struct UnpairedResults<'a>(HashMap<&'a str, usize>);
 
-impl<'a> Waiting<'a> {
+impl<'a> UnpairedResults<'a> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -11,7 +11,7 @@ use context_core::history::{
 };
 use context_core::{Diagnostic, Message};
 
-use super::stage::{self, Resolved};
+use super::stage::{self, ResolvedStage};
 use super::{Stage, StageFaults};
 
 /// The share of the window from which a plan is needed, whatever its price.
@@ -47,7 +47,7 @@ const NEEDED: f64 = 0.9;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
-    stages: Vec<Resolved>,
+    stages: Vec<ResolvedStage>,
 }
 
 /// The outcome of a pipeline.
@@ -211,7 +211,7 @@ pub(super) fn target_not_reached(left: u64, wanted: u64) -> Diagnostic {
 }
 
 /// Returns the goal of one stage.
-fn within(goal: &Goal, stage: &Resolved) -> Goal {
+fn within(goal: &Goal, stage: &ResolvedStage) -> Goal {
     let target = (goal.budget.input() as f64 * stage.target).floor() as u64;
     let mut within = goal.clone();
     within.target = target.min(goal.target);
@@ -242,9 +242,9 @@ fn judge(
     };
     let mut step = PlannedStep { plan, price, applied: wanted, reason };
     if !wanted {
-        let said = format!("{}: {}: {}", step.plan.policy, step.plan.what, step.reason);
+        let text = format!("{}: {}: {}", step.plan.policy, step.plan.what, step.reason);
         let code = DiagnosticCode::CompactionNotWorth;
-        diagnostics.push(Diagnostic::new(code, Severity::Info, "messages", said));
+        diagnostics.push(Diagnostic::new(code, Severity::Info, "messages", text));
         return (step, None);
     }
     match step.plan.apply(view.messages()) {

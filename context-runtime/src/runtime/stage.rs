@@ -76,13 +76,13 @@ impl<P: CompactionPolicy> From<P> for Stage {
 
 /// A stage with its defaults filled in.
 #[derive(Clone, Debug)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedStage {
     pub(super) policy: Arc<dyn CompactionPolicy>,
     pub(super) trigger: f64,
     pub(super) target: f64,
 }
 
-impl Resolved {
+impl ResolvedStage {
     /// Whether the stage runs when this share of the window is full.
     pub(super) fn is_due(&self, ratio: f64) -> bool {
         if self.trigger >= Stage::EMERGENCY { ratio > self.trigger } else { ratio >= self.trigger }
@@ -148,12 +148,12 @@ impl std::error::Error for StageFaults {}
 context_core::readable_debug!(StageFault, StageFaults);
 
 /// Fills in the defaults of the stages, or returns their faults.
-pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<Resolved>, StageFaults> {
-    let mut resolved: Vec<Resolved> = Vec::with_capacity(stages.len());
+pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFaults> {
+    let mut resolved: Vec<ResolvedStage> = Vec::with_capacity(stages.len());
     let mut faults = Vec::new();
     for Stage { policy, trigger, target } in stages {
         let name = policy.name();
-        let summarizes = |stage: &Resolved| stage.policy.kind() == PolicyKind::Summarize;
+        let summarizes = |stage: &ResolvedStage| stage.policy.kind() == PolicyKind::Summarize;
         let trigger = trigger.unwrap_or(match policy.kind() {
             PolicyKind::Shorten => 0.8,
             PolicyKind::Truncate => Stage::EMERGENCY,
@@ -174,7 +174,7 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<Resolved>, StageFaults> 
         if resolved.iter().any(|before| before.policy.name() == name) {
             faults.push(StageFault::Twice { policy: name });
         }
-        resolved.push(Resolved { policy, trigger, target });
+        resolved.push(ResolvedStage { policy, trigger, target });
     }
     if faults.is_empty() { Ok(resolved) } else { Err(StageFaults(faults)) }
 }

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::ability;
 use super::error::StreamError;
-use super::trying::persistently;
+use super::retry::retry;
 
 /// The wait between polls while no chunk arrives. It doubles with each poll, from the shortest to
 /// the longest.
@@ -143,7 +143,7 @@ impl AnswerReader {
         let streams = ability(&*self.store)?;
         let read = || streams.read_stream(&self.chat, &self.id, self.offset, limits::MAX_PAGE);
         let stream = || self.id.clone();
-        let Some(part) = persistently(read).await? else {
+        let Some(part) = retry(read).await? else {
             return Err(match self.stream {
                 None => StreamError::Missing { stream: stream() },
                 Some(_) => StreamError::Vanished { stream: stream() },

@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
 use super::error::StreamError;
-use super::trying::persistently;
+use super::retry::retry;
 use super::{Streams, ability};
 
 /// Options of a stream writer.
@@ -156,8 +156,8 @@ impl AnswerWriter {
         if let Some(idle) = options.take_over {
             claim = claim.take_over(before(now, idle));
         }
-        let _created = persistently(|| open.create_stream(chat, &id, now)).await?;
-        let stream = match persistently(|| open.claim_stream(chat, &id, &claim)).await? {
+        let _created = retry(|| open.create_stream(chat, &id, now)).await?;
+        let stream = match retry(|| open.claim_stream(chat, &id, &claim)).await? {
             StreamOutcome::Applied(stream) | StreamOutcome::Replayed(stream) => stream,
             refused => return Err(refusal(refused.stream())),
         };
@@ -284,8 +284,7 @@ impl AnswerWriter {
         let append = self.in_flight.insert(append);
         let streams = ability(&*self.store)?;
         let sent =
-            persistently(|| streams.append_stream(&self.chat, &self.stream.id, append.clone()))
-                .await;
+            retry(|| streams.append_stream(&self.chat, &self.stream.id, append.clone())).await;
         match sent {
             Ok(StreamOutcome::Applied(stream) | StreamOutcome::Replayed(stream)) => {
                 self.offset += append.chunks.len() as u64;

@@ -57,14 +57,14 @@ pub(super) struct ChatCheck {
     line: u64,
     branches: Vec<(BranchName, Option<MessageId>, u64)>,
     checkpoints: Vec<(CheckpointName, MessageId, u64)>,
-    names: Names,
+    names: UsedNames,
     ids: HashMap<MessageId, usize>,
     /// The parent and the line of each message, in order.
     parents: Vec<(Option<usize>, u64)>,
 }
 
 #[derive(Default)]
-struct Names {
+struct UsedNames {
     branches: HashSet<BranchName>,
     checkpoints: HashSet<CheckpointName>,
     fragments: HashSet<FragmentId>,
@@ -79,7 +79,7 @@ impl ChatCheck {
             line,
             branches: Vec::new(),
             checkpoints: Vec::new(),
-            names: Names::default(),
+            names: UsedNames::default(),
             ids: HashMap::new(),
             parents: Vec::new(),
         }

@@ -44,7 +44,7 @@ pub struct PartDigest {
 }
 
 impl PartDigest {
-    fn add(&mut self, hash: &Hashing) {
+    fn add(&mut self, hash: &FieldHasher) {
         self.count += 1;
         let hash = hash.0.finalize();
         for (sum, lane) in self.sum.iter_mut().zip(hash.as_bytes().chunks_exact(8)) {
@@ -88,22 +88,24 @@ impl ChatDigest {
     /// Adds a record.
     pub fn push(&mut self, record: &ChatRecord) {
         match record {
-            ChatRecord::Chat(chat) => self.chat.add(&Hashing::default().chat(chat)),
+            ChatRecord::Chat(chat) => self.chat.add(&FieldHasher::default().chat(chat)),
             ChatRecord::Branch(branch) => {
                 let at = self.branches.count;
-                self.branches.add(&Hashing::default().number(at).branch(branch));
+                self.branches.add(&FieldHasher::default().number(at).branch(branch));
             }
             ChatRecord::Checkpoint(checkpoint) => {
-                self.checkpoints.add(&Hashing::default().checkpoint(checkpoint));
+                self.checkpoints.add(&FieldHasher::default().checkpoint(checkpoint));
             }
             ChatRecord::Fragment(fragment) => {
                 let at = self.fragments.count;
-                let hashing = Hashing::default().number(at);
+                let hashing = FieldHasher::default().number(at);
                 let hashing = hashing.optional(fragment.id.as_ref().map(|id| id.as_str()));
                 self.fragments.add(&hashing.metadata(&fragment.metadata).body(&fragment.body));
             }
-            ChatRecord::Blob(blob) => self.blobs.add(&Hashing::default().blob(blob)),
-            ChatRecord::Message(message) => self.messages.add(&Hashing::default().message(message)),
+            ChatRecord::Blob(blob) => self.blobs.add(&FieldHasher::default().blob(blob)),
+            ChatRecord::Message(message) => {
+                self.messages.add(&FieldHasher::default().message(message))
+            }
             ChatRecord::End { .. } => {}
         }
     }
@@ -141,9 +143,9 @@ impl fmt::Display for ChatDigest {
 /// A hash of fields. Each is hashed with its length, so that different lists of fields never have
 /// the same bytes.
 #[derive(Default)]
-struct Hashing(Hasher);
+struct FieldHasher(Hasher);
 
-impl Hashing {
+impl FieldHasher {
     fn number(mut self, number: u64) -> Self {
         self.0.update(&number.to_be_bytes());
         self

@@ -295,10 +295,10 @@ pub(super) const OPERATION: &str = "import_jsonl";
 
 pub(super) fn unavailable(
     operation: &'static str,
-    what: &'static str,
+    text: &'static str,
     error: std::io::Error,
 ) -> Error {
-    Error::new(ErrorKind::Unavailable, operation, what)
+    Error::new(ErrorKind::Unavailable, operation, text)
         .with_retry(Retry::of_io(&error))
         .with_source(error)
 }

@@ -16,12 +16,12 @@ pub struct ChatReader<'a> {
     /// The metadata of blobs that are still to be read.
     blobs: VecDeque<Blob>,
     messages: u64,
-    next: Next,
+    next: ReadState,
     /// Checks the paging of the blobs, then of the messages.
     walk: PageWalk,
 }
 
-enum Next {
+enum ReadState {
     Blobs(Option<Cursor>),
     Page(Option<Cursor>),
     End,
@@ -39,7 +39,7 @@ impl<'a> ChatReader<'a> {
         ready.extend(history.checkpoints(chat).await?.into_iter().map(ChatRecord::Checkpoint));
         ready
             .extend(store.fragments().fragments(chat).await?.into_iter().map(ChatRecord::Fragment));
-        let (chat, blobs, next) = (chat.clone(), VecDeque::new(), Next::Blobs(None));
+        let (chat, blobs, next) = (chat.clone(), VecDeque::new(), ReadState::Blobs(None));
         let walk = PageWalk::new("blobs", "blob");
         Ok(Self { store, chat, ready, blobs, messages: 0, next, walk })
     }
@@ -52,16 +52,16 @@ impl<'a> ChatReader<'a> {
                 continue;
             }
             match &self.next {
-                Next::Blobs(after) => {
+                ReadState::Blobs(after) => {
                     let after = after.clone();
                     self.list_blobs(after).await?;
                 }
-                Next::Nothing => return Ok(None),
-                Next::End => {
-                    self.next = Next::Nothing;
+                ReadState::Nothing => return Ok(None),
+                ReadState::End => {
+                    self.next = ReadState::Nothing;
                     self.ready.push_back(ChatRecord::End { messages: self.messages });
                 }
-                Next::Page(after) => {
+                ReadState::Page(after) => {
                     let after = after.clone();
                     self.read_page(after).await?;
                 }
@@ -83,10 +83,10 @@ impl<'a> ChatReader<'a> {
             self.blobs = page.items.into();
         }
         self.next = match next {
-            Some(next) => Next::Blobs(Some(next)),
+            Some(next) => ReadState::Blobs(Some(next)),
             None => {
                 self.walk = PageWalk::new("all_messages", "message");
-                Next::Page(None)
+                ReadState::Page(None)
             }
         };
         Ok(())
@@ -119,7 +119,7 @@ impl<'a> ChatReader<'a> {
                 revisions,
             )));
         }
-        self.next = next.map_or(Next::End, |next| Next::Page(Some(next)));
+        self.next = next.map_or(ReadState::End, |next| ReadState::Page(Some(next)));
         Ok(())
     }
 }

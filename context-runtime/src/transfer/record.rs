@@ -25,7 +25,7 @@ pub enum ChatRecord {
     Message(ChatMessageRecord),
     /// The end of the chat.
     End {
-        /// Number of messages that were deleted.
+        /// The number of messages of the chat.
         messages: u64,
     },
 }

@@ -31,11 +31,11 @@ pub(super) struct Section {
     /// Whether all its lines can be read and fit together.
     pub(super) sound: bool,
     /// The position after its first line.
-    body: Place,
+    body: FilePosition,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct FilePosition {
     offset: u64,
     line: u64,
 }
@@ -51,7 +51,7 @@ pub(super) struct Sections<'a, R> {
     pub(super) faults: u64,
     buffer: Vec<u8>,
     /// The position: bytes and lines read so far.
-    at: Place,
+    at: FilePosition,
 }
 
 impl<'a, R: BufRead + Seek> Sections<'a, R> {
@@ -59,7 +59,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         let offset = input
             .stream_position()
             .map_err(|error| unavailable(OPERATION, "cannot read", error))?;
-        let (broken, buffer, at) = (Vec::new(), Vec::new(), Place { offset, line: 0 });
+        let (broken, buffer, at) = (Vec::new(), Vec::new(), FilePosition { offset, line: 0 });
         Ok(Self { input, user, cancel, broken, faults: 0, buffer, at })
     }
 
@@ -67,16 +67,16 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
     pub(super) fn next(&mut self) -> Result<Option<Section>> {
         // Stray lines are reported once, and not at all after an unreadable line, since they may
         // belong to its chat.
-        let mut told = false;
+        let mut is_reported = false;
         loop {
             match self.read()? {
                 Line::End => return Ok(None),
                 Line::Record(ChatRecord::Chat(source)) => return self.chat(source).map(Some),
-                Line::Record(_) if told => {}
+                Line::Record(_) if is_reported => {}
                 Line::Record(_) => self.report(self.at.line, "it belongs to no chat"),
                 Line::Faulty(error) => self.report(self.at.line, &error.to_string()),
             }
-            told = true;
+            is_reported = true;
         }
     }
 
@@ -130,7 +130,7 @@ impl<'a, R: BufRead + Seek> Sections<'a, R> {
         self.go(section.body)
     }
 
-    fn go(&mut self, place: Place) -> Result<()> {
+    fn go(&mut self, place: FilePosition) -> Result<()> {
         let sought = self.input.seek(SeekFrom::Start(place.offset));
         sought.map_err(|error| unavailable(OPERATION, "cannot read", error))?;
         self.at = place;

@@ -61,7 +61,7 @@ async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
     let mut history = vec![ask("hello"), reply("hi"), ask("book")];
     let first = prepare(&runtime, &history).await;
     // After the request, not after the recall.
-    assert_eq!((first.request.messages.len(), &first.request.cache.positions()[..]), (4, &[2][..]));
+    assert_eq!((first.request.messages.len(), first.request.cache.positions()), (4, &[2][..]));
     history.extend([call("a"), result("a", "ok")]);
     assert_eq!(prepare(&runtime, &history).await.request.cache.positions(), [2, 5]);
     history.extend([call("b"), result("b", "ok")]);

@@ -19,7 +19,7 @@ impl<'a> UndoStack<'a> {
         let mut stack = Self { all, standing: Vec::new(), undone: Vec::new() };
         for (position, compaction) in all.iter().enumerate() {
             if let Some(undoes) = &compaction.boundary.undoes {
-                stack.take_back(position, undoes);
+                stack.revert(position, undoes);
             }
             if compaction.boundary.kind != BoundaryKind::Undo {
                 stack.standing.push(position);
@@ -31,12 +31,12 @@ impl<'a> UndoStack<'a> {
 
     /// Applies an undo boundary: it undoes a compaction and those made on top of it, or reverts the
     /// newest undo.
-    fn take_back(&mut self, position: usize, undoes: &MessageId) {
-        let is_it = |candidate: &usize| self.all[*candidate].id == *undoes;
-        if let Some(from) = self.standing.iter().rposition(is_it) {
+    fn revert(&mut self, position: usize, undoes: &MessageId) {
+        let is_target = |candidate: &usize| self.all[*candidate].id == *undoes;
+        if let Some(from) = self.standing.iter().rposition(is_target) {
             let gone = self.standing.split_off(from);
             self.undone.push((position, gone));
-        } else if self.undone.last().is_some_and(|(undo, _)| is_it(undo))
+        } else if self.undone.last().is_some_and(|(undo, _)| is_target(undo))
             && let Some((_, back)) = self.undone.pop()
         {
             self.standing.extend(back);

@@ -16,7 +16,7 @@ use super::index::less;
 use super::parts::Parts;
 use super::prefix::{self, PromptHash};
 use super::repair::Repaired;
-use super::session::{Sent, Session, StaticTokens};
+use super::session::{SentRequest, Session, StaticTokens};
 use crate::runtime::prompt::Prompt;
 
 /// A call in preparation.
@@ -84,7 +84,7 @@ impl Call<'_> {
     }
 
     /// Returns the last request if the provider may still have it in its cache.
-    fn cached<'s>(&self, session: &'s Session) -> Option<&'s Sent> {
+    fn cached<'s>(&self, session: &'s Session) -> Option<&'s SentRequest> {
         let lifetime = i64::try_from(self.parts.cache_lifetime.as_micros()).unwrap_or(i64::MAX);
         session.sent.as_ref().filter(|sent| {
             let age = self.now.as_micros().saturating_sub(sent.at.as_micros());
@@ -261,7 +261,7 @@ pub(super) fn messages(
     let framing = call.counting.counter.framing().request;
     let recalled = recall.as_ref().map(|recall| recall.tokens).unwrap_or_default();
     let hash = recall.as_ref().map(|recall| recall.message.hash());
-    session.sent = Some(Sent {
+    session.sent = Some(SentRequest {
         at: call.now,
         provider: call.input.provider.clone(),
         model: call.counting.model.clone(),

@@ -26,8 +26,8 @@ pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     if ids == 0 || ids == messages {
         return Ok(());
     }
-    let said = "each message needs its id, or none has one";
-    Err(Error::invalid(OPERATION, said).with("ids", ids).with("messages", messages))
+    let text = "each message needs its id, or none has one";
+    Err(Error::invalid(OPERATION, text).with("ids", ids).with("messages", messages))
 }
 
 /// Passes the messages that are new since the last capture of the chat to the memory. Synthetic and
@@ -42,7 +42,7 @@ pub(super) async fn capture(
     if input.cancel.is_cancelled() {
         return Vec::new();
     }
-    let told = {
+    let known = {
         let session = lock(session);
         // A history that was compacted or edited since begins differently.
         session.captured.as_ref().map_or(0, |known| match known.begins(&input.messages) {
@@ -53,7 +53,7 @@ pub(super) async fn capture(
     let names = names(&input);
     let is_news = |message: &Arc<Message>| message.origin() == Origin::Author;
     let news =
-        input.messages[told..].iter().zip(&names[told..]).filter(|(message, _)| is_news(message));
+        input.messages[known..].iter().zip(&names[known..]).filter(|(message, _)| is_news(message));
     let news: Vec<_> = news
         .map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now))
         .collect();
@@ -68,9 +68,9 @@ pub(super) async fn capture(
             Either::Right(_) => return Vec::new(),
         };
         // After a failure the same messages are captured again next time.
-        if let Some(said) = failure {
+        if let Some(text) = failure {
             let code = DiagnosticCode::MemoryProviderError;
-            return vec![Diagnostic::new(code, Severity::Warning, "memory", said)];
+            return vec![Diagnostic::new(code, Severity::Warning, "memory", text)];
         }
     }
     let mut session = lock(session);

@@ -140,9 +140,9 @@ pub(super) fn budget(
         (None, None) => Some("by default"),
     };
     let assumed = assumed.map(|basis| {
-        let said =
+        let text =
             format!("the window of {name:?} is not known; {window} tokens are assumed, {basis}");
-        Diagnostic::new(DiagnosticCode::UnknownWindow, Severity::Info, "model", said)
+        Diagnostic::new(DiagnosticCode::UnknownWindow, Severity::Info, "model", text)
     });
     Ok((budget, assumed))
 }

@@ -20,8 +20,8 @@ const FUTILE: u32 = 3;
 pub(super) struct Cuts {
     /// The cuts that are applied to every conversation with the same beginning. `None` if the
     /// caller owns them.
-    kept: Option<KeptCut>,
-    asked: Option<PendingSummary>,
+    kept: Option<AppliedCut>,
+    pending: Option<PendingSummary>,
     /// The number of futile compactions in a row, and the user request they were for.
     futile: u32,
     request: Option<(String, MessageHash)>,
@@ -40,7 +40,7 @@ pub(super) struct Cuts {
 
 /// A rewrite that replaces the beginning of given conversations.
 #[derive(Debug)]
-struct KeptCut {
+struct AppliedCut {
     covered: PrefixFingerprint,
     rewrite: HistoryRewrite,
 }
@@ -103,7 +103,7 @@ impl Cuts {
 
     /// Keeps cuts that the caller made.
     pub(super) fn take_over(&mut self, rewrite: &HistoryRewrite, covered: PrefixFingerprint) {
-        self.kept = Some(KeptCut { covered, rewrite: rewrite.clone() });
+        self.kept = Some(AppliedCut { covered, rewrite: rewrite.clone() });
     }
 
     /// Records that a summary was requested of a history. `covered` is the given conversation.
@@ -116,7 +116,7 @@ impl Cuts {
     ) {
         let rewrite = history.then(summary.of.clone());
         let (policy, target) = (summary.task.policy, summary.target);
-        self.asked = Some(PendingSummary { covered, rewrite, policy, target, owner });
+        self.pending = Some(PendingSummary { covered, rewrite, policy, target, owner });
     }
 
     /// Applies the answer to a requested summary. Messages that were added since follow the
@@ -128,19 +128,19 @@ impl Cuts {
         policy: &dyn CompactionPolicy,
         counter: &dyn TokenCounter,
     ) -> Result<HistoryRewrite, SummaryError> {
-        let asked = self.asked.as_ref().filter(|asked| asked.policy == task.policy);
-        let asked = asked.ok_or(SummaryError::NotAsked)?;
-        if !asked.covered.begins(messages) {
+        let pending = self.pending.as_ref().filter(|pending| pending.policy == task.policy);
+        let pending = pending.ok_or(SummaryError::NotAsked)?;
+        if !pending.covered.begins(messages) {
             return Err(SummaryError::Stale);
         }
-        let view = HistoryView::new(&asked.rewrite.messages, counter);
+        let view = HistoryView::new(&pending.rewrite.messages, counter);
         let plan = policy.accept(&view, task, answer)?;
-        let mut rewrite = asked.rewrite.apply(&plan)?;
+        let mut rewrite = pending.rewrite.apply(&plan)?;
         self.count(plan.before, plan.after);
-        let Some(asked) = self.asked.take() else { return Err(SummaryError::NotAsked) };
-        self.missed = (plan.after > asked.target).then_some((plan.after, asked.target));
+        let Some(pending) = self.pending.take() else { return Err(SummaryError::NotAsked) };
+        self.missed = (plan.after > pending.target).then_some((plan.after, pending.target));
         self.weak = missing_of(&rewrite.messages);
-        self.keep(&rewrite, asked.covered, asked.owner);
+        self.keep(&rewrite, pending.covered, pending.owner);
         (self.pause, self.failed) = (None, false);
         rewrite.resume(messages);
         Ok(rewrite)

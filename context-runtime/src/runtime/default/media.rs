@@ -15,7 +15,7 @@ use context_core::{CancelSignal, ChatRef, Diagnostic, Message, Part, Result};
 
 use super::parts::Parts;
 use super::spill::{Spill, Spilled};
-use crate::waiting::unless_cancelled;
+use crate::cancellable::unless_cancelled;
 
 const OPERATION: &str = "materialize_media";
 
@@ -152,10 +152,10 @@ fn referred(part: &Part) -> Option<(BlobId, &Media)> {
 }
 
 fn note(media: &Media, state: &str) -> String {
-    let what = media.media_type.as_deref().unwrap_or("media");
+    let kind = media.media_type.as_deref().unwrap_or("media");
     let name = media.name.iter().map(|name| format!(" {name}")).collect::<String>();
     let size = Spilled::of(&media.metadata).map(|spilled| format!(", {} bytes", spilled.bytes));
-    format!("[{what}{name}{}: {state}]", size.unwrap_or_default())
+    format!("[{kind}{name}{}: {state}]", size.unwrap_or_default())
 }
 
 /// Returns the parts of a message that may be media, those of tool results included.

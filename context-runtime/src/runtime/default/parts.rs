@@ -81,9 +81,9 @@ pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &Chat
     if only.is_none_or(|user| *user == chat.user) {
         return Ok(());
     }
-    let said =
+    let text =
         "this runtime serves another user alone: leave its `user` out, or build one for each user";
-    Err(Error::invalid(operation, said).with("user", &chat.user).with("chat", &chat.chat))
+    Err(Error::invalid(operation, text).with("user", &chat.user).with("chat", &chat.chat))
 }
 
 /// A fault in the configuration of a runtime.

@@ -106,8 +106,9 @@ async fn recall(
     request: MessageHash,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<()> {
-    let (message, said) = recall::recall(parts, &query, &input.cancel, &*counting.counter).await?;
-    diagnostics.extend(said);
+    let (message, reports) =
+        recall::recall(parts, &query, &input.cancel, &*counting.counter).await?;
+    diagnostics.extend(reports);
     lock(session).recall = Some(TurnRecall { turn: input.turn.id.clone(), request, message });
     Ok(())
 }
@@ -210,7 +211,7 @@ fn compact(
         context.summary = Some(summary.task);
     }
     let Some(rewrite) = planned.rewrite else { return };
-    let said: Vec<_> = planned
+    let descriptions: Vec<_> = planned
         .steps
         .iter()
         .filter(|step| step.applied)
@@ -220,7 +221,7 @@ fn compact(
         DiagnosticCode::Compacted,
         Severity::Info,
         "messages",
-        format!("{before} tokens became {}: {}", planned.after, said.join("; ")),
+        format!("{before} tokens became {}: {}", planned.after, descriptions.join("; ")),
     ));
     history.cut(rewrite);
     history.is_compacted = true;

@@ -64,8 +64,8 @@ pub(super) async fn recall(
     };
     // A memory may return early because it was cancelled. Its result is ignored then.
     cancel.check("prepare_for_model")?;
-    let failed = |said| {
-        (None, vec![diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, said)])
+    let failed = |text| {
+        (None, vec![diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, text)])
     };
     let recalled = match answer {
         Ok(Ok(recalled)) => recalled,
@@ -86,22 +86,22 @@ pub(super) async fn recall(
         ));
     }
     if memories.is_empty() {
-        let said = "nothing worth telling was remembered".to_owned();
-        diagnostics.push(diagnostic(DiagnosticCode::MemoryContextEmpty, Severity::Info, said));
+        let text = "nothing worth telling was remembered".to_owned();
+        diagnostics.push(diagnostic(DiagnosticCode::MemoryContextEmpty, Severity::Info, text));
         return Ok((None, diagnostics));
     }
     let most = query.max_tokens.unwrap_or(u64::MAX);
     match fitting(memories, &**renderer, most, counter) {
-        Ok((message, said)) => {
-            diagnostics.extend(said);
+        Ok((message, excess)) => {
+            diagnostics.extend(excess);
             Ok((Some(Arc::new(message)), diagnostics))
         }
         Err(error) => Ok(failed(format!("what was recalled cannot be shown: {error}"))),
     }
 }
 
-fn diagnostic(code: DiagnosticCode, severity: Severity, said: String) -> Diagnostic {
-    Diagnostic::new(code, severity, "memory", said)
+fn diagnostic(code: DiagnosticCode, severity: Severity, text: String) -> Diagnostic {
+    Diagnostic::new(code, severity, "memory", text)
 }
 
 /// Renders as many memories, best first, as fit into `most` tokens. A single memory that is too
@@ -135,14 +135,14 @@ fn fitting(
         memories[0].text = format!("{head}\n[…]\n{tail}");
         message = shown(&memories, renderer)?;
     }
-    let said = (tokens > most).then(|| {
+    let excess = (tokens > most).then(|| {
         let left = memories.len();
-        let said = format!(
+        let text = format!(
             "what was recalled has {tokens} tokens and was cut to about {most}: {left} of {all} memories"
         );
-        diagnostic(DiagnosticCode::OverLimit, Severity::Warning, said)
+        diagnostic(DiagnosticCode::OverLimit, Severity::Warning, text)
     });
-    Ok((message, said))
+    Ok((message, excess))
 }
 
 /// Renders memories as data that cannot break out of its element.

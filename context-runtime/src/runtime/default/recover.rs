@@ -21,17 +21,17 @@ const MOST: usize = 1_024;
 
 /// The attempts at the newest refused call of each chat, least recently used first.
 #[derive(Debug, Default)]
-pub(super) struct Tried(Mutex<VecDeque<Call>>);
+pub(super) struct AttemptLog(Mutex<VecDeque<RefusedCall>>);
 
 #[derive(Debug)]
-struct Call {
+struct RefusedCall {
     chat: ChatRef,
     turn: String,
     newest: Option<MessageHash>,
     attempts: Vec<Attempt>,
 }
 
-impl Call {
+impl RefusedCall {
     fn is_of(&self, input: &RecoveryInput) -> bool {
         self.turn == input.turn.id && self.newest == newest(input)
     }
@@ -41,8 +41,8 @@ fn newest(input: &RecoveryInput) -> Option<MessageHash> {
     input.messages.last().map(|message| message.hash())
 }
 
-impl Tried {
-    fn calls(&self) -> MutexGuard<'_, VecDeque<Call>> {
+impl AttemptLog {
+    fn calls(&self) -> MutexGuard<'_, VecDeque<RefusedCall>> {
         // A list of calls is valid in any state, so a poisoned lock is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,7 +72,7 @@ impl Tried {
         if calls.len() >= MOST {
             calls.pop_front();
         }
-        calls.push_back(Call {
+        calls.push_back(RefusedCall {
             chat: input.turn.chat.clone(),
             turn: input.turn.id.clone(),
             newest: newest(input),
@@ -84,14 +84,13 @@ impl Tried {
 /// Returns the chain's decision. Giving up ends the call and its record.
 pub(super) fn recover(
     chain: &RecoveryChain,
-    tried: &Tried,
+    log: &AttemptLog,
     counter: &dyn TokenCounter,
     budget: Option<Budget>,
     input: &RecoveryInput,
 ) -> RecoveryDecision {
     let view = HistoryView::new(&input.messages, counter);
-    let mut attempts =
-        input.attempts.clone().unwrap_or_else(|| tried.attempts(input, view.total()));
+    let mut attempts = input.attempts.clone().unwrap_or_else(|| log.attempts(input, view.total()));
     let mut failure = Failure::new(&input.error, &view);
     failure.attempts = &attempts;
     failure.has_attempted_compact = input.has_attempted_compact;
@@ -105,7 +104,7 @@ pub(super) fn recover(
             }
             false => attempts.clear(),
         }
-        tried.note(input, attempts);
+        log.note(input, attempts);
     }
     recovered.decision
 }

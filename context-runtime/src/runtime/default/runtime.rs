@@ -53,7 +53,7 @@ pub struct DefaultContextRuntime {
     parts: Parts,
     counters: Counters,
     sessions: Sessions,
-    tried: recover::Tried,
+    attempt_log: recover::AttemptLog,
 }
 
 impl DefaultContextRuntime {
@@ -74,7 +74,7 @@ impl DefaultContextRuntime {
             parts,
             counters: Counters::new(calibrations),
             sessions,
-            tried: recover::Tried::default(),
+            attempt_log: recover::AttemptLog::default(),
         }
     }
 
@@ -154,7 +154,7 @@ impl DefaultContextRuntime {
     /// Removes the session of a chat, and returns whether there was one. Call it when the chat is
     /// deleted.
     pub fn forget_chat(&self, chat: &ChatRef) -> bool {
-        self.tried.forget(|of| of == chat);
+        self.attempt_log.forget(|of| of == chat);
         self.sessions.forget(|of| of == chat) > 0
     }
 
@@ -162,7 +162,7 @@ impl DefaultContextRuntime {
     /// is erased, after a [`flush`](Self::flush): otherwise the memory would store pending captures
     /// after the erasure.
     pub fn forget_user(&self, user: &UserId) -> usize {
-        self.tried.forget(|of| of.user == *user);
+        self.attempt_log.forget(|of| of.user == *user);
         self.sessions.forget(|of| of.user == *user)
     }
 }
@@ -196,7 +196,7 @@ impl ContextRuntime for DefaultContextRuntime {
             if input.supports_all_decisions { DecisionSet::Full } else { DecisionSet::Basic };
         let ours = || Cow::Owned(RecoveryChain::new(decisions));
         let chain = self.parts.recovery.as_ref().map_or_else(ours, Cow::Borrowed);
-        let decision = recover::recover(&chain, &self.tried, &counter, budget, &input);
+        let decision = recover::recover(&chain, &self.attempt_log, &counter, budget, &input);
         if let RecoveryDecision::AdjustOutputAndRetry { max_output_tokens, lasting: true, .. } =
             &decision
         {

@@ -17,7 +17,7 @@ use super::recall::TurnRecall;
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) index: HistoryIndex,
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<SentRequest>,
     pub(super) recall: Option<TurnRecall>,
     pub(super) cuts: Cuts,
     /// The part of the history that was captured.
@@ -44,7 +44,7 @@ impl Session {
 
 /// The last request.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     pub(super) at: Timestamp,
     pub(super) provider: String,
     pub(super) model: String,
@@ -77,11 +77,11 @@ pub(super) struct StaticTokens {
 #[derive(Debug)]
 pub(super) struct Sessions {
     most: usize,
-    known: Mutex<Known>,
+    known: Mutex<RecentSessions>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct RecentSessions {
     new: HashMap<ChatRef, Arc<Mutex<Session>>>,
     old: HashMap<ChatRef, Arc<Mutex<Session>>>,
 }

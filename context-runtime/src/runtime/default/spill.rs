@@ -7,7 +7,7 @@
 //! [`ToolResultLimits`](super::ToolResultLimits) decides what is too large.
 
 mod preview;
-mod reading;
+mod read_tool;
 
 use std::fmt;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use context_core::base::BlobId;
 use context_core::store::{Blob, BlobStore, NewBlob, NewChat};
 use context_core::{ChatRef, Clock, Error, ErrorKind, Json, Metadata, Result, Store, UserId};
 pub(super) use preview::{LONGEST_REFERENCE, Preview};
-pub use reading::{READ_SPILLED, spilled_output_tool};
+pub use read_tool::{READ_SPILLED, spilled_output_tool};
 use serde::{Deserialize, Serialize};
 
 use super::parts::served;

@@ -20,8 +20,8 @@ use context_core::{CancelSignal, ChatRef, Diagnostic, Error, Message, Part, Resu
 use super::media;
 use super::parts::Parts;
 use super::spill::{LONGEST_REFERENCE, Preview, READ_SPILLED, Spill, Spilled};
-use crate::waiting::unless_cancelled;
-use choice::{Choice, Measured, choose};
+use crate::cancellable::unless_cancelled;
+use choice::{Choice, MeasuredText, choose};
 
 const OPERATION: &str = "apply_tool_results";
 
@@ -160,7 +160,7 @@ impl ToolResults<'_> {
         texts::fill_empty(&mut results);
         let chat = &input.turn.chat;
         if let Some(spill) = self.spill {
-            let kept = Kept { spill, chat, cancel };
+            let kept = SpillTarget { spill, chat, cancel };
             self.spill_media(&kept, &mut results, &mut output.diagnostics).await?;
             self.spill_texts(&kept, &mut results, &mut output.diagnostics).await?;
         }
@@ -168,7 +168,7 @@ impl ToolResults<'_> {
         output.appended.push(Arc::new(results));
         for mut supplement in input.supplements {
             if let Some(spill) = self.spill {
-                let kept = Kept { spill, chat, cancel };
+                let kept = SpillTarget { spill, chat, cancel };
                 self.spill_media(&kept, &mut supplement, &mut output.diagnostics).await?;
             }
             // Images that a tool made are not a user request.
@@ -184,7 +184,7 @@ impl ToolResults<'_> {
 
     async fn spill_media(
         &self,
-        kept: &Kept<'_>,
+        kept: &SpillTarget<'_>,
         message: &mut Message,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<()> {
@@ -192,11 +192,11 @@ impl ToolResults<'_> {
             let Some(bytes) = media::bytes(media) else { continue };
             let media_type = media.media_type.as_deref().unwrap_or("application/octet-stream");
             match kept.put(bytes, media_type, "media_too_large").await? {
-                Put::Stored(spilled) => {
+                PutOutcome::Stored(spilled) => {
                     diagnostics.push(spilled_at(path, &spilled));
                     media::refer(media, &spilled);
                 }
-                Put::Failed(error) => diagnostics.push(not_kept(path, &error)),
+                PutOutcome::Failed(error) => diagnostics.push(not_stored(path, &error)),
             }
         }
         Ok(())
@@ -204,7 +204,7 @@ impl ToolResults<'_> {
 
     async fn spill_texts(
         &self,
-        kept: &Kept<'_>,
+        kept: &SpillTarget<'_>,
         message: &mut Message,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<()> {
@@ -221,14 +221,14 @@ impl ToolResults<'_> {
             let Some(text) = texts::joined(&result.output) else { continue };
             let reason = if alone { "tool_result_too_large" } else { "tool_results_too_large" };
             match kept.put(text.as_bytes().to_vec(), texts::media_type(&text), reason).await? {
-                Put::Stored(spilled) => {
+                PutOutcome::Stored(spilled) => {
                     diagnostics.push(spilled_at(&result.call_id, &spilled));
                     let reference = spilled.blob.to_reference();
                     let shown = self.preview(&text, Some(&reference)).within(preview);
                     texts::replace(&mut result.output, shown);
                     spilled.note_in(&mut result.metadata);
                 }
-                Put::Failed(error) => diagnostics.push(not_kept(&result.call_id, &error)),
+                PutOutcome::Failed(error) => diagnostics.push(not_stored(&result.call_id, &error)),
             }
         }
         Ok(())
@@ -289,7 +289,7 @@ impl ToolResults<'_> {
             };
             let of_text = self.counter.count(&text).tokens();
             other = other.saturating_add(tokens.saturating_sub(of_text));
-            measured.push(Measured { part, tokens: of_text, text });
+            measured.push(MeasuredText { part, tokens: of_text, text });
         }
         let preview_tokens = |text: &str, bytes| {
             let shown = self.preview(text, reference).within(bytes);
@@ -300,25 +300,25 @@ impl ToolResults<'_> {
 }
 
 /// The destination of outputs that are too large.
-struct Kept<'a> {
+struct SpillTarget<'a> {
     spill: &'a Spill,
     chat: &'a ChatRef,
     cancel: &'a CancelSignal,
 }
 
 /// The outcome of storing an output.
-enum Put {
+enum PutOutcome {
     Stored(Spilled),
     Failed(Error),
 }
 
-impl Kept<'_> {
+impl SpillTarget<'_> {
     /// Stores bytes. Fails only if the call is cancelled.
-    async fn put(&self, bytes: Vec<u8>, media_type: &str, reason: &str) -> Result<Put> {
+    async fn put(&self, bytes: Vec<u8>, media_type: &str, reason: &str) -> Result<PutOutcome> {
         let put = self.spill.put(self.chat, bytes, media_type);
         Ok(match unless_cancelled(self.cancel, OPERATION, put).await? {
-            Ok(blob) => Put::Stored(Spilled::new(&blob, reason)),
-            Err(error) => Put::Failed(error),
+            Ok(blob) => PutOutcome::Stored(Spilled::new(&blob, reason)),
+            Err(error) => PutOutcome::Failed(error),
         })
     }
 }
@@ -332,7 +332,7 @@ fn spilled_at(path: &str, spilled: &Spilled) -> Diagnostic {
     )
 }
 
-fn not_kept(path: &str, error: &Error) -> Diagnostic {
+fn not_stored(path: &str, error: &Error) -> Diagnostic {
     Diagnostic::new(
         DiagnosticCode::ToolResultPersistenceFailed,
         Severity::Error,

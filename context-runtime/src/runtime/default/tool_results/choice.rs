@@ -17,7 +17,7 @@ pub(super) struct Limits {
 
 /// The measured text of a result.
 #[derive(Debug)]
-pub(super) struct Measured<'a> {
+pub(super) struct MeasuredText<'a> {
     /// The index of the result's part in the message.
     pub(super) part: usize,
     pub(super) tokens: u64,
@@ -44,15 +44,16 @@ const SHORTEST: usize = 320;
 /// tokens of the rest of the message. `preview` returns tokens and bytes of a text's preview within
 /// a number of bytes.
 pub(super) fn choose(
-    results: &[Measured<'_>],
+    results: &[MeasuredText<'_>],
     other: u64,
     limits: &Limits,
     preview: &dyn Fn(&str, usize) -> (u64, usize),
 ) -> Vec<Choice> {
-    let mut largest: Vec<&Measured<'_>> = results.iter().collect();
+    let mut largest: Vec<&MeasuredText<'_>> = results.iter().collect();
     largest.sort_by_key(|result| (std::cmp::Reverse(result.tokens), result.part));
-    let is_large =
-        |result: &Measured<'_>| result.tokens > limits.tokens || result.text.len() > limits.bytes;
+    let is_large = |result: &MeasuredText<'_>| {
+        result.tokens > limits.tokens || result.text.len() > limits.bytes
+    };
     let all = results.iter().fold(other, |sum, result| sum.saturating_add(result.tokens));
     let mut bytes = limits.preview;
     loop {
@@ -81,7 +82,7 @@ pub(super) fn choose(
 /// Returns tokens and limit of the longest preview within `limit` bytes that is smaller than the
 /// result and within the limit of one result. `None` if there is none.
 fn shorter(
-    result: &Measured<'_>,
+    result: &MeasuredText<'_>,
     mut limit: usize,
     most: u64,
     preview: &dyn Fn(&str, usize) -> (u64, usize),
@@ -105,8 +106,8 @@ mod tests {
 
     use super::*;
 
-    fn result(part: usize, bytes: usize) -> Measured<'static> {
-        Measured { part, tokens: bytes as u64, text: "x".repeat(bytes).into() }
+    fn result(part: usize, bytes: usize) -> MeasuredText<'static> {
+        MeasuredText { part, tokens: bytes as u64, text: "x".repeat(bytes).into() }
     }
 
     /// One token per byte.

@@ -33,12 +33,12 @@ const OPERATION: &str = "load_fragment";
 /// The results of loaders.
 #[derive(Default)]
 pub(super) struct Loads {
-    kept: HashMap<usize, Kept>,
+    cached: HashMap<usize, CachedLoad>,
     /// The number of resolves. Identifies results that are kept for one resolve only.
     round: u64,
 }
 
-struct Kept {
+struct CachedLoad {
     /// Keeps the data alive, so that its key is not reused for other data.
     _lazy: LazyData,
     data: FragmentData,
@@ -50,14 +50,14 @@ struct Kept {
 }
 
 /// A fragment with its data loaded.
-struct Filled {
+struct LoadedFragment {
     fragment: Fragment,
     /// Whether no part of it is a substitute for a failed load.
     is_complete: bool,
 }
 
 /// Lazy data that is still to be loaded: its path and its loader.
-type Wanted = (String, LazyData);
+type PendingLoad = (String, LazyData);
 
 /// The purpose of a load.
 #[derive(Clone, Copy, PartialEq)]
@@ -94,11 +94,11 @@ impl ContextEngine {
         let lazy = self.fragments.slots().iter().filter(|slot| slot.is_lazy());
         self.loads.forget_unused(lazy.map(Slot::fragment));
         loaded?;
-        let filled: Vec<(usize, Filled)> = places
+        let filled: Vec<(usize, LoadedFragment)> = places
             .into_iter()
             .filter_map(|(place, slot)| Some((place, self.loads.filled(slot.fragment())?)))
             .collect();
-        for (place, Filled { fragment, is_complete }) in filled {
+        for (place, LoadedFragment { fragment, is_complete }) in filled {
             // A fragment that is about to be stored stays as it was shown, unless all of it could
             // be loaded.
             if purpose == Purpose::Show || is_complete {
@@ -118,7 +118,7 @@ impl Loads {
 
     async fn fill(
         &mut self,
-        mut wanted: Vec<Wanted>,
+        mut wanted: Vec<PendingLoad>,
         purpose: Purpose,
         at: Timestamp,
         limit: usize,
@@ -126,12 +126,12 @@ impl Loads {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Result<()> {
         for _ in 0..=MAX_HOPS {
-            let (mut due, mut asked): (Vec<Wanted>, HashSet<usize>) = Default::default();
+            let (mut due, mut asked): (Vec<PendingLoad>, HashSet<usize>) = Default::default();
             for (path, lazy) in &wanted {
                 let known = self
-                    .kept
+                    .cached
                     .get(&lazy.key())
-                    .is_some_and(|kept| self.is_fresh(kept, lazy, purpose, at));
+                    .is_some_and(|cached| self.is_fresh(cached, lazy, purpose, at));
                 if !known && asked.insert(lazy.key()) {
                     due.push((path.clone(), lazy.clone()));
                 }
@@ -150,8 +150,8 @@ impl Loads {
             drop(loading);
             let mut nested = Vec::new();
             for (path, lazy) in &wanted {
-                if let Some(kept) = self.kept.get(&lazy.key()) {
-                    find_lazy_in(path, &kept.data, &mut nested);
+                if let Some(cached) = self.cached.get(&lazy.key()) {
+                    find_lazy_in(path, &cached.data, &mut nested);
                 }
             }
             if nested.is_empty() {
@@ -174,15 +174,21 @@ impl Loads {
             .with("limit", MAX_HOPS))
     }
 
-    fn is_fresh(&self, kept: &Kept, lazy: &LazyData, purpose: Purpose, at: Timestamp) -> bool {
-        if kept.is_substitute {
-            return purpose == Purpose::Show && kept.round == self.round;
+    fn is_fresh(
+        &self,
+        cached: &CachedLoad,
+        lazy: &LazyData,
+        purpose: Purpose,
+        at: Timestamp,
+    ) -> bool {
+        if cached.is_substitute {
+            return purpose == Purpose::Show && cached.round == self.round;
         }
         purpose == Purpose::Store
-            || kept.round == self.round
+            || cached.round == self.round
             || match lazy.reuse_policy() {
                 Reuse::Once => true,
-                Reuse::For(time) => age(kept.at, at) < time,
+                Reuse::For(time) => age(cached.at, at) < time,
                 _ => false,
             }
     }
@@ -198,37 +204,37 @@ impl Loads {
         let (data, is_substitute) = match (loaded, lazy.failure_policy()) {
             (Ok(data), _) => (data, false),
             (Err(error), OnFailure::Placeholder(data)) if error.kind() != ErrorKind::Cancelled => {
-                diagnostics.push(told(path, &error, "a placeholder stands in its place"));
+                diagnostics.push(not_loaded(path, &error, "a placeholder stands in its place"));
                 (data.clone(), true)
             }
             (Err(error), OnFailure::Drop) if error.kind() != ErrorKind::Cancelled => {
-                diagnostics.push(told(path, &error, "it is left out"));
+                diagnostics.push(not_loaded(path, &error, "it is left out"));
                 (FragmentData::Null, true)
             }
             (Err(error), _) => return Err(error),
         };
-        let kept = Kept { _lazy: lazy.clone(), data, at, round: self.round, is_substitute };
-        self.kept.insert(lazy.key(), kept);
+        let cached = CachedLoad { _lazy: lazy.clone(), data, at, round: self.round, is_substitute };
+        self.cached.insert(lazy.key(), cached);
         Ok(())
     }
 
     /// Returns the fragment with all loaded data in place, or `None` if the fragment holds no data.
-    fn filled(&self, fragment: &Fragment) -> Option<Filled> {
+    fn filled(&self, fragment: &Fragment) -> Option<LoadedFragment> {
         let mut data = fragment.data()?.clone();
         let mut is_complete = true;
         for _ in 0..=MAX_HOPS {
             if !data.has_lazy() {
                 break;
             }
-            data = data.replace_lazy("", |_, lazy| match self.kept.get(&lazy.key()) {
-                Some(kept) => {
-                    is_complete &= !kept.is_substitute;
-                    kept.data.clone()
+            data = data.replace_lazy("", |_, lazy| match self.cached.get(&lazy.key()) {
+                Some(cached) => {
+                    is_complete &= !cached.is_substitute;
+                    cached.data.clone()
                 }
                 None => FragmentData::Null,
             });
         }
-        Some(Filled { fragment: fragment.clone().with_data(data), is_complete })
+        Some(LoadedFragment { fragment: fragment.clone().with_data(data), is_complete })
     }
 
     /// Drops results that no fragment refers to any more.
@@ -240,21 +246,21 @@ impl Loads {
             if !reached.insert(lazy.key()) {
                 continue;
             }
-            if let Some(kept) = self.kept.get(&lazy.key()) {
-                find_lazy_in(&path, &kept.data, &mut used);
+            if let Some(cached) = self.cached.get(&lazy.key()) {
+                find_lazy_in(&path, &cached.data, &mut used);
             }
         }
-        self.kept.retain(|key, _| reached.contains(key));
+        self.cached.retain(|key, _| reached.contains(key));
     }
 }
 
-fn find_lazy(fragment: &Fragment, found: &mut Vec<Wanted>) {
+fn find_lazy(fragment: &Fragment, found: &mut Vec<PendingLoad>) {
     if let Some(data) = fragment.data() {
         find_lazy_in(fragment.name(), data, found);
     }
 }
 
-fn find_lazy_in(root: &str, data: &FragmentData, found: &mut Vec<Wanted>) {
+fn find_lazy_in(root: &str, data: &FragmentData, found: &mut Vec<PendingLoad>) {
     if data.has_lazy() {
         let _ = data.replace_lazy(root, |path, lazy| {
             found.push((path.to_owned(), lazy.clone()));
@@ -290,8 +296,13 @@ async fn load(path: &str, lazy: &LazyData, cancel: &CancelSignal) -> Result<Frag
     }
 }
 
-fn told(path: String, error: &Error, what: &str) -> Diagnostic {
-    Diagnostic::new(DiagnosticCode::NotLoaded, Severity::Warning, path, format!("{error}; {what}"))
+fn not_loaded(path: String, error: &Error, consequence: &str) -> Diagnostic {
+    Diagnostic::new(
+        DiagnosticCode::NotLoaded,
+        Severity::Warning,
+        path,
+        format!("{error}; {consequence}"),
+    )
 }
 
 fn age(then: Timestamp, now: Timestamp) -> Duration {

@@ -8,9 +8,9 @@ use context_core::MessageId;
 /// The ids of pending messages that memory providers may have captured. Shared by an engine and the
 /// `Resolved` values it returned.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Captured(Arc<Mutex<HashSet<MessageId>>>);
+pub(super) struct CapturedIds(Arc<Mutex<HashSet<MessageId>>>);
 
-impl Captured {
+impl CapturedIds {
     /// Ignores a poisoned lock: a panic under the lock leaves a valid set of ids.
     fn ids(&self) -> MutexGuard<'_, HashSet<MessageId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

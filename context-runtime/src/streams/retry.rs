@@ -6,13 +6,13 @@ use std::time::Duration;
 use context_core::{Result, Retry};
 use tokio::time::sleep;
 
-/// Sets the maximum number of tries.
+/// The maximum number of tries.
 const TRIES: u32 = 5;
 /// The wait before the second call. It doubles with each further call.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Repeats a call until it succeeds, fails permanently, or the limit is reached.
-pub(super) async fn persistently<T, F: Future<Output = Result<T>>>(
+pub(super) async fn retry<T, F: Future<Output = Result<T>>>(
     mut call: impl FnMut() -> F,
 ) -> Result<T> {
     let mut pause = PAUSE;

@@ -58,7 +58,7 @@ pub fn spilled_output_tool() -> FunctionTool {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct ReadArguments {
     reference: String,
     start: Option<u64>,
     end: Option<u64>,
@@ -75,32 +75,34 @@ impl Spill {
     }
 
     async fn shown(&self, chat: &ChatRef, input: &ToolInput) -> Result<String, String> {
-        let asked = match input {
+        let arguments = match input {
             ToolInput::Json(input) => input
-                .parse::<Asked>()
+                .parse::<ReadArguments>()
                 .map_err(|error| format!("Not understood: {}.", beginning(&error.to_string())))?,
             ToolInput::Invalid(_) => return Err("Not understood: the input is no JSON.".to_owned()),
         };
-        let start = asked.start.unwrap_or(0);
+        let start = arguments.start.unwrap_or(0);
         let furthest = start.saturating_add(MOST);
         let end =
-            asked.end.map_or(furthest, |end| end.clamp(start.saturating_add(LEAST), furthest));
+            arguments.end.map_or(furthest, |end| end.clamp(start.saturating_add(LEAST), furthest));
         let read =
-            self.read(chat, &asked.reference, start..end).await.map_err(|error| {
-                match error.kind() {
-                    ErrorKind::NotFound | ErrorKind::Invalid => {
-                        format!(
-                            "There is no output {} in this conversation.",
-                            Json::from(beginning(&asked.reference))
-                        )
-                    }
-                    _ => "The output cannot be read at the moment.".to_owned(),
+            self.read(chat, &arguments.reference, start..end).await.map_err(|error| match error
+                .kind()
+            {
+                ErrorKind::NotFound | ErrorKind::Invalid => {
+                    format!(
+                        "There is no output {} in this conversation.",
+                        Json::from(beginning(&arguments.reference))
+                    )
                 }
+                _ => "The output cannot be read at the moment.".to_owned(),
             })?;
         let total = read.total;
         let Some((start, text)) = whole_characters(&read) else {
-            let what = read.media_type.as_deref().unwrap_or("of an unknown type");
-            return Err(format!("The output is no text: it is {what} and has {total} bytes."));
+            let media_type = read.media_type.as_deref().unwrap_or("of an unknown type");
+            return Err(format!(
+                "The output is no text: it is {media_type} and has {total} bytes."
+            ));
         };
         let end = start + text.len() as u64;
         let more = if end < total {
