@@ -6,23 +6,23 @@ use context_runtime::{ChatRef, MessageId, store::Node};
 use crate::bench::Bench;
 use crate::board::Row;
 use crate::data;
+use crate::file_store::{FileStore, chat};
 use crate::floor::Floor;
-use crate::ours::{Ours, chat};
 
 /// The number of messages that a round appends.
 const MESSAGES: usize = 256;
 
 /// A chat that grows.
-struct Growing {
-    ours: Ours,
+struct GrowingChat {
+    ours: FileStore,
     chat: ChatRef,
     head: MessageId,
     next: usize,
 }
 
-impl Growing {
+impl GrowingChat {
     async fn create(bench: &Bench, name: &str, n: usize, full_text: bool) -> Self {
-        let ours = Ours::create(&bench.path(&format!("{name}-{n}.ours")), full_text).await;
+        let ours = FileStore::create(&bench.path(&format!("{name}-{n}.ours")), full_text).await;
         let chat = chat("chat");
         let head = ours.fill(&chat, n).await;
         ours.checkpoint();
@@ -50,7 +50,7 @@ pub(crate) async fn append(bench: &mut Bench, full_text: bool) {
     };
     let mut short = None;
     for n in bench.sizes(&[10, 1_000, 10_000, 100_000, 1_000_000]) {
-        let mut growing = Growing::create(bench, name, n, full_text).await;
+        let mut growing = GrowingChat::create(bench, name, n, full_text).await;
         let floor = Floor::create(&bench.path(&format!("{name}-{n}.floor")), full_text);
         floor.fill_linked(n);
         let _folded = floor.bytes();
@@ -81,7 +81,7 @@ pub(crate) async fn append(bench: &mut Bench, full_text: bool) {
 }
 
 /// Appends a question and its answer.
-async fn in_pairs(bench: &mut Bench, growing: &mut Growing, floor: &Floor) {
+async fn in_pairs(bench: &mut Bench, growing: &mut GrowingChat, floor: &Floor) {
     let mut row = Row::new("append two in one commit", 10_000, "us", None).skip_first(1);
     for _ in 0..bench.rounds + 1 {
         let nodes = growing.round();
@@ -93,7 +93,7 @@ async fn in_pairs(bench: &mut Bench, growing: &mut Growing, floor: &Floor) {
 }
 
 /// Measures the same append in a large store and, as its floor, in a small one.
-async fn flatness(bench: &mut Bench, row: Row, long: &mut Growing, short: &mut Growing) {
+async fn flatness(bench: &mut Bench, row: Row, long: &mut GrowingChat, short: &mut GrowingChat) {
     let mut row = row.skip_first(2);
     for _ in 0..bench.rounds + 2 {
         let nodes = long.round();
@@ -108,7 +108,7 @@ async fn flatness(bench: &mut Bench, row: Row, long: &mut Growing, short: &mut G
 /// The floor writes the same messages in one transaction after the other.
 pub(crate) async fn together(bench: &mut Bench) {
     const TASKS: usize = 16;
-    let ours = Ours::create(&bench.path("together.ours"), false).await;
+    let ours = FileStore::create(&bench.path("together.ours"), false).await;
     let floor = Floor::create(&bench.path("together.floor"), false);
     let mut chats = Vec::new();
     for task in 0..TASKS {

@@ -6,13 +6,13 @@ use context_runtime::ChatRef;
 
 use crate::bench::Bench;
 use crate::board::Row;
+use crate::file_store::{FileStore, chat};
 use crate::floor::Floor;
-use crate::ours::{Ours, chat};
 
 /// Deletes a chat. The floor deletes the same messages from one table.
 pub(crate) async fn delete(bench: &mut Bench) {
     for n in bench.sizes(&[10, 1_000, 10_000, 100_000]) {
-        let ours = Ours::create(&bench.path("delete.ours"), false).await;
+        let ours = FileStore::create(&bench.path("delete.ours"), false).await;
         let floor = Floor::create(&bench.path("delete.floor"), false);
         // A chat that stays.
         ours.fill(&chat("other"), 10_000).await;
@@ -49,7 +49,7 @@ pub(crate) async fn list(bench: &mut Bench) {
     let (many, few) = (bench.max.min(100_000), 1_000);
     let mut stores = Vec::new();
     for n in [many, few] {
-        let ours = Ours::create(&bench.path(&format!("list-{n}.ours")), false).await;
+        let ours = FileStore::create(&bench.path(&format!("list-{n}.ours")), false).await;
         for i in 0..n {
             ours.create_chat(&chat(i)).await;
         }
@@ -77,7 +77,7 @@ pub(crate) async fn list(bench: &mut Bench) {
     bench.board.add(flat);
 }
 
-async fn walk(ours: &Ours, page: usize) -> usize {
+async fn walk(ours: &FileStore, page: usize) -> usize {
     let (mut listed, mut after) = (0, None);
     loop {
         let (items, next) = black_box(ours.page(page, after).await);

@@ -6,15 +6,15 @@ use context_runtime::{ChatRef, store::Window};
 
 use crate::bench::Bench;
 use crate::board::Row;
+use crate::file_store::{FileStore, chat};
 use crate::floor::Floor;
-use crate::ours::{Ours, chat};
 
 /// The number of messages in the measured windows.
 const KEPT: usize = 100;
 
 /// Loads whole chains. The floor scans three text columns of the same messages.
 pub(crate) async fn whole(bench: &mut Bench) {
-    let ours = Ours::create(&bench.path("load.ours"), false).await;
+    let ours = FileStore::create(&bench.path("load.ours"), false).await;
     let floor = Floor::create(&bench.path("load.floor"), false);
     for n in bench.sizes(&[10, 100, 1_000, 10_000, 100_000, 1_000_000]) {
         let target = match n {
@@ -48,7 +48,7 @@ pub(crate) async fn whole(bench: &mut Bench) {
 
 /// Loads the end of the longest chat. The floor is the same load of a chat of a thousand.
 pub(crate) async fn window(bench: &mut Bench) {
-    let ours = Ours::create(&bench.path("window.ours"), false).await;
+    let ours = FileStore::create(&bench.path("window.ours"), false).await;
     let (long, short) = (bench.max, 1_000);
     for n in [long, short] {
         ours.fill_with_boundary(&chat(n), n, KEPT).await;
@@ -72,7 +72,7 @@ pub(crate) async fn window(bench: &mut Bench) {
     }
 }
 
-async fn load_often(ours: &Ours, chat: ChatRef, window: &Window, expected: usize) {
+async fn load_often(ours: &FileStore, chat: ChatRef, window: &Window, expected: usize) {
     for _ in 0..100 {
         let loaded = black_box(ours.load(&chat, "main", window).await).len();
         // Messages differ in size.
@@ -83,7 +83,7 @@ async fn load_often(ours: &Ours, chat: ChatRef, window: &Window, expected: usize
 /// Loads a chain that forks from another one half-way. Its floor is the same chain without a fork.
 pub(crate) async fn fork(bench: &mut Bench) {
     let n = 10_000;
-    let (ours, chat) = (Ours::create(&bench.path("fork.ours"), false).await, chat("chat"));
+    let (ours, chat) = (FileStore::create(&bench.path("fork.ours"), false).await, chat("chat"));
     ours.fill_by_turns(&chat, n).await;
     ours.fork_and_fill(&chat, n / 2, n).await;
     ours.checkpoint();

@@ -17,14 +17,14 @@ mod bench;
 #[path = "../shared/board.rs"]
 mod board;
 mod chats;
-#[path = "../shared/ours.rs"]
-mod chats_of;
 #[path = "../shared/data.rs"]
 mod data;
+mod file_store;
 mod floor;
+#[path = "../shared/library_store.rs"]
+mod library_store;
 mod load;
 mod memory;
-mod ours;
 mod search;
 mod turn;
 

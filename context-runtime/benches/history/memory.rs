@@ -9,7 +9,7 @@ use context_runtime::{ChainCache, store::Window};
 
 use crate::bench::Bench;
 use crate::board::Row;
-use crate::ours::{Ours, chat};
+use crate::file_store::{FileStore, chat};
 
 /// The flag that makes this program measure instead: `--held PATH CHATS MESSAGES`.
 pub(crate) const HELD: &str = "--held";
@@ -21,7 +21,7 @@ pub(crate) async fn held(bench: &mut Bench) {
     let messages = 10_000.min(bench.max);
     let chats = 10;
     let path = bench.path("memory.ours");
-    let ours = Ours::create(&path, false).await;
+    let ours = FileStore::create(&path, false).await;
     for i in 0..=chats {
         ours.fill_by_turns(&chat(i), messages).await;
     }
@@ -49,7 +49,7 @@ pub(crate) async fn held(bench: &mut Bench) {
 
 /// Prints how many bytes the cached messages take, before and after each was read.
 pub(crate) async fn measure(path: &Path, chats: usize, messages: usize) {
-    let ours = Ours::reopen(path).await;
+    let ours = FileStore::reopen(path).await;
     let cache = ChainCache::new(ours.store().clone(), 1 << 40);
     // Excludes what the first read of a store allocates.
     for _ in 0..8 {

@@ -7,8 +7,8 @@ use context_runtime::{ChatRef, store::SearchScope};
 use crate::bench::Bench;
 use crate::board::Row;
 use crate::data;
+use crate::file_store::{FileStore, chat};
 use crate::floor::Floor;
-use crate::ours::{Ours, chat};
 
 const REPEAT: usize = 20;
 
@@ -21,7 +21,7 @@ fn words() -> [String; 3] {
 pub(crate) async fn one_chat(bench: &mut Bench) {
     let words = words();
     for n in bench.sizes(&[1_000, 10_000, 100_000]) {
-        let ours = Ours::create(&bench.path("search.ours"), true).await;
+        let ours = FileStore::create(&bench.path("search.ours"), true).await;
         let floor = Floor::create(&bench.path("search.floor"), true);
         let chat = chat(n);
         ours.fill(&chat, n).await;
@@ -55,8 +55,8 @@ pub(crate) async fn one_chat(bench: &mut Bench) {
 pub(crate) async fn among_others(bench: &mut Bench) {
     const OWN: usize = 10_000;
     let others = bench.max;
-    let alone = Ours::create(&bench.path("alone.ours"), true).await;
-    let among = Ours::create(&bench.path("among.ours"), true).await;
+    let alone = FileStore::create(&bench.path("alone.ours"), true).await;
+    let among = FileStore::create(&bench.path("among.ours"), true).await;
     for first in (0..others).step_by(OWN) {
         let other = ChatRef::new(format!("other-{first}"), "chat");
         among.fill(&other, OWN.min(others - first)).await;
@@ -81,7 +81,7 @@ pub(crate) async fn among_others(bench: &mut Bench) {
     }
 }
 
-async fn search_often(ours: &Ours, text: &str) {
+async fn search_often(ours: &FileStore, text: &str) {
     for _ in 0..REPEAT {
         assert!(black_box(ours.search(SearchScope::User, text).await) > 0);
     }

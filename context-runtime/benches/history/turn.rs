@@ -5,13 +5,13 @@ use context_runtime::{ChainCache, ChatRef, ContextEngine, assistant, user};
 use crate::bench::Bench;
 use crate::board::Row;
 use crate::data;
-use crate::ours::{Ours, chat};
+use crate::file_store::{FileStore, chat};
 
 const TURNS: usize = 20;
 
 /// Measures a turn of an engine that has read its chat.
 pub(crate) async fn warm(bench: &mut Bench) {
-    let ours = Ours::create(&bench.path("turn.ours"), false).await;
+    let ours = FileStore::create(&bench.path("turn.ours"), false).await;
     let mut row =
         Row::new("warm turn, against one at 100 messages", 10_000, "us", Some(1.2)).skip_first(1);
     for round in 0..bench.rounds + 1 {
@@ -34,7 +34,7 @@ pub(crate) async fn warm(bench: &mut Bench) {
 
 /// Measures a turn of a new engine, as in a server that opens one per request, with a shared cache.
 pub(crate) async fn shared(bench: &mut Bench) {
-    let ours = Ours::create(&bench.path("shared.ours"), false).await;
+    let ours = FileStore::create(&bench.path("shared.ours"), false).await;
     let cache = ChainCache::new(ours.store().clone(), 64 << 20);
     let case = "turn of a new engine over a shared cache";
     let mut row = Row::new(case, 10_000, "us", Some(1.2)).skip_first(1);
@@ -55,7 +55,7 @@ pub(crate) async fn shared(bench: &mut Bench) {
     bench.board.add(row);
 }
 
-async fn new_engine(ours: &Ours, chat: &ChatRef, cache: &ChainCache, i: usize) {
+async fn new_engine(ours: &FileStore, chat: &ChatRef, cache: &ChainCache, i: usize) {
     let mut engine = ours.engine(chat).cache(cache).open().await.unwrap();
     turn(&mut engine, i).await;
 }

@@ -96,13 +96,13 @@ pub(crate) fn unpack() -> Work {
 pub(crate) fn record() -> Work {
     let round = rounds::agent("s").round(0);
     Box::new(move || {
-        let (mut growing, changes) = rounds::Growing::of(round.clone(), rounds::NODES);
+        let (mut growing, changes) = rounds::GrowingRound::of(round.clone(), rounds::NODES);
         black_box(growing.commit(changes));
     })
 }
 
 pub(crate) fn restore() -> Work {
-    let (growing, _) = rounds::Growing::of(rounds::agent("s").round(0), rounds::NODES);
+    let (growing, _) = rounds::GrowingRound::of(rounds::agent("s").round(0), rounds::NODES);
     let record = growing.round.to_record();
     Box::new(move || drop(black_box(Round::from_record(record.clone()).unwrap())))
 }

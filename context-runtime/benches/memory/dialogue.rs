@@ -14,7 +14,7 @@ pub(crate) struct Turn {
     /// Its session.
     pub(crate) session: String,
     pub(crate) speaker: Option<String>,
-    /// Returns the microseconds since 1970-01-01 UTC.
+    /// The time in microseconds since 1970-01-01 UTC.
     pub(crate) at: i64,
     pub(crate) text: String,
 }

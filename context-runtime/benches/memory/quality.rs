@@ -30,9 +30,9 @@ pub(crate) const LOCOMO: Target = Target { at: &[1, 5, 10, 20], above: (5, 0.10)
 
 /// The ranks of the evidence among the recalled turns, for many questions.
 #[derive(Clone, Default)]
-struct Places(Vec<Option<usize>>);
+struct EvidenceRanks(Vec<Option<usize>>);
 
-impl Places {
+impl EvidenceRanks {
     fn recall(&self, at: usize) -> f64 {
         let found = self.0.iter().filter(|place| place.is_some_and(|place| place < at)).count();
         found as f64 / self.0.len().max(1) as f64
@@ -64,8 +64,8 @@ pub(crate) async fn measure(
     target: &Target,
     options: &Options,
 ) -> Vec<String> {
-    let mut ours: BTreeMap<String, Places> = BTreeMap::new();
-    let mut baseline: BTreeMap<String, Places> = BTreeMap::new();
+    let mut ours: BTreeMap<String, EvidenceRanks> = BTreeMap::new();
+    let mut baseline: BTreeMap<String, EvidenceRanks> = BTreeMap::new();
     let (mut costs, mut tokens) = (Vec::new(), Vec::new());
     for dialogue in dialogues {
         let folder = tempfile::tempdir().unwrap();
@@ -163,8 +163,8 @@ fn show(
     data: &'static str,
     target: &Target,
     options: &Options,
-    ours: &BTreeMap<String, Places>,
-    baseline: &BTreeMap<String, Places>,
+    ours: &BTreeMap<String, EvidenceRanks>,
+    baseline: &BTreeMap<String, EvidenceRanks>,
 ) {
     if !options.json {
         let heads: String =
@@ -174,8 +174,9 @@ fn show(
     for (category, places) in ours {
         let plain = &baseline[category];
         if options.json {
-            let at =
-                |places: &Places| target.at.iter().map(|at| (*at, places.recall(*at))).collect();
+            let at = |places: &EvidenceRanks| {
+                target.at.iter().map(|at| (*at, places.recall(*at))).collect()
+            };
             let line = Line {
                 area: "memory",
                 data,

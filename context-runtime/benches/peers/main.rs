@@ -41,8 +41,11 @@ fn main() {
 
 async fn drive(path: &Path, durability: &str) {
     let url = format!("sqlite:{}?durability={durability}", path.display());
-    let mut ours =
-        Ours { store: context_runtime::open(&url).await.unwrap(), url, engines: HashMap::new() };
+    let mut ours = LibraryDriver {
+        store: context_runtime::open(&url).await.unwrap(),
+        url,
+        engines: HashMap::new(),
+    };
     let journal = rusqlite::Connection::open(path).unwrap();
     let about = About {
         peer: PEER,
@@ -65,14 +68,14 @@ async fn drive(path: &Path, durability: &str) {
     }
 }
 
-struct Ours {
+struct LibraryDriver {
     store: Arc<dyn Store>,
     url: String,
     /// The engines that continue from job to job, by chat.
     engines: HashMap<String, ContextEngine>,
 }
 
-impl Ours {
+impl LibraryDriver {
     /// Returns the chat of a job, filled on first use.
     async fn chat(&self, job: &Job) -> ChatRef {
         let chat = ChatRef::new(USER, format!("{}-{}", job.case, job.n));

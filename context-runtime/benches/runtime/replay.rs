@@ -61,9 +61,9 @@ impl Tally {
 
 /// A clock that stands still, so that every run is the same.
 #[derive(Debug)]
-struct Still;
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(0)
     }
@@ -115,7 +115,7 @@ impl Drive {
         let runtime = DefaultContextRuntime::builder()
             .window(window)
             .counter(Arc::clone(counter))
-            .clock(Still)
+            .clock(FixedClock)
             .compaction(stages)
             .build()
             .unwrap();

@@ -4,7 +4,7 @@ use context_runtime::MessageId;
 
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::ours::chat;
+use crate::library_store::chat;
 use crate::{Bench, data};
 
 /// The length of the chat before it grows.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::floor::{Floor, postgres, redis, sqlite};
-use crate::ours::Ours;
+use crate::library_store::LibraryStore;
 
 pub(crate) const NAMES: [&str; 3] = ["sqlite", "postgres", "redis"];
 
@@ -37,7 +37,7 @@ impl Backend {
     }
 
     /// Creates an empty store.
-    pub(crate) async fn ours(&self) -> Ours {
+    pub(crate) async fn ours(&self) -> LibraryStore {
         let place = self.place();
         let sign = if self.url.contains('?') { '&' } else { '?' };
         let url = match self.name {
@@ -45,16 +45,16 @@ impl Backend {
             "postgres" => format!("{}{sign}schema={place}", self.url),
             _ => format!("{}{sign}prefix={place}:", self.url),
         };
-        Ours::open(&url).await
+        LibraryStore::open(&url).await
     }
 
     /// Creates an empty namespace for the bare library.
     pub(crate) async fn floor(&self) -> Box<dyn Floor> {
         let place = self.place();
         match self.name {
-            "sqlite" => Box::new(sqlite::Bare::create(&self.folder.path().join(place))),
-            "postgres" => Box::new(postgres::Bare::create(&self.url, &place).await),
-            _ => Box::new(redis::Bare::create(&self.url, &place).await),
+            "sqlite" => Box::new(sqlite::BareConnection::create(&self.folder.path().join(place))),
+            "postgres" => Box::new(postgres::BareConnection::create(&self.url, &place).await),
+            _ => Box::new(redis::BareConnection::create(&self.url, &place).await),
         }
     }
 

@@ -6,7 +6,7 @@ use context_runtime::store::Window;
 
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::ours::chat;
+use crate::library_store::chat;
 use crate::{Bench, data};
 
 /// Loads whole chains. The floor reads three text columns of the same messages, or the same bytes

@@ -22,12 +22,12 @@ mod board;
 #[path = "../shared/data.rs"]
 mod data;
 mod floor;
+#[allow(dead_code, reason = "not every program does all of it")]
+#[path = "../shared/library_store.rs"]
+mod library_store;
 mod load;
 #[path = "../shared/options.rs"]
 mod options;
-#[allow(dead_code, reason = "not every program does all of it")]
-#[path = "../shared/ours.rs"]
-mod ours;
 mod search;
 mod turn;
 

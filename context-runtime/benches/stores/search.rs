@@ -6,7 +6,7 @@ use context_runtime::store::SearchScope;
 
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::ours::chat;
+use crate::library_store::chat;
 use crate::{Bench, data};
 
 const LENGTH: usize = 10_000;

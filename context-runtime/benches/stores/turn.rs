@@ -5,7 +5,7 @@ use context_runtime::{ContextEngine, assistant, user};
 
 use crate::backend::Backend;
 use crate::board::Row;
-use crate::ours::chat;
+use crate::library_store::chat;
 use crate::{Bench, data};
 
 const TURNS: usize = 20;

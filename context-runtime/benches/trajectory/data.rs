@@ -47,14 +47,14 @@ pub(crate) fn body(i: usize) -> NodeBody {
 
 /// A round that grows.
 #[derive(Clone)]
-pub(crate) struct Growing {
+pub(crate) struct GrowingRound {
     pub(crate) round: Round,
     /// The newest computation.
     last: NodeId,
     pub(crate) next: usize,
 }
 
-impl Growing {
+impl GrowingRound {
     /// Creates a round with a question.
     pub(crate) fn new(round: RoundRef) -> (Self, Vec<Change>) {
         let mut round = Round::new(round, at(0));
@@ -114,7 +114,7 @@ pub(crate) fn rounds(
     numbers: std::ops::Range<usize>,
 ) -> Vec<(Arc<Round>, RoundCommit)> {
     let round = |number| {
-        let (mut growing, changes) = Growing::of(agent.round(number as u32), NODES);
+        let (mut growing, changes) = GrowingRound::of(agent.round(number as u32), NODES);
         let commit = growing.commit(changes);
         (Arc::new(growing.round), commit)
     };

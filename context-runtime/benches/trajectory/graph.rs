@@ -8,19 +8,19 @@ use context_runtime::trajectory::{BridgeFrom, Edge, NodeBody, NodeId, Trajectory
 
 use crate::Bench;
 use crate::board::Row;
-use crate::data::{self, Growing};
+use crate::data::{self, GrowingRound};
 
 /// The number of nodes that a paired round adds.
 const ADDED: usize = 300;
 
 /// The floor: a list of the nodes, and a map of labels.
 #[derive(Default)]
-struct Plain {
+struct PlainGraph {
     nodes: Vec<Arc<TrajectoryNode>>,
     labels: HashMap<Arc<str>, usize>,
 }
 
-impl Plain {
+impl PlainGraph {
     fn add(&mut self, body: NodeBody) {
         let node = data::plain(self.nodes.len(), body);
         self.labels.insert(node.label.clone(), self.nodes.len());
@@ -32,7 +32,7 @@ fn bodies(first: usize) -> Vec<NodeBody> {
     (first..first + ADDED).map(data::body).collect()
 }
 
-fn grow(growing: &mut Growing, bodies: Vec<NodeBody>) {
+fn grow(growing: &mut GrowingRound, bodies: Vec<NodeBody>) {
     for body in bodies {
         black_box(growing.add(body));
     }
@@ -45,8 +45,8 @@ pub(crate) async fn add(bench: &mut Bench) {
     let round = || data::agent("add").round(0);
     let rounds = bench.options.rounds;
     for n in [100, 8_000, 100_000] {
-        let (mut growing, _) = Growing::of(round(), n);
-        let mut plain = Plain::default();
+        let (mut growing, _) = GrowingRound::of(round(), n);
+        let mut plain = PlainGraph::default();
         (0..n).for_each(|i| plain.add(data::body(i)));
         if bench.options.has(CASE) {
             let mut row = Row::new(CASE, n, "ns", Some(4.0)).skip_first(2);
@@ -61,7 +61,7 @@ pub(crate) async fn add(bench: &mut Bench) {
         if n < 100_000 {
             continue;
         }
-        let (mut small, _) = Growing::of(round(), 100);
+        let (mut small, _) = GrowingRound::of(round(), 100);
         if bench.options.has(FLAT) {
             let mut row = Row::new(FLAT, n, "ns", Some(1.2)).skip_first(2);
             for _ in 0..rounds + 2 {
@@ -84,7 +84,7 @@ pub(crate) async fn add(bench: &mut Bench) {
 }
 
 /// Changes the newest actions, each once.
-fn change(growing: &mut Growing, paired: usize) {
+fn change(growing: &mut GrowingRound, paired: usize) {
     let number = growing.round.round().round;
     let end = growing.next - growing.next % 3;
     for i in 0..ADDED {
@@ -96,7 +96,7 @@ fn change(growing: &mut Growing, paired: usize) {
 }
 
 /// The floor: the predecessors of each node, as lists of numbers.
-struct Lists {
+struct AdjacencyLists {
     nodes: Vec<NodeId>,
     edges: Vec<(Edge, usize, usize)>,
     before: Vec<Vec<usize>>,
@@ -105,7 +105,7 @@ struct Lists {
     ends: Vec<usize>,
 }
 
-impl Lists {
+impl AdjacencyLists {
     fn new(trajectory: &Trajectory) -> Self {
         let nodes: Vec<NodeId> = trajectory.nodes().map(|node| node.id).collect();
         let places: HashMap<NodeId, usize> = nodes.iter().copied().zip(0..).collect();
@@ -155,7 +155,7 @@ pub(crate) async fn prune(bench: &mut Bench) {
         let made = data::rounds(&data::agent("prune"), 0..rounds);
         let trajectory =
             Trajectory::new(made.into_iter().map(|(round, _)| round), BridgeFrom::default());
-        let lists = Lists::new(&trajectory);
+        let lists = AdjacencyLists::new(&trajectory);
         let pruned = trajectory.pruned();
         let (nodes, edges) = lists.pruned();
         assert_eq!((&pruned.nodes, pruned.edges.len()), (&nodes, edges.len()), "both do the same");

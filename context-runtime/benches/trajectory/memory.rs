@@ -21,7 +21,7 @@ use context_runtime::{
 
 use crate::Bench;
 use crate::board::Row;
-use crate::data::{self, Growing, NODES};
+use crate::data::{self, GrowingRound, NODES};
 
 /// The flag that makes this program measure instead: `--held nodes|contexts N`.
 pub(crate) const HELD: &str = "--held";
@@ -32,10 +32,10 @@ const LIMIT: u64 = 1024;
 const KEPT: usize = 256;
 
 /// A channel that accepts everything and stores nothing, so that the recorder alone is measured.
-pub(crate) struct Forgetful;
+pub(crate) struct NullChannel;
 
 #[async_trait]
-impl TrajectoryStore for Forgetful {
+impl TrajectoryStore for NullChannel {
     async fn record_round(&self, _: &RoundCommit) -> Result<RecordOutcome> {
         Ok(RecordOutcome::Applied)
     }
@@ -84,22 +84,22 @@ pub(crate) fn held(bench: &mut Bench) {
 }
 
 /// Returns the measurement of a separate process.
-fn bytes(what: &str, n: usize) -> Option<u64> {
+fn bytes(subject: &str, n: usize) -> Option<u64> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output =
-        command.args([HELD, what, &n.to_string()]).stderr(Stdio::inherit()).output().unwrap();
+        command.args([HELD, subject, &n.to_string()]).stderr(Stdio::inherit()).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().parse().ok()
 }
 
 /// Prints how many bytes something takes.
-pub(crate) async fn measure(what: &str, n: usize) {
+pub(crate) async fn measure(subject: &str, n: usize) {
     // Excludes what the first of each allocates.
-    let _warm = (Growing::of(data::agent("warm").round(0), NODES), closed(1).await);
+    let _warm = (GrowingRound::of(data::agent("warm").round(0), NODES), closed(1).await);
     let Some(before) = anonymous() else { return };
-    let after = match what {
+    let after = match subject {
         "nodes" => {
-            let rounds: Vec<Growing> = (0..n / NODES)
-                .map(|number| Growing::of(data::agent("held").round(number as u32), NODES).0)
+            let rounds: Vec<GrowingRound> = (0..n / NODES)
+                .map(|number| GrowingRound::of(data::agent("held").round(number as u32), NODES).0)
                 .collect();
             let after = anonymous();
             black_box(rounds);
@@ -118,7 +118,7 @@ pub(crate) async fn measure(what: &str, n: usize) {
 
 /// Records, closes and releases this many rounds of as many sessions.
 async fn closed(n: usize) -> Trajectories {
-    let trajectories = Trajectories::over(Arc::new(Forgetful)).build().unwrap();
+    let trajectories = Trajectories::over(Arc::new(NullChannel)).build().unwrap();
     for session in 0..n {
         let round = data::agent(&format!("session-{session}")).round(0);
         let context = trajectories.open(&round, OpenOptions::new()).await.unwrap();

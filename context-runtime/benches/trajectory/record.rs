@@ -11,9 +11,9 @@ use context_runtime::{
 
 use crate::Bench;
 use crate::board::Row;
-use crate::data::{self, Growing};
+use crate::data::{self, GrowingRound};
 use crate::floor::Floor;
-use crate::memory::Forgetful;
+use crate::memory::NullChannel;
 
 /// The number of rounds that a paired round writes.
 const WRITTEN: usize = 25;
@@ -61,15 +61,15 @@ pub(crate) async fn persist(bench: &mut Bench) {
 }
 
 /// A round of some size in a file, and its continuation.
-struct Stored {
-    growing: Growing,
+struct StoredRound {
+    growing: GrowingRound,
     store: Arc<dyn Store>,
 }
 
-impl Stored {
+impl StoredRound {
     async fn new(bench: &Bench, name: &str, nodes: usize) -> Self {
         let store = open(bench, name).await;
-        let (mut growing, changes) = Growing::new(data::agent("record").round(0));
+        let (mut growing, changes) = GrowingRound::new(data::agent("record").round(0));
         write(&*store, &growing.commit(changes)).await;
         while growing.next < nodes {
             let mut changes = Vec::new();
@@ -119,11 +119,11 @@ pub(crate) async fn record(bench: &mut Bench) {
 }
 
 /// Writes to a round of some size, and returns it.
-async fn stored(bench: &mut Bench, case: &'static str, n: usize) -> Stored {
+async fn stored(bench: &mut Bench, case: &'static str, n: usize) -> StoredRound {
     let names = [format!("record-{n}.ours"), format!("record-{n}.floor")];
-    let mut ours = Stored::new(bench, &names[0], n).await;
+    let mut ours = StoredRound::new(bench, &names[0], n).await;
     // The floor continues with what our store has filled.
-    let mut position = Stored::new(bench, &names[1], n).await.growing.round.edges().count();
+    let mut position = StoredRound::new(bench, &names[1], n).await.growing.round.edges().count();
     let floor = Floor::open(&bench.path(&names[1]));
     Floor::open(&bench.path(&names[0])).checkpoint();
     floor.checkpoint();
@@ -146,7 +146,7 @@ async fn stored(bench: &mut Bench, case: &'static str, n: usize) -> Stored {
 async fn in_memory(bench: &mut Bench) {
     const CASE: &str = "record a node, against the graph alone";
     const LATER: &str = "record a node later, against the graph alone";
-    let trajectories = Trajectories::over(Arc::new(Forgetful)).build().unwrap();
+    let trajectories = Trajectories::over(Arc::new(NullChannel)).build().unwrap();
     for (number, (case, waits)) in (0..).zip([(CASE, true), (LATER, false)]) {
         if !bench.options.has(case) {
             continue;
@@ -154,7 +154,7 @@ async fn in_memory(bench: &mut Bench) {
         let round = data::agent("memory").round(number);
         let context = trajectories.open(&round, OpenOptions::new()).await.unwrap();
         let query = context.ask(NewQuery::new("Where is it warm in March?")).await.unwrap();
-        let (mut growing, _) = Growing::new(round);
+        let (mut growing, _) = GrowingRound::new(round);
         let (mut last, mut next) = (query, 1);
         let mut row = Row::new(case, RECORDED, "ns", None).skip_first(2);
         for _ in 0..bench.options.rounds + 2 {

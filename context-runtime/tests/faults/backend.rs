@@ -49,7 +49,7 @@ impl fmt::Display for Backend {
 
 /// The location of a store, to open it in this process or another.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     File(String),
     /// A server, and the schema of the store.
     Postgres(SocketAddr, String),
@@ -57,7 +57,7 @@ pub(crate) enum Place {
     Redis(SocketAddr, String),
 }
 
-impl Place {
+impl StoreLocation {
     /// Returns the same store at another address.
     pub(crate) fn through(&self, address: SocketAddr) -> Self {
         match self {
@@ -103,16 +103,16 @@ impl Place {
 }
 
 /// The store of a cell: its location, and what must live as long.
-pub(crate) enum Home {
+pub(crate) enum CellStore {
     Inmem(InMemoryStore),
     Placed(
-        Place,
+        StoreLocation,
         #[expect(dead_code, reason = "the folder goes when it is dropped")]
         Option<tempfile::TempDir>,
     ),
 }
 
-impl Home {
+impl CellStore {
     /// Creates an empty store, on a server that all cells share if it needs one.
     pub(crate) async fn new(backend: Backend) -> std::result::Result<Self, CellError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -122,19 +122,20 @@ impl Home {
             Backend::Sqlite => {
                 let folder = tempfile::tempdir()?;
                 let path = folder.path().join("store.db").display().to_string();
-                Self::Placed(Place::File(path), Some(folder))
+                Self::Placed(StoreLocation::File(path), Some(folder))
             }
             Backend::Postgres => Self::Placed(
-                Place::Postgres(SERVERS.postgres()?.into(), format!("faults_{n}")),
+                StoreLocation::Postgres(SERVERS.postgres()?.into(), format!("faults_{n}")),
                 None,
             ),
-            Backend::Redis => {
-                Self::Placed(Place::Redis(SERVERS.redis()?.into(), format!("faults-{n}:")), None)
-            }
+            Backend::Redis => Self::Placed(
+                StoreLocation::Redis(SERVERS.redis()?.into(), format!("faults-{n}:")),
+                None,
+            ),
         })
     }
 
-    pub(crate) fn place(&self) -> Option<&Place> {
+    pub(crate) fn place(&self) -> Option<&StoreLocation> {
         match self {
             Self::Inmem(_) => None,
             Self::Placed(place, _) => Some(place),
@@ -184,12 +185,12 @@ pub(crate) fn stop_servers() {
 }
 
 /// A server for a cell that kills it. What it acknowledges is written to disk.
-pub(crate) enum Killable {
+pub(crate) enum KillableServer {
     Postgres(Postgres),
     Redis(Redis),
 }
 
-impl Killable {
+impl KillableServer {
     /// Starts one, or returns `None` for a backend without a server.
     pub(crate) fn start(backend: Backend) -> std::result::Result<Option<Self>, ServerError> {
         Ok(match backend {
@@ -203,10 +204,14 @@ impl Killable {
         })
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> StoreLocation {
         match self {
-            Self::Postgres(server) => Place::Postgres(server.address().into(), "faults".to_owned()),
-            Self::Redis(server) => Place::Redis(server.address().into(), "faults:".to_owned()),
+            Self::Postgres(server) => {
+                StoreLocation::Postgres(server.address().into(), "faults".to_owned())
+            }
+            Self::Redis(server) => {
+                StoreLocation::Redis(server.address().into(), "faults:".to_owned())
+            }
         }
     }
 

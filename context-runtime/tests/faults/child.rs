@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use context_core::{ChatRef, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Place;
+use crate::backend::StoreLocation;
 use crate::compete::compete;
 use crate::plan::Plan;
 use crate::writer::Writer;
@@ -18,7 +18,7 @@ const MOST_WRITES: usize = 100_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
-    pub(crate) place: Place,
+    pub(crate) place: StoreLocation,
     pub(crate) chat: ChatRef,
     pub(crate) work: Work,
 }
@@ -126,7 +126,11 @@ impl Worker {
 }
 
 /// Lets a child write and kills it as planned. Returns how many writes were acknowledged.
-pub(crate) async fn killed(place: &Place, chat: &ChatRef, plan: &Plan) -> io::Result<usize> {
+pub(crate) async fn killed(
+    place: &StoreLocation,
+    chat: &ChatRef,
+    plan: &Plan,
+) -> io::Result<usize> {
     let task = Task { place: place.clone(), chat: chat.clone(), work: Work::Write };
     let kill = plan.kill;
     let killing = move || Worker::start(&task)?.killed_after(kill);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use context_core::store::{ChainEnd, NewChat, Window};
 use context_core::{ChatRef, Result, Store, Timestamp};
 
-use crate::backend::{Backend, Home};
+use crate::backend::{Backend, CellStore};
 use crate::child::{Task, Work, Worker};
 use crate::error::CellError;
 use crate::table::Row;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const PER_MESSAGE: Duration = Duration::from_millis(60);
 
 pub(crate) async fn run(backend: Backend) -> std::result::Result<Row, CellError> {
-    let home = Home::new(backend).await?;
+    let home = CellStore::new(backend).await?;
     let mut row =
         Row { fault: "contention".to_owned(), backend: backend.to_string(), ..Row::default() };
     let Some(place) = home.place().cloned() else { return Ok(row) };

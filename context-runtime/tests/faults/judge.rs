@@ -2,30 +2,36 @@
 
 use crate::plan::Plan;
 use crate::table::Row;
-use crate::writer::{Count, Found};
+use crate::writer::{ChatContent, Count};
 
 /// The number of acknowledged writes, and of further ones that may have taken effect.
-pub(crate) struct Told {
+pub(crate) struct AcknowledgedWrites {
     pub(crate) least: usize,
     pub(crate) more: usize,
     pub(crate) repeated: u64,
 }
 
 /// Counts lost and duplicated writes.
-pub(crate) fn judge(row: &mut Row, plan: &Plan, told: &Told, found: Found) {
+pub(crate) fn judge(
+    row: &mut Row,
+    plan: &Plan,
+    acknowledged: &AcknowledgedWrites,
+    content: ChatContent,
+) {
     row.runs += 1;
-    row.acknowledged += told.least as u64;
-    row.repeated += told.repeated;
-    let (least, most) = (Count::after(told.least), Count::after(told.least + told.more));
-    let lost = least.messages.saturating_sub(found.count.messages)
-        + least.counted.saturating_sub(found.count.counted);
-    let duplicated = found.count.messages.saturating_sub(most.messages)
-        + found.count.counted.saturating_sub(most.counted)
-        + found.wrong;
+    row.acknowledged += acknowledged.least as u64;
+    row.repeated += acknowledged.repeated;
+    let (least, most) =
+        (Count::after(acknowledged.least), Count::after(acknowledged.least + acknowledged.more));
+    let lost = least.messages.saturating_sub(content.count.messages)
+        + least.counted.saturating_sub(content.count.counted);
+    let duplicated = content.count.messages.saturating_sub(most.messages)
+        + content.count.counted.saturating_sub(most.counted)
+        + content.wrong;
     if lost + duplicated > 0 {
         row.stories.push(format!(
-            "plan {plan}: {} writes were acknowledged, so {least:?} to {most:?}; found {found:?}",
-            told.least
+            "plan {plan}: {} writes were acknowledged, so {least:?} to {most:?}; found {content:?}",
+            acknowledged.least
         ));
     }
     row.lost += lost;

@@ -2,9 +2,9 @@
 
 use context_core::ChatRef;
 
-use crate::backend::{Backend, Killable};
+use crate::backend::{Backend, KillableServer};
 use crate::error::CellError;
-use crate::judge::{Told, judge};
+use crate::judge::{AcknowledgedWrites, judge};
 use crate::numbers;
 use crate::plan::{Fault, Plan, WRITES};
 use crate::table::Row;
@@ -16,7 +16,7 @@ pub(crate) async fn run(backend: Backend) -> Result<Row, CellError> {
         backend: backend.to_string(),
         ..Row::default()
     };
-    let Some(mut server) = Killable::start(backend)? else { return Ok(row) };
+    let Some(mut server) = KillableServer::start(backend)? else { return Ok(row) };
     let place = server.place();
     drop(place.open(false).await?);
     for n in 0..numbers::restarts() {
@@ -37,10 +37,10 @@ pub(crate) async fn run(backend: Backend) -> Result<Row, CellError> {
             writer.write(n).await?;
         }
         server = killing.await.map_err(std::io::Error::other)??;
-        let told = Told { least: WRITES, more: 0, repeated: writer.repeated };
+        let acknowledged = AcknowledgedWrites { least: WRITES, more: 0, repeated: writer.repeated };
         let fresh = place.open(false).await?;
         let found = writer::read_back(&*fresh, &chat).await?;
-        judge(&mut row, &plan, &told, found);
+        judge(&mut row, &plan, &acknowledged, found);
     }
     let findings = writer::check(&*place.open(false).await?).await?;
     row.findings = findings.len() as u64;

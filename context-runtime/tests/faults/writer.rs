@@ -112,15 +112,15 @@ impl Writer {
 
 /// The content of a chat as a fresh handle reads it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ChatContent {
     pub(crate) count: Count,
     /// Messages that are duplicated, that nobody wrote, or that are in the wrong position.
     pub(crate) wrong: u64,
 }
 
-pub(crate) async fn read_back(store: &dyn Store, chat: &ChatRef) -> Result<Found> {
+pub(crate) async fn read_back(store: &dyn Store, chat: &ChatRef) -> Result<ChatContent> {
     let history = store.history();
-    let Some(stored) = history.chat(chat).await? else { return Ok(Found::default()) };
+    let Some(stored) = history.chat(chat).await? else { return Ok(ChatContent::default()) };
     let counted =
         stored.metadata.get("count").and_then(|count| count.as_str().parse().ok()).unwrap_or(0);
     let chain = history.chain(chat, &ChainEnd::Branch("main".into()), &Window::Whole).await?;
@@ -131,7 +131,7 @@ pub(crate) async fn read_back(store: &dyn Store, chat: &ChatRef) -> Result<Found
         chain.iter().zip(expected).filter(|(node, id)| node.id.as_str() != id).count() as u64;
     let twice: u64 = times.values().map(|times| times - 1).sum();
     let count = Count { messages: chain.len() as u64 - twice, counted };
-    Ok(Found { count, wrong: twice + misplaced })
+    Ok(ChatContent { count, wrong: twice + misplaced })
 }
 
 /// Returns the findings of the store's own check.

@@ -36,12 +36,13 @@ pub(crate) fn compacted(history: &Chain, recipe: Recipe<'_>) -> HistoryRewrite {
     out
 }
 
-pub(crate) fn report(policy: &'static str, kind: BoundaryKind, what: &str) -> PlanReport {
+pub(crate) fn report(policy: &'static str, kind: BoundaryKind, description: &str) -> PlanReport {
     let messages = [Arc::new(Message::from("long")), Arc::new(Message::from("newest"))];
     let counter = context_runtime::tokens::ModelTable::builtin().model("gpt-4o").counter();
     let view = context_runtime::compaction::HistoryView::new(&messages, &counter);
     let edits = vec![context_runtime::compaction::Edit::replace(0, Message::from(""))];
-    let plan = context_runtime::compaction::Plan::new(policy, kind, &view, edits, what).unwrap();
+    let plan =
+        context_runtime::compaction::Plan::new(policy, kind, &view, edits, description).unwrap();
     PlanReport::new(&plan, Price::default(), true, "")
 }
 

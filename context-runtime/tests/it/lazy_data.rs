@@ -36,9 +36,9 @@ fn never() -> LazyData {
 
 /// A clock that stands still until it is set, in seconds.
 #[derive(Clone, Debug, Default)]
-struct Watch(Arc<AtomicI64>);
+struct ManualClock(Arc<AtomicI64>);
 
-impl Clock for Watch {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst) * 1_000_000)
     }
@@ -87,7 +87,7 @@ async fn closures_futures_and_streams_become_data_wherever_they_stand() {
 
 #[tokio::test]
 async fn what_was_loaded_is_used_as_long_as_the_data_says() {
-    let watch = Watch::default();
+    let watch = ManualClock::default();
     let mut chat = builder(&store().await).clock(watch.clone()).open().await.unwrap();
     let counts: [Arc<AtomicUsize>; 3] = Default::default();
     chat.set([

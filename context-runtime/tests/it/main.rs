@@ -14,14 +14,29 @@
 mod agent;
 #[cfg(feature = "cache")]
 mod cache;
-mod circles;
+mod circular_listings;
 mod compaction_properties;
 mod compactions;
 mod compactions_removed;
 mod conflicts;
 mod curate;
 mod edits;
-mod forgetting;
+mod erasure;
+mod fragments;
+#[cfg(feature = "instructions")]
+mod instructions;
+mod invariants;
+mod kit;
+mod large;
+mod lazy_data;
+mod lazy_messages;
+mod lost_replies;
+mod migrate;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+mod model_call;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
+mod model_roundtrip;
+mod navigate;
 #[cfg(all(
     feature = "anthropic",
     feature = "tokens",
@@ -32,19 +47,7 @@ mod forgetting;
     feature = "trajectory",
     feature = "layers"
 ))]
-mod forgotten;
-mod fragments;
-#[cfg(feature = "instructions")]
-mod instructions;
-mod invariants;
-mod kit;
-mod large;
-mod lazy;
-mod lazy_data;
-mod lost_replies;
-mod migrate;
-#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
-mod model_call;
+mod omissions;
 mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;
@@ -53,7 +56,7 @@ mod recorded_usage;
 mod recovery;
 mod registry;
 #[cfg(feature = "instructions")]
-mod remind;
+mod reminders;
 #[cfg(all(feature = "memory", feature = "tokens", feature = "trajectory"))]
 mod removal;
 #[cfg(all(
@@ -67,7 +70,7 @@ mod removal;
     feature = "summarize",
     feature = "truncate-head"
 ))]
-mod reopened;
+mod reopened_chats;
 #[cfg(all(
     feature = "openai",
     feature = "anthropic",
@@ -99,12 +102,9 @@ mod servers;
 mod simulator;
 mod streams;
 mod threads;
-#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "uimessage"))]
-mod to_a_model;
 #[cfg(feature = "tokens")]
 mod tool_results;
 mod transfer;
-mod travel;
 #[cfg(feature = "transcript")]
 mod trees;
 mod turns;

@@ -4,7 +4,7 @@ mod endings;
 #[cfg(feature = "summarize")]
 mod kept_summaries;
 mod models;
-mod recovers;
+mod refusals;
 mod runtimes;
 mod summaries;
 

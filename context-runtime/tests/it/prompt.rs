@@ -15,15 +15,15 @@ use crate::kit::{builder, engine, store};
 
 /// An XML renderer that counts the pieces it rendered.
 #[derive(Clone, Debug, Default)]
-struct Counting(Arc<AtomicUsize>);
+struct CountingRenderer(Arc<AtomicUsize>);
 
-impl Counting {
+impl CountingRenderer {
     fn take(&self) -> usize {
         self.0.swap(0, Ordering::SeqCst)
     }
 }
 
-impl Renderer for Counting {
+impl Renderer for CountingRenderer {
     fn name(&self) -> &str {
         "xml"
     }
@@ -44,7 +44,7 @@ async fn resolve(chat: &mut ContextEngine) -> Resolved {
 
 #[tokio::test]
 async fn only_what_changed_is_rendered_again_and_the_engine_says_what_did() {
-    let counting = Counting::default();
+    let counting = CountingRenderer::default();
     let mut chat = builder(&store().await).renderer(counting.clone()).open().await.unwrap();
     chat.set([role("R"), hint("one").with_id("h"), hint("two")]);
     let first = resolve(&mut chat).await;
@@ -83,7 +83,7 @@ async fn only_what_changed_is_rendered_again_and_the_engine_says_what_did() {
 
 #[tokio::test]
 async fn another_renderer_for_one_turn_leaves_what_is_kept_alone() {
-    let counting = Counting::default();
+    let counting = CountingRenderer::default();
     let mut chat = builder(&store().await).renderer(counting.clone()).open().await.unwrap();
     chat.set([role("R"), hint("a < b")]);
     let first = resolve(&mut chat).await;

@@ -14,9 +14,9 @@ use proptest::prelude::*;
 
 /// Counts one token per byte of text.
 #[derive(Debug)]
-struct Bytes;
+struct ByteCounter;
 
-impl TokenCounter for Bytes {
+impl TokenCounter for ByteCounter {
     fn name(&self) -> &str {
         "bytes"
     }
@@ -43,20 +43,20 @@ fn said(status: u16, words: &str) -> ModelError {
 }
 
 /// A refused call and the attempts at it.
-struct Refused<'a> {
+struct RefusedCall<'a> {
     error: &'a ModelError,
     messages: &'a [Arc<Message>],
     attempts: &'a [Attempt],
     compacted: bool,
 }
 
-impl<'a> Refused<'a> {
+impl<'a> RefusedCall<'a> {
     fn new(error: &'a ModelError) -> Self {
         Self { error, messages: &[], attempts: &[], compacted: false }
     }
 
     fn decision(&self, chain: &RecoveryChain) -> Decision {
-        let view = HistoryView::new(self.messages, &Bytes);
+        let view = HistoryView::new(self.messages, &ByteCounter);
         let mut failure = Failure::new(self.error, &view);
         failure.attempts = self.attempts;
         failure.has_attempted_compact = self.compacted;
@@ -81,7 +81,7 @@ impl<'a> Refused<'a> {
 #[test]
 fn under_the_first_contract_an_overflow_is_cut_once_and_images_go_once() {
     let overflow = said(400, "prompt is too long: 214676 tokens > 200000 maximum");
-    let mut refused = Refused::new(&overflow);
+    let mut refused = RefusedCall::new(&overflow);
     assert_eq!(refused.shown(DecisionSet::Basic), "truncate 0.5");
     refused.compacted = true;
     assert_eq!(refused.shown(DecisionSet::Basic), "give_up");
@@ -97,7 +97,7 @@ fn under_the_first_contract_an_overflow_is_cut_once_and_images_go_once() {
         ),
         (said(429, "slow down"), "give_up"),
     ] {
-        assert_eq!(Refused::new(&error).shown(DecisionSet::Basic), decision, "{error}");
+        assert_eq!(RefusedCall::new(&error).shown(DecisionSet::Basic), decision, "{error}");
     }
 }
 
@@ -141,7 +141,7 @@ fn under_the_extended_contract_each_error_has_its_remedy() {
         (400, "prompt is too long, and so is the image", "truncate 0.5"),
     ] {
         let error = said(status, words);
-        assert_eq!(Refused::new(&error).shown(DecisionSet::Full), decision, "{words}");
+        assert_eq!(RefusedCall::new(&error).shown(DecisionSet::Full), decision, "{words}");
     }
 }
 
@@ -152,7 +152,7 @@ fn what_no_change_of_the_history_helps_is_given_up_with_its_code() {
     {
         let error = said(status, words);
         for decisions in [DecisionSet::Basic, DecisionSet::Full] {
-            let decision = Refused::new(&error).decision(&RecoveryChain::new(decisions));
+            let decision = RefusedCall::new(&error).decision(&RecoveryChain::new(decisions));
             assert!(
                 !decision.retries() && decision.reason().contains(error.code.as_str()),
                 "{decision:?}"
@@ -165,7 +165,7 @@ fn what_no_change_of_the_history_helps_is_given_up_with_its_code() {
 fn too_many_bytes_cost_media_first_and_then_the_beginning() {
     let error = said(413, "Request too large");
     let messages = [Arc::new(Message::new(Role::User, [Part::text("see"), image()]))];
-    let mut refused = Refused { messages: &messages, ..Refused::new(&error) };
+    let mut refused = RefusedCall { messages: &messages, ..RefusedCall::new(&error) };
     assert_eq!(refused.shown(DecisionSet::Full), "strip_images_and_retry");
     let attempts =
         [Attempt::new(Decision::StripImagesAndRetry { reason: String::new() }, 1_600, 40)];
@@ -183,14 +183,14 @@ fn what_was_tried_in_vain_is_not_tried_again() {
         "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
     ] {
         let error = said(400, words);
-        let first = Refused::new(&error).decision(&chain);
+        let first = RefusedCall::new(&error).decision(&chain);
         let attempts = [Attempt::new(first, 100, 100)];
-        let refused = Refused { attempts: &attempts, ..Refused::new(&error) };
+        let refused = RefusedCall { attempts: &attempts, ..RefusedCall::new(&error) };
         assert_eq!(refused.decision(&chain).kind().as_str(), "give_up", "{words}");
     }
     let overflow = said(400, "prompt is too long");
-    let attempts = [Attempt::new(Refused::new(&overflow).decision(&chain), 100, 100)];
-    let refused = Refused { attempts: &attempts, ..Refused::new(&overflow) };
+    let attempts = [Attempt::new(RefusedCall::new(&overflow).decision(&chain), 100, 100)];
+    let refused = RefusedCall { attempts: &attempts, ..RefusedCall::new(&overflow) };
     assert_eq!(refused.shown(DecisionSet::Full), "truncate 0.25");
 }
 
@@ -198,7 +198,7 @@ fn what_was_tried_in_vain_is_not_tried_again() {
 fn a_smaller_answer_is_asked_for_only_if_that_is_less_than_was_asked() {
     let error =
         said(400, "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens");
-    let view = HistoryView::new(&[], &Bytes);
+    let view = HistoryView::new(&[], &ByteCounter);
     let mut failure = Failure::new(&error, &view);
     failure.budget = Some(Budget::new(200_000, 8_192));
     let chain = RecoveryChain::new(DecisionSet::Full);
@@ -209,9 +209,9 @@ fn a_smaller_answer_is_asked_for_only_if_that_is_less_than_was_asked() {
 
 /// Gives up on every overflow.
 #[derive(Debug)]
-struct Strict;
+struct OverflowGiveUp;
 
-impl RecoveryPolicy for Strict {
+impl RecoveryPolicy for OverflowGiveUp {
     fn name(&self) -> &'static str {
         "strict"
     }
@@ -223,18 +223,21 @@ impl RecoveryPolicy for Strict {
 
 #[test]
 fn policies_of_the_application_are_asked_first() {
-    let chain = RecoveryChain::new(DecisionSet::Full).policy(Strict);
+    let chain = RecoveryChain::new(DecisionSet::Full).policy(OverflowGiveUp);
     let overflow = said(400, "prompt is too long");
-    assert_eq!(Refused::new(&overflow).decision(&chain), Decision::give_up("not here"));
+    assert_eq!(RefusedCall::new(&overflow).decision(&chain), Decision::give_up("not here"));
     let picture = said(400, "image exceeds 5 MB maximum");
-    assert_eq!(Refused::new(&picture).decision(&chain).kind().as_str(), "strip_images_and_retry");
+    assert_eq!(
+        RefusedCall::new(&picture).decision(&chain).kind().as_str(),
+        "strip_images_and_retry"
+    );
 }
 
 /// Makes the same decision, whatever was tried.
 #[derive(Debug)]
-struct Stubborn;
+struct RepeatedDecision;
 
-impl RecoveryPolicy for Stubborn {
+impl RecoveryPolicy for RepeatedDecision {
     fn name(&self) -> &'static str {
         "stubborn"
     }
@@ -250,15 +253,15 @@ impl RecoveryPolicy for Stubborn {
 
 #[test]
 fn a_policy_that_repeats_itself_is_passed_over() {
-    let chain = RecoveryChain::new(DecisionSet::Full).policy(Stubborn);
+    let chain = RecoveryChain::new(DecisionSet::Full).policy(RepeatedDecision);
     let error = said(400, "prompt is too long");
-    let attempts = [Attempt::new(Refused::new(&error).decision(&chain), 100, 100)];
-    let refused = Refused { attempts: &attempts, ..Refused::new(&error) };
+    let attempts = [Attempt::new(RefusedCall::new(&error).decision(&chain), 100, 100)];
+    let refused = RefusedCall { attempts: &attempts, ..RefusedCall::new(&error) };
     assert_eq!(refused.decision(&chain).kind().as_str(), "truncate_head_and_retry");
 }
 
 fn recovered(error: &ModelError, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let view = HistoryView::new(messages, &Bytes);
+    let view = HistoryView::new(messages, &ByteCounter);
     let chain = RecoveryChain::new(DecisionSet::Full);
     chain.recover(&Failure::new(error, &view)).carried.expect("something to do").rewrite.messages
 }
@@ -305,7 +308,7 @@ fn pairs_are_repaired_without_the_one_that_was_named() {
 fn a_decision_that_would_change_nothing_is_not_sent() {
     let error = said(400, "Invalid `signature` in `thinking` block");
     let messages = talk();
-    let view = HistoryView::new(&messages, &Bytes);
+    let view = HistoryView::new(&messages, &ByteCounter);
     let chain = RecoveryChain::new(DecisionSet::Full);
     let failure = Failure::new(&error, &view);
     let decision = chain.decide(&failure);
@@ -319,7 +322,7 @@ fn a_decision_that_would_change_nothing_is_not_sent() {
 fn what_needs_a_model_or_the_loop_is_theirs() {
     let error = said(400, "prompt is too long: 214676 tokens > 200000 maximum");
     let messages = talk();
-    let view = HistoryView::new(&messages, &Bytes);
+    let view = HistoryView::new(&messages, &ByteCounter);
     let failure = Failure::new(&error, &view);
     let chain = RecoveryChain::new(DecisionSet::Full);
     let decision = chain.decide(&failure);
@@ -396,7 +399,7 @@ proptest! {
         for error in refusals.iter().cycle() {
             requests += 1;
             prop_assert!(requests <= limit + 1);
-            let view = HistoryView::new(&messages, &Bytes);
+            let view = HistoryView::new(&messages, &ByteCounter);
             let mut failure = Failure::new(error, &view);
             failure.attempts = &attempts;
             let recovered = chain.recover(&failure);

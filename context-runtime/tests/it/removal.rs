@@ -24,7 +24,7 @@ use context_runtime::{
 };
 
 use crate::compactions::compacted;
-use crate::forgetting;
+use crate::erasure;
 
 /// The word that is searched for, and its sentence.
 const WORD: &str = "quinquereme";
@@ -39,13 +39,13 @@ fn options() -> RemovalOptions {
 }
 
 /// A chat with the sentence, and everything derived from it.
-struct Planted<'a> {
+struct PlantedChat<'a> {
     store: &'a Arc<dyn Store>,
     chat: ChatRef,
 }
 
-impl<'a> Planted<'a> {
-    async fn new(store: &'a Arc<dyn Store>, user: &UserId, chat: &str) -> Planted<'a> {
+impl<'a> PlantedChat<'a> {
+    async fn new(store: &'a Arc<dyn Store>, user: &UserId, chat: &str) -> PlantedChat<'a> {
         let planted = Self { store, chat: ChatRef::new(user.clone(), chat) };
         planted.say().await;
         planted.compact().await;
@@ -225,7 +225,7 @@ async fn places(store: &dyn Store, user: &UserId) -> BTreeSet<String> {
 /// A redaction removes everything derived from the messages. A second one finds nothing to do, and
 /// other data stays.
 async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &UserId) {
-    let planted = Planted::new(store, user, "redacted").await;
+    let planted = PlantedChat::new(store, user, "redacted").await;
     assert!(places(&**store, user).await.len() >= 2, "{name}: nothing was planted");
     let report = planted.redact().await;
     assert_eq!(places(&**store, user).await, BTreeSet::new(), "{name}: {report:?}");
@@ -263,7 +263,7 @@ async fn what_is_redacted_is_gone(name: &str, store: &Arc<dyn Store>, user: &Use
 
 /// Unlinked copies are not changed but reported.
 async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
-    let planted = Planted::new(store, user, "original").await;
+    let planted = PlantedChat::new(store, user, "original").await;
     let builder = || ContextEngine::builder(Arc::clone(store)).user(user.clone()).chat("copy");
     let mut copy = builder().open().await.unwrap();
     copy.set([assistant(format!("You once said: \"{SENTENCE}\"")).with_id("quote")]);
@@ -297,7 +297,7 @@ async fn copies_are_named(name: &str, store: &Arc<dyn Store>, user: &UserId) {
 
 /// Deleting a chat removes what was derived from it, and keeps what was derived from another.
 async fn what_came_from_a_deleted_chat_is_gone(name: &str, store: &Arc<dyn Store>, user: &UserId) {
-    let planted = Planted::new(store, user, "deleted").await;
+    let planted = PlantedChat::new(store, user, "deleted").await;
     let kept = delete_chat(&**store, &planted.chat, Some(Timestamp::from_micros(0)), &options())
         .await
         .unwrap();
@@ -313,7 +313,7 @@ async fn what_came_from_a_deleted_chat_is_gone(name: &str, store: &Arc<dyn Store
 
 /// The process ended after the chat was deleted and before its rounds and memories were.
 async fn an_interrupted_deletion_is_finished(name: &str, store: &Arc<dyn Store>, user: &UserId) {
-    let planted = Planted::new(store, user, "interrupted").await;
+    let planted = PlantedChat::new(store, user, "interrupted").await;
     assert!(store.history().delete_chat(&planted.chat, None).await.unwrap());
     let report = delete_chat(&**store, &planted.chat, None, &options()).await.unwrap();
     assert_eq!(places(&**store, user).await, BTreeSet::new(), "{name}: {report:?}");
@@ -321,7 +321,7 @@ async fn an_interrupted_deletion_is_finished(name: &str, store: &Arc<dyn Store>,
 }
 
 async fn nothing_of_an_erased_user_is_left(name: &str, store: &Arc<dyn Store>, user: &UserId) {
-    let _planted = Planted::new(store, user, "erased").await;
+    let _planted = PlantedChat::new(store, user, "erased").await;
     let report = erase_user(&**store, user, &options()).await.unwrap();
     assert!(report.is_complete() && report.chats > 0, "{name}: {report:?}");
     assert_eq!(places(&**store, user).await, BTreeSet::new(), "{name}");
@@ -339,7 +339,7 @@ async fn all_is_taken_back(name: &str, store: &Arc<dyn Store>) {
 #[tokio::test]
 async fn what_is_taken_back_is_gone_wherever_it_got_to() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, store) in forgetting::named_stores(folder.path()).await {
+    for (name, store) in erasure::named_stores(folder.path()).await {
         all_is_taken_back(name, &store).await;
     }
 }
@@ -362,7 +362,7 @@ async fn nothing_of_a_redacted_message_is_in_the_files_after_a_vacuum() {
     let path = folder.path().join("context.db");
     let store = context_runtime::open(&format!("sqlite:{}", path.display())).await.unwrap();
     let user = UserId::from("ada");
-    let planted = Planted::new(&store, &user, "redacted").await;
+    let planted = PlantedChat::new(&store, &user, "redacted").await;
     let report = planted.redact().await;
     assert!(report.is_complete(), "{report:?}");
     store.maintenance().unwrap().vacuum().await.unwrap();

@@ -18,7 +18,7 @@ use conversations::{long, recorded};
 use drive::{Setting, drive};
 use tally::Table;
 
-use crate::simulator::Quarters;
+use crate::simulator::QuarterCounter;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
 
@@ -31,7 +31,7 @@ fn setting(provider: &'static str, window: u64, place: usize) -> Setting {
 }
 
 fn quarters() -> Arc<dyn TokenCounter> {
-    Arc::new(Quarters)
+    Arc::new(QuarterCounter)
 }
 
 /// Drives the given conversations and prints the results.

@@ -19,9 +19,9 @@ use proptest::prelude::*;
 
 /// Counts one token per byte of text.
 #[derive(Debug)]
-struct Bytes;
+struct ByteCounter;
 
-impl TokenCounter for Bytes {
+impl TokenCounter for ByteCounter {
     fn name(&self) -> &str {
         "bytes"
     }
@@ -177,7 +177,7 @@ fn after(refusal: &str, image: &[u8]) -> Vec<String> {
         [attached("first", image), Part::text("what is this?")],
     ))];
     let error = context_codec_kit::classify("anyone", Some(400), refusal);
-    let view = HistoryView::new(&history, &Bytes);
+    let view = HistoryView::new(&history, &ByteCounter);
     let recovered = chain.recover(&Failure::new(&error, &view));
     assert_eq!(recovered.decision.kind().as_str(), "strip_images_and_retry");
     let shown = |part: &Part| match part {

@@ -56,7 +56,7 @@ async fn the_same_words_read_again_are_the_same_beginning() {
 
 #[tokio::test]
 async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
-    let notes = Notes::saying("note");
+    let notes = FixedMemory::saying("note");
     let runtime = builder().memory(notes).build().unwrap();
     let mut history = vec![ask("hello"), reply("hi"), ask("book")];
     let first = prepare(&runtime, &history).await;

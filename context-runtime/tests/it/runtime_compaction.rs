@@ -25,7 +25,7 @@ fn work(results: usize, bytes: usize) -> Vec<Arc<Message>> {
 }
 
 fn stages() -> [Stage; 3] {
-    [Stage::new(Shorten), Stage::new(Sum), Stage::new(TruncateHead::new())]
+    [Stage::new(ShorteningPolicy), Stage::new(SummaryPolicy), Stage::new(TruncateHead::new())]
 }
 
 fn runtime() -> DefaultContextRuntime {
@@ -46,7 +46,7 @@ async fn gentle_stages_come_first_and_harsh_ones_late() {
     let at = |tokens| async move {
         let history = of(tokens);
         let context = prepare(&runtime(), &history).await;
-        let view = HistoryView::new(&history, &Bytes);
+        let view = HistoryView::new(&history, &ByteCounter);
         assert_eq!(view.total(), tokens as u64);
         (context.plans.len(), context.summary.is_some(), context.breakdown.history.tokens())
     };
@@ -87,7 +87,7 @@ async fn a_compaction_is_done_once_whichever_history_the_caller_goes_on_with() {
     let third = prepare(&runtime, &adopted).await;
     assert_eq!((third.rewrite, third.boundaries.len()), (None, 0));
     assert!(third.request.messages.starts_with(&first.request.messages) && third.prefix.intact);
-    assert_eq!(third.breakdown.total().tokens(), HistoryView::new(&adopted, &Bytes).total());
+    assert_eq!(third.breakdown.total().tokens(), HistoryView::new(&adopted, &ByteCounter).total());
 }
 
 /// A chat with an engine: the cuts come with the input, and the session keeps none.
@@ -134,7 +134,7 @@ async fn cuts_of_another_conversation_are_refused() {
 
 #[tokio::test]
 async fn what_is_cached_is_not_given_up_for_little() {
-    let stages = || [Stage::new(Shorten)];
+    let stages = || [Stage::new(ShorteningPolicy)];
     let clock = HandClock::default();
     let runtime =
         builder().compaction(stages()).clock(clock.clone()).expected_calls(2).build().unwrap();
@@ -161,7 +161,7 @@ async fn what_is_cached_is_not_given_up_for_little() {
 
 #[tokio::test]
 async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stays() {
-    let runtime = builder().compaction([Stage::new(Sum)]).build().unwrap();
+    let runtime = builder().compaction([Stage::new(SummaryPolicy)]).build().unwrap();
     let mut history = work(8, 102);
     history.push(reply("so far"));
     let context = prepare(&runtime, &history).await;
@@ -196,7 +196,7 @@ async fn a_summary_stands_for_what_it_was_asked_for_and_what_came_meanwhile_stay
 
 #[tokio::test]
 async fn a_summary_that_leaves_more_than_was_wanted_is_told_once() {
-    let runtime = builder().compaction([Stage::new(Sum)]).build().unwrap();
+    let runtime = builder().compaction([Stage::new(SummaryPolicy)]).build().unwrap();
     let mut history = work(8, 102);
     history.push(reply("so far"));
     let task = prepare(&runtime, &history).await.summary.unwrap();
@@ -229,7 +229,8 @@ async fn a_summary_without_parts_that_each_has_is_taken_and_told_once() {
 #[tokio::test]
 async fn a_summary_that_fails_changes_nothing_and_is_not_asked_for_again_at_once() {
     let clock = HandClock::default();
-    let runtime = builder().compaction([Stage::new(Sum)]).clock(clock.clone()).build().unwrap();
+    let runtime =
+        builder().compaction([Stage::new(SummaryPolicy)]).clock(clock.clone()).build().unwrap();
     let mut history = work(8, 102);
     history.push(reply("so far"));
     let task = prepare(&runtime, &history).await.summary.unwrap();
@@ -286,7 +287,7 @@ async fn the_head_is_cut_only_when_nothing_fits() {
 
 #[tokio::test]
 async fn compaction_that_goes_round_in_circles_stops_until_the_user_asks_for_something() {
-    let runtime = builder().compaction([Stage::new(Nibble)]).build().unwrap();
+    let runtime = builder().compaction([Stage::new(SingleRemovalPolicy)]).build().unwrap();
     let mut history = vec![ask("task")];
     history.extend((0..10).map(|i| reply(&format!("{i:092}"))));
     let mut stopped = Vec::new();
@@ -308,7 +309,7 @@ async fn what_was_learned_of_a_model_survives_a_compaction() {
     let runtime = DefaultContextRuntime::builder()
         .window(2_000)
         .reserve(100)
-        .compaction([Stage::new(Shorten)]);
+        .compaction([Stage::new(ShorteningPolicy)]);
     let runtime = runtime.build().unwrap();
     let words = |id: &str| result(id, "Two tickets to Lisbon, please. ".repeat(60));
     let mut history = vec![ask("task"), call("a"), words("a"), call("b"), words("b")];
@@ -335,7 +336,7 @@ async fn what_was_learned_of_a_model_survives_a_compaction() {
 #[test]
 fn a_pipeline_shows_what_it_would_do() {
     let history = of(500);
-    let view = HistoryView::new(&history, &Bytes);
+    let view = HistoryView::new(&history, &ByteCounter);
     let pipeline = Pipeline::new(stages()).unwrap();
     let budget = Budget::new(1_000, 0);
     let goal = Goal::new(budget, 0, budget.input());
@@ -352,6 +353,6 @@ fn a_pipeline_shows_what_it_would_do() {
     // A second run on the compacted history has nothing to do.
     let compacted: HistoryRewrite = planned.rewrite.unwrap();
     goal.target = budget.input();
-    let again = pipeline.run(&HistoryView::new(&compacted.messages, &Bytes), &goal);
+    let again = pipeline.run(&HistoryView::new(&compacted.messages, &ByteCounter), &goal);
     assert!(again.steps.is_empty());
 }

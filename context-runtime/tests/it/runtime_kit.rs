@@ -19,9 +19,9 @@ use context_runtime::{
 
 /// Counts one token per byte.
 #[derive(Debug)]
-pub(crate) struct Bytes;
+pub(crate) struct ByteCounter;
 
-impl TokenCounter for Bytes {
+impl TokenCounter for ByteCounter {
     fn name(&self) -> &str {
         "bytes"
     }
@@ -49,7 +49,7 @@ impl Clock for HandClock {
 
 /// Returns a builder with a thousand tokens and almost no reserve.
 pub(crate) fn builder() -> DefaultContextRuntimeBuilder {
-    DefaultContextRuntime::builder().window(1_010).reserve(10).counter(Arc::new(Bytes))
+    DefaultContextRuntime::builder().window(1_010).reserve(10).counter(Arc::new(ByteCounter))
 }
 
 pub(crate) fn input(messages: &[Arc<Message>]) -> PrepareInput {
@@ -107,9 +107,9 @@ pub(crate) fn codes(context: &ModelContext) -> Vec<&'static str> {
 
 /// Shortens tool results over 50 bytes to 10, all but the newest.
 #[derive(Debug)]
-pub(crate) struct Shorten;
+pub(crate) struct ShorteningPolicy;
 
-impl CompactionPolicy for Shorten {
+impl CompactionPolicy for ShorteningPolicy {
     fn name(&self) -> &'static str {
         "microcompact"
     }
@@ -143,9 +143,9 @@ impl CompactionPolicy for Shorten {
 
 /// Leaves out one assistant message at a time.
 #[derive(Debug)]
-pub(crate) struct Nibble;
+pub(crate) struct SingleRemovalPolicy;
 
-impl CompactionPolicy for Nibble {
+impl CompactionPolicy for SingleRemovalPolicy {
     fn name(&self) -> &'static str {
         "nibble"
     }
@@ -171,9 +171,9 @@ impl CompactionPolicy for Nibble {
 
 /// Replaces everything but the first message and the newest five by a summary.
 #[derive(Debug)]
-pub(crate) struct Sum;
+pub(crate) struct SummaryPolicy;
 
-impl CompactionPolicy for Sum {
+impl CompactionPolicy for SummaryPolicy {
     fn name(&self) -> &'static str {
         "summarize"
     }
@@ -211,7 +211,7 @@ impl CompactionPolicy for Sum {
 
 /// A memory that returns the same each time, and counts.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct FixedMemory {
     pub(crate) says: Mutex<Option<String>>,
     pub(crate) fails: bool,
     pub(crate) hangs: bool,
@@ -219,14 +219,14 @@ pub(crate) struct Notes {
     pub(crate) captured: Mutex<Vec<Vec<String>>>,
 }
 
-impl Notes {
+impl FixedMemory {
     pub(crate) fn saying(text: &str) -> Arc<Self> {
         Arc::new(Self { says: Mutex::new(Some(text.to_owned())), ..Self::default() })
     }
 }
 
 #[async_trait]
-impl MemoryProvider for Notes {
+impl MemoryProvider for FixedMemory {
     async fn recall(&self, query: &RecallQuery, _cancel: &CancelSignal) -> Result<Recalled> {
         self.queries.lock().unwrap().push(query.text.clone());
         if self.hangs {

@@ -320,9 +320,9 @@ async fn what_providers_report_corrects_the_next_estimate_also_after_a_compactio
 #[test]
 fn a_runtime_that_cannot_work_says_everything_at_once() {
     let stages = [
-        Stage::new(Nibble).trigger(0.9),
-        Stage::new(Shorten).trigger(0.5).target(0.7),
-        Stage::new(Nibble),
+        Stage::new(SingleRemovalPolicy).trigger(0.9),
+        Stage::new(ShorteningPolicy).trigger(0.5).target(0.7),
+        Stage::new(SingleRemovalPolicy),
     ];
     let faults = builder().window(10).max_sessions(0).compaction(stages).build().unwrap_err();
     assert_eq!(
@@ -332,7 +332,10 @@ fn a_runtime_that_cannot_work_says_everything_at_once() {
          asked first; nibble is there twice"
     );
     assert!(faults.0.contains(&RuntimeFault::Stage(StageFault::Twice { policy: "nibble" })));
-    let shares = builder().compaction([Stage::new(Nibble).trigger(f64::NAN)]).build().unwrap_err();
+    let shares = builder()
+        .compaction([Stage::new(SingleRemovalPolicy).trigger(f64::NAN)])
+        .build()
+        .unwrap_err();
     assert!(matches!(shares.0[..], [RuntimeFault::Stage(StageFault::Share { .. })]));
 }
 
@@ -370,7 +373,7 @@ fn ids(messages: &[Arc<Message>]) -> (Vec<String>, Vec<String>) {
 async fn what_a_refusal_said_the_model_writes_at_most_holds_from_then_on() {
     let chain = RecoveryChain::new(DecisionSet::Full);
     let runtime = DefaultContextRuntime::builder().window(200_000).reserve(64_000).recovery(chain);
-    let runtime = runtime.counter(Arc::new(Bytes)).build().unwrap();
+    let runtime = runtime.counter(Arc::new(ByteCounter)).build().unwrap();
     let asked = async |session: &str, model: &str, most: Option<u64>| {
         let mut input = PrepareInput::new(("ada", session), "t", "anthropic", model)
             .messages([Message::from("q")]);

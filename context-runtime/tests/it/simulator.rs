@@ -4,8 +4,8 @@
 mod answers;
 mod caches;
 mod faults;
-mod refuses;
-mod replays;
+mod recordings;
+mod request_limits;
 mod rules;
 
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use serde_json::json;
 
 /// One token per four bytes, and a hundred per image: exact and fast.
 #[derive(Debug)]
-pub(crate) struct Quarters;
+pub(crate) struct QuarterCounter;
 
-impl TokenCounter for Quarters {
+impl TokenCounter for QuarterCounter {
     fn name(&self) -> &str {
         "quarters"
     }
@@ -38,7 +38,7 @@ impl TokenCounter for Quarters {
 }
 
 fn simulator(name: &str) -> Simulator {
-    Simulator::new(provider(name).unwrap(), Arc::new(Quarters))
+    Simulator::new(provider(name).unwrap(), Arc::new(QuarterCounter))
 }
 
 /// Returns one simulator per provider, with its name.

@@ -1,8 +1,8 @@
 //! Tool results: what is too large is stored as a blob, and can be read back.
 
-mod lame_store;
+mod failing_store;
 mod media;
-mod reading;
+mod read_tool;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use context_runtime::{
     DiagnosticCode, ErrorKind, Message, Part, Role, Spilled, Store, ToolResult, ToolResultInput,
     ToolResultLimits, ToolResultOutput, store::BlobId,
 };
-use lame_store::{LameStore, Puts};
+use failing_store::{FailingStore, PutOutcome};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -225,7 +225,7 @@ async fn a_result_that_says_nothing_is_said_to() {
 
 #[tokio::test]
 async fn a_store_that_fails_costs_no_result() {
-    let broken: Arc<dyn Store> = LameStore::shared(store().await, Puts::Fail);
+    let broken: Arc<dyn Store> = FailingStore::shared(store().await, PutOutcome::Fail);
     let long = words("line", 20_000);
     let output = applied(&runtime(&broken), [Part::tool_result("a", &*long)]).await;
     assert_eq!(text(results(&output)[0]), long);
@@ -264,7 +264,8 @@ async fn without_a_store_only_what_can_never_be_sent_is_cut() {
 #[tokio::test]
 async fn a_try_after_an_abort_is_as_the_first() {
     let inner = store().await;
-    let hanging: Arc<dyn Store> = LameStore::shared(Arc::clone(&inner), Puts::HangAfterWriting);
+    let hanging: Arc<dyn Store> =
+        FailingStore::shared(Arc::clone(&inner), PutOutcome::HangAfterWriting);
     let (long, source) = (words("line", 20_000), CancelSource::new());
     let mut aborted = input([Part::tool_result("a", &*long)]);
     aborted.cancel = source.signal();

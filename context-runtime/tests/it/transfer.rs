@@ -79,14 +79,14 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..30)
 }
 
-struct Maker<'a> {
+struct ChatMaker<'a> {
     history: &'a dyn HistoryStore,
     chat: ChatRef,
     made: u32,
     messages: Vec<MessageId>,
 }
 
-impl Maker<'_> {
+impl ChatMaker<'_> {
     fn now(&mut self) -> Timestamp {
         self.made += 1;
         Timestamp::from_micros(i64::from(self.made))
@@ -211,7 +211,7 @@ pub(super) async fn make(store: &dyn Store, name: &str, steps: Vec<Step>) {
     new.metadata = Metadata::default().with("k", serde_json::json!({"a": [1.5]}));
     let _created = store.history().create_chat(new).await.unwrap();
     let mut maker =
-        Maker { history: store.history(), chat: chat(name), made: 0, messages: Vec::new() };
+        ChatMaker { history: store.history(), chat: chat(name), made: 0, messages: Vec::new() };
     for step in steps {
         maker.step(store, step).await;
     }

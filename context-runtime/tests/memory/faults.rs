@@ -15,7 +15,7 @@ use context_runtime::{
 
 /// The fault of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrong {
+enum MemoryFault {
     Down,
     Hangs,
     OtherUser,
@@ -25,28 +25,30 @@ enum Wrong {
 }
 
 #[derive(Debug)]
-struct Broken(Wrong);
+struct FaultyMemory(MemoryFault);
 
 #[async_trait]
-impl MemoryProvider for Broken {
+impl MemoryProvider for FaultyMemory {
     async fn recall(&self, query: &RecallQuery, _cancel: &CancelSignal) -> Result<Recalled> {
         let mut memory = RecalledMemory::new("episode", "The secret of somebody else.");
         match self.0 {
-            Wrong::Down => {
+            MemoryFault::Down => {
                 return Err(Error::new(ErrorKind::Unavailable, "recall", "the memory is down"));
             }
-            Wrong::Hangs => std::future::pending().await,
-            Wrong::OtherUser => memory.scope = Some(MemoryScope::new("eve")),
-            Wrong::OtherSession => memory.scope = Some(query.scope.clone().session("another")),
-            Wrong::Huge => memory.text = "x ".repeat(1 << 20),
-            Wrong::Blank => memory.text = " \n".to_owned(),
+            MemoryFault::Hangs => std::future::pending().await,
+            MemoryFault::OtherUser => memory.scope = Some(MemoryScope::new("eve")),
+            MemoryFault::OtherSession => {
+                memory.scope = Some(query.scope.clone().session("another"))
+            }
+            MemoryFault::Huge => memory.text = "x ".repeat(1 << 20),
+            MemoryFault::Blank => memory.text = " \n".to_owned(),
         }
         Ok(Recalled::new(vec![memory]))
     }
 
     async fn capture(&self, _turn: &CapturedTurn, _cancel: &CancelSignal) -> Result<()> {
         match self.0 {
-            Wrong::Hangs => std::future::pending().await,
+            MemoryFault::Hangs => std::future::pending().await,
             _ => Err(Error::new(ErrorKind::Unavailable, "capture", "the memory is down")),
         }
     }
@@ -105,27 +107,27 @@ async fn capture(
 async fn a_turn_goes_on_whatever_is_wrong_with_the_memory() {
     let asked = history(&["What do you know of me?"]);
     for wrong in [
-        Wrong::Down,
-        Wrong::Hangs,
-        Wrong::OtherUser,
-        Wrong::OtherSession,
-        Wrong::Huge,
-        Wrong::Blank,
+        MemoryFault::Down,
+        MemoryFault::Hangs,
+        MemoryFault::OtherUser,
+        MemoryFault::OtherSession,
+        MemoryFault::Huge,
+        MemoryFault::Blank,
     ] {
-        let runtime = runtime(Broken(wrong));
+        let runtime = runtime(FaultyMemory(wrong));
         let context = prepare(&runtime, "s", &asked).await;
         assert!(texts(&context).starts_with("What do you know of me?"), "{wrong:?}");
         assert_eq!(context.fits(), Some(true), "{wrong:?}");
         let codes: Vec<_> =
             context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
         let expected = match wrong {
-            Wrong::Huge => "over_limit",
-            Wrong::Blank => "memory_context_empty",
+            MemoryFault::Huge => "over_limit",
+            MemoryFault::Blank => "memory_context_empty",
             _ => "memory_provider_error",
         };
         assert!(codes.contains(&expected), "{wrong:?}: {codes:?}");
         assert!(!texts(&context).contains("secret of somebody"), "{wrong:?}");
-        if wrong != Wrong::Huge && wrong != Wrong::Blank {
+        if wrong != MemoryFault::Huge && wrong != MemoryFault::Blank {
             assert_eq!(
                 capture(&runtime, "s", &asked).await,
                 ["memory_provider_error"],
@@ -137,10 +139,10 @@ async fn a_turn_goes_on_whatever_is_wrong_with_the_memory() {
 
 /// Fails while it is switched to.
 #[derive(Debug)]
-struct Switch(Episodic, Arc<AtomicBool>);
+struct SwitchableMemory(Episodic, Arc<AtomicBool>);
 
 #[async_trait]
-impl MemoryProvider for Switch {
+impl MemoryProvider for SwitchableMemory {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
         self.0.recall(query, cancel).await
     }
@@ -161,7 +163,8 @@ impl MemoryProvider for Switch {
 async fn what_did_not_fit_into_the_queue_is_told_again_with_the_next_turn() {
     let down = Arc::new(AtomicBool::new(true));
     let episodes = Episodic::new(store()).unwrap().hot(Duration::ZERO);
-    let queue = Arc::new(Queued::bounded(Switch(episodes, Arc::clone(&down)), 1, 1 << 20));
+    let queue =
+        Arc::new(Queued::bounded(SwitchableMemory(episodes, Arc::clone(&down)), 1, 1 << 20));
     let runtime = runtime(Arc::clone(&queue));
     let said = [
         "My cat is called Tom.",

@@ -4,5 +4,5 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod faults;
-mod killed;
+mod process_kill;
 mod prompt;

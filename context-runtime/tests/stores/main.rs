@@ -10,7 +10,7 @@ use std::sync::Arc;
 use context_conformance::{CaseSettings, StoreFixture, assert_same};
 use context_servers::{Postgres, PostgresOptions, Redis, RedisOptions, ServerError};
 
-use crate::subjects::{InMemory, OnPostgres, OnRedis, Sqlite};
+use crate::subjects::{InMemory, PostgresSubject, RedisSubject, Sqlite};
 
 /// Returns a server, or `None` if it is not installed.
 #[expect(clippy::print_stderr, reason = "a test that asks less must say so")]
@@ -35,11 +35,11 @@ async fn random_sequences_come_to_the_same_in_all_stores() {
     let mut subjects: Vec<Arc<dyn StoreFixture>> =
         vec![Arc::new(InMemory), Arc::new(Sqlite::new())];
     subjects.extend(postgres.as_ref().map(|server| {
-        let subject: Arc<dyn StoreFixture> = Arc::new(OnPostgres(server.url("postgres")));
+        let subject: Arc<dyn StoreFixture> = Arc::new(PostgresSubject(server.url("postgres")));
         subject
     }));
     subjects.extend(redis.as_ref().map(|server| {
-        let subject: Arc<dyn StoreFixture> = Arc::new(OnRedis(server.url()));
+        let subject: Arc<dyn StoreFixture> = Arc::new(RedisSubject(server.url()));
         subject
     }));
     assert_same(&subjects, &CaseSettings::from_env()).await;

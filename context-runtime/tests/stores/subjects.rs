@@ -51,17 +51,17 @@ opened!(Sqlite, "sqlite", |self, namespace| {
 });
 
 /// On the server at this address.
-pub(crate) struct OnPostgres(pub(crate) String);
+pub(crate) struct PostgresSubject(pub(crate) String);
 
-opened!(OnPostgres, "postgres", |self, namespace| {
+opened!(PostgresSubject, "postgres", |self, namespace| {
     let config = PostgresConfig::from_url(&self.0)?.schema(file_name(namespace)).connections(2);
     PostgresStore::open(config).await?
 });
 
 /// On the server at this address.
-pub(crate) struct OnRedis(pub(crate) String);
+pub(crate) struct RedisSubject(pub(crate) String);
 
-opened!(OnRedis, "redis", |self, namespace| {
+opened!(RedisSubject, "redis", |self, namespace| {
     let config = RedisConfig::new(&self.0).prefix(format!("{}:", file_name(namespace)));
     RedisStore::open(config).await?
 });

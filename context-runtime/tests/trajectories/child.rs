@@ -8,8 +8,8 @@ use std::process::{Command, ExitCode, Stdio};
 use context_simulator::faults::FaultPlan;
 use serde::{Deserialize, Serialize};
 
-use crate::place::Place;
 use crate::process::Process;
+use crate::run_storage::RunStorage;
 use crate::script::Script;
 
 /// The environment variable that makes the program a child and holds its task.
@@ -18,7 +18,7 @@ const VARIABLE: &str = "CONTEXT_TRAJECTORIES_CHILD";
 /// Continues a conversation after this many steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
-    pub(crate) place: Place,
+    pub(crate) place: RunStorage,
     pub(crate) conversation: String,
     /// The file with its messages.
     pub(crate) messages: PathBuf,

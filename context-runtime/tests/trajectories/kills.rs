@@ -7,9 +7,9 @@ use context_simulator::faults::FaultPlan;
 
 use crate::SEED;
 use crate::child::Task;
-use crate::lives::undisturbed;
-use crate::place::{Channels, Place};
+use crate::fault_runs::undisturbed;
 use crate::process::Process;
+use crate::run_storage::{Channels, RunStorage};
 use crate::script::Script;
 
 /// The number of conversations that are recorded by processes that are killed.
@@ -22,7 +22,7 @@ pub(crate) async fn a_process_that_is_killed_loses_no_step(all: Arc<Vec<Script>>
     let calm = folder.path().join("calm");
     std::fs::create_dir(&calm).unwrap();
     let (calm, rough) =
-        (Place::new(&calm, Channels::Both), Place::new(folder.path(), Channels::Both));
+        (RunStorage::new(&calm, Channels::Both), RunStorage::new(folder.path(), Channels::Both));
     let mut longest: Vec<&Script> = all.iter().collect();
     longest.sort_by_key(|script| std::cmp::Reverse(script.steps.len()));
     for (seed, script) in (SEED..).zip(longest.into_iter().take(CONVERSATIONS)) {

@@ -14,10 +14,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod child;
+mod fault_runs;
 mod kills;
-mod lives;
-mod place;
 mod process;
+mod run_storage;
 mod script;
 
 use std::process::ExitCode;
@@ -27,6 +27,7 @@ use context_simulator::recordings;
 use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::fault_runs::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was;
 use crate::script::Script;
 
 /// The first seed.
@@ -39,13 +40,11 @@ fn main() -> ExitCode {
     let scripts = recordings::folder().map(|folder| Arc::new(script::all(&folder)));
     let trials = vec![
         trial(
-            "lives::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was",
+            "fault_runs::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was",
             &scripts,
             |all| {
                 runtime().block_on(
-                    lives::every_conversation_that_is_killed_and_restored_is_as_if_it_never_was(
-                        all,
-                    ),
+                    every_conversation_that_is_killed_and_restored_is_as_if_it_never_was(all),
                 );
             },
         ),

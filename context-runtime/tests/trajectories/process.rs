@@ -9,7 +9,7 @@ use context_runtime::trajectory::{
 use context_runtime::{Clock, Store, store::TrajectoryStore, trajectory::AgentRef};
 use context_simulator::faults::{FaultPlan, FaultStore};
 
-use crate::place::{Channels, Place};
+use crate::run_storage::{Channels, RunStorage};
 use crate::script::{Event, Script};
 
 /// The time of the first step. Each step takes a second.
@@ -22,7 +22,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) async fn start(place: &Place, plan: FaultPlan) -> Self {
+    pub(crate) async fn start(place: &RunStorage, plan: FaultPlan) -> Self {
         let clock = Arc::new(FixedClock::at(BEGIN));
         let files: Arc<dyn TrajectoryStore> = Arc::new(place.files());
         let builder = match place.channels {

@@ -16,7 +16,7 @@
 
 mod messages;
 mod scenario;
-mod sound;
+mod soundness;
 mod typed;
 mod world;
 

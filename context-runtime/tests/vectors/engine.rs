@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::File;
 use crate::judge::{BoxError, Difference, Judged, Outcome};
-use crate::peer::{Given, World};
-use crate::soundness::Watch;
+use crate::peer::{OperationResult, World};
+use crate::soundness::SoundnessCheck;
 
 /// The abilities that are available to cases.
 const ABILITIES: [&str; 6] =
@@ -38,13 +38,13 @@ async fn judge_case(case: &Value) -> Result<Outcome, BoxError> {
     }
     let suspect = case["suspect"] == Value::Bool(true);
     let mut world = World::new().await?;
-    let mut watch = Watch::default();
+    let mut watch = SoundnessCheck::default();
     for (n, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
         let op = &step["op"];
         let at = || format!("step {} {op}", n + 1);
         watch.before(&world, op).await?;
         let given = world.apply(op).await;
-        if let Given::Missing(what) = &given {
+        if let OperationResult::Missing(what) = &given {
             if finds_nothing(step) {
                 continue;
             }
@@ -73,10 +73,10 @@ enum Allowed<'a> {
 }
 
 impl Allowed<'_> {
-    fn has(&self, given: &Given) -> bool {
+    fn has(&self, given: &OperationResult) -> bool {
         match (self, given) {
-            (Self::Value(value), Given::Value(ours)) => *value == ours,
-            (Self::Error(_), Given::Error(_)) => true,
+            (Self::Value(value), OperationResult::Value(ours)) => *value == ours,
+            (Self::Error(_), OperationResult::Error(_)) => true,
             _ => false,
         }
     }
@@ -89,16 +89,16 @@ impl Allowed<'_> {
     }
 }
 
-fn check_equal(step: &Value, given: &Given) -> Result<(), Difference> {
+fn check_equal(step: &Value, given: &OperationResult) -> Result<(), Difference> {
     let allowed = allowed(step);
     if allowed.iter().any(|allowed| allowed.has(given)) {
         return Ok(());
     }
     let expected: Vec<_> = allowed.iter().map(Allowed::show).collect();
     let ours = match given {
-        Given::Value(value) => value.to_string(),
-        Given::Error(error) => format!("error: {error}"),
-        Given::Missing(what) => format!("not known: {what}"),
+        OperationResult::Value(value) => value.to_string(),
+        OperationResult::Error(error) => format!("error: {error}"),
+        OperationResult::Missing(operation) => format!("not known: {operation}"),
     };
     Err(Difference::new("equal", expected.join("\nor\n"), ours))
 }

@@ -23,7 +23,7 @@ use context_runtime::{
 };
 use serde_json::{Value, json};
 
-use self::ids::{Ids, Shown, Ticks};
+use self::ids::{Ids, ShownIds, TickingClock};
 pub(crate) use self::items::item;
 use self::items::reminder_of;
 
@@ -36,26 +36,26 @@ const STUB: &str = r#"{"as_of": "2026-01-01", "currency": "USD",
 
 /// The result of an operation.
 #[derive(Debug)]
-pub(crate) enum Given {
+pub(crate) enum OperationResult {
     Value(Value),
     Error(Error),
     /// The operation is not supported here.
     Missing(String),
 }
 
-impl From<Error> for Given {
+impl From<Error> for OperationResult {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
-impl Given {
+impl OperationResult {
     fn missing(what: impl Into<String>) -> Self {
         Self::Missing(what.into())
     }
 }
 
-type Done<T = Value> = std::result::Result<T, Given>;
+type PeerResult<T = Value> = std::result::Result<T, OperationResult>;
 
 /// One variable of the case.
 struct Peer {
@@ -75,7 +75,7 @@ pub(crate) struct World {
     /// Chats in the order in which operations that create them first named them.
     chats: Vec<ChatRef>,
     ids: Ids,
-    shown: Shown,
+    shown: ShownIds,
     /// The number of claims of the recorded manager.
     claims: u32,
 }
@@ -87,20 +87,20 @@ impl World {
             peers: HashMap::new(),
             chats: Vec::new(),
             ids: Ids::default(),
-            shown: Shown::default(),
+            shown: ShownIds::default(),
             claims: 0,
         })
     }
 
     /// Runs a recorded operation.
-    pub(crate) async fn apply(&mut self, op: &Value) -> Given {
+    pub(crate) async fn apply(&mut self, op: &Value) -> OperationResult {
         let op = self.shown.hide(op);
         let given = match self.dispatch(&op).await {
-            Ok(value) => Given::Value(value),
+            Ok(value) => OperationResult::Value(value),
             Err(given) => given,
         };
         match given {
-            Given::Value(value) => Given::Value(self.shown.show(value)),
+            OperationResult::Value(value) => OperationResult::Value(self.shown.show(value)),
             other => other,
         }
     }
@@ -121,7 +121,7 @@ impl World {
         Some((&peer.chat, peer.engine.as_ref().map_or("main", |engine| engine.branch().as_str())))
     }
 
-    async fn dispatch(&mut self, op: &Value) -> Done {
+    async fn dispatch(&mut self, op: &Value) -> PeerResult {
         let name = op[0].as_str().unwrap_or_default();
         let first = op[1].as_str().unwrap_or_default();
         match name {
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    async fn declare(&mut self, name: &str, options: &Value) -> Done {
+    async fn declare(&mut self, name: &str, options: &Value) -> PeerResult {
         let text = |key: &str| options[key].as_str().unwrap_or_default();
         let chat = ChatRef::new(text("user"), text("chat"));
         let peer = Peer {
@@ -172,38 +172,42 @@ impl World {
         Ok(Value::Null)
     }
 
-    fn peer(&mut self, name: &str) -> Done<&mut Peer> {
-        self.peers.get_mut(name).ok_or_else(|| Given::missing(format!("no engine {name:?}")))
+    fn peer(&mut self, name: &str) -> PeerResult<&mut Peer> {
+        self.peers
+            .get_mut(name)
+            .ok_or_else(|| OperationResult::missing(format!("no engine {name:?}")))
     }
 
-    async fn opened(&mut self, name: &str) -> Done<&mut ContextEngine> {
+    async fn opened(&mut self, name: &str) -> PeerResult<&mut ContextEngine> {
         let ids = self.ids.clone();
         let chats = &mut self.chats;
         let peer = self
             .peers
             .get_mut(name)
-            .ok_or_else(|| Given::missing(format!("no engine {name:?}")))?;
+            .ok_or_else(|| OperationResult::missing(format!("no engine {name:?}")))?;
         if peer.engine.is_none() {
             let builder = ContextEngine::builder(Arc::clone(&peer.store))
                 .user(peer.chat.user.clone())
                 .chat(peer.chat.chat.clone())
                 .metadata(peer.metadata.clone())
-                .clock(Ticks::default())
+                .clock(TickingClock::default())
                 .ids(ids);
             let mut engine = builder.open().await?;
             history::remember(chats, &peer.chat);
             engine.set(peer.waiting.drain(..)).remind(peer.reminders.drain(..));
             peer.engine = Some(engine);
         }
-        peer.engine.as_mut().ok_or_else(|| Given::missing("an engine that was just opened"))
+        peer.engine
+            .as_mut()
+            .ok_or_else(|| OperationResult::missing("an engine that was just opened"))
     }
 
-    fn set(&mut self, name: &str, items: &Value) -> Done {
+    fn set(&mut self, name: &str, items: &Value) -> PeerResult {
         let (mut fragments, mut reminders) = (Vec::new(), Vec::new());
         for value in items.as_array().into_iter().flatten() {
             match reminder_of(value) {
                 Some(reminder) => reminders.push(reminder?),
-                None => fragments.push(item(value).map_err(Given::Missing)?.fragment),
+                None => fragments.push(item(value).map_err(OperationResult::Missing)?.fragment),
             }
         }
         let peer = self.peer(name)?;
@@ -219,7 +223,7 @@ impl World {
         Ok(Value::Null)
     }
 
-    async fn save(&mut self, name: &str, options: &Value) -> Done {
+    async fn save(&mut self, name: &str, options: &Value) -> PeerResult {
         let edits = match options["branch"].as_bool() {
             Some(true) => Edits::Branch,
             Some(false) => Edits::Amend,
@@ -229,10 +233,10 @@ impl World {
         Ok(json!({"head": saved.head}))
     }
 
-    async fn resolve(&mut self, name: &str, renderer: &Value) -> Done {
+    async fn resolve(&mut self, name: &str, renderer: &Value) -> PeerResult {
         let format = renderer.as_str().unwrap_or("xml");
         let renderer = context_runtime::renderer(format, RenderOptions::new())
-            .ok_or_else(|| Given::missing(format!("renderer {format}")))?;
+            .ok_or_else(|| OperationResult::missing(format!("renderer {format}")))?;
         let options = ResolveOptions::new().renderer(&*renderer);
         let resolved = self.opened(name).await?.resolve_with(options).await?;
         let messages: Vec<_> = resolved.messages.iter().map(|node| show_node(node)).collect();
@@ -240,12 +244,12 @@ impl World {
     }
 
     /// Estimates the tokens of a call of the recorded stub model.
-    async fn estimate(&mut self, name: &str, model: &str, renderer: &Value) -> Done {
+    async fn estimate(&mut self, name: &str, model: &str, renderer: &Value) -> PeerResult {
         let format = renderer.as_str().unwrap_or("xml");
         let renderer = context_runtime::renderer(format, RenderOptions::new())
-            .ok_or_else(|| Given::missing(format!("renderer {format}")))?;
-        let table =
-            ModelTable::from_json(STUB).map_err(|error| Given::missing(error.to_string()))?;
+            .ok_or_else(|| OperationResult::missing(format!("renderer {format}")))?;
+        let table = ModelTable::from_json(STUB)
+            .map_err(|error| OperationResult::missing(error.to_string()))?;
         let model = table.model(model);
         if !model.is_listed() {
             return Err(Error::not_found("estimate", "model", model.name()).into());
@@ -267,7 +271,7 @@ impl World {
     }
 
     /// Runs the recorded fork: the context fragments in a chat and a store of their own.
-    async fn fork(&mut self, from: &str, to: &str) -> Done {
+    async fn fork(&mut self, from: &str, to: &str) -> PeerResult {
         let fragments: Vec<_> = self.opened(from).await?.fragments().cloned().collect();
         let parent = self.peer(from)?.chat.clone();
         let chat = ChatRef::new(parent.user, format!("fork of {}", parent.chat));
@@ -280,7 +284,7 @@ impl World {
         Ok(json!({"sameChat": false}))
     }
 
-    async fn with_engine(&mut self, op: &str, name: &str, arg: &Value) -> Done {
+    async fn with_engine(&mut self, op: &str, name: &str, arg: &Value) -> PeerResult {
         if op == "head" && self.peer(name)?.engine.is_none() {
             return Ok(Value::Null);
         }
@@ -324,7 +328,7 @@ impl World {
                 Ok(serde_json::from_str(usage.as_str()).unwrap_or_default())
             }
             "continue" => {
-                let input = item(arg).map_err(Given::Missing)?.fragment;
+                let input = item(arg).map_err(OperationResult::Missing)?.fragment;
                 Ok(json!(engine.continue_turn(input).await?))
             }
             // A body has no id of its own here. The row's id is the only one.
@@ -332,12 +336,12 @@ impl World {
                 let head = engine.head_message().await?.map(|node| node.id.clone());
                 Ok(json!({"rowId": head, "dataId": head}))
             }
-            _ => Err(Given::missing(format!("operation {op:?}"))),
+            _ => Err(OperationResult::missing(format!("operation {op:?}"))),
         }
     }
 }
 
-async fn show_moved(engine: &ContextEngine, moved: Moved) -> Done {
+async fn show_moved(engine: &ContextEngine, moved: Moved) -> PeerResult {
     let branches = engine.store().history().branches(engine.chat_ref()).await?;
     let branch = branches.iter().find(|branch| branch.name == moved.branch);
     Ok(branch.map_or(Value::Null, history::show_branch))

@@ -35,7 +35,7 @@ use context_runtime::{
 use serde_json::Value;
 
 use crate::judge::{BoxError, Difference};
-use crate::peer::{Given, World, item};
+use crate::peer::{OperationResult, World, item};
 use crate::xml;
 
 /// The stored content of a chat.
@@ -57,29 +57,29 @@ struct Pending {
 
 /// Checks a case, step by step.
 #[derive(Default)]
-pub(crate) struct Watch {
-    before: BTreeMap<Place, State>,
+pub(crate) struct SoundnessCheck {
+    before: BTreeMap<ChatKey, State>,
     streams: streams::Streams,
     branch: Option<String>,
     pending: HashMap<String, Vec<Pending>>,
     unsaved_fragments: HashMap<String, Vec<String>>,
     /// Texts that the loaders of an engine's fragments return.
     lazy: HashMap<String, Vec<String>>,
-    persisted: HashMap<Place, BTreeSet<String>>,
-    texts: HashMap<Place, BTreeSet<String>>,
+    persisted: HashMap<ChatKey, BTreeSet<String>>,
+    texts: HashMap<ChatKey, BTreeSet<String>>,
     applied: BTreeSet<&'static str>,
 }
 
 /// A user and one of their chats.
-type Place = (String, String);
+type ChatKey = (String, String);
 
-fn key(chat: &ChatRef) -> Place {
+fn key(chat: &ChatRef) -> ChatKey {
     (chat.user.to_string(), chat.chat.to_string())
 }
 
 type Checked = Result<(), Difference>;
 
-impl Watch {
+impl SoundnessCheck {
     /// Returns the names of the rules that were applied.
     pub(crate) fn rules(&self) -> String {
         let names: Vec<_> = self.applied.iter().copied().collect();
@@ -100,7 +100,7 @@ impl Watch {
         &mut self,
         world: &World,
         op: &Value,
-        given: &Given,
+        given: &OperationResult,
     ) -> Result<Checked, BoxError> {
         let after = snapshot(world).await?;
         match streams::check(op, given, &self.streams, &streams::snapshot(world).await?) {
@@ -134,8 +134,8 @@ impl Watch {
         &mut self,
         world: &World,
         op: &Value,
-        given: &Given,
-        after: &BTreeMap<Place, State>,
+        given: &OperationResult,
+        after: &BTreeMap<ChatKey, State>,
     ) -> Checked {
         let name = op[0].as_str().unwrap_or_default();
         if name != "deleteChat" {
@@ -143,18 +143,18 @@ impl Watch {
         }
         self.branch_names(name, after)?;
         match given {
-            Given::Error(error) => self.typed_error(error, after),
-            Given::Missing(_) => Ok(()),
-            Given::Value(value) if name == "search" => self.found(op, value, after),
-            Given::Value(value) if name == "estimate" => self.counted(value),
-            Given::Value(_) if name == "parallelSave" => {
+            OperationResult::Error(error) => self.typed_error(error, after),
+            OperationResult::Missing(_) => Ok(()),
+            OperationResult::Value(value) if name == "search" => self.found(op, value, after),
+            OperationResult::Value(value) if name == "estimate" => self.counted(value),
+            OperationResult::Value(_) if name == "parallelSave" => {
                 for engine in op[1].as_array().into_iter().flatten().filter_map(Value::as_str) {
                     let Some((chat, branch)) = world.place(engine) else { continue };
                     self.saved(engine, &key(chat), branch, after)?;
                 }
                 Ok(())
             }
-            Given::Value(value) => {
+            OperationResult::Value(value) => {
                 let engine = op[1].as_str().unwrap_or_default();
                 let Some((chat, branch)) = world.place(engine) else { return Ok(()) };
                 let chat = key(chat);
@@ -177,7 +177,7 @@ impl Watch {
         }
     }
 
-    fn found(&mut self, op: &Value, given: &Value, after: &BTreeMap<Place, State>) -> Checked {
+    fn found(&mut self, op: &Value, given: &Value, after: &BTreeMap<ChatKey, State>) -> Checked {
         const RULE: &str = "found";
         self.applied.insert(RULE);
         let terms = Terms::parse(op[2].as_str().unwrap_or_default(), false);
@@ -203,7 +203,7 @@ impl Watch {
         }
     }
 
-    fn history_kept(&mut self, after: &BTreeMap<Place, State>) -> Checked {
+    fn history_kept(&mut self, after: &BTreeMap<ChatKey, State>) -> Checked {
         const RULE: &str = "history kept";
         for (chat, before) in &self.before {
             self.applied.insert(RULE);
@@ -234,7 +234,7 @@ impl Watch {
         Ok(())
     }
 
-    fn others_untouched(&mut self, own: &Place, after: &BTreeMap<Place, State>) -> Checked {
+    fn others_untouched(&mut self, own: &ChatKey, after: &BTreeMap<ChatKey, State>) -> Checked {
         for (chat, before) in self.before.iter().filter(|(chat, _)| *chat != own) {
             self.applied.insert("scoped");
             if after.get(chat) != Some(before) {
@@ -249,7 +249,7 @@ impl Watch {
         Ok(())
     }
 
-    fn branch_names(&mut self, op: &str, after: &BTreeMap<Place, State>) -> Checked {
+    fn branch_names(&mut self, op: &str, after: &BTreeMap<ChatKey, State>) -> Checked {
         const RULE: &str = "branch names";
         for (chat, state) in after {
             self.applied.insert(RULE);
@@ -275,7 +275,7 @@ impl Watch {
     fn typed_error(
         &mut self,
         error: &context_runtime::Error,
-        after: &BTreeMap<Place, State>,
+        after: &BTreeMap<ChatKey, State>,
     ) -> Checked {
         const RULE: &str = "typed error";
         self.applied.insert(RULE);
@@ -295,7 +295,7 @@ impl Watch {
     }
 
     /// Records what was set.
-    fn note(&mut self, engine: &str, chat: &Place, items: &Value) {
+    fn note(&mut self, engine: &str, chat: &ChatKey, items: &Value) {
         for value in items.as_array().into_iter().flatten() {
             let Ok(item) = item(value) else { continue };
             let loaded = [&value["value"], &value["policyLazy"]];
@@ -320,9 +320,9 @@ impl Watch {
     fn saved(
         &mut self,
         engine: &str,
-        chat: &Place,
+        chat: &ChatKey,
         branch: &str,
-        after: &BTreeMap<Place, State>,
+        after: &BTreeMap<ChatKey, State>,
     ) -> Checked {
         self.applied.insert("saved");
         let names = self.unsaved_fragments.remove(engine).unwrap_or_default();
@@ -370,10 +370,10 @@ impl Watch {
     fn shown(
         &mut self,
         engine: &str,
-        chat: &Place,
+        chat: &ChatKey,
         branch: &str,
         resolved: &Value,
-        after: &BTreeMap<Place, State>,
+        after: &BTreeMap<ChatKey, State>,
     ) -> Checked {
         let messages = resolved["messages"].as_array().into_iter().flatten();
         let text = |row: &Value, column: usize| row[column].as_str().unwrap_or_default().to_owned();
@@ -406,8 +406,8 @@ impl Watch {
 }
 
 fn chain<'a>(
-    states: &'a BTreeMap<Place, State>,
-    chat: &Place,
+    states: &'a BTreeMap<ChatKey, State>,
+    chat: &ChatKey,
     branch: &str,
 ) -> &'a [(String, String)] {
     let branches = states.get(chat).map(|state| state.branches.as_slice()).unwrap_or_default();
@@ -428,7 +428,7 @@ fn texts_in(value: &Value) -> Vec<String> {
     }
 }
 
-async fn snapshot(world: &World) -> Result<BTreeMap<Place, State>, BoxError> {
+async fn snapshot(world: &World) -> Result<BTreeMap<ChatKey, State>, BoxError> {
     let (store, chats) = world.chats();
     let history = store.history();
     let mut states = BTreeMap::new();

@@ -15,7 +15,7 @@ pub(crate) struct Document {
     pub(crate) leaves: Vec<String>,
 }
 
-struct Open {
+struct OpenElement {
     text: String,
     has_elements: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) fn read(xml: &str) -> Result<Document, BoxError> {
     let inside_root = format!("<root>{xml}</root>");
     let mut reader = Reader::from_str(&inside_root);
     let mut document = Document::default();
-    let mut open = Vec::<Open>::new();
+    let mut open = Vec::<OpenElement>::new();
     loop {
         match reader.read_event()? {
             Event::Start(tag) => {
@@ -33,7 +33,7 @@ pub(crate) fn read(xml: &str) -> Result<Document, BoxError> {
                     parent.has_elements = true;
                     document.names.push(original_name(&tag)?);
                 }
-                open.push(Open { text: String::new(), has_elements: false });
+                open.push(OpenElement { text: String::new(), has_elements: false });
             }
             Event::Text(text) => innermost(&mut open)?.text.push_str(&text),
             Event::GeneralRef(reference) => {
@@ -48,7 +48,8 @@ pub(crate) fn read(xml: &str) -> Result<Document, BoxError> {
                 innermost(&mut open)?.text.push(c);
             }
             Event::End(_) => {
-                let Open { text, has_elements } = open.pop().ok_or("an end without a beginning")?;
+                let OpenElement { text, has_elements } =
+                    open.pop().ok_or("an end without a beginning")?;
                 if !has_elements && !open.is_empty() {
                     document.leaves.push(text);
                 } else if !text.trim().is_empty() {
@@ -61,7 +62,7 @@ pub(crate) fn read(xml: &str) -> Result<Document, BoxError> {
     }
 }
 
-fn innermost(open: &mut [Open]) -> Result<&mut Open, BoxError> {
+fn innermost(open: &mut [OpenElement]) -> Result<&mut OpenElement, BoxError> {
     open.last_mut().ok_or_else(|| "text outside of the root".into())
 }
 

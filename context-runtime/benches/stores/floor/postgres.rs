@@ -14,7 +14,7 @@ const APPEND: &str = "WITH new AS (
 const SEARCH: &str = "SELECT id, content, ts_rank(words, query)
     FROM message, to_tsquery('simple', $1) AS query WHERE words @@ query ORDER BY 3 DESC, seq DESC LIMIT 20";
 
-pub(crate) struct Bare {
+pub(crate) struct BareConnection {
     client: Client,
     append: Statement,
     scan: Statement,
@@ -37,7 +37,7 @@ pub(crate) async fn clear(url: &str, prefix: &str) {
     }
 }
 
-impl Bare {
+impl BareConnection {
     pub(crate) async fn create(url: &str, schema: &str) -> Self {
         let client = connect(url).await;
         let tables = format!(
@@ -58,7 +58,7 @@ impl Bare {
 }
 
 #[async_trait(?Send)]
-impl Floor for Bare {
+impl Floor for BareConnection {
     async fn append(&self, nodes: &[Node]) {
         let texts: Vec<String> =
             nodes.iter().map(|node| node.message().unwrap().readable_text()).collect();

@@ -7,7 +7,7 @@ use redis::aio::MultiplexedConnection;
 
 use super::{Floor, columns};
 
-pub(crate) struct Bare {
+pub(crate) struct BareConnection {
     connection: MultiplexedConnection,
     list: String,
 }
@@ -25,14 +25,14 @@ pub(crate) async fn clear(url: &str, prefix: &str) {
     }
 }
 
-impl Bare {
+impl BareConnection {
     pub(crate) async fn create(url: &str, place: &str) -> Self {
         Self { connection: connect(url).await, list: format!("{place}:list") }
     }
 }
 
 #[async_trait(?Send)]
-impl Floor for Bare {
+impl Floor for BareConnection {
     async fn append(&self, nodes: &[Node]) {
         let items: Vec<String> = nodes
             .iter()

@@ -16,9 +16,9 @@ const SCHEMA: &str = "
     INSERT INTO branch VALUES (1, NULL);
     CREATE VIRTUAL TABLE words USING fts5(text, content = '', contentless_delete = 1, tokenize = 'unicode61');";
 
-pub(crate) struct Bare(Connection);
+pub(crate) struct BareConnection(Connection);
 
-impl Bare {
+impl BareConnection {
     pub(crate) fn create(path: &Path) -> Self {
         let connection = Connection::open(path).unwrap();
         connection.execute_batch(SCHEMA).unwrap();
@@ -32,7 +32,7 @@ impl Bare {
 }
 
 #[async_trait(?Send)]
-impl Floor for Bare {
+impl Floor for BareConnection {
     async fn append(&self, nodes: &[Node]) {
         self.execute("BEGIN IMMEDIATE", &[]);
         for node in nodes {

@@ -9,7 +9,7 @@ use context_runtime::{
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
-use super::models::{Scripted, Silent, broken, cut_off, nothing, says};
+use super::models::{ScriptedModel, SilentModel, broken, cut_off, nothing, says};
 use super::runtimes::runtime;
 use super::{has_both_requests, history, input};
 
@@ -22,7 +22,7 @@ async fn cancelling_ends_a_call_at_once_and_changes_nothing() {
         provider("openai").unwrap(),
         input("openai", &history).cancel(source.signal()),
     );
-    let (ended, ()) = tokio::join!(call.run(&Silent), async {
+    let (ended, ()) = tokio::join!(call.run(&SilentModel), async {
         tokio::task::yield_now().await;
         source.cancel();
     });
@@ -34,7 +34,7 @@ async fn cancelling_ends_a_call_at_once_and_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn cancelling_ends_a_wait() {
     let (runtime, history, source) = (runtime(), history(1), CancelSource::new());
-    let model = Scripted::new([Err(super::models::error(ModelErrorCode::Overloaded))]);
+    let model = ScriptedModel::new([Err(super::models::error(ModelErrorCode::Overloaded))]);
     let mut call = ModelCall::new(
         &runtime,
         provider("openai").unwrap(),
@@ -120,7 +120,7 @@ proptest! {
                 .unwrap();
         executor.block_on(async {
             let (runtime, history) = (runtime(), history(steps));
-            let model = Scripted::new(script);
+            let model = ScriptedModel::new(script);
             let mut options = CallOptions::default();
             options.max_calls = max_calls;
             let mut input = input("openai", &history);

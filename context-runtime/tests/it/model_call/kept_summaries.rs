@@ -13,9 +13,9 @@ use context_runtime::{
 };
 
 use super::input;
-use super::models::{Scripted, Silent, broken, cut_off, error, nothing, says};
+use super::models::{ScriptedModel, SilentModel, broken, cut_off, error, nothing, says};
 use crate::kit::{engine, store};
-use crate::runtime_kit::{Bytes, Shorten, call, codes, prepare, result};
+use crate::runtime_kit::{ByteCounter, ShorteningPolicy, call, codes, prepare, result};
 
 const TASK: &str = "Find out why the build fails.";
 const FIRST: &str = "## Objective\nThe build\n## Current state\nHalf of the files are read\n## Remaining\nThe rest\n\
@@ -26,8 +26,10 @@ const SECOND: &str = "## Objective\nThe build\n## Current state\nIt is the linke
 /// Returns a runtime with 20,000 tokens of input, one per byte. From 90 percent on a summary is
 /// wanted.
 fn runtime() -> DefaultContextRuntime {
-    let builder =
-        DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
+    let builder = DefaultContextRuntime::builder()
+        .window(24_000)
+        .reserve(4_000)
+        .counter(Arc::new(ByteCounter));
     builder.compaction([Stage::new(Summarize::new())]).build().unwrap()
 }
 
@@ -51,7 +53,7 @@ fn nearly_full() -> Vec<Arc<Message>> {
 
 fn summarised_by<'r>(
     runtime: &'r DefaultContextRuntime,
-    model: &Arc<Scripted>,
+    model: &Arc<ScriptedModel>,
     history: &[Arc<Message>],
 ) -> ModelCall<'r> {
     let model: Arc<dyn LanguageModel> = Arc::clone(model) as _;
@@ -64,10 +66,10 @@ async fn turn(
     chat: &mut ContextEngine,
     summary: &str,
     answer: &str,
-) -> (Vec<Arc<Message>>, Arc<Scripted>) {
+) -> (Vec<Arc<Message>>, Arc<ScriptedModel>) {
     let runtime = runtime();
     let (summaries, model) =
-        (Scripted::new([Ok(says(summary))]), Scripted::new([Ok(says(answer))]));
+        (ScriptedModel::new([Ok(says(summary))]), ScriptedModel::new([Ok(says(answer))]));
     let shown = chat.resolve().await.unwrap();
     let mut call = summarised_by(&runtime, &summaries, &shown.request().messages);
     let answer = call.run(&*model).await.unwrap();
@@ -141,7 +143,8 @@ async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
     ];
     for answer in answers {
         let runtime = runtime();
-        let (summaries, model) = (Scripted::new([answer]), Scripted::new([Ok(says("Rotation."))]));
+        let (summaries, model) =
+            (ScriptedModel::new([answer]), ScriptedModel::new([Ok(says("Rotation."))]));
         let mut call = summarised_by(&runtime, &summaries, &history);
         let _answer = call.run(&*model).await.unwrap();
         assert_eq!(model.asked()[0].messages, history);
@@ -160,10 +163,10 @@ async fn what_is_no_summary_changes_nothing_and_the_call_is_sent() {
 #[tokio::test]
 async fn a_summary_that_is_cancelled_changes_nothing_and_counts_for_nothing() {
     let (runtime, history, source) = (runtime(), nearly_full(), CancelSource::new());
-    let model = Scripted::new([Ok(says("Rotation."))]);
+    let model = ScriptedModel::new([Ok(says("Rotation."))]);
     let given = input("openai", &history).cancel(source.signal());
-    let mut call =
-        ModelCall::new(&runtime, provider("openai").unwrap(), given).summaries(Arc::new(Silent));
+    let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given)
+        .summaries(Arc::new(SilentModel));
     let (ended, ()) = tokio::join!(call.run(&*model), async {
         tokio::task::yield_now().await;
         source.cancel();
@@ -171,7 +174,7 @@ async fn a_summary_that_is_cancelled_changes_nothing_and_counts_for_nothing() {
     assert!(ended.unwrap_err().is_cancelled());
     assert!(call.rewrite().is_none() && call.diagnostics().is_empty() && model.asked().is_empty());
 
-    let summaries = Scripted::new([Ok(says(FIRST))]);
+    let summaries = ScriptedModel::new([Ok(says(FIRST))]);
     let mut call = summarised_by(&runtime, &summaries, &history);
     let _answer = call.run(&*model).await.unwrap();
     assert_eq!(summaries.asked().len(), 1);
@@ -194,7 +197,7 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
         input.instructions.push(Text { text: text.into(), ..Text::default() });
         input
     };
-    let summaries = Scripted::new([Ok(says(FIRST))]);
+    let summaries = ScriptedModel::new([Ok(says(FIRST))]);
     let asked: Arc<dyn LanguageModel> = Arc::clone(&summaries) as _;
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), given(RULE, &history))
         .summaries(Arc::clone(&asked));
@@ -212,7 +215,7 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     );
 
     let (breakdown, messages) = (&sent.context.breakdown, &sent.context.request.messages);
-    let count = |messages: &[Arc<Message>]| HistoryView::new(messages, &Bytes).total();
+    let count = |messages: &[Arc<Message>]| HistoryView::new(messages, &ByteCounter).total();
     assert_eq!(breakdown.instructions.tokens(), RULE.len() as u64);
     assert_eq!(breakdown.checkpoint.tokens(), count(&messages[..1]));
     assert_eq!(breakdown.history.tokens(), count(&messages[1..]));
@@ -231,15 +234,18 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
 /// summary was discarded.
 #[tokio::test]
 async fn a_summary_behind_another_stage_is_taken() {
-    let builder =
-        DefaultContextRuntime::builder().window(24_000).reserve(4_000).counter(Arc::new(Bytes));
-    let stages = [Stage::new(Shorten), Stage::new(Summarize::new()).trigger(0.8).target(0.2)];
+    let builder = DefaultContextRuntime::builder()
+        .window(24_000)
+        .reserve(4_000)
+        .counter(Arc::new(ByteCounter));
+    let stages =
+        [Stage::new(ShorteningPolicy), Stage::new(Summarize::new()).trigger(0.8).target(0.2)];
     let runtime = builder.compaction(stages).build().unwrap();
     let mut history = nearly_full();
     let says_much = Message::text(Role::Assistant, "So far nothing is wrong. ".repeat(600));
     history.insert(3, Arc::new(says_much));
     let (summaries, model) =
-        (Scripted::new([Ok(says(FIRST))]), Scripted::new([Ok(says("Rotation."))]));
+        (ScriptedModel::new([Ok(says(FIRST))]), ScriptedModel::new([Ok(says("Rotation."))]));
     let mut call = summarised_by(&runtime, &summaries, &history);
     let _answer = call.run(&*model).await.unwrap();
     assert_eq!(summaries.asked().len(), 1);

@@ -11,12 +11,12 @@ use context_runtime::{
 
 /// A model with scripted answers. The last one is repeated forever.
 #[derive(Debug)]
-pub(super) struct Scripted {
+pub(super) struct ScriptedModel {
     script: Mutex<VecDeque<Result<Answer, ModelError>>>,
     asked: Mutex<Vec<ModelRequest>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     pub(super) fn new(script: impl IntoIterator<Item = Result<Answer, ModelError>>) -> Arc<Self> {
         let script = Mutex::new(script.into_iter().collect());
         Arc::new(Self { script, asked: Mutex::default() })
@@ -28,7 +28,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl LanguageModel for Scripted {
+impl LanguageModel for ScriptedModel {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -49,10 +49,10 @@ impl LanguageModel for Scripted {
 
 /// A model that never answers.
 #[derive(Debug)]
-pub(super) struct Silent;
+pub(super) struct SilentModel;
 
 #[async_trait]
-impl LanguageModel for Silent {
+impl LanguageModel for SilentModel {
     fn name(&self) -> &str {
         "silent"
     }

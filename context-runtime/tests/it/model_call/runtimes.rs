@@ -20,10 +20,10 @@ pub(super) fn runtime() -> DefaultContextRuntime {
 
 /// Prepares as the default runtime does, but fails at recovery.
 #[derive(Debug)]
-pub(super) struct Helpless(pub(super) DefaultContextRuntime);
+pub(super) struct NoRecoveryRuntime(pub(super) DefaultContextRuntime);
 
 #[async_trait]
-impl ContextRuntime for Helpless {
+impl ContextRuntime for NoRecoveryRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
         self.0.prepare_for_model(input).await
     }
@@ -39,19 +39,19 @@ impl ContextRuntime for Helpless {
 
 /// Wants a summary of all but the last message each time, and accepts any text as one.
 #[derive(Debug)]
-pub(super) struct Summarising {
+pub(super) struct SummarisingRuntime {
     pub(super) inner: DefaultContextRuntime,
     pub(super) accepted: AtomicU32,
 }
 
-impl Summarising {
+impl SummarisingRuntime {
     pub(super) fn new() -> Self {
         Self { inner: runtime(), accepted: AtomicU32::default() }
     }
 }
 
 #[async_trait]
-impl ContextRuntime for Summarising {
+impl ContextRuntime for SummarisingRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
         let covered = input.request.messages.len() - 1;
         let mut context = self.inner.prepare_for_model(input).await?;

@@ -9,13 +9,13 @@ use context_runtime::{
     provider,
 };
 
-use super::models::{Scripted, broken, error, nothing, says};
-use super::runtimes::Summarising;
+use super::models::{ScriptedModel, broken, error, nothing, says};
+use super::runtimes::SummarisingRuntime;
 use super::{history, input};
 
 fn call<'r>(
-    runtime: &'r Summarising,
-    summaries: &Arc<Scripted>,
+    runtime: &'r SummarisingRuntime,
+    summaries: &Arc<ScriptedModel>,
     history: &[Arc<Message>],
 ) -> ModelCall<'r> {
     let summaries: Arc<dyn LanguageModel> = Arc::clone(summaries) as _;
@@ -25,9 +25,11 @@ fn call<'r>(
 
 #[tokio::test]
 async fn a_summary_is_asked_for_once_and_takes_the_place_of_what_it_covers() {
-    let (runtime, history) = (Summarising::new(), history(3));
-    let (summaries, model) =
-        (Scripted::new([Ok(says("read three files"))]), Scripted::new([Ok(says("Rotation."))]));
+    let (runtime, history) = (SummarisingRuntime::new(), history(3));
+    let (summaries, model) = (
+        ScriptedModel::new([Ok(says("read three files"))]),
+        ScriptedModel::new([Ok(says("Rotation."))]),
+    );
     let mut call = call(&runtime, &summaries, &history);
     let answer = call.run(&*model).await.unwrap();
     assert_eq!(answer.message.plain_text(), "Rotation.");
@@ -42,10 +44,10 @@ async fn a_summary_is_asked_for_once_and_takes_the_place_of_what_it_covers() {
 #[tokio::test]
 async fn a_summary_that_fails_changes_nothing_and_is_not_tried_again() {
     for failed in [Err(error(ModelErrorCode::Server)), Ok(nothing())] {
-        let (runtime, history) = (Summarising::new(), history(3));
-        let summaries = Scripted::new([failed]);
+        let (runtime, history) = (SummarisingRuntime::new(), history(3));
+        let summaries = ScriptedModel::new([failed]);
         // The call itself needs two requests; the summary is still requested once.
-        let model = Scripted::new([Ok(broken("")), Ok(says("Rotation."))]);
+        let model = ScriptedModel::new([Ok(broken("")), Ok(says("Rotation."))]);
         let mut call = call(&runtime, &summaries, &history);
         let _answer = call.run(&*model).await.unwrap();
         assert!(model.asked().iter().all(|request| request.messages.len() == history.len()));
@@ -58,9 +60,9 @@ async fn a_summary_that_fails_changes_nothing_and_is_not_tried_again() {
 
 #[tokio::test]
 async fn a_summary_leaves_a_call_for_the_request_itself() {
-    let runtime = Summarising::new();
+    let runtime = SummarisingRuntime::new();
     let (summaries, model) =
-        (Scripted::new([Ok(says("read"))]), Scripted::new([Ok(says("Rotation."))]));
+        (ScriptedModel::new([Ok(says("read"))]), ScriptedModel::new([Ok(says("Rotation."))]));
     let mut options = CallOptions::default();
     options.max_calls = 1;
     let mut call = call(&runtime, &summaries, &history(3)).options(options);

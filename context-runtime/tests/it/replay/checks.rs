@@ -6,7 +6,7 @@ use context_runtime::{Message, ModelContext};
 
 /// The previous request.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct PreviousRequest {
     hash: String,
     messages: Vec<Arc<Message>>,
 }
@@ -18,7 +18,7 @@ pub(super) fn check(
     context: &ModelContext,
     first: &Message,
     history: &[Arc<Message>],
-    before: &Before,
+    before: &PreviousRequest,
     cut: bool,
 ) {
     assert_eq!(context.fits(), Some(true), "{:?} {:#?}", context.breakdown, context.diagnostics);
@@ -49,8 +49,11 @@ pub(super) fn check(
 }
 
 /// Returns the record of this context's request.
-pub(super) fn remembered(context: &ModelContext) -> Before {
-    Before { hash: context.prefix.hash.clone(), messages: context.request.messages.clone() }
+pub(super) fn remembered(context: &ModelContext) -> PreviousRequest {
+    PreviousRequest {
+        hash: context.prefix.hash.clone(),
+        messages: context.request.messages.clone(),
+    }
 }
 
 /// Whether a message is this one, or a form of it that was shortened inside.

@@ -3,7 +3,7 @@
 use context_simulator::conversations::{Conversation, conversations, joined};
 use context_simulator::recordings::folder;
 
-use crate::simulator::Quarters;
+use crate::simulator::QuarterCounter;
 
 /// Returns all of them. Empty without test data.
 pub(super) fn recorded() -> Vec<Conversation> {
@@ -16,7 +16,7 @@ pub(super) fn recorded() -> Vec<Conversation> {
 pub(super) fn long(tokens: u64) -> Option<Conversation> {
     let all = recorded();
     let mut long = all.first()?.clone();
-    long.messages = joined(&all, tokens, &Quarters);
+    long.messages = joined(&all, tokens, &QuarterCounter);
     long.name = format!("{tokens} tokens");
     Some(long)
 }

@@ -19,7 +19,7 @@ use context_simulator::conversations::Conversation;
 use context_simulator::{ConversationReplay, Say, Script, Simulator};
 use serde_json::json;
 
-use super::checks::{self, Before};
+use super::checks::{self, PreviousRequest};
 use super::tally::Tally;
 use crate::runtime_kit::HandClock;
 
@@ -73,7 +73,7 @@ struct Drive<'a> {
     first: Option<Arc<Message>>,
     history: Vec<Arc<Message>>,
     turn: usize,
-    before: Before,
+    before: PreviousRequest,
     answered: usize,
     /// The tokens of the caller's messages, of answers and of results.
     said: u64,
@@ -116,7 +116,7 @@ impl<'a> Drive<'a> {
             first: None,
             history: Vec::new(),
             turn: 0,
-            before: Before::default(),
+            before: PreviousRequest::default(),
             answered: 0,
             said: 0,
             counter: Arc::clone(counter),

@@ -16,13 +16,13 @@ use super::{body, request, simulator, simulators, tool};
 
 /// Texts, reasoning and calls, in separate fields because not every provider keeps their order.
 #[derive(Debug, Default, PartialEq)]
-struct Words {
+struct AnswerParts {
     text: String,
     thought: String,
     calls: Vec<(String, Value)>,
 }
 
-impl Words {
+impl AnswerParts {
     fn of_says(says: &[Say]) -> Self {
         let mut words = Self::default();
         for say in says {
@@ -78,8 +78,8 @@ proptest! {
             for (answer, served) in answers.iter().zip(simulator.log()) {
                 prop_assert!(answer.complete && answer.diagnostics.is_empty(), "{}: {:?}", name,
                     answer);
-                prop_assert_eq!(Words::of_message(&answer.message), Words::of_says(&says), "{}",
-                    name);
+                prop_assert_eq!(AnswerParts::of_message(&answer.message),
+                    AnswerParts::of_says(&says), "{}", name);
                 let calls = says.iter().any(|say| matches!(say, Say::Call { .. }));
                 let stop = if calls { StopReason::ToolCalls } else { StopReason::Stop };
                 prop_assert_eq!(answer.stop.as_ref(), Some(&stop), "{}", name);

@@ -21,16 +21,16 @@ impl Traces {
         self.lines.lock().unwrap().clone()
     }
 
-    fn line(&self, of: &Metadata<'_>, fields: impl FnOnce(&mut Line)) {
-        let mut line = Line(format!("{} {}", of.level(), of.name()));
+    fn line(&self, of: &Metadata<'_>, fields: impl FnOnce(&mut TraceLine)) {
+        let mut line = TraceLine(format!("{} {}", of.level(), of.name()));
         fields(&mut line);
         self.lines.lock().unwrap().push(line.0);
     }
 }
 
-struct Line(String);
+struct TraceLine(String);
 
-impl Visit for Line {
+impl Visit for TraceLine {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let _ = write!(self.0, " {field}={value:?}");
     }
@@ -47,7 +47,7 @@ impl Subscriber for Traces {
     }
 
     fn record(&self, _: &Id, values: &Record<'_>) {
-        let mut line = Line("record".to_owned());
+        let mut line = TraceLine("record".to_owned());
         values.record(&mut line);
         self.lines.lock().unwrap().push(line.0);
     }

@@ -7,11 +7,11 @@ use context_runtime::trajectory::messages::{
 };
 use serde_json::Value;
 
-use super::typed::{Unsaid, list};
-use super::{Case, same, sound, typed};
+use super::typed::{Inexpressible, list};
+use super::{Case, same, soundness, typed};
 use crate::judge::{BoxError, Difference, Outcome};
 
-fn unsaid(Unsaid(what): Unsaid) -> Outcome {
+fn unsaid(Inexpressible(what): Inexpressible) -> Outcome {
     Outcome::Skipped(format!("our messages do not say {what}"))
 }
 
@@ -32,7 +32,7 @@ pub(super) fn judge_clean(case: &Case) -> Outcome {
         Err(what) => return unsaid(what),
     };
     Outcome::of(match case.suspect {
-        true => sound::cleaned(&given),
+        true => soundness::cleaned(&given),
         false => case.equal(&labels(&clean(given, Cleaning::Drop).records)),
     })
 }
@@ -42,14 +42,14 @@ pub(super) fn judge_format(case: &Case) -> Outcome {
     let given = match case.input["form"].as_str() {
         Some("typed") => typed::messages(messages).map(|messages| to_records(&messages)),
         Some("record") => typed::records(messages),
-        form => Err(Unsaid(format!("the form {form:?}"))),
+        form => Err(Inexpressible(format!("the form {form:?}"))),
     };
     let ours = match given {
         Ok(given) => format_context(&given),
         Err(what) => return unsaid(what),
     };
     Outcome::of(match case.suspect {
-        true => sound::formatted(messages, &ours),
+        true => soundness::formatted(messages, &ours),
         false => case.equal(&serde_json::json!({ "ok": ours })),
     })
 }
@@ -64,7 +64,7 @@ pub(super) fn judge_record(case: &Case) -> Outcome {
     let judge = |(at, message): (usize, &Message)| -> Result<(), Difference> {
         let records = to_records([message]);
         let fault = |what: String| {
-            Difference::new(rule, what, sound::written(&records)).at(format!("message {at}"))
+            Difference::new(rule, what, soundness::written(&records)).at(format!("message {at}"))
         };
         let text = serde_json::to_string(&records).map_err(|error| fault(error.to_string()))?;
         let read: Vec<MessageRecord> =
@@ -123,7 +123,7 @@ pub(super) fn judge_load(case: &Case) -> Outcome {
     let whole =
         read.ok().and_then(|value| value.as_array().or(value["messages"].as_array()).map(Vec::len));
     Outcome::of(match (loaded, whole) {
-        (Ok(ours), Some(items)) => sound::accounted(items, &ours),
+        (Ok(ours), Some(items)) => soundness::accounted(items, &ours),
         (Err(_), None) => match is_left_alone(&text) {
             Ok(true) => Ok("damage is an error, and the file stays as it was".to_owned()),
             Ok(false) => {

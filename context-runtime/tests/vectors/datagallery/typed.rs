@@ -5,24 +5,25 @@ use context_runtime::{Json, Message, Metadata, Part, Role, ToolCall, ToolInput, 
 use serde_json::Value;
 
 /// Something that our messages cannot express.
-pub(super) struct Unsaid(pub(super) String);
+pub(super) struct Inexpressible(pub(super) String);
 
 /// Reads messages that are written by role.
-pub(super) fn messages(input: &Value) -> Result<Vec<Message>, Unsaid> {
-    let items = input.as_array().ok_or_else(|| Unsaid("what is no list".to_owned()))?;
+pub(super) fn messages(input: &Value) -> Result<Vec<Message>, Inexpressible> {
+    let items = input.as_array().ok_or_else(|| Inexpressible("what is no list".to_owned()))?;
     items.iter().map(message).collect()
 }
 
 /// Reads messages in their stored form.
-pub(super) fn records(input: &Value) -> Result<Vec<MessageRecord>, Unsaid> {
-    let items = input.as_array().ok_or_else(|| Unsaid("what is no list".to_owned()))?;
+pub(super) fn records(input: &Value) -> Result<Vec<MessageRecord>, Inexpressible> {
+    let items = input.as_array().ok_or_else(|| Inexpressible("what is no list".to_owned()))?;
     let record = |item| {
-        MessageRecord::from_json(&Json::from(item)).map_err(|error| Unsaid(error.to_string()))
+        MessageRecord::from_json(&Json::from(item))
+            .map_err(|error| Inexpressible(error.to_string()))
     };
     items.iter().map(record).collect()
 }
 
-fn message(input: &Value) -> Result<Message, Unsaid> {
+fn message(input: &Value) -> Result<Message, Inexpressible> {
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
     let said = parts(&input["content"]);
     let mut message = match text("role").as_str() {
@@ -59,7 +60,7 @@ fn message(input: &Value) -> Result<Message, Unsaid> {
             let said = if silent { Vec::new() } else { said };
             Message::new(Role::Assistant, said.into_iter().chain(calls))
         }
-        role => return Err(Unsaid(format!("a role {role:?}"))),
+        role => return Err(Inexpressible(format!("a role {role:?}"))),
     };
     let beside = ["additional_kwargs", "response_metadata", "usage_metadata", "id"];
     let name = (message.role != Role::Tool).then_some("name");

@@ -1,7 +1,7 @@
 //! The process of a scenario: open rounds over files in a folder of its own.
 
 mod disk;
-mod told;
+mod recorded_format;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use context_runtime::{
 };
 use serde_json::{Value, json};
 
-use told::{defaults, in_all, record, title};
+use recorded_format::{defaults, in_all, record, title};
 
 /// The generation whose format is used for values.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,18 +28,18 @@ pub(crate) enum Form {
 }
 
 #[derive(Debug)]
-struct Fixed;
+struct FixedClock;
 
-impl Clock for Fixed {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(1_000_000)
     }
 }
 
 #[derive(Debug, Default)]
-struct Counted(std::sync::atomic::AtomicU64);
+struct CountedIds(std::sync::atomic::AtomicU64);
 
-impl IdGenerator for Counted {
+impl IdGenerator for CountedIds {
     fn next_id(&self) -> String {
         format!("key-{}", self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
     }
@@ -84,7 +84,7 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
     channel: Arc<FileChannel>,
     process: Trajectories,
-    ids: Arc<Counted>,
+    ids: Arc<CountedIds>,
     current: Option<OpenRound>,
     /// Rounds whose past was requested.
     restored: Vec<RoundRef>,
@@ -121,7 +121,7 @@ type Answer = Result<Value, Refusal>;
 impl World {
     pub(crate) fn new(form: Form) -> Result<Self, std::io::Error> {
         let folder = tempfile::tempdir()?;
-        let ids = Arc::new(Counted::default());
+        let ids = Arc::new(CountedIds::default());
         let channel = Arc::new(FileChannel::new(folder.path().join("rounds")));
         let process = start(&channel, &ids);
         Ok(Self {
@@ -434,9 +434,9 @@ impl World {
     }
 }
 
-fn start(channel: &Arc<FileChannel>, ids: &Arc<Counted>) -> Trajectories {
+fn start(channel: &Arc<FileChannel>, ids: &Arc<CountedIds>) -> Trajectories {
     let store: Arc<dyn TrajectoryStore> = channel.clone();
-    let builder = Trajectories::over(store).clock(Arc::new(Fixed)).ids(ids.clone());
+    let builder = Trajectories::over(store).clock(Arc::new(FixedClock)).ids(ids.clone());
     builder.build().expect("a channel is there")
 }
 

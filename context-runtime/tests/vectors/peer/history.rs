@@ -9,7 +9,7 @@ use context_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{Done, Given, World, metadata, patch, role_of, show_checkpoint};
+use super::{OperationResult, PeerResult, World, metadata, patch, role_of, show_checkpoint};
 
 /// Records a created chat, once.
 pub(super) fn remember(chats: &mut Vec<ChatRef>, chat: &ChatRef) {
@@ -19,7 +19,7 @@ pub(super) fn remember(chats: &mut Vec<ChatRef>, chat: &ChatRef) {
 }
 
 impl World {
-    pub(super) async fn store_operation(&mut self, op: &str, args: &Value) -> Done {
+    pub(super) async fn store_operation(&mut self, op: &str, args: &Value) -> PeerResult {
         let (first, second) = (&args[1], &args[2]);
         let name = first.as_str().unwrap_or_default();
         let text = second.as_str().unwrap_or_default();
@@ -78,12 +78,12 @@ impl World {
                 Some((_, placed)) => Ok(show_row(&placed.node, placed.parent.as_ref())),
                 None => Ok(Value::Null),
             },
-            _ => Err(Given::missing(format!("operation {op:?}"))),
+            _ => Err(OperationResult::missing(format!("operation {op:?}"))),
         }
     }
 
     /// Shows `[[id, snippet], …]`. A missing chat has no hits.
-    async fn search(&self, chat: ChatRef, text: &str, options: &Value) -> Done {
+    async fn search(&self, chat: ChatRef, text: &str, options: &Value) -> PeerResult {
         let mut query = SearchQuery::new(chat.user, text);
         query.scope = SearchScope::Chat(chat.chat);
         let roles = options["roles"].as_array().into_iter().flatten();
@@ -91,7 +91,7 @@ impl World {
         if let Some(limit) = options["limit"].as_u64() {
             query.limit = usize::try_from(limit).unwrap_or(usize::MAX);
         }
-        let store = self.store.search().ok_or_else(|| Given::missing("search"))?;
+        let store = self.store.search().ok_or_else(|| OperationResult::missing("search"))?;
         let found = present(store.search(&query).await)?.map(|page| page.items).unwrap_or_default();
         Ok(found.iter().map(|hit| json!([hit.message, hit.snippet.text])).collect())
     }
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// Finds a message by its id alone.
-    async fn find(&self, id: &str) -> Done<Option<(ChatRef, Placed)>> {
+    async fn find(&self, id: &str) -> PeerResult<Option<(ChatRef, Placed)>> {
         for chat in &self.chats {
             let ids = [MessageId::from(id)];
             let found = present(self.store.history().messages(chat, &ids).await)?;
@@ -114,7 +114,7 @@ impl World {
         Ok(None)
     }
 
-    async fn make_chat(&mut self, data: &Value, may_exist: bool) -> Done {
+    async fn make_chat(&mut self, data: &Value, may_exist: bool) -> PeerResult {
         let text = |key: &str| data[key].as_str().unwrap_or_default();
         let chat = ChatRef::new(text("userId"), text("id"));
         let new = NewChat {
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    async fn make_branch(&mut self, data: &Value) -> Done {
+    async fn make_branch(&mut self, data: &Value) -> PeerResult {
         let text = |key: &str| data[key].as_str();
         let target = Target::Fork {
             name: ForkName::Exact(text("name").unwrap_or_default().into()),
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    async fn list_chats(&self, options: &Value) -> Done {
+    async fn list_chats(&self, options: &Value) -> PeerResult {
         let mut users: Vec<_> = match options["userId"].as_str() {
             Some(user) => vec![user.into()],
             None => self.chats.iter().map(|chat| chat.user.clone()).collect(),
@@ -186,7 +186,7 @@ impl World {
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 
 /// Converts "not found" to an empty answer, as the recorded system has it.
-fn present<T>(result: Result<T, Error>) -> Done<Option<T>> {
+fn present<T>(result: Result<T, Error>) -> PeerResult<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.is_not_found() => Ok(None),

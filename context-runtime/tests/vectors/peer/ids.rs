@@ -20,9 +20,9 @@ impl IdGenerator for Ids {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ticks(AtomicI64);
+pub(super) struct TickingClock(AtomicI64);
 
-impl Clock for Ticks {
+impl Clock for TickingClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.fetch_add(1, Ordering::Relaxed))
     }
@@ -30,9 +30,9 @@ impl Clock for Ticks {
 
 /// The generated ids that were shown, in order.
 #[derive(Debug, Default)]
-pub(super) struct Shown(Vec<String>);
+pub(super) struct ShownIds(Vec<String>);
 
-impl Shown {
+impl ShownIds {
     /// Replaces generated ids by `#1`, `#2`, …
     pub(super) fn show(&mut self, value: Value) -> Value {
         map_texts(value, &mut |text| {

@@ -14,7 +14,7 @@ use context_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{Done, Given, World};
+use super::{OperationResult, PeerResult, World};
 
 const NOW: Timestamp = Timestamp::from_micros(1);
 /// The name of the writer.
@@ -26,11 +26,11 @@ pub(crate) fn place() -> ChatRef {
 }
 
 impl World {
-    pub(super) async fn stream_operation(&mut self, op: &str, args: &Value) -> Done {
+    pub(super) async fn stream_operation(&mut self, op: &str, args: &Value) -> PeerResult {
         let chat = place();
         let _chat: Created =
             self.store.history().create_chat(NewChat::new(chat.clone(), NOW)).await?;
-        let streams = self.store.streams().ok_or_else(|| Given::missing("streams"))?;
+        let streams = self.store.streams().ok_or_else(|| OperationResult::missing("streams"))?;
         let id = StreamId::from(args[1].as_str().unwrap_or_default());
         match op {
             "sNew" => {
@@ -70,7 +70,7 @@ impl World {
                 let run = streams.stream(&chat, &id).await?.map_or(0, |stream| stream.run);
                 accepted(streams.reopen_stream(&chat, &id, run, NOW).await?)
             }
-            _ => Err(Given::missing(format!("operation {op:?}"))),
+            _ => Err(OperationResult::missing(format!("operation {op:?}"))),
         }
     }
 }
@@ -90,7 +90,7 @@ pub(crate) fn parsed(chunk: &[u8]) -> Value {
 }
 
 /// Returns null, or an error where the recorded system has one.
-fn accepted(outcome: StreamOutcome) -> Done {
+fn accepted(outcome: StreamOutcome) -> PeerResult {
     match outcome.is_done() {
         true => Ok(Value::Null),
         false => Err(Error::new(ErrorKind::Conflict, "stream", "the stream is elsewhere").into()),
@@ -98,7 +98,11 @@ fn accepted(outcome: StreamOutcome) -> Done {
 }
 
 /// Claims the stream for the recorded system's writer.
-async fn claim(streams: &dyn StreamStore, chat: &ChatRef, id: &StreamId) -> Done<StoredStream> {
+async fn claim(
+    streams: &dyn StreamStore,
+    chat: &ChatRef,
+    id: &StreamId,
+) -> PeerResult<StoredStream> {
     let outcome = streams.claim_stream(chat, id, &StreamClaim::new(WRITER, NOW)).await?;
     Ok(outcome.stream().clone())
 }
@@ -110,14 +114,14 @@ async fn set_status(
     id: &StreamId,
     status: &Value,
     error: &Value,
-) -> Done {
+) -> PeerResult {
     let stream = claim(streams, chat, id).await?;
     let end = match status.as_str().unwrap_or_default() {
         "running" => return Ok(Value::Null),
         "completed" => StreamEnd::Completed,
         "failed" => StreamEnd::Failed(error.as_str().unwrap_or_default().to_owned()),
         "cancelled" => StreamEnd::Cancelled,
-        other => return Err(Given::missing(format!("status {other:?}"))),
+        other => return Err(OperationResult::missing(format!("status {other:?}"))),
     };
     if stream.state == StreamState::Running {
         let append = StreamAppend::new(WRITER, stream.chunks, Vec::<Vec<u8>>::new(), NOW).end(end);
@@ -126,7 +130,12 @@ async fn set_status(
     Ok(Value::Null)
 }
 
-async fn append(streams: &dyn StreamStore, chat: &ChatRef, id: &StreamId, args: &Value) -> Done {
+async fn append(
+    streams: &dyn StreamStore,
+    chat: &ChatRef,
+    id: &StreamId,
+    args: &Value,
+) -> PeerResult {
     claim(streams, chat, id).await?;
     let parts = args[3].as_array().cloned().unwrap_or_default();
     let chunks: Vec<_> = parts.iter().map(|part| part.to_string().into_bytes()).collect();

@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::counting::O200k;
 use super::cuts::applied;
 use super::history::{shown, written};
-use super::messages::{Reader, Unsaid};
+use super::messages::{Inexpressible, Reader};
 use super::options::{Options, Unknown};
 use super::{Case, json};
 use crate::encoding::items;
@@ -42,7 +42,7 @@ enum Bound {
 }
 
 /// The options of the case.
-struct Asked {
+struct CaseOptions {
     bound: Bound,
     keep: usize,
     tools: Tools,
@@ -50,7 +50,7 @@ struct Asked {
     idle: bool,
 }
 
-impl Asked {
+impl CaseOptions {
     fn of(case: &Case, seed_era: bool) -> Result<Option<Self>, Unknown> {
         let mut options = Options::of(case);
         if options.switched_off() {
@@ -100,11 +100,11 @@ impl Asked {
     }
 
     fn asks_for(&self, name: &str) -> bool {
-        let asked = match &self.tools {
+        let options = match &self.tools {
             Tools::Only(names) => names.contains(name),
             _ => true,
         };
-        asked && !self.protected.contains(name)
+        options && !self.protected.contains(name)
     }
 
     /// Returns the old results as message and part.
@@ -152,8 +152,8 @@ impl Asked {
 }
 
 pub(super) fn judge(case: &Case, seed_era: bool) -> Outcome {
-    let asked = match Asked::of(case, seed_era) {
-        Ok(asked) => asked,
+    let options = match CaseOptions::of(case, seed_era) {
+        Ok(options) => options,
         Err(Unknown(what)) => {
             return Outcome::Skipped(format!("an option that is not known: {what}"));
         }
@@ -161,11 +161,13 @@ pub(super) fn judge(case: &Case, seed_era: bool) -> Outcome {
     let reader = Reader { by_tag: true, references: true };
     let given = match reader.decode(items(case.input(), "messages")) {
         Ok(decoded) => decoded.messages,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
-    let ours = asked.as_ref().map_or_else(|| given.clone(), |asked| asked.apply(&given));
+    let ours = options.as_ref().map_or_else(|| given.clone(), |options| options.apply(&given));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), written(&ours));
-    let sound = asked.as_ref().map_or(Ok(()), |asked| sound(asked, &given, &ours));
+    let sound = options.as_ref().map_or(Ok(()), |options| sound(options, &given, &ours));
     if let Err(rule) = sound {
         return Outcome::Failed(fault(rule));
     }
@@ -205,11 +207,15 @@ fn changed<'a>(given: &[Arc<Message>], ours: &'a [Arc<Message>]) -> Vec<&'a Tool
         .collect()
 }
 
-fn sound(asked: &Asked, given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result<(), &'static str> {
+fn sound(
+    options: &CaseOptions,
+    given: &[Arc<Message>],
+    ours: &[Arc<Message>],
+) -> Result<(), &'static str> {
     if given.len() != ours.len() {
         return Err("no message comes or goes");
     }
-    let old = asked.old(given);
+    let old = options.old(given);
     for (at, (before, after)) in given.iter().zip(ours).enumerate() {
         if before.parts.len() != after.parts.len() || before.role != after.role {
             return Err("no part comes or goes");
@@ -219,7 +225,7 @@ fn sound(asked: &Asked, given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result
                 (Part::ToolResult(before), Part::ToolResult(after))
                     if old.contains(&(at, place)) =>
                 {
-                    bounded(asked.bound, before, after)?
+                    bounded(options.bound, before, after)?
                 }
                 (before, after) if before != after => {
                     return Err("nothing but old results changes");
@@ -228,7 +234,7 @@ fn sound(asked: &Asked, given: &[Arc<Message>], ours: &[Arc<Message>]) -> Result
             }
         }
     }
-    if asked.apply(ours) == ours { Ok(()) } else { Err("a second pass has nothing to do") }
+    if options.apply(ours) == ours { Ok(()) } else { Err("a second pass has nothing to do") }
 }
 
 fn bounded(bound: Bound, before: &ToolResult, after: &ToolResult) -> Result<(), &'static str> {

@@ -30,14 +30,14 @@ use serde_json::Value;
 use super::counting::Bytes;
 use super::cuts::marked;
 use super::history::{pairs_valid, shown, written};
-use super::messages::{Unsaid, decode};
+use super::messages::{Inexpressible, decode};
 use super::padding::{padded, shares};
 use super::snips::{line, plain};
 use super::{Case, json};
 use crate::encoding::{entry, flag, items, text};
 use crate::judge::{Difference, Outcome};
 
-type History = Vec<Arc<Message>>;
+type MessageList = Vec<Arc<Message>>;
 
 /// The tokens of input that fit, and those reserved for the answer.
 const INPUT: u64 = 100_000;
@@ -50,8 +50,8 @@ const CODES: [DiagnosticCode; 3] = [
 ];
 
 /// The result for a history.
-struct Ran {
-    given: History,
+struct CompactionRun {
+    given: MessageList,
     /// The final request.
     context: ModelContext,
     /// Whether a summary was requested, and accepted.
@@ -62,7 +62,7 @@ struct Ran {
     cuts: Vec<BoundaryKind>,
 }
 
-impl Ran {
+impl CompactionRun {
     fn ratio(&self) -> f64 {
         self.context.breakdown.total().tokens() as f64 / INPUT as f64
     }
@@ -71,7 +71,9 @@ impl Ran {
 pub(super) fn judge(case: &Case) -> Outcome {
     let given = match decode(items(case.input(), "messages")) {
         Ok(decoded) => marked(decoded.messages),
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let ratios: Vec<f64> =
         items(case.input(), "ratios").iter().filter_map(|ratio| json(ratio).as_f64()).collect();
@@ -128,10 +130,10 @@ fn runtime(case: &Case, tail: Option<usize>) -> Result<DefaultContextRuntime, Di
 
 fn run(
     case: &Case,
-    given: History,
+    given: MessageList,
     after: Option<f64>,
     tail: Option<usize>,
-) -> Result<Ran, Difference> {
+) -> Result<CompactionRun, Difference> {
     let runtime = runtime(case, tail)?;
     let prepare = || {
         let input = PrepareInput::new(("ada", "s"), "t", "openai", "any")
@@ -161,7 +163,7 @@ fn run(
         told.extend(codes(&context));
         cuts.extend(context.boundaries.iter().map(|boundary| boundary.kind));
     }
-    Ok(Ran { given, context, asked, taken, told, cuts })
+    Ok(CompactionRun { given, context, asked, taken, told, cuts })
 }
 
 fn codes(context: &ModelContext) -> BTreeSet<&'static str> {
@@ -195,7 +197,7 @@ fn fill(answer: &mut Answer, given: &[Arc<Message>], task: &SummaryTask, tokens:
     answer.message = Message::text(Role::Assistant, format!("{said}{}", ".".repeat(missing)));
 }
 
-fn equal(case: &Case, given: &[Arc<Message>], ran: &Ran) -> Result<String, Difference> {
+fn equal(case: &Case, given: &[Arc<Message>], ran: &CompactionRun) -> Result<String, Difference> {
     let recorded = json(case.output());
     let ours = format!(
         "{:?}, asked {}, taken {}, told {:?}, ratio {}\n{}",
@@ -290,7 +292,7 @@ fn is_made(line: &&str) -> bool {
 }
 
 /// Returns the original positions of the remaining messages.
-fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
+fn positions(ran: &CompactionRun) -> impl Iterator<Item = usize> {
     let untouched: Vec<_> = (0..ran.given.len()).map(Some).collect();
     let origins =
         ran.context.rewrite.as_ref().map_or(untouched, |compacted| compacted.origins.clone());
@@ -298,7 +300,7 @@ fn positions(ran: &Ran) -> impl Iterator<Item = usize> {
 }
 
 /// Checks that a checkpoint contains nothing that looks like a secret.
-fn masked(ran: &Ran) -> Result<(), &'static str> {
+fn masked(ran: &CompactionRun) -> Result<(), &'static str> {
     let mut checkpoints =
         ran.context.request.messages.iter().filter(|message| message.is_checkpoint());
     let open =
@@ -308,7 +310,7 @@ fn masked(ran: &Ran) -> Result<(), &'static str> {
 
 /// Checks that a history that fits is unchanged unless a summary was accepted, and that one that
 /// does not fit is never sent without a diagnostic.
-fn sound(case: &Case, ran: &Ran, ratio: f64) -> Result<String, Difference> {
+fn sound(case: &Case, ran: &CompactionRun, ratio: f64) -> Result<String, Difference> {
     let left: Vec<_> =
         ran.context.request.messages.iter().map(|message| beginning(message)).collect();
     let ours =
@@ -359,18 +361,20 @@ pub(super) fn judge_order(case: &Case) -> Outcome {
     let decoded = (|| {
         let behind = [read("messagesToKeep")?, read("attachments")?, read("hookResults")?].concat();
         let FragmentData::List(output) = case.output() else {
-            return Err(Unsaid("no history".to_owned()));
+            return Err(Inexpressible("no history".to_owned()));
         };
         let front = of("boundaryMarker")?.messages.len();
         Ok((behind, of("summaryMessage")?.messages, front, decode(output.as_slice())?.messages))
     })();
     let (behind, summary, front, expected) = match decoded {
         Ok(decoded) => decoded,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     // Content that is large enough to be summarized.
     let covered = Arc::new(Message::text(Role::Assistant, "x".repeat(100_000)));
-    let given: History = std::iter::once(covered).chain(behind).collect();
+    let given: MessageList = std::iter::once(covered).chain(behind).collect();
     let view = HistoryView::new(&given, &Bytes);
     let task = SummaryTask::new(
         Summarize::new().name(),

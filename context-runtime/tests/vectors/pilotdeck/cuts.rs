@@ -18,7 +18,7 @@ use context_runtime::{
 
 use super::counting::Bytes;
 use super::history::{pairs_valid, written};
-use super::messages::{Reader, Unsaid};
+use super::messages::{Inexpressible, Reader};
 use super::{Case, json};
 use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
@@ -26,7 +26,7 @@ use crate::judge::{Difference, Outcome};
 /// The symbol of the note in place of an image.
 const IMAGE_REMOVED: &str = "$IMAGE_REMOVED";
 
-type History = Vec<Arc<Message>>;
+type MessageList = Vec<Arc<Message>>;
 type Checked = Result<String, &'static str>;
 
 pub(super) fn judge_newest(case: &Case) -> Outcome {
@@ -92,7 +92,7 @@ pub(super) fn judge_failed_answer(case: &Case) -> Outcome {
 
 fn compare(
     case: &Case,
-    ours: impl Fn(&[Arc<Message>]) -> History,
+    ours: impl Fn(&[Arc<Message>]) -> MessageList,
     sound: impl Fn(&[Arc<Message>], &[Arc<Message>]) -> Checked,
 ) -> Outcome {
     let FragmentData::List(expected) = case.output() else {
@@ -106,7 +106,9 @@ fn compare(
         .and_then(|given| Ok((given.messages, reader.decode(expected.as_slice())?.messages)));
     let (given, expected) = match decoded {
         Ok((given, expected)) => (marked(given), expected),
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let ours = ours(&given);
     let checked = match case.is_suspect() {
@@ -123,7 +125,7 @@ fn ratio(case: &Case) -> f64 {
 }
 
 /// Marks leading boundaries and summaries as checkpoints.
-pub(super) fn marked(messages: History) -> History {
+pub(super) fn marked(messages: MessageList) -> MessageList {
     let stands_for = |message: &Arc<Message>| {
         let text = message.plain_text();
         text.starts_with("<compact-boundary") || text.starts_with("$SUMMARY_PREFIX")
@@ -136,18 +138,18 @@ pub(super) fn marked(messages: History) -> History {
     messages.into_iter().enumerate().map(mark).collect()
 }
 
-fn truncated(given: &[Arc<Message>], ratio: f64) -> History {
+fn truncated(given: &[Arc<Message>], ratio: f64) -> MessageList {
     let policy = TruncateHead::new().measure(Measure::Messages).gaps(false);
     applied(given, policy.keep(&HistoryView::new(given, &Bytes), ratio))
 }
 
-pub(super) fn applied(given: &[Arc<Message>], proposal: Proposal) -> History {
+pub(super) fn applied(given: &[Arc<Message>], proposal: Proposal) -> MessageList {
     let left = proposal.into_plan().and_then(|plan| plan.apply(given).ok());
     left.map_or_else(|| given.to_vec(), |left| left.messages)
 }
 
 /// Returns the history as it is sent to a provider where the assistant may not come last.
-fn sent(messages: &[Arc<Message>]) -> History {
+fn sent(messages: &[Arc<Message>]) -> MessageList {
     let mut rules = HistoryRules::new();
     rules.assistant_last = false;
     normalize(messages, &rules, Unanswered::Remove, false).messages.into_owned()

@@ -4,7 +4,7 @@ use context_core::model::{TokenCount, TokenCounter};
 use context_runtime::Part;
 
 use super::counting::O200k;
-use super::messages::{Unsaid, part};
+use super::messages::{Inexpressible, part};
 use super::{Case, json};
 use crate::encoding::{entry, text};
 use crate::judge::{Difference, Outcome};
@@ -21,7 +21,9 @@ pub(super) fn judge(case: &Case) -> Outcome {
     };
     let part = match part(block) {
         Ok(part) => part,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let ours = COUNTER.count_part(&part);
     let recorded = json(case.output()).as_u64();

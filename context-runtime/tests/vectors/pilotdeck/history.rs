@@ -12,7 +12,7 @@ use context_runtime::{
     model::{HistoryRules, Unanswered, normalize},
 };
 
-use super::messages::{Unsaid, decode};
+use super::messages::{Inexpressible, decode};
 use super::{Case, json};
 use crate::encoding::items;
 use crate::judge::{Difference, Outcome};
@@ -37,7 +37,9 @@ fn judge(case: &Case, rules: &HistoryRules, unanswered: Unanswered) -> Outcome {
     });
     let (given, expected) = match decoded {
         Ok(decoded) => decoded,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let ours = normalize(&given, rules, unanswered, false).messages.into_owned();
     let checked =

@@ -19,7 +19,7 @@ use context_runtime::{
 use crate::encoding::{entry, flag, items, text};
 
 /// Something that our messages cannot express.
-pub(super) struct Unsaid(pub(super) String);
+pub(super) struct Inexpressible(pub(super) String);
 
 /// Messages, and for each recorded one the position of the last of ours.
 pub(super) struct Decoded {
@@ -45,12 +45,12 @@ pub(super) struct Reader {
     pub(super) references: bool,
 }
 
-pub(super) fn decode(messages: &[FragmentData]) -> Result<Decoded, Unsaid> {
+pub(super) fn decode(messages: &[FragmentData]) -> Result<Decoded, Inexpressible> {
     Reader { by_tag: true, references: false }.decode(messages)
 }
 
 impl Reader {
-    pub(super) fn decode(self, messages: &[FragmentData]) -> Result<Decoded, Unsaid> {
+    pub(super) fn decode(self, messages: &[FragmentData]) -> Result<Decoded, Inexpressible> {
         let mut decoded = Decoded { messages: Vec::new(), last: Vec::new() };
         for message in messages {
             let blocks = items(message, "content").iter();
@@ -70,7 +70,7 @@ impl Reader {
                     });
                     tools.into_iter().chain(user).collect()
                 }
-                other => return Err(Unsaid(format!("a role {other:?}"))),
+                other => return Err(Inexpressible(format!("a role {other:?}"))),
             };
             decoded.messages.extend(ours.into_iter().map(Arc::new));
             decoded.last.push(decoded.messages.len().saturating_sub(1));
@@ -78,7 +78,7 @@ impl Reader {
         Ok(decoded)
     }
 
-    fn part(self, block: &FragmentData) -> Result<Part, Unsaid> {
+    fn part(self, block: &FragmentData) -> Result<Part, Inexpressible> {
         if !self.references || text(block, "type") != Some("media_reference") {
             return part(block);
         }
@@ -133,7 +133,7 @@ pub(super) fn bare(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
 }
 
 /// Converts a block to a part.
-pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
+pub(super) fn part(block: &FragmentData) -> Result<Part, Inexpressible> {
     let owned = |key: &str| text(block, key).unwrap_or_default().to_owned();
     Ok(match text(block, "type").unwrap_or_default() {
         "text" => Part::text(owned("text")),
@@ -152,7 +152,8 @@ pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
         "audio" => Part::Audio(media(block)),
         "tool_call" => {
             let input = entry(block, "input").unwrap_or(&FragmentData::Null);
-            let input = Json::from_serialize(input).map_err(|error| Unsaid(error.to_string()))?;
+            let input =
+                Json::from_serialize(input).map_err(|error| Inexpressible(error.to_string()))?;
             Part::ToolCall(ToolCall {
                 id: owned("id"),
                 name: owned("name"),
@@ -165,7 +166,7 @@ pub(super) fn part(block: &FragmentData) -> Result<Part, Unsaid> {
         }
         // Its preview is what is sent.
         "tool_result_reference" => result(block, vec![Part::text(owned("preview"))]),
-        other => return Err(Unsaid(format!("a block of type {other:?}"))),
+        other => return Err(Inexpressible(format!("a block of type {other:?}"))),
     })
 }
 

@@ -20,17 +20,17 @@ use serde_json::Value;
 use super::counting::Bytes;
 use super::cuts::marked;
 use super::history::{equal, joined, pairs_valid, shown, written};
-use super::messages::{Unsaid, bare, decode};
+use super::messages::{Inexpressible, bare, decode};
 use super::{Case, json};
 use crate::encoding::{entry, flag, items, text};
 use crate::judge::{Difference, Outcome};
 
-type History = Vec<Arc<Message>>;
+type MessageList = Vec<Arc<Message>>;
 
 /// The rule by which our history may be longer.
 const WHOLE: &str = "equal behind what a limit keeps whole: pairs, and the request they belong to";
 
-fn given(case: &Case) -> Result<History, Unsaid> {
+fn given(case: &Case) -> Result<MessageList, Inexpressible> {
     Ok(marked(decode(items(case.input(), "messages"))?.messages))
 }
 
@@ -48,7 +48,7 @@ fn limit(case: &Case) -> Option<usize> {
 fn prepare(
     case: &Case,
     runtime: &dyn ContextRuntime,
-    given: &History,
+    given: &MessageList,
     provider: &str,
 ) -> Result<ModelContext, Difference> {
     let mut input = PrepareInput::new(("ada", "s"), "t", provider, "any")
@@ -110,7 +110,9 @@ pub(super) fn judge_projected(case: &Case) -> Outcome {
         .and_then(|given| Ok((given, decode(items(case.output(), "messages"))?.messages)));
     let (given, expected) = match decoded {
         Ok(decoded) => decoded,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let context =
         match plain_runtime().and_then(|runtime| prepare(case, &runtime, &given, "openai")) {
@@ -163,7 +165,9 @@ pub(super) fn judge_null(case: &Case) -> Outcome {
     const CODES: [&str; 2] = ["context_budget_not_enforced", "context_truncated"];
     let given = match given(case) {
         Ok(given) => given,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let context = match prepare(case, &NullContextRuntime::default(), &given, "openai") {
         Ok(context) => context,
@@ -231,7 +235,9 @@ fn said_by(role: Role) -> &'static str {
 pub(super) fn judge_marks(case: &Case) -> Outcome {
     let decoded = match decode(items(case.input(), "messages")) {
         Ok(decoded) => decoded,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let part = |key: &str| entry(case.input(), key).unwrap_or(&FragmentData::Null);
     let provider = codec_of(part("ctor"), part("options"), case.is_suspect());

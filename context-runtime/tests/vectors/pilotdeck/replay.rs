@@ -14,25 +14,27 @@ use context_runtime::{
 
 use super::Case;
 use super::history::shown;
-use super::messages::{Unsaid, decode};
+use super::messages::{Inexpressible, decode};
 use super::snips::line;
 use crate::encoding::{entry, items, text};
 use crate::judge::{BoxError, Difference, Outcome};
 
-type History = Vec<Arc<Message>>;
+type MessageList = Vec<Arc<Message>>;
 
 /// An entry of a transcript.
 enum Entry {
     /// New messages.
-    Said(History),
+    Messages(MessageList),
     /// The history after a compaction.
-    Compacted(History),
+    Compacted(MessageList),
 }
 
 pub(super) fn judge(case: &Case) -> Outcome {
     let entries = match read(items(case.input(), "entries")) {
         Ok(entries) => entries,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let ours = match case.wait(replayed(&entries)) {
         Ok(ours) => ours,
@@ -43,7 +45,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
     let mut whole: Vec<String> = Vec::new();
     for entry in &entries {
         match entry {
-            Entry::Said(messages) => whole.extend(messages.iter().map(|message| line(message))),
+            Entry::Messages(messages) => whole.extend(messages.iter().map(|message| line(message))),
             Entry::Compacted(messages) => {
                 whole = messages.iter().map(|message| line(message)).collect()
             }
@@ -73,7 +75,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
     }
 }
 
-fn read(entries: &[FragmentData]) -> Result<Vec<Entry>, Unsaid> {
+fn read(entries: &[FragmentData]) -> Result<Vec<Entry>, Inexpressible> {
     let mut read: Vec<Entry> = Vec::new();
     let mut compacting: Option<String> = None;
     for entry_data in entries {
@@ -94,7 +96,7 @@ fn read(entries: &[FragmentData]) -> Result<Vec<Entry>, Unsaid> {
             Some(Entry::Compacted(messages)) if replaces => messages.extend(said),
             _ => {
                 compacting = None;
-                read.push(Entry::Said(said));
+                read.push(Entry::Messages(said));
             }
         }
     }
@@ -108,7 +110,7 @@ async fn replayed(entries: &[Entry]) -> Result<Vec<String>, BoxError> {
     let mut engine = open(&store).await?;
     for entry in entries {
         match entry {
-            Entry::Said(messages) => {
+            Entry::Messages(messages) => {
                 for message in messages {
                     engine.set([Fragment::from(Message::clone(message))]);
                     let _saved = engine.save().await?;

@@ -16,7 +16,7 @@ use context_runtime::{
 
 use super::counting::Bytes;
 use super::history::shown;
-use super::messages::{Reader, Unsaid, decode};
+use super::messages::{Inexpressible, Reader, decode};
 use super::{Case, json};
 use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
@@ -28,7 +28,9 @@ pub(super) fn judge_request(case: &Case) -> Outcome {
     let reader = Reader { by_tag: !case.is_suspect(), references: true };
     let decoded = match reader.decode(std::slice::from_ref(message)) {
         Ok(decoded) => decoded,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     let ours = decoded.messages.iter().any(|message| message.is_request());
     let expected = case.output() == &FragmentData::Bool(true);
@@ -57,10 +59,10 @@ pub(super) fn judge_request(case: &Case) -> Outcome {
 
 /// A memory that only records its queries.
 #[derive(Debug, Default)]
-struct Asked(Mutex<Vec<String>>);
+struct QueryLog(Mutex<Vec<String>>);
 
 #[async_trait]
-impl MemoryProvider for Asked {
+impl MemoryProvider for QueryLog {
     async fn recall(
         &self,
         query: &RecallQuery,
@@ -82,9 +84,11 @@ impl MemoryProvider for Asked {
 pub(super) fn judge_query(case: &Case) -> Outcome {
     let given = match decode(items(case.input(), "messages")) {
         Ok(decoded) => decoded.messages,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
-    let asked = Arc::new(Asked::default());
+    let asked = Arc::new(QueryLog::default());
     let builder =
         DefaultContextRuntime::builder().window(1 << 20).reserve(1).counter(Arc::new(Bytes));
     let runtime = match builder.memory(Arc::clone(&asked)).build() {

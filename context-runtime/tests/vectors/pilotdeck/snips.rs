@@ -18,7 +18,7 @@ use super::Case;
 use super::counting::O200k;
 use super::cuts::{applied, marked};
 use super::history::{pairs_valid, shown, written};
-use super::messages::{Unsaid, decode};
+use super::messages::{Inexpressible, decode};
 use super::options::{Options, Unknown};
 use crate::encoding::{flag, items};
 use crate::judge::{Difference, Outcome};
@@ -28,14 +28,14 @@ const COUNTER: O200k = O200k { message: 4 };
 const LEFT_OUT: &str = "user:(left out)";
 
 /// The options of the case.
-struct Asked {
+struct CaseOptions {
     target: Option<u64>,
     head: usize,
     tail: usize,
     policy: Snip,
 }
 
-impl Asked {
+impl CaseOptions {
     fn of(case: &Case) -> Result<Option<Self>, Unknown> {
         let mut options = Options::of(case);
         let off = options.switched_off();
@@ -59,19 +59,21 @@ impl Asked {
 }
 
 pub(super) fn judge(case: &Case) -> Outcome {
-    let asked = match Asked::of(case) {
-        Ok(asked) => asked,
+    let options = match CaseOptions::of(case) {
+        Ok(options) => options,
         Err(Unknown(what)) => {
             return Outcome::Skipped(format!("an option that is not known: {what}"));
         }
     };
     let given = match decode(items(case.input(), "messages")) {
         Ok(decoded) => marked(decoded.messages),
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
-    let left = asked.as_ref().map_or_else(|| given.clone(), |asked| asked.apply(&given));
+    let left = options.as_ref().map_or_else(|| given.clone(), |options| options.apply(&given));
     let fault = |rule: &str| Difference::new(rule, shown(case.output()), written(&left));
-    let sound = asked.as_ref().map_or(Ok(()), |asked| sound(asked, &given, &left));
+    let sound = options.as_ref().map_or(Ok(()), |options| sound(options, &given, &left));
     if let Err(rule) = sound {
         return Outcome::Failed(fault(rule));
     }
@@ -97,7 +99,7 @@ pub(super) fn judge(case: &Case) -> Outcome {
         };
     }
     let ours = lines(&if is_cut { sent(&left) } else { left.clone() });
-    let target = asked.as_ref().and_then(|asked| asked.target).unwrap_or(u64::MAX);
+    let target = options.as_ref().and_then(|options| options.target).unwrap_or(u64::MAX);
     let bare = |lines: &[String], except: Option<&str>| -> Vec<String> {
         let kept = lines.iter().filter(|line| *line != LEFT_OUT && Some(line.as_str()) != except);
         kept.cloned().collect()
@@ -176,7 +178,11 @@ pub(super) fn line(message: &Message) -> String {
     format!("{role}:{}", message.parts.iter().map(part).collect::<Vec<_>>().join("|"))
 }
 
-fn sound(asked: &Asked, given: &[Arc<Message>], left: &[Arc<Message>]) -> Result<(), &'static str> {
+fn sound(
+    options: &CaseOptions,
+    given: &[Arc<Message>],
+    left: &[Arc<Message>],
+) -> Result<(), &'static str> {
     if pairs_valid(given).is_ok() && pairs_valid(left).is_err() {
         return Err("valid pairs");
     }
@@ -197,12 +203,13 @@ fn sound(asked: &Asked, given: &[Arc<Message>], left: &[Arc<Message>]) -> Result
     if left != given && (after >= before || !left.iter().any(is_gap)) {
         return Err("shorter, and told");
     }
-    if asked.target.is_none() {
+    if options.target.is_none() {
         let turns = structure.turns(given.len());
-        let ends = turns.iter().take(asked.head).chain(turns.iter().rev().take(asked.tail.max(1)));
+        let ends =
+            turns.iter().take(options.head).chain(turns.iter().rev().take(options.tail.max(1)));
         if !ends.cloned().flatten().all(stays) {
             return Err("the first and the last turns stay whole");
         }
     }
-    if asked.apply(left) == left { Ok(()) } else { Err("a second pass has nothing to do") }
+    if options.apply(left) == left { Ok(()) } else { Err("a second pass has nothing to do") }
 }

@@ -15,7 +15,7 @@ use context_runtime::{
 
 use super::counting::O200k;
 use super::history::{shown, written};
-use super::messages::{Unsaid, decode};
+use super::messages::{Inexpressible, decode};
 use super::{Case, json};
 use crate::encoding::{entry, flag, text};
 use crate::judge::{BoxError, Difference, Outcome};
@@ -29,7 +29,9 @@ pub(super) fn judge(case: &Case) -> Outcome {
     };
     let mut given = match decode(std::slice::from_ref(message)) {
         Ok(decoded) => decoded.messages,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our messages do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our messages do not say {what}"));
+        }
     };
     if given.first().is_none_or(|first| first.role != Role::Tool) {
         return Outcome::Skipped("no results are given".to_owned());

@@ -4,10 +4,10 @@
 //! only where the case has them. Only the body fields that the case names are compared, in a form
 //! in which different spellings of one thing are equal: see [`canon`].
 
+mod body_content;
 mod canon;
 mod pictures;
-mod said;
-mod sound;
+mod soundness;
 
 use context_runtime::anthropic::messages::MessagesCodec;
 use context_runtime::gemini::generate::GenerateCodec;
@@ -20,7 +20,7 @@ use context_runtime::{
 use serde_json::Value;
 
 use self::canon::{canonical, without_media_in_errors};
-use super::messages::{Unsaid, decode};
+use super::messages::{Inexpressible, decode};
 use super::{Case, json, symbols};
 use crate::encoding::{entry, items, text};
 use crate::judge::{Difference, Outcome};
@@ -42,7 +42,9 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
     };
     let mut request = match request(case.input()) {
         Ok(request) => request,
-        Err(Unsaid(what)) => return Outcome::Skipped(format!("our requests do not say {what}")),
+        Err(Inexpressible(what)) => {
+            return Outcome::Skipped(format!("our requests do not say {what}"));
+        }
     };
     let letters = if case.is_suspect() {
         Vec::new()
@@ -69,7 +71,7 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
         }
     };
     let checked = if case.is_suspect() {
-        sound::check(provider, &*codec, &request, &body)
+        soundness::check(provider, &*codec, &request, &body)
     } else {
         let mut expected = json(case.output());
         pictures::develop_body(&mut expected, &letters);
@@ -81,12 +83,12 @@ pub(super) fn judge(case: &Case, provider: &str) -> Outcome {
     Outcome::of(checked)
 }
 
-fn request(input: &FragmentData) -> Result<ModelRequest, Unsaid> {
+fn request(input: &FragmentData) -> Result<ModelRequest, Inexpressible> {
     let decoded = decode(items(input, "messages"))?;
     let mut request = ModelRequest::new(decoded.messages);
     request.prefill = true;
     request.cache = CacheMarks::Kept;
-    let FragmentData::Map(map) = input else { return Err(Unsaid("no request".to_owned())) };
+    let FragmentData::Map(map) = input else { return Err(Inexpressible("no request".to_owned())) };
     for (key, value) in map.iter() {
         let number = json(value).as_u64();
         match key.as_str() {
@@ -106,15 +108,15 @@ fn request(input: &FragmentData) -> Result<ModelRequest, Unsaid> {
                 let at = at.filter_map(|at| decoded.last.get(usize::try_from(at).ok()?).copied());
                 request.cache = CacheMarks::At(at.collect());
             }
-            other => return Err(Unsaid(format!("{other:?}"))),
+            other => return Err(Inexpressible(format!("{other:?}"))),
         }
     }
     Ok(request)
 }
 
-fn tool(data: &FragmentData) -> Result<Tool, Unsaid> {
+fn tool(data: &FragmentData) -> Result<Tool, Inexpressible> {
     let schema = entry(data, "inputSchema").unwrap_or(&FragmentData::Null);
-    let schema = Json::from_serialize(schema).map_err(|error| Unsaid(error.to_string()))?;
+    let schema = Json::from_serialize(schema).map_err(|error| Inexpressible(error.to_string()))?;
     let tool = FunctionTool::new(text(data, "name").unwrap_or_default(), schema);
     Ok(match text(data, "description") {
         Some(description) => tool.description(description),
@@ -123,13 +125,13 @@ fn tool(data: &FragmentData) -> Result<Tool, Unsaid> {
     .into())
 }
 
-fn choice(data: &FragmentData) -> Result<ToolChoice, Unsaid> {
+fn choice(data: &FragmentData) -> Result<ToolChoice, Inexpressible> {
     match (data.as_text(), text(data, "name")) {
         (Some("auto"), _) => Ok(ToolChoice::Auto),
         (Some("none"), _) => Ok(ToolChoice::None),
         (Some("required"), _) => Ok(ToolChoice::Required),
         (None, Some(name)) => Ok(ToolChoice::Named(name.to_owned())),
-        _ => Err(Unsaid("such a choice of tools".to_owned())),
+        _ => Err(Inexpressible("such a choice of tools".to_owned())),
     }
 }
 
@@ -158,8 +160,8 @@ fn equal(
     if provider == "anthropic" && same(&without_media_in_errors(&expected), &ours) {
         return Ok(format!("equal {names}, media of errors behind the results"));
     }
-    if said::applies(provider, request)
-        && said::said(&expected, request) == said::said(&ours, request)
+    if body_content::applies(provider, request)
+        && body_content::content(&expected, request) == body_content::content(&ours, request)
     {
         return Ok(format!(
             "{names} say the same: the history holds what this provider does not take"

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::judge::{BoxError, Difference};
 use crate::peer::streams::{parsed, place};
-use crate::peer::{Given, World};
+use crate::peer::{OperationResult, World};
 
 const RULE: &str = "streamed";
 
@@ -38,7 +38,7 @@ pub(super) async fn snapshot(world: &World) -> Result<Streams, BoxError> {
 /// Judges a step. Returns whether there was anything to judge.
 pub(super) fn check(
     op: &Value,
-    given: &Given,
+    given: &OperationResult,
     before: &Streams,
     after: &Streams,
 ) -> Result<Option<&'static str>, Difference> {
@@ -47,7 +47,7 @@ pub(super) fn check(
     }
     let (name, id) = (op[0].as_str().unwrap_or_default(), op[1].as_str().unwrap_or_default());
     let differs = |expected: String| Err(Difference::new(RULE, expected, format!("{after:?}")));
-    if matches!(given, Given::Error(_)) && before != after {
+    if matches!(given, OperationResult::Error(_)) && before != after {
         return differs(format!("as it was: {before:?}"));
     }
     for (stream, chunks) in after.values() {
@@ -68,7 +68,7 @@ pub(super) fn check(
         }
     }
     match (name, given) {
-        ("sAppend", Given::Value(_)) => {
+        ("sAppend", OperationResult::Value(_)) => {
             let at = usize::try_from(op[2].as_u64().unwrap_or_default()).unwrap_or(usize::MAX);
             let parts = op[3].as_array().map(Vec::as_slice).unwrap_or_default();
             let stored = after.get(id).and_then(|(_, chunks)| chunks.get(at..at + parts.len()));
@@ -76,7 +76,7 @@ pub(super) fn check(
                 return differs(format!("{parts:?} from {at} on"));
             }
         }
-        ("sClaim", Given::Value(Value::Bool(true))) => {
+        ("sClaim", OperationResult::Value(Value::Bool(true))) => {
             let was_free =
                 before.get(id).is_some_and(|(stream, _)| stream.state == StreamState::Queued);
             if !was_free {

@@ -12,7 +12,7 @@ use context_runtime::{
 
 use crate::kit::store;
 use crate::recorded_chats::{Chat, all_chats};
-use crate::runtime_kit::{Bytes, ask, call, codes, prepare, reply, result};
+use crate::runtime_kit::{ByteCounter, ask, call, codes, prepare, reply, result};
 
 /// The number of recorded conversations that are used.
 const RECORDED: usize = 24;
@@ -24,8 +24,10 @@ async fn opened(store: &Arc<dyn Store>) -> ContextEngine {
 fn runtime(window: u64) -> DefaultContextRuntime {
     let stages =
         [Stage::new(Microcompact::new()), Stage::new(Snip::new()), Stage::new(TruncateHead::new())];
-    let builder =
-        DefaultContextRuntime::builder().window(window + 100).reserve(100).counter(Arc::new(Bytes));
+    let builder = DefaultContextRuntime::builder()
+        .window(window + 100)
+        .reserve(100)
+        .counter(Arc::new(ByteCounter));
     builder.compaction(stages).build().unwrap()
 }
 
@@ -61,7 +63,7 @@ async fn a_compacted_chat_that_is_opened_anew_fits_and_is_not_compacted_again() 
         let _saved = chat.save().await.unwrap();
         let turn = chat.resolve().await.unwrap();
         let history = turn.request().messages;
-        let total = HistoryView::new(&history, &Bytes).total();
+        let total = HistoryView::new(&history, &ByteCounter).total();
         for share in [0.5, 0.9] {
             let window = (total as f64 * share) as u64;
             let cut = prepare(&runtime(window), &history).await;

@@ -20,14 +20,14 @@ fn says(id: &str, text: &str, day: i64) -> Arc<Node> {
 }
 
 /// A store under test, with users of its own.
-struct Forgetting {
+struct ErasureFixture {
     name: &'static str,
     store: Arc<dyn Store>,
     ada: UserId,
     bob: UserId,
 }
 
-impl Forgetting {
+impl ErasureFixture {
     fn new(name: &'static str, store: Arc<dyn Store>) -> Self {
         let user = |who: &str| UserId::from(format!("{who}-{}", std::process::id()));
         Self { name, store, ada: user("ada"), bob: user("bob") }
@@ -186,7 +186,7 @@ impl Forgetting {
 }
 
 /// The stores under test that need no server.
-async fn stores(folder: &std::path::Path) -> Vec<Forgetting> {
+async fn stores(folder: &std::path::Path) -> Vec<ErasureFixture> {
     let urls = [
         ("inmem", "mem:".to_owned()),
         #[cfg(feature = "sqlite")]
@@ -194,7 +194,7 @@ async fn stores(folder: &std::path::Path) -> Vec<Forgetting> {
     ];
     let mut stores = Vec::new();
     for (name, url) in urls {
-        stores.push(Forgetting::new(name, context_runtime::open(&url).await.unwrap()));
+        stores.push(ErasureFixture::new(name, context_runtime::open(&url).await.unwrap()));
     }
     #[cfg(all(feature = "sqlite", feature = "layers"))]
     stores.extend(layered(folder).await);
@@ -208,7 +208,7 @@ fn file(folder: &std::path::Path, name: &str) -> String {
 
 /// Layers over a store in a file.
 #[cfg(all(feature = "sqlite", feature = "layers"))]
-async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
+async fn layered(folder: &std::path::Path) -> [ErasureFixture; 3] {
     use context_runtime::layers::{CachedStore, EncryptedStore, EncryptionKey, KeyRing};
     let open = async |name| context_runtime::open(&file(folder, name)).await.unwrap();
     let encrypted = |store| {
@@ -217,9 +217,9 @@ async fn layered(folder: &std::path::Path) -> [Forgetting; 3] {
     };
     let cached = |store| Arc::new(CachedStore::new(store, 1 << 20));
     [
-        Forgetting::new("encrypted", encrypted(open("encrypted").await)),
-        Forgetting::new("cached", cached(open("cached").await)),
-        Forgetting::new("cached over encrypted", cached(encrypted(open("both").await))),
+        ErasureFixture::new("encrypted", encrypted(open("encrypted").await)),
+        ErasureFixture::new("cached", cached(open("cached").await)),
+        ErasureFixture::new("cached over encrypted", cached(encrypted(open("both").await))),
     ]
 }
 
@@ -229,7 +229,7 @@ pub(crate) async fn named_stores(folder: &std::path::Path) -> Vec<(&'static str,
     stores(folder).await.into_iter().map(|asked| (asked.name, asked.store)).collect()
 }
 
-async fn all_goes(asked: &Forgetting) {
+async fn all_goes(asked: &ErasureFixture) {
     asked.redacted_is_gone().await;
     asked.old_is_gone().await;
     asked.erased_is_gone().await;
@@ -248,7 +248,7 @@ async fn what_is_to_go_is_gone_from_every_store() {
 async fn what_is_to_go_is_gone_from_every_server() {
     let servers = crate::servers::Servers::open("forgetting").await;
     for (name, store) in &servers.stores {
-        all_goes(&Forgetting::new(name, Arc::clone(store))).await;
+        all_goes(&ErasureFixture::new(name, Arc::clone(store))).await;
     }
     servers.clear().await;
 }

@@ -15,19 +15,19 @@ use context_runtime::{
 
 /// The outcome of puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Puts {
+pub(crate) enum PutOutcome {
     Fail,
     HangAfterWriting,
 }
 
 #[derive(Debug)]
-pub(crate) struct LameStore {
+pub(crate) struct FailingStore {
     inner: Arc<dyn Store>,
-    puts: Puts,
+    puts: PutOutcome,
 }
 
-impl LameStore {
-    pub(crate) fn shared(inner: Arc<dyn Store>, puts: Puts) -> Arc<dyn Store> {
+impl FailingStore {
+    pub(crate) fn shared(inner: Arc<dyn Store>, puts: PutOutcome) -> Arc<dyn Store> {
         Arc::new(Self { inner, puts })
     }
 
@@ -36,7 +36,7 @@ impl LameStore {
     }
 }
 
-impl Store for LameStore {
+impl Store for FailingStore {
     fn info(&self) -> StoreInfo {
         self.inner.info()
     }
@@ -55,9 +55,9 @@ impl Store for LameStore {
 }
 
 #[async_trait]
-impl BlobStore for LameStore {
+impl BlobStore for FailingStore {
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
-        if self.puts == Puts::Fail {
+        if self.puts == PutOutcome::Fail {
             return Err(Error::new(ErrorKind::Unavailable, "put_blob", "the disk is full"));
         }
         let written = self.inner().put_blob(chat, blob).await?;

@@ -8,8 +8,8 @@ use context_simulator::faults::{Fault, FaultPlan, Operation};
 use tokio::task::JoinSet;
 
 use crate::SEED;
-use crate::place::{Channels, Place};
 use crate::process::Process;
+use crate::run_storage::{Channels, RunStorage};
 use crate::script::Script;
 
 /// The number of conversations that run concurrently, each in folders of its own.
@@ -40,7 +40,7 @@ async fn live_all(scripts: impl Iterator<Item = (u64, &Script)>) -> (usize, usiz
     let place = |name: &str, channels| {
         let folder = folder.path().join(name);
         std::fs::create_dir(&folder).unwrap();
-        Place::new(&folder, channels)
+        RunStorage::new(&folder, channels)
     };
     let calm = place("calm", Channels::Both);
     let rough = [place("both", Channels::Both), place("files", Channels::Files)];
@@ -51,7 +51,7 @@ async fn live_all(scripts: impl Iterator<Item = (u64, &Script)>) -> (usize, usiz
         rounds += whole.rounds().count();
         for place in &rough {
             let life = format!("{}, {:?}, seed {seed:#x}", script.name, place.channels);
-            deaths += Life { script, place, states: &states, life: &life }.live(seed).await;
+            deaths += FaultRun { script, place, states: &states, life: &life }.live(seed).await;
             let again = Process::start(place, FaultPlan::default()).await.trajectory(script).await;
             same(&again, &whole, &life);
         }
@@ -60,7 +60,7 @@ async fn live_all(scripts: impl Iterator<Item = (u64, &Script)>) -> (usize, usiz
 }
 
 /// Returns the result of a conversation without faults, which is the same in both channels.
-pub(crate) async fn undisturbed(script: &Script, place: &Place) -> (States, Trajectory) {
+pub(crate) async fn undisturbed(script: &Script, place: &RunStorage) -> (States, Trajectory) {
     let process = Process::start(place, FaultPlan::default()).await;
     let mut states: States = vec![Vec::new()];
     for n in 0..script.steps.len() {
@@ -98,14 +98,14 @@ fn same(seen: &Trajectory, expected: &Trajectory, life: &str) {
     assert!(expected.bridges().len() >= rounds - 1, "{life}: every round leads to the next");
 }
 
-struct Life<'a> {
+struct FaultRun<'a> {
     script: &'a Script,
-    place: &'a Place,
+    place: &'a RunStorage,
     states: &'a States,
     life: &'a str,
 }
 
-impl Life<'_> {
+impl FaultRun<'_> {
     /// Runs it to the end, with as many processes as needed. Returns how many died.
     async fn live(&self, seed: u64) -> usize {
         let Self { script, place, states, life } = self;

@@ -14,15 +14,15 @@ use context_runtime::{ChatId, ErrorKind, MessageId, Result, Store, UserId};
 
 /// A store whose list of rounds never ends.
 #[derive(Debug)]
-struct Circle(Arc<dyn Store>);
+struct CircularStore(Arc<dyn Store>);
 
-impl Circle {
+impl CircularStore {
     fn inner(&self) -> &dyn TrajectoryStore {
         self.0.trajectories().unwrap()
     }
 }
 
-impl Store for Circle {
+impl Store for CircularStore {
     fn info(&self) -> StoreInfo {
         self.0.info()
     }
@@ -41,7 +41,7 @@ impl Store for Circle {
 }
 
 #[async_trait]
-impl TrajectoryStore for Circle {
+impl TrajectoryStore for CircularStore {
     async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
         self.inner().record_round(commit).await
     }
@@ -79,7 +79,7 @@ impl TrajectoryStore for Circle {
 
 #[tokio::test]
 async fn a_listing_that_goes_in_a_circle_is_an_error() {
-    let store = Circle(context_runtime::open("mem:").await.unwrap());
+    let store = CircularStore(context_runtime::open("mem:").await.unwrap());
     let error = LeftBehind::of_user(&store, &"ada".into()).await.unwrap_err();
     assert_eq!((error.kind(), error.operation()), (ErrorKind::Corrupt, "rounds"), "{error}");
     assert_eq!(

@@ -20,12 +20,12 @@ pub(crate) enum Channels {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct RunStorage {
     folder: PathBuf,
     pub(crate) channels: Channels,
 }
 
-impl Place {
+impl RunStorage {
     pub(crate) fn new(folder: &Path, channels: Channels) -> Self {
         Self { folder: folder.to_owned(), channels }
     }

@@ -13,8 +13,8 @@ use context_runtime::{
 use context_simulator::{ProviderFault, Script, Simulator};
 use tokio::time::Instant;
 
-use super::models::{Scripted, broken, cut_off, error, nothing, says};
-use super::runtimes::{Helpless, runtime};
+use super::models::{ScriptedModel, broken, cut_off, error, nothing, says};
+use super::runtimes::{NoRecoveryRuntime, runtime};
 use super::{has_both_requests, history, input};
 
 const PROVIDERS: [&str; 4] = ["openai", "openai-responses", "anthropic", "gemini"];
@@ -105,7 +105,8 @@ async fn a_busy_provider_is_left_alone_as_long_as_it_says() {
 async fn a_provider_that_wants_an_hour_is_not_waited_for() {
     let mut busy = error(ModelErrorCode::RateLimit);
     busy.retry_after = Some(Duration::from_secs(3_600));
-    let (model, runtime, began) = (Scripted::new([Err(busy.clone())]), runtime(), Instant::now());
+    let (model, runtime, began) =
+        (ScriptedModel::new([Err(busy.clone())]), runtime(), Instant::now());
     let mut call =
         ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
     let failed = call.run(&*model).await.unwrap_err();
@@ -120,13 +121,13 @@ async fn a_provider_that_wants_an_hour_is_not_waited_for() {
 #[tokio::test]
 async fn empty_and_broken_answers_are_asked_for_again() {
     let runtime = runtime();
-    let model = Scripted::new([Ok(nothing()), Ok(broken("half")), Ok(says("whole"))]);
+    let model = ScriptedModel::new([Ok(nothing()), Ok(broken("half")), Ok(says("whole"))]);
     let mut call =
         ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
     let answer = call.run(&*model).await.unwrap();
     assert_eq!((answer.message.plain_text().as_ref(), call.calls()), ("whole", 3));
 
-    let model = Scripted::new([Ok(broken("half"))]);
+    let model = ScriptedModel::new([Ok(broken("half"))]);
     let mut call =
         ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
     let failed = call.run(&*model).await.unwrap_err();
@@ -137,7 +138,7 @@ async fn empty_and_broken_answers_are_asked_for_again() {
 #[tokio::test]
 async fn an_answer_cut_off_at_an_explicit_cap_is_asked_for_once_with_twice_as_much() {
     let runtime = runtime();
-    let model = Scripted::new([Ok(cut_off("once upon"))]);
+    let model = ScriptedModel::new([Ok(cut_off("once upon"))]);
     let capped = input("openai", &history(1)).max_output_tokens(4_000);
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), capped);
     let answer = call.run(&*model).await.unwrap();
@@ -159,9 +160,9 @@ async fn a_smaller_answer_is_asked_for_where_the_model_writes_no_longer_one() {
 
 #[tokio::test]
 async fn a_recovery_that_fails_leaves_the_providers_error() {
-    let runtime = Helpless(runtime());
+    let runtime = NoRecoveryRuntime(runtime());
     let refused = error(ModelErrorCode::ContextOverflow);
-    let model = Scripted::new([Err(refused.clone())]);
+    let model = ScriptedModel::new([Err(refused.clone())]);
     let mut call =
         ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
     let failed = call.run(&*model).await.unwrap_err();
@@ -189,7 +190,8 @@ fn with_picture() -> Vec<Arc<Message>> {
 #[tokio::test]
 async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
     let (runtime, history) = (runtime(), with_picture());
-    let model = Scripted::new([Err(error(ModelErrorCode::Image)), Ok(says("I cannot see it."))]);
+    let model =
+        ScriptedModel::new([Err(error(ModelErrorCode::Image)), Ok(says("I cannot see it."))]);
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history));
     let _answer = call.run(&*model).await.unwrap();
     assert_eq!(decisions(&call), ["strip_images_and_retry"]);
@@ -201,7 +203,7 @@ async fn images_are_stripped_once_and_given_up_when_they_are_refused_again() {
 
     // Another session, which does not know the cut.
     let runtime = super::runtimes::runtime();
-    let model = Scripted::new([Err(error(ModelErrorCode::Image))]);
+    let model = ScriptedModel::new([Err(error(ModelErrorCode::Image))]);
     let mut call = ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history));
     let failed = call.run(&*model).await.unwrap_err();
     assert_eq!(
@@ -254,7 +256,7 @@ async fn attempts_belong_to_a_call_and_not_to_its_turn() {
 async fn what_a_provider_cannot_be_helped_with_is_said_with_its_code() {
     let runtime = runtime();
     for code in [ModelErrorCode::Authentication, ModelErrorCode::Billing, ModelErrorCode::Unknown] {
-        let model = Scripted::new([Err(error(code))]);
+        let model = ScriptedModel::new([Err(error(code))]);
         let mut call =
             ModelCall::new(&runtime, provider("openai").unwrap(), input("openai", &history(1)));
         let failed = call.run(&*model).await.unwrap_err();

@@ -3,16 +3,16 @@
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-pub(crate) use crate::chats_of::chat;
+pub(crate) use crate::library_store::chat;
 
 /// A handle to a store in a file. Clones are handles to the same one.
 #[derive(Clone)]
-pub(crate) struct Ours {
-    chats: crate::chats_of::Ours,
+pub(crate) struct FileStore {
+    chats: crate::library_store::LibraryStore,
     path: PathBuf,
 }
 
-impl Ours {
+impl FileStore {
     /// Creates a store in a new file.
     pub(crate) async fn create(path: &Path, full_text: bool) -> Self {
         let full_text = if full_text { "on" } else { "off" };
@@ -25,7 +25,9 @@ impl Ours {
     }
 
     async fn open(path: &Path, query: &str) -> Self {
-        let chats = crate::chats_of::Ours::open(&format!("sqlite:{}{query}", path.display())).await;
+        let chats =
+            crate::library_store::LibraryStore::open(&format!("sqlite:{}{query}", path.display()))
+                .await;
         Self { chats, path: path.to_owned() }
     }
 
@@ -41,8 +43,8 @@ impl Ours {
     }
 }
 
-impl Deref for Ours {
-    type Target = crate::chats_of::Ours;
+impl Deref for FileStore {
+    type Target = crate::library_store::LibraryStore;
 
     fn deref(&self) -> &Self::Target {
         &self.chats

@@ -23,7 +23,7 @@ pub(super) fn applies(provider: &str, request: &ModelRequest) -> bool {
 }
 
 /// Returns the content of a canonical body.
-pub(super) fn said(body: &Value, request: &ModelRequest) -> Value {
+pub(super) fn content(body: &Value, request: &ModelRequest) -> Value {
     let texts = texts(request);
     let list = ["messages", "contents", "input"].iter().find_map(|key| body.get(key)?.as_array());
     let mut messages: Vec<(String, Vec<Value>)> = Vec::new();

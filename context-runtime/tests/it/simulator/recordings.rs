@@ -10,7 +10,7 @@ use context_simulator::conversations::{conversations, joined};
 use context_simulator::recordings::folder;
 use context_simulator::{ConversationReplay, ProviderFault, Say, Script};
 
-use super::{Quarters, simulators};
+use super::{QuarterCounter, simulators};
 
 /// Plays a recording against a provider and returns the final history. A call that fails
 /// temporarily is repeated.
@@ -78,8 +78,9 @@ fn joined_recordings_are_valid_and_as_long_as_asked() {
     let all = conversations(&folder);
     let tau: Vec<_> = all.into_iter().filter(|chat| chat.name.starts_with("tau-bench")).collect();
     for tokens in [0, 2_000, 50_000, 400_000] {
-        let long = joined(&tau, tokens, &Quarters);
-        let total: u64 = long.iter().map(|message| Quarters.count_message(message).tokens()).sum();
+        let long = joined(&tau, tokens, &QuarterCounter);
+        let total: u64 =
+            long.iter().map(|message| QuarterCounter.count_message(message).tokens()).sum();
         // The longest turn, and the system prompt, which is always present.
         assert!(total <= tokens.max(4_000), "{total} for {tokens}");
         assert!(total + 20_000 > tokens, "{total} for {tokens}");
@@ -95,5 +96,5 @@ fn joined_recordings_are_valid_and_as_long_as_asked() {
         ids.dedup();
         assert_eq!(ids.len(), count, "an id is there twice");
     }
-    assert!(joined(&[], 1_000, &Quarters).is_empty());
+    assert!(joined(&[], 1_000, &QuarterCounter).is_empty());
 }

@@ -18,7 +18,7 @@ pub(crate) const USER: &str = "user";
 
 /// A handle to a store. Clones are handles to the same one.
 #[derive(Clone)]
-pub(crate) struct Ours {
+pub(crate) struct LibraryStore {
     store: Arc<dyn Store>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn chat(name: impl std::fmt::Display) -> ChatRef {
     ChatRef::new(USER, name.to_string())
 }
 
-impl Ours {
+impl LibraryStore {
     pub(crate) async fn open(url: &str) -> Self {
         Self { store: context_runtime::open(url).await.unwrap() }
     }

@@ -79,7 +79,7 @@ fn what_was_acknowledged_outlives_the_process_and_telling_again_completes_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("memory.db");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["killed::child", "--exact", "--nocapture"])
+            .args(["process_kill::child", "--exact", "--nocapture"])
             .env(FILE, &file)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
