@@ -80,14 +80,14 @@
 //! dropped.
 
 mod answer;
+mod fast_path;
+mod fields;
 mod form;
 mod history;
 mod lift;
 mod lower;
 mod marks;
 mod media;
-mod plain;
-mod read;
 mod request;
 mod stream;
 
@@ -101,8 +101,8 @@ use context_core::{Json, Message};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use self::fields::JsonPath;
 use self::form::Mode;
-use self::read::Place;
 
 /// The metadata key for the difference to a source, a [`JsonPatch`]: of a message object for a
 /// message, of a body without its messages for a request.
@@ -158,25 +158,25 @@ const RESPONSE: [&str; 6] = ["id", "type", "model", "stop_reason", "stop_sequenc
 const IS_ERROR: &str = "anthropic.is_error";
 
 /// A key of a block that is kept in the metadata of its part and sent again.
-struct Extra {
+struct ExtraKey {
     key: &'static str,
     metadata: &'static str,
     kinds: &'static [&'static str],
 }
 
-const EXTRAS: [Extra; 7] = [
-    Extra {
+const EXTRAS: [ExtraKey; 7] = [
+    ExtraKey {
         key: "cache_control",
         metadata: CACHE_KEY,
         kinds: &["text", "image", "document", "tool_use", "tool_result"],
     },
-    Extra { key: "citations", metadata: CITATIONS_KEY, kinds: &["text", "document"] },
-    Extra { key: "context", metadata: "anthropic.context", kinds: &["document"] },
-    Extra { key: "transformations", metadata: "anthropic.transformations", kinds: &["image"] },
+    ExtraKey { key: "citations", metadata: CITATIONS_KEY, kinds: &["text", "document"] },
+    ExtraKey { key: "context", metadata: "anthropic.context", kinds: &["document"] },
+    ExtraKey { key: "transformations", metadata: "anthropic.transformations", kinds: &["image"] },
     // Kept only for an explicit `false`, which is not written otherwise.
-    Extra { key: "is_error", metadata: IS_ERROR, kinds: &["tool_result"] },
-    Extra { key: "caller", metadata: "anthropic.caller", kinds: &["tool_use"] },
-    Extra {
+    ExtraKey { key: "is_error", metadata: IS_ERROR, kinds: &["tool_result"] },
+    ExtraKey { key: "caller", metadata: "anthropic.caller", kinds: &["tool_use"] },
+    ExtraKey {
         key: "toolset_name",
         metadata: "anthropic.toolset_name",
         kinds: &["tool_use", "tool_result"],
@@ -186,15 +186,15 @@ const EXTRAS: [Extra; 7] = [
 /// Lifts one message object. Values that have no place in a [`Message`] are kept in its metadata,
 /// so that [`lower_source`] returns an equal value.
 pub fn lift(original: &Json) -> Result<Lifted, WireError> {
-    lift_at(original.as_raw(), &Place::Root)
+    lift_at(original.as_raw(), &JsonPath::Root)
 }
 
-/// Lifts the message object at `place`.
-fn lift_at(raw: &RawValue, place: &Place<'_>) -> Result<Lifted, WireError> {
-    if let Some(message) = plain::message(raw.get()) {
+/// Lifts the message object at `path`.
+fn lift_at(raw: &RawValue, path: &JsonPath<'_>) -> Result<Lifted, WireError> {
+    if let Some(message) = fast_path::message(raw.get()) {
         return Ok(Lifted::new(message, Vec::new()));
     }
-    let lift::Read { mut message, diagnostics, is_plain } = lift::message(raw, place)?;
+    let lift::LiftedMessage { mut message, diagnostics, is_plain } = lift::message(raw, path)?;
     if !is_plain {
         let original = Json::from(raw.to_owned());
         if let Some(patch) = JsonPatch::between(&written(&message), &original) {
@@ -216,7 +216,7 @@ pub fn lower_source(message: &Message) -> Lowered {
         return lower::message(message, Mode::Source);
     };
     if let Some(source) = JsonPatch::from(patch.clone()).apply(&written(message))
-        && let Ok(again) = lift::message(source.as_raw(), &Place::Root)
+        && let Ok(again) = lift::message(source.as_raw(), &JsonPath::Root)
         && wire::says_the_same(&again.message, message)
     {
         return Lowered::new(vec![source], Vec::new());

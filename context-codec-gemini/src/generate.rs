@@ -75,17 +75,17 @@
 mod answer;
 mod assembly;
 mod body;
+mod content_out;
 mod event;
 mod form;
 mod lift;
 mod live;
 mod lower;
 mod opaque;
-mod out;
 mod partial;
 mod request;
+mod server_parts;
 mod stream;
-mod unpaired;
 mod usage;
 
 use context_codec_kit::normalize::HistoryRules;
@@ -97,8 +97,8 @@ use context_core::{
     Answer, Diagnostic, Json, Message, MessageCodec, ModelError, ModelRequest, Part, Role,
 };
 
+use self::content_out::Order;
 use self::lower::{Mode, Writer};
-use self::out::Order;
 
 /// The provider of opaque blocks and thoughts of this form.
 const PROVIDER: &str = "gemini";

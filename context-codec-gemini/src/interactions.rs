@@ -43,7 +43,7 @@ pub const ANNOTATIONS_KEY: &str = "gemini.annotations";
 /// ```
 pub fn lift_answer(body: &Json) -> Result<Answer, WireError> {
     let mut stream = stream::InteractionStream::default();
-    stream.whole(body)?;
+    stream.push_answer(body)?;
     Ok(AnswerStream::answer(&stream))
 }
 

@@ -81,10 +81,10 @@ mod form;
 mod lift;
 mod lower;
 mod media;
-mod place;
+mod part_kinds;
 mod request;
 mod residual;
-mod results;
+mod result_media;
 mod stream;
 
 use context_codec_kit::wire::{Lifted, Lowered};

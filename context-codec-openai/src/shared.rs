@@ -27,16 +27,16 @@ pub(crate) trait PartOut<'a>: Sized {
 }
 
 /// Marks a result as failed, unless its first line says so: the form has no flag for it.
-pub(crate) fn say_error<'a, P: PartOut<'a>>(parts: &mut Vec<P>) {
+pub(crate) fn mark_failed<'a, P: PartOut<'a>>(parts: &mut Vec<P>) {
     match parts.iter_mut().find_map(P::text) {
-        Some(text) if says_it_failed(text) => {}
+        Some(text) if states_failure(text) => {}
         Some(text) if is_blank(text) => *text = FAILED.into(),
         Some(text) => text.to_mut().insert_str(0, "Error: "),
         None => parts.insert(0, P::of_text(FAILED.into())),
     }
 }
 
-fn says_it_failed(text: &str) -> bool {
+fn states_failure(text: &str) -> bool {
     if text == Unanswered::TEXT {
         return true;
     }
@@ -46,17 +46,17 @@ fn says_it_failed(text: &str) -> bool {
 
 /// Adds a note to a result that some of its media are not sent, or that none of it is. `lost` are
 /// the parts that have no form.
-pub(crate) fn say_lost<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part]) {
+pub(crate) fn note_omitted<'a, P: PartOut<'a>>(parts: &mut Vec<P>, lost: &[&Part]) {
     let media: Vec<_> = lost.iter().filter_map(|part| media_kind(part)).collect();
     if let Some(note) = lost_media(&media) {
-        say_more(parts, note);
+        append_line(parts, note);
     } else if parts.is_empty() && !lost.is_empty() {
         parts.push(P::of_text(NOTHING_SHOWN.into()));
     }
 }
 
 /// Adds a line. A single text stays single, because not every server accepts a list in a result.
-pub(crate) fn say_more<'a, P: PartOut<'a>>(parts: &mut Vec<P>, note: String) {
+pub(crate) fn append_line<'a, P: PartOut<'a>>(parts: &mut Vec<P>, note: String) {
     if let [only] = parts.as_mut_slice()
         && only.is_plain()
         && let Some(text) = only.text()
@@ -77,7 +77,7 @@ pub(crate) fn media(source: MediaSource) -> Media {
 }
 
 /// Creates media from an address, which may hold the bytes itself.
-pub(crate) fn at_address(url: Cow<'_, str>) -> Media {
+pub(crate) fn media_at(url: Cow<'_, str>) -> Media {
     inline(&url).unwrap_or_else(|| media(MediaSource::Url(url.into_owned())))
 }
 

@@ -43,11 +43,11 @@
 //! so.
 
 mod form;
-mod kept;
 mod lift;
 mod lower;
 mod media;
 mod output;
+mod part_entries;
 mod providers;
 mod request;
 mod residual;
@@ -69,7 +69,7 @@ pub const METADATA_KEY: &str = "uimessage.metadata";
 /// The metadata key of the first message of a UIMessage: an object of its other keys.
 pub const MESSAGE_KEY: &str = "uimessage.message";
 /// The metadata key of the first message of a UIMessage with `content` as in version 4: `"beside"`
-/// the parts or `"alone"`.
+/// the parts or `"plain_form"`.
 pub const CONTENT_KEY: &str = "uimessage.content";
 /// The metadata key of an assistant message: how many `step-start` stand before it, if not zero for
 /// the first message and one for the others.
@@ -98,7 +98,7 @@ const PROVIDER: &str = "uimessage";
 /// their metadata, so that [`lower_source`] returns an equal value.
 pub fn lift(original: &Json) -> Result<Vec<Lifted>, WireError> {
     let mut diagnostics = Vec::new();
-    let messages = residual::message(original.as_raw(), &form::At::Top, &mut diagnostics)?;
+    let messages = residual::message(original.as_raw(), &form::JsonPath::Top, &mut diagnostics)?;
     let mut lifted: Vec<_> =
         messages.into_iter().map(|message| Lifted::new(message, Vec::new())).collect();
     if let Some(first) = lifted.first_mut() {

@@ -5,12 +5,12 @@ use context_core::base::JsonMap;
 use context_core::model::{ModelCodec, StopReason, Usage, WireError};
 use context_core::{Answer, Diagnostic, Json, Message, Part, Role};
 
-use super::read::{Fields, Place};
+use super::fields::{Fields, JsonPath};
 use super::{RESPONSE_KEY, json};
 
 /// Lifts the body of an answer or of an error.
 pub(super) fn lift(codec: &dyn ModelCodec, body: &Json) -> Result<Answer, WireError> {
-    let fields = Fields::read(body.as_raw(), &Place::Root)?;
+    let fields = Fields::read(body.as_raw(), &JsonPath::Root)?;
     let is_error = fields.peek("type").is_some_and(|kind| kind == "error");
     if is_error || (fields.get("error").is_some() && fields.get("role").is_none()) {
         let mut answer = Answer::new(Message::new(Role::Assistant, []));
@@ -18,15 +18,15 @@ pub(super) fn lift(codec: &dyn ModelCodec, body: &Json) -> Result<Answer, WireEr
         answer.error = Some(codec.lift_error(None, body.as_str()));
         return Ok(answer);
     }
-    let read = super::lift::message(body.as_raw(), &Place::Root)?;
+    let read = super::lift::message(body.as_raw(), &JsonPath::Root)?;
     if read.message.role != Role::Assistant {
         let role = read.message.role.as_str().to_owned();
         return Err(WireError::UnknownRole { role, known: "assistant" });
     }
-    let said_nothing = fields.get("content").is_none_or(|content| {
+    let is_without_content = fields.get("content").is_none_or(|content| {
         content.get().trim_start_matches(['[', ' ', '\n', '\t', '\r']) == "]"
     });
-    let parts = if said_nothing { Vec::new() } else { read.message.parts };
+    let parts = if is_without_content { Vec::new() } else { read.message.parts };
     let facts = fields.iter().map(|(key, json)| (key.to_owned(), kept(json)));
     Ok(answer(parts, facts.collect(), read.diagnostics))
 }
@@ -63,11 +63,11 @@ fn stop(reason: String) -> StopReason {
 
 /// Converts the usage report. The provider itself counts cached input separately.
 fn usage(json: &Json) -> Option<Usage> {
-    let fields = Fields::look(json.as_raw())?;
+    let fields = Fields::inspect(json.as_raw())?;
     let number =
         |fields: &Fields<'_>, key| fields.get(key).and_then(|json| json.get().parse::<u64>().ok());
     let details = fields.get("output_tokens_details");
-    let details = details.and_then(Fields::look);
+    let details = details.and_then(Fields::inspect);
     let mut usage = Usage::default();
     usage.input = number(&fields, "input_tokens").unwrap_or(0);
     usage.output = number(&fields, "output_tokens").unwrap_or(0);

@@ -13,21 +13,21 @@ pub(super) struct WireMessage<'a> {
     pub(super) role: &'static str,
     pub(super) content: Content<'a>,
     /// Facts about the response, written for the source only.
-    #[serde(flatten, skip_serializing_if = "Facts::is_empty")]
-    pub(super) facts: Facts<'a>,
+    #[serde(flatten, skip_serializing_if = "ExtraEntries::is_empty")]
+    pub(super) facts: ExtraEntries<'a>,
 }
 
 /// Keys and values at the end of an object.
 #[derive(Debug, Default)]
-pub(super) struct Facts<'a>(pub(super) Vec<(Cow<'a, str>, Json)>);
+pub(super) struct ExtraEntries<'a>(pub(super) Vec<(Cow<'a, str>, Json)>);
 
-impl Facts<'_> {
+impl ExtraEntries<'_> {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl Serialize for Facts<'_> {
+impl Serialize for ExtraEntries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }

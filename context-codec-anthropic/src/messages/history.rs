@@ -8,9 +8,9 @@ use context_core::{Message, Part, Role};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 
+use super::fields::Fields;
 use super::form::{Block, Body};
-use super::lower::{Where, Writer, is_server_block};
-use super::read::Fields;
+use super::lower::{BlockPosition, Writer, is_server_block};
 
 /// A message of the list.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl<'a> History<'a> {
         let messages = &normalized.messages;
         let mut history = Self { turns: Vec::with_capacity(messages.len()), ..Self::default() };
         for (from, message) in messages.iter().enumerate() {
-            writer.at = Where::Message(normalized.origin(from));
+            writer.at = BlockPosition::Message(normalized.origin(from));
             history.add(from, message, writer);
         }
         history.pair_server_tools(normalized, writer);
@@ -121,12 +121,12 @@ impl<'a> History<'a> {
             if !turn.by_model && !turn.blocks.iter().all(|block| block.is_result()) {
                 pairs.close();
             } else if !turn.by_model {
-                pairs.close_but_waiting();
+                pairs.close_except_waiting();
             }
             for (b, block) in turn.blocks.iter().enumerate() {
                 match &block.body {
                     Body::Opaque(value) => {
-                        if let Some(fields) = Fields::look(value.as_raw()) {
+                        if let Some(fields) = Fields::inspect(value.as_raw()) {
                             pairs.add((t, b), &fields);
                         }
                     }
@@ -151,7 +151,7 @@ impl<'a> History<'a> {
                 let keep = !pairs.dropped.contains(&(t, b));
                 b += 1;
                 if !keep {
-                    writer.at = Where::Message(normalized.origin(block.from));
+                    writer.at = BlockPosition::Message(normalized.origin(block.from));
                     writer.note(
                         b - 1,
                         "left out: a block of a tool of the provider without its partner",
@@ -191,7 +191,7 @@ impl Serialize for Turn<'_> {
 
 /// Returns the id of the server tool use that made a call, if one did.
 fn caller(json: &RawValue) -> Option<String> {
-    let id = Fields::look(json)?.peek("tool_id")?;
+    let id = Fields::inspect(json)?.peek("tool_id")?;
     Some(id.into_owned())
 }
 
@@ -243,7 +243,7 @@ impl Pairs {
     /// Closes open uses when the application answers calls. A server tool that made such calls
     /// continues with the answers, and so does a tool search; any other open use stays without a
     /// result.
-    fn close_but_waiting(&mut self) {
+    fn close_except_waiting(&mut self) {
         let Self { open, waiting, dropped, .. } = self;
         open.retain(|id, (at, searches)| {
             let waits = *searches || waiting.contains(id);

@@ -10,11 +10,11 @@ use context_core::model::WireError;
 use context_core::{Diagnostic, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
-use super::read::{Fields, Place, is_exact};
+use super::fields::{Fields, JsonPath, is_exact};
 use super::{AS_BLOCKS, EXTRAS, IS_ERROR, PROVIDER, RESPONSE, RESPONSE_KEY};
 
 /// The result of reading a message.
-pub(super) struct Read {
+pub(super) struct LiftedMessage {
     pub(super) message: Message,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Whether the plain form certainly holds all of the source.
@@ -22,12 +22,12 @@ pub(super) struct Read {
 }
 
 /// Lifts a message without the difference to its source.
-pub(super) fn message(json: &RawValue, place: &Place<'_>) -> Result<Read, WireError> {
-    let fields = Fields::read(json, place)?;
+pub(super) fn message(json: &RawValue, path: &JsonPath<'_>) -> Result<LiftedMessage, WireError> {
+    let fields = Fields::read(json, path)?;
     let mut reader = Reader::default();
-    let role = fields.need_text("role", place)?;
+    let role = fields.need_text("role", path)?;
     role_of(&role, &[])?;
-    let (parts, as_blocks) = reader.content(&fields, place, Within::Message)?;
+    let (parts, as_blocks) = reader.content(&fields, path, Container::Message)?;
     let role = role_of(&role, &parts)?;
     let mut message = Message::new(role, parts);
     mark_form(&mut message.metadata, as_blocks, role == Role::Assistant, &message.parts);
@@ -42,7 +42,7 @@ pub(super) fn message(json: &RawValue, place: &Place<'_>) -> Result<Read, WireEr
         reader.is_lossy = true;
     }
     let is_plain = fields.is_plain() && !reader.is_lossy;
-    Ok(Read { message, diagnostics: reader.diagnostics, is_plain })
+    Ok(LiftedMessage { message, diagnostics: reader.diagnostics, is_plain })
 }
 
 /// Returns the role of a message with these parts: a user message of only results is a tool
@@ -86,7 +86,7 @@ pub(super) fn mark_form(metadata: &mut Metadata, as_blocks: bool, usual: bool, p
 
 /// The container of the content that is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
+pub(super) enum Container {
     Message,
     /// A tool result: it contains neither calls nor results.
     Result,
@@ -104,19 +104,19 @@ impl Reader {
     fn content(
         &mut self,
         fields: &Fields<'_>,
-        place: &Place<'_>,
-        within: Within,
+        path: &JsonPath<'_>,
+        container: Container,
     ) -> Result<(Vec<Part>, bool), WireError> {
         let Some(content) = fields.get("content") else { return Ok((Vec::new(), false)) };
-        let place = Place::Key(place, "content");
+        let path = JsonPath::Key(path, "content");
         match raw_kind(content) {
             "a string" => {
-                let text = read_text(content, &place)?;
+                let text = read_text(content, &path)?;
                 self.is_lossy |= !is_exact(&text, content);
                 Ok((vec![Part::text(text)], false))
             }
-            "a list" => Ok((self.blocks(&read_list(content, &place)?, &place, within)?, true)),
-            _ => Err(wrong_type_of(content, &place, "a string or a list of blocks")),
+            "a list" => Ok((self.blocks(&read_list(content, &path)?, &path, container)?, true)),
+            _ => Err(wrong_type_of(content, &path, "a string or a list of blocks")),
         }
     }
 
@@ -124,13 +124,13 @@ impl Reader {
     fn blocks(
         &mut self,
         items: &[&RawValue],
-        place: &Place<'_>,
-        within: Within,
+        path: &JsonPath<'_>,
+        container: Container,
     ) -> Result<Vec<Part>, WireError> {
         // The plain form of no content is not an empty list.
         self.is_lossy |= items.is_empty();
         let block =
-            |(i, item): (usize, &&RawValue)| self.block(item, &Place::Item(place, i), within);
+            |(i, item): (usize, &&RawValue)| self.block(item, &JsonPath::Item(path, i), container);
         items.iter().enumerate().map(block).collect()
     }
 
@@ -138,30 +138,32 @@ impl Reader {
     pub(super) fn block(
         &mut self,
         json: &RawValue,
-        place: &Place<'_>,
-        within: Within,
+        path: &JsonPath<'_>,
+        container: Container,
     ) -> Result<Part, WireError> {
-        let block = Fields::read(json, place)?;
-        let kind = block.need_text("type", place)?;
+        let block = Fields::read(json, path)?;
+        let kind = block.need_text("type", path)?;
         let part = match &*kind {
             "text" => Some(Part::Text(Text {
-                text: block.need_text("text", place)?.into_owned(),
+                text: block.need_text("text", path)?.into_owned(),
                 metadata: extras(&block, &kind),
             })),
-            "image" | "document" => self.media(&block, place, &kind)?,
-            "thinking" if within == Within::Message => Some(Part::Reasoning(Reasoning {
-                text: block.need_text("thinking", place)?.into_owned(),
-                signature: block.text("signature", place)?.map(Cow::into_owned),
+            "image" | "document" => self.media(&block, path, &kind)?,
+            "thinking" if container == Container::Message => Some(Part::Reasoning(Reasoning {
+                text: block.need_text("thinking", path)?.into_owned(),
+                signature: block.text("signature", path)?.map(Cow::into_owned),
                 provider: Some(PROVIDER.to_owned()),
                 ..Reasoning::default()
             })),
-            "redacted_thinking" if within == Within::Message => Some(Part::Reasoning(Reasoning {
-                encrypted: Some(block.need_text("data", place)?.into_owned()),
-                provider: Some(PROVIDER.to_owned()),
-                ..Reasoning::default()
-            })),
-            "tool_use" if within == Within::Message => Some(call(&block, place)?),
-            "tool_result" if within == Within::Message => Some(self.result(&block, place)?),
+            "redacted_thinking" if container == Container::Message => {
+                Some(Part::Reasoning(Reasoning {
+                    encrypted: Some(block.need_text("data", path)?.into_owned()),
+                    provider: Some(PROVIDER.to_owned()),
+                    ..Reasoning::default()
+                }))
+            }
+            "tool_use" if container == Container::Message => Some(call(&block, path)?),
+            "tool_result" if container == Container::Message => Some(self.result(&block, path)?),
             _ => None,
         };
         if let Some(part) = part {
@@ -169,9 +171,9 @@ impl Reader {
             return Ok(part);
         }
         if !is_known(&kind) {
-            let said = format!("a block of type {kind:?} is kept for its provider only");
+            let reason = format!("a block of type {kind:?} is kept for its provider only");
             let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-            self.diagnostics.push(Diagnostic::new(code, severity, place.to_string(), said));
+            self.diagnostics.push(Diagnostic::new(code, severity, path.to_string(), reason));
         }
         Ok(Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: kept(json) }))
     }
@@ -180,23 +182,23 @@ impl Reader {
     pub(super) fn text(
         &mut self,
         json: &RawValue,
-        place: &Place<'_>,
+        path: &JsonPath<'_>,
     ) -> Result<Option<Text>, WireError> {
-        match self.block(json, place, Within::Message)? {
+        match self.block(json, path, Container::Message)? {
             Part::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
     }
 
-    fn result(&mut self, block: &Fields<'_>, place: &Place<'_>) -> Result<Part, WireError> {
-        let (output, as_blocks) = self.content(block, place, Within::Result)?;
+    fn result(&mut self, block: &Fields<'_>, path: &JsonPath<'_>) -> Result<Part, WireError> {
+        let (output, as_blocks) = self.content(block, path, Container::Result)?;
         let mut metadata = extras(block, "tool_result");
         mark_form(&mut metadata, as_blocks, false, &output);
         let is_error = block.get("is_error").is_some_and(|json| json.get() == "true");
         if is_error {
             metadata.remove(IS_ERROR);
         }
-        let call_id = block.need_text("tool_use_id", place)?.into_owned();
+        let call_id = block.need_text("tool_use_id", path)?.into_owned();
         Ok(Part::ToolResult(ToolResult { call_id, name: None, output, is_error, metadata }))
     }
 
@@ -205,10 +207,10 @@ impl Reader {
     fn media(
         &mut self,
         block: &Fields<'_>,
-        place: &Place<'_>,
+        path: &JsonPath<'_>,
         kind: &str,
     ) -> Result<Option<Part>, WireError> {
-        let at = Place::Key(place, "source");
+        let at = JsonPath::Key(path, "source");
         let source =
             block.get("source").ok_or_else(|| WireError::Missing { path: at.to_string() })?;
         let source = Fields::read(source, &at)?;
@@ -223,7 +225,7 @@ impl Reader {
             _ => return Ok(None),
         };
         let is_image = kind == "image";
-        let name = if is_image { None } else { block.text("title", place)?.map(Cow::into_owned) };
+        let name = if is_image { None } else { block.text("title", path)?.map(Cow::into_owned) };
         self.is_lossy |= !source.is_plain();
         let media = Media { source: from, media_type, name, metadata: extras(block, kind) };
         Ok(Some(if is_image { Part::Image(media) } else { Part::Document(media) }))
@@ -238,14 +240,14 @@ fn extras(block: &Fields<'_>, kind: &str) -> Metadata {
         .collect()
 }
 
-fn call(block: &Fields<'_>, place: &Place<'_>) -> Result<Part, WireError> {
+fn call(block: &Fields<'_>, path: &JsonPath<'_>) -> Result<Part, WireError> {
     let input = match block.get("input") {
         Some(json) => ToolInput::Json(kept(json)),
         None => ToolInput::Invalid(String::new()),
     };
     Ok(Part::ToolCall(ToolCall {
-        id: block.need_text("id", place)?.into_owned(),
-        name: block.need_text("name", place)?.into_owned(),
+        id: block.need_text("id", path)?.into_owned(),
+        name: block.need_text("name", path)?.into_owned(),
         input,
         metadata: extras(block, "tool_use"),
     }))

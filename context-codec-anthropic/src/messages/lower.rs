@@ -9,9 +9,9 @@ use context_codec_kit::wire::{Lowered, lost_media, media_kind};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
-use super::form::{Block, Body, Content, Facts, Input, Mark, Mode, WireMessage, remarked};
+use super::fields::Fields;
+use super::form::{Block, Body, Content, ExtraEntries, Input, Mark, Mode, WireMessage, remarked};
 use super::media::media;
-use super::read::Fields;
 use super::{AS_BLOCKS, CACHE_KEY, EXTRAS, PROVIDER, RESPONSE, RESPONSE_KEY};
 
 /// Lowers one message; the result is empty if nothing is left to send.
@@ -21,9 +21,9 @@ pub(super) fn message(message: &Message, mode: Mode) -> Lowered {
     Lowered::new(wire.iter().map(super::json).collect(), writer.diagnostics)
 }
 
-/// The place of the blocks that are written.
+/// The position of the blocks that are written, for diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum BlockPosition {
     /// A message outside of a list.
     Alone,
     /// The message at this position.
@@ -34,13 +34,13 @@ pub(super) enum Where {
 
 pub(super) struct Writer {
     mode: Mode,
-    pub(super) at: Where,
+    pub(super) at: BlockPosition,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 impl Writer {
     pub(super) fn new(mode: Mode) -> Self {
-        Self { mode, at: Where::Alone, diagnostics: Vec::new() }
+        Self { mode, at: BlockPosition::Alone, diagnostics: Vec::new() }
     }
 
     fn for_source(&self) -> bool {
@@ -50,9 +50,9 @@ impl Writer {
     /// Reports a part that is not sent, or is sent changed.
     pub(super) fn note(&mut self, index: usize, why: &str) {
         let path = match self.at {
-            Where::Alone => format!("parts[{index}]"),
-            Where::Message(message) => format!("messages[{message}].parts[{index}]"),
-            Where::System => format!("system[{index}]"),
+            BlockPosition::Alone => format!("parts[{index}]"),
+            BlockPosition::Message(message) => format!("messages[{message}].parts[{index}]"),
+            BlockPosition::System => format!("system[{index}]"),
         };
         let code = DiagnosticCode::Unrepresentable;
         self.diagnostics.push(Diagnostic::new(code, Severity::Warning, path, why));
@@ -77,7 +77,7 @@ impl Writer {
             Role::User | Role::Tool => "user",
         };
         let content = self.content(blocks, &message.metadata, is_assistant);
-        let facts = if self.for_source() { facts(message) } else { Facts::default() };
+        let facts = if self.for_source() { facts(message) } else { ExtraEntries::default() };
         Some(WireMessage { role, content, facts })
     }
 
@@ -89,9 +89,9 @@ impl Writer {
         for (i, part) in message.parts.iter().enumerate() {
             match part {
                 Part::ToolResult(result) if !by_model || self.for_source() => {
-                    let (block, more) = self.result(result, i);
+                    let (block, extra) = self.result(result, i);
                     blocks.push(block);
-                    behind.extend(more);
+                    behind.extend(extra);
                 }
                 _ => {
                     if let Some(block) = self.part(part, i, by_model) {
@@ -109,7 +109,7 @@ impl Writer {
 
     /// Returns the blocks of a system prompt.
     pub(super) fn system<'a>(&mut self, texts: &'a [Text]) -> Vec<Block<'a>> {
-        self.at = Where::System;
+        self.at = BlockPosition::System;
         let mut blocks = Vec::with_capacity(texts.len());
         for (i, text) in texts.iter().enumerate() {
             let mut block = Block::text(text.text.as_str());
@@ -288,7 +288,7 @@ impl Writer {
                 blocks.into_iter().partition(|block| matches!(block.body, Body::Text(_)));
             behind.retain(|block| match &block.body {
                 Body::Opaque(value) => {
-                    opaque_type(value).is_some_and(|kind| TAKEN[..3].contains(&&*kind))
+                    opaque_type(value).is_some_and(|kind| RESULT_TYPES[..3].contains(&&*kind))
                 }
                 _ => true,
             });
@@ -319,7 +319,7 @@ impl Writer {
     }
 
     fn opaque_in_result<'a>(&mut self, block: &'a OpaqueBlock, index: usize) -> Option<Block<'a>> {
-        if opaque_type(&block.value).is_some_and(|kind| TAKEN.contains(&&*kind)) {
+        if opaque_type(&block.value).is_some_and(|kind| RESULT_TYPES.contains(&&*kind)) {
             // Only the result as a whole can be marked.
             let is_marked = block.value.as_str().contains("\"cache_control\"");
             let value = if is_marked {
@@ -336,7 +336,8 @@ impl Writer {
 
 /// The types of opaque blocks that results may hold. The first ones are those that a user message
 /// may hold as well.
-const TAKEN: [&str; 5] = ["image", "document", "search_result", "tool_reference", "browser_state"];
+const RESULT_TYPES: [&str; 5] =
+    ["image", "document", "search_result", "tool_reference", "browser_state"];
 
 /// Returns whether a message of this role can hold a part.
 pub(super) fn carries(role: Role, part: &Part) -> bool {
@@ -351,7 +352,7 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
 
 /// Returns the type of an opaque block.
 pub(super) fn opaque_type(value: &Json) -> Option<Cow<'_, str>> {
-    Fields::look(value.as_raw())?.peek("type")
+    Fields::inspect(value.as_raw())?.peek("type")
 }
 
 /// Returns whether a block of this type belongs to a server tool: a use or its result.
@@ -361,12 +362,12 @@ pub(super) fn is_server_block(kind: &str) -> bool {
 
 /// Returns the facts of an assistant message about its response, limited to the keys of a message
 /// object.
-fn facts(message: &Message) -> Facts<'static> {
+fn facts(message: &Message) -> ExtraEntries<'static> {
     let Some(Ok(facts)) = message.metadata.get(RESPONSE_KEY).map(Json::parse::<JsonMap>) else {
-        return Facts::default();
+        return ExtraEntries::default();
     };
     let known = facts.into_iter().filter(|(key, _)| RESPONSE.contains(&key.as_str()));
-    Facts(known.map(|(key, value)| (Cow::Owned(key), value)).collect())
+    ExtraEntries(known.map(|(key, value)| (Cow::Owned(key), value)).collect())
 }
 
 /// Returns citations in the form for requests: those of an answer name a file, those of a request

@@ -12,9 +12,9 @@ use context_core::{Diagnostic, Json};
 use serde_json::value::RawValue;
 
 use super::MAX_CACHE_MARKS;
+use super::fields::Fields;
 use super::form::{Block, Body, Mark, remarked};
 use super::history::History;
-use super::read::Fields;
 use super::request::tool::WireTool;
 
 /// Types of opaque blocks that can carry a mark.
@@ -51,66 +51,70 @@ impl Block<'_> {
 
 /// A place that may have a mark. The order is that in which the provider reads the places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Spot {
+enum MarkPosition {
     Tool(usize),
     System(usize),
     Block(usize, usize),
 }
 
 /// The parts of a request that can carry marks.
-pub(super) struct Marked<'m, 'a> {
+pub(super) struct MarkPlacement<'m, 'a> {
     pub(super) tools: &'m mut [WireTool<'a>],
     pub(super) history: &'m mut History<'a>,
     pub(super) messages: &'m Normalized<'a>,
     pub(super) diagnostics: &'m mut Vec<Diagnostic>,
 }
 
-impl<'a> Marked<'_, 'a> {
-    /// Puts the requested marks in place. `taken` marks are used elsewhere in the request.
-    pub(super) fn place(&mut self, marks: &CacheMarks, taken: usize) {
-        let kept = self.kept();
-        let mut room = MAX_CACHE_MARKS.saturating_sub(taken);
-        let mut chosen: Vec<Spot> = Vec::with_capacity(room);
-        for spot in self.wanted(marks) {
-            if chosen.contains(&spot) {
+impl<'a> MarkPlacement<'_, 'a> {
+    /// Puts the requested marks in place. `used` marks are used elsewhere in the request.
+    pub(super) fn place(&mut self, marks: &CacheMarks, used: usize) {
+        let existing = self.existing();
+        let mut room = MAX_CACHE_MARKS.saturating_sub(used);
+        let mut chosen: Vec<MarkPosition> = Vec::with_capacity(room);
+        for position in self.requested(marks) {
+            if chosen.contains(&position) {
                 continue;
             }
             if room == 0 {
-                self.note(spot, "a cache mark is left out: the provider takes four");
+                self.note(position, "a cache mark is left out: the provider takes four");
                 continue;
             }
             room -= 1;
-            chosen.push(spot);
+            chosen.push(position);
         }
-        for &spot in kept.iter().rev().filter(|spot| !chosen.contains(spot)).collect::<Vec<_>>() {
+        for &position in
+            existing.iter().rev().filter(|position| !chosen.contains(position)).collect::<Vec<_>>()
+        {
             if room > 0 {
                 room -= 1;
-                chosen.push(spot);
+                chosen.push(position);
             } else {
-                self.set(spot, None);
-                self.note(spot, "a cache mark is left out: the provider takes four");
+                self.set(position, None);
+                self.note(position, "a cache mark is left out: the provider takes four");
             }
         }
         chosen.sort_unstable();
-        self.write(&chosen, &kept);
+        self.write(&chosen, &existing);
     }
 
     /// Sets the chosen marks, so that no one-hour mark follows a five-minute mark.
-    fn write(&mut self, chosen: &[Spot], kept: &[Spot]) {
-        let is_long = |this: &Self, spot| kept.binary_search(&spot).is_ok() && this.is_long(spot);
-        let last_long = chosen.iter().rposition(|&spot| is_long(self, spot));
+    fn write(&mut self, chosen: &[MarkPosition], existing: &[MarkPosition]) {
+        let is_long = |this: &Self, position| {
+            existing.binary_search(&position).is_ok() && this.is_long(position)
+        };
+        let last_long = chosen.iter().rposition(|&position| is_long(self, position));
         let mut short_before = false;
-        for (i, &spot) in chosen.iter().enumerate() {
-            if kept.binary_search(&spot).is_err() {
+        for (i, &position) in chosen.iter().enumerate() {
+            if existing.binary_search(&position).is_err() {
                 let long = !short_before && last_long.is_some_and(|last| i < last);
-                self.set(spot, Some(if long { Mark::Long } else { Mark::Short }));
+                self.set(position, Some(if long { Mark::Long } else { Mark::Short }));
                 short_before |= !long;
-            } else if !self.is_long(spot) {
+            } else if !self.is_long(position) {
                 short_before = true;
             } else if short_before {
-                self.set(spot, Some(Mark::Short));
+                self.set(position, Some(Mark::Short));
                 self.note(
-                    spot,
+                    position,
                     "a cache mark for an hour behind one for five minutes is for five minutes",
                 );
             }
@@ -119,37 +123,39 @@ impl<'a> Marked<'_, 'a> {
 
     /// Returns the places of existing marks, in order. Invalid marks, and marks on blocks that
     /// cannot carry one, are removed.
-    fn kept(&mut self) -> Vec<Spot> {
-        let tools = (0..self.tools.len()).map(Spot::Tool);
-        let system = (0..self.history.system.len()).map(Spot::System);
+    fn existing(&mut self) -> Vec<MarkPosition> {
+        let tools = (0..self.tools.len()).map(MarkPosition::Tool);
+        let system = (0..self.history.system.len()).map(MarkPosition::System);
         let turns = self.history.turns.iter().enumerate();
-        let blocks =
-            turns.flat_map(|(t, turn)| (0..turn.blocks.len()).map(move |b| Spot::Block(t, b)));
-        let states =
-            tools.chain(system).chain(blocks).filter_map(|spot| Some((spot, self.state(spot)?)));
+        let blocks = turns
+            .flat_map(|(t, turn)| (0..turn.blocks.len()).map(move |b| MarkPosition::Block(t, b)));
+        let states = tools
+            .chain(system)
+            .chain(blocks)
+            .filter_map(|position| Some((position, self.state(position)?)));
         let (illegal, legal): (Vec<_>, Vec<_>) =
-            states.partition(|(_, state)| *state == State::Illegal);
-        for (spot, _) in illegal {
-            self.set(spot, None);
-            self.note(spot, "a cache mark is left out: it is none, or stands where none may");
+            states.partition(|(_, state)| *state == MarkState::Illegal);
+        for (position, _) in illegal {
+            self.set(position, None);
+            self.note(position, "a cache mark is left out: it is none, or stands where none may");
         }
-        legal.into_iter().map(|(spot, _)| spot).collect()
+        legal.into_iter().map(|(position, _)| position).collect()
     }
 
     /// Returns the places that the request wants marked, the most important first.
-    fn wanted(&mut self, marks: &CacheMarks) -> Vec<Spot> {
-        let mut spots = Vec::new();
+    fn requested(&mut self, marks: &CacheMarks) -> Vec<MarkPosition> {
+        let mut positions = Vec::new();
         match marks {
             CacheMarks::Auto => {
-                spots.extend(self.prompt());
+                positions.extend(self.prompt());
                 // After the newest input to the model, and after the one before: there ends the
                 // cache entry that this request can read.
                 let turns =
                     self.history.turns.iter().enumerate().rev().filter(|(_, turn)| !turn.by_model);
-                spots.extend(
+                positions.extend(
                     turns
                         .filter_map(|(t, turn)| {
-                            Some(Spot::Block(
+                            Some(MarkPosition::Block(
                                 t,
                                 turn.blocks.iter().rposition(|block| block.can_carry())?,
                             ))
@@ -157,75 +163,76 @@ impl<'a> Marked<'_, 'a> {
                         .take(2),
                 );
             }
-            CacheMarks::At(wanted) => {
-                spots.extend(self.prompt());
-                spots.extend(self.at(wanted));
+            CacheMarks::At(requested) => {
+                positions.extend(self.prompt());
+                positions.extend(self.last_blocks(requested));
             }
             _ => {}
         }
-        spots
+        positions
     }
 
     /// Returns the end of the system prompt, or of the tools if there is none.
-    fn prompt(&self) -> Option<Spot> {
-        let system = self.history.system.iter().rposition(Block::can_carry).map(Spot::System);
-        system.or_else(|| self.tools.iter().rposition(WireTool::can_carry).map(Spot::Tool))
+    fn prompt(&self) -> Option<MarkPosition> {
+        let system =
+            self.history.system.iter().rposition(Block::can_carry).map(MarkPosition::System);
+        system.or_else(|| self.tools.iter().rposition(WireTool::can_carry).map(MarkPosition::Tool))
     }
 
     /// Returns the last blocks of these messages, or of earlier ones, that can carry a mark, from
     /// the end.
-    fn at(&mut self, wanted: &[usize]) -> Vec<Spot> {
-        let places = repaired(self.messages);
+    fn last_blocks(&mut self, requested: &[usize]) -> Vec<MarkPosition> {
+        let repaired = repaired(self.messages);
         let mut carriers = Vec::new();
         for (t, turn) in self.history.turns.iter().enumerate() {
             let carrying = turn.blocks.iter().enumerate().filter(|(_, block)| block.can_carry());
             carriers.extend(carrying.map(|(b, block)| (block.from, t, b)));
         }
         carriers.sort_unstable();
-        let mut wanted = wanted.to_vec();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let mut spots = Vec::new();
-        for position in wanted.into_iter().rev() {
-            let from = places.range(..=position).next_back().map(|(_, from)| *from);
+        let mut requested = requested.to_vec();
+        requested.sort_unstable();
+        requested.dedup();
+        let mut positions = Vec::new();
+        for position in requested.into_iter().rev() {
+            let from = repaired.range(..=position).next_back().map(|(_, from)| *from);
             let before =
                 from.map_or(0, |from| carriers.partition_point(|(other, ..)| *other <= from));
             match before.checked_sub(1).map(|last| carriers[last]) {
-                Some((_, t, b)) => spots.push(Spot::Block(t, b)),
+                Some((_, t, b)) => positions.push(MarkPosition::Block(t, b)),
                 None => {
                     let path = format!("messages[{position}]");
                     self.note_at(path, "a cache mark is left out: nothing there can carry it");
                 }
             }
         }
-        spots
+        positions
     }
 
-    fn state(&self, spot: Spot) -> Option<State> {
-        match spot {
-            Spot::Tool(i) => self.tools[i].mark_state(),
-            Spot::System(i) => self.history.system[i].mark_state(),
-            Spot::Block(t, b) => self.history.turns[t].blocks[b].mark_state(),
+    fn state(&self, position: MarkPosition) -> Option<MarkState> {
+        match position {
+            MarkPosition::Tool(i) => self.tools[i].mark_state(),
+            MarkPosition::System(i) => self.history.system[i].mark_state(),
+            MarkPosition::Block(t, b) => self.history.turns[t].blocks[b].mark_state(),
         }
     }
 
-    fn is_long(&self, spot: Spot) -> bool {
-        self.state(spot) == Some(State::Long)
+    fn is_long(&self, position: MarkPosition) -> bool {
+        self.state(position) == Some(MarkState::Long)
     }
 
-    fn set(&mut self, spot: Spot, mark: Option<Mark<'a>>) {
-        match spot {
-            Spot::Tool(i) => self.tools[i].set_mark(mark),
-            Spot::System(i) => self.history.system[i].set_mark(mark),
-            Spot::Block(t, b) => self.history.turns[t].blocks[b].set_mark(mark),
+    fn set(&mut self, position: MarkPosition, mark: Option<Mark<'a>>) {
+        match position {
+            MarkPosition::Tool(i) => self.tools[i].set_mark(mark),
+            MarkPosition::System(i) => self.history.system[i].set_mark(mark),
+            MarkPosition::Block(t, b) => self.history.turns[t].blocks[b].set_mark(mark),
         }
     }
 
-    fn note(&mut self, spot: Spot, why: &str) {
-        let path = match spot {
-            Spot::Tool(i) => format!("tools[{i}]"),
-            Spot::System(i) => format!("system[{i}]"),
-            Spot::Block(t, b) => {
+    fn note(&mut self, position: MarkPosition, why: &str) {
+        let path = match position {
+            MarkPosition::Tool(i) => format!("tools[{i}]"),
+            MarkPosition::System(i) => format!("system[{i}]"),
+            MarkPosition::Block(t, b) => {
                 let from = self.history.turns[t].blocks[b].from;
                 format!("messages[{}]", self.messages.origin(from))
             }
@@ -254,14 +261,14 @@ fn repaired(messages: &Normalized<'_>) -> BTreeMap<usize, usize> {
 
 /// The value of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum MarkState {
     /// Not a mark, or a mark on a block that cannot carry one.
     Illegal,
     Short,
     Long,
 }
 
-impl State {
+impl MarkState {
     fn of(mark: &Mark<'_>) -> Self {
         match mark {
             Mark::Short => Self::Short,
@@ -271,7 +278,7 @@ impl State {
     }
 
     fn read(json: &RawValue) -> Self {
-        let Some(mark) = Fields::look(json) else { return Self::Illegal };
+        let Some(mark) = Fields::inspect(json) else { return Self::Illegal };
         match (mark.peek("type").as_deref(), mark.get("ttl").map(|_| mark.peek("ttl"))) {
             (Some("ephemeral"), None) => Self::Short,
             (Some("ephemeral"), Some(Some(ttl))) if ttl == "5m" => Self::Short,
@@ -282,7 +289,7 @@ impl State {
 
     /// Returns the mark of a block or tool that is sent unchanged.
     fn of_opaque(value: &Json, is_legal: impl FnOnce(&Fields<'_>) -> bool) -> Option<Self> {
-        let fields = Fields::look(value.as_raw())?;
+        let fields = Fields::inspect(value.as_raw())?;
         let mark = fields.any("cache_control")?;
         // A null is no mark and is accepted everywhere.
         (mark.get() != "null")
@@ -291,14 +298,14 @@ impl State {
 }
 
 impl<'a> Block<'a> {
-    fn mark_state(&self) -> Option<State> {
+    fn mark_state(&self) -> Option<MarkState> {
         match &self.body {
-            Body::Opaque(value) => State::of_opaque(value, |fields| {
+            Body::Opaque(value) => MarkState::of_opaque(value, |fields| {
                 fields.peek("type").is_some_and(|kind| MARKABLE.contains(&&*kind))
             }),
-            _ => self
-                .mark
-                .map(|mark| if self.can_carry() { State::of(&mark) } else { State::Illegal }),
+            _ => self.mark.map(|mark| {
+                if self.can_carry() { MarkState::of(&mark) } else { MarkState::Illegal }
+            }),
         }
     }
 
@@ -319,13 +326,13 @@ impl<'a> WireTool<'a> {
                 value)| *key == "defer_loading" && value.as_str() == "true"))
     }
 
-    fn mark_state(&self) -> Option<State> {
+    fn mark_state(&self) -> Option<MarkState> {
         match self {
-            Self::Opaque(value) => State::of_opaque(value, |fields| {
+            Self::Opaque(value) => MarkState::of_opaque(value, |fields| {
                 fields.get("defer_loading").is_none_or(|json| json.get() != "true")
             }),
-            Self::Function { mark, .. } if self.can_carry() => mark.as_ref().map(State::of),
-            Self::Function { mark, .. } => mark.map(|_| State::Illegal),
+            Self::Function { mark, .. } if self.can_carry() => mark.as_ref().map(MarkState::of),
+            Self::Function { mark, .. } => mark.map(|_| MarkState::Illegal),
         }
     }
 

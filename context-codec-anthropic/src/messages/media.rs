@@ -16,14 +16,14 @@ pub(super) fn media<'a>(
 ) -> Result<Body<'a>, &'static str> {
     let title = media.name.as_deref().filter(|_| kind == "document");
     let source = match mode {
-        Mode::Source => kept(media)?,
-        Mode::Send | Mode::Request => sent(media, kind).map_err(MediaFault::reason)?,
+        Mode::Source => source_form(media)?,
+        Mode::Send | Mode::Request => request_form(media, kind).map_err(MediaFault::reason)?,
     };
     Ok(Body::Media { kind, source, title })
 }
 
 /// Returns the source for the original form, unchanged.
-fn kept(media: &Media) -> Result<Source<'_>, &'static str> {
+fn source_form(media: &Media) -> Result<Source<'_>, &'static str> {
     let media_type = media.media_type.as_deref();
     match &media.source {
         MediaSource::Base64(data) => Ok(Source::Base64 { media_type, data }),
@@ -34,7 +34,7 @@ fn kept(media: &Media) -> Result<Source<'_>, &'static str> {
 }
 
 /// Returns the source for the provider.
-fn sent<'a>(media: &'a Media, kind: &str) -> Result<Source<'a>, MediaFault> {
+fn request_form<'a>(media: &'a Media, kind: &str) -> Result<Source<'a>, MediaFault> {
     let kind = if kind == "image" { MediaKind::Image } else { MediaKind::Document };
     match &media.source {
         MediaSource::Url(url) if is_web_url(url) => {

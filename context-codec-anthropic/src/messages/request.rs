@@ -15,12 +15,12 @@ use context_core::base::{DiagnosticCode, Severity};
 use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
 use context_core::{Answer, Diagnostic, Json, MessageCodec, ModelError, ModelRequest, Role};
 
-use self::envelope::{Envelope, Format, Whole, choice, has_key, written_system};
+use self::envelope::{Envelope, Format, FullBody, choice, has_key, written_system};
+use super::fields::Fields;
 use super::form::Mode;
 use super::history::History;
 use super::lower::Writer;
-use super::marks::Marked;
-use super::read::Fields;
+use super::marks::MarkPlacement;
 use super::{DEFAULT_MAX_TOKENS, PROVIDER, RESPONSE_KEY, RULES};
 
 /// The codec of Anthropic's Messages API: whole bodies of requests and answers.
@@ -57,19 +57,19 @@ impl MessageCodec for MessagesCodec {
         }
         sendable(&mut envelope, &mut diagnostics);
         // One mark is used if the body asks for automatic ones.
-        let taken = usize::from(has_key(&envelope.more, "cache_control"));
-        let mut marked = Marked {
+        let used = usize::from(has_key(&envelope.extra, "cache_control"));
+        let mut placement = MarkPlacement {
             tools: &mut envelope.tools,
             history: &mut history,
             messages: &normalized,
             diagnostics: &mut diagnostics,
         };
-        marked.place(&request.cache, taken);
+        placement.place(&request.cache, used);
         if let Some(system) = written_system(&mut history.system, request) {
-            envelope.more.0.retain(|(key, _)| key != "system");
+            envelope.extra.0.retain(|(key, _)| key != "system");
             envelope.system = Some(system);
         }
-        let body = super::json(&Whole { envelope: &envelope, messages: &history.turns });
+        let body = super::json(&FullBody { envelope: &envelope, messages: &history.turns });
         Ok(LoweredRequest::new(body, diagnostics))
     }
 
@@ -100,7 +100,7 @@ impl ModelCodec for MessagesCodec {
 fn is_paused(request: &ModelRequest) -> bool {
     let last = request.messages.last().filter(|message| message.role == Role::Assistant);
     let facts = last.and_then(|message| message.metadata.get(RESPONSE_KEY));
-    let facts = facts.and_then(|facts| Fields::look(facts.as_raw()));
+    let facts = facts.and_then(|facts| Fields::inspect(facts.as_raw()));
     let stop = facts.as_ref().and_then(|facts| facts.peek("stop_reason"));
     matches!(stop.as_deref(), Some("pause_turn" | "compaction"))
 }
@@ -113,7 +113,7 @@ fn sendable(envelope: &mut Envelope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     };
     if envelope.max_tokens.is_none() {
         envelope.max_tokens = Some(DEFAULT_MAX_TOKENS);
-        envelope.more.0.retain(|(key, _)| key != "max_tokens");
+        envelope.extra.0.retain(|(key, _)| key != "max_tokens");
     }
     if let Some(temperature) = &mut envelope.temperature
         && !(0.0..=1.0).contains(temperature)
@@ -143,6 +143,6 @@ fn sendable(envelope: &mut Envelope<'_>, diagnostics: &mut Vec<Diagnostic>) {
         && config.format.take_if(|format| !is_object(format)).is_some()
     {
         note("output".to_owned(), "left out: its schema is no object");
-        envelope.output_config.take_if(|config| config.more.0.is_empty());
+        envelope.output_config.take_if(|config| config.extra.0.is_empty());
     }
 }

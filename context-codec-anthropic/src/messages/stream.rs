@@ -12,10 +12,10 @@ use context_core::model::{AnswerDelta, AnswerStream, WireError};
 use context_core::{Answer, Diagnostic, Json, ModelError, Part, ToolCall};
 use serde_json::value::RawValue;
 
-use self::block::{Building, Whole};
+use self::block::{FinishedBlock, OpenBlock};
 use super::PROVIDER;
-use super::lift::{Reader, Within};
-use super::read::{Fields, Place};
+use super::fields::{Fields, JsonPath};
+use super::lift::{Container, Reader};
 
 /// An answer that is being received.
 #[derive(Debug, Default)]
@@ -23,8 +23,8 @@ pub(super) struct Stream {
     /// The current values of all keys except the content.
     facts: JsonMap,
     /// Blocks that were in the first event.
-    given: Vec<Json>,
-    blocks: BTreeMap<u64, Building>,
+    initial_blocks: Vec<Json>,
+    blocks: BTreeMap<u64, OpenBlock>,
     has_begun: bool,
     has_ended: bool,
     error: Option<ModelError>,
@@ -32,16 +32,17 @@ pub(super) struct Stream {
 
 impl Stream {
     fn start(&mut self, event: &Fields<'_>) -> Result<Vec<AnswerDelta>, WireError> {
-        let place = Place::Key(&Place::Root, "message");
-        let message = event.get("message").ok_or_else(|| missing(&place))?;
-        let message = Fields::read(message, &place)?;
+        let path = JsonPath::Key(&JsonPath::Root, "message");
+        let message = event.get("message").ok_or_else(|| missing(&path))?;
+        let message = Fields::read(message, &path)?;
         let mut deltas = Vec::new();
         if let Some(content) = message.get("content") {
-            for (i, item) in read_list(content, &Place::Key(&place, "content"))?.iter().enumerate()
+            for (i, item) in
+                read_list(content, &JsonPath::Key(&path, "content"))?.iter().enumerate()
             {
-                let block = Building::read(item, &Place::Item(&place, i))?;
-                deltas.extend(block.shown());
-                self.given.push(kept(item));
+                let block = OpenBlock::read(item, &JsonPath::Item(&path, i))?;
+                deltas.extend(block.deltas());
+                self.initial_blocks.push(kept(item));
             }
         }
         self.note(message.iter());
@@ -60,22 +61,23 @@ impl Stream {
         }
     }
 
-    fn block(&mut self, event: &Fields<'_>) -> Result<Option<&mut Building>, WireError> {
+    fn block(&mut self, event: &Fields<'_>) -> Result<Option<&mut OpenBlock>, WireError> {
         let index = index(event)?;
         Ok(self.blocks.get_mut(&index))
     }
 
     /// Returns the blocks that may be kept, in order, and reports those that were not whole.
-    fn whole_blocks(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<Whole> {
+    fn whole_blocks(&self, diagnostics: &mut Vec<Diagnostic>) -> Vec<FinishedBlock> {
         let is_cut_off = !self.has_ended;
         let was_full =
             self.facts.get("stop_reason").is_some_and(|stop| stop.as_str() == "\"max_tokens\"");
         let mut cut = |kind: &str| {
-            let said = format!("a block of type {kind:?} is left out: it is not whole");
+            let reason = format!("a block of type {kind:?} is left out: it is not whole");
             let (code, severity) = (DiagnosticCode::CutOff, Severity::Warning);
-            diagnostics.push(Diagnostic::new(code, severity, "content", said));
+            diagnostics.push(Diagnostic::new(code, severity, "content", reason));
         };
-        let mut blocks: Vec<Whole> = self.given.iter().cloned().map(Whole::from).collect();
+        let mut blocks: Vec<FinishedBlock> =
+            self.initial_blocks.iter().cloned().map(FinishedBlock::from).collect();
         for block in self.blocks.values() {
             match block.whole(is_cut_off, was_full) {
                 Some(whole) => blocks.push(whole),
@@ -92,8 +94,8 @@ impl Stream {
 impl AnswerStream for Stream {
     fn push(&mut self, event: &str) -> Result<Vec<AnswerDelta>, WireError> {
         let event_text = event.trim();
-        let event = Fields::read(wire::read(event_text, "")?, &Place::Root)?;
-        let kind = event.need_text("type", &Place::Root)?;
+        let event = Fields::read(wire::read(event_text, "")?, &JsonPath::Root)?;
+        let kind = event.need_text("type", &JsonPath::Root)?;
         if self.has_ended || self.error.is_some() {
             return Ok(Vec::new());
         }
@@ -101,20 +103,20 @@ impl AnswerStream for Stream {
             // Only the first message is this answer.
             "message_start" if !self.has_begun => return self.start(&event),
             "content_block_start" => {
-                let place = Place::Key(&Place::Root, "content_block");
+                let path = JsonPath::Key(&JsonPath::Root, "content_block");
                 let index = index(&event)?;
-                let block = event.get("content_block").ok_or_else(|| missing(&place))?;
-                let block = Building::read(block, &place)?;
-                let shown = block.shown();
+                let block = event.get("content_block").ok_or_else(|| missing(&path))?;
+                let block = OpenBlock::read(block, &path)?;
+                let deltas = block.deltas();
                 self.blocks.entry(index).or_insert(block);
-                return Ok(shown);
+                return Ok(deltas);
             }
             "content_block_delta" => {
-                let place = Place::Key(&Place::Root, "delta");
-                let delta = event.get("delta").ok_or_else(|| missing(&place))?;
-                let delta = Fields::read(delta, &place)?;
+                let path = JsonPath::Key(&JsonPath::Root, "delta");
+                let delta = event.get("delta").ok_or_else(|| missing(&path))?;
+                let delta = Fields::read(delta, &path)?;
                 if let Some(block) = self.block(&event)? {
-                    return Ok(block.push(&delta, &place)?.into_iter().collect());
+                    return Ok(block.push(&delta, &path)?.into_iter().collect());
                 }
             }
             "content_block_stop" => {
@@ -124,7 +126,7 @@ impl AnswerStream for Stream {
             }
             "message_delta" => {
                 if let Some(delta) = event.get("delta") {
-                    let delta = Fields::read(delta, &Place::Key(&Place::Root, "delta"))?;
+                    let delta = Fields::read(delta, &JsonPath::Key(&JsonPath::Root, "delta"))?;
                     self.note(delta.iter());
                 }
                 self.note(event.iter().filter(|(key, _)| !matches!(*key, "type" | "delta")));
@@ -140,10 +142,10 @@ impl AnswerStream for Stream {
         let mut reader = Reader::default();
         let mut cut_off = Vec::new();
         let blocks = self.whole_blocks(&mut cut_off);
-        let place = Place::Key(&Place::Root, "content");
+        let path = JsonPath::Key(&JsonPath::Root, "content");
         let mut parts: Vec<Part> = Vec::with_capacity(blocks.len());
         for (i, block) in blocks.iter().enumerate() {
-            match reader.block(block.json.as_raw(), &Place::Item(&place, i), Within::Message) {
+            match reader.block(block.json.as_raw(), &JsonPath::Item(&path, i), Container::Message) {
                 Ok(Part::ToolCall(call)) => {
                     parts.push(Part::ToolCall(match &block.invalid_input {
                         Some(text) => ToolCall { input: ToolInput::Invalid(text.clone()), ..call },
@@ -161,8 +163,8 @@ impl AnswerStream for Stream {
         }
         let mut diagnostics = reader.diagnostics;
         if !self.has_ended {
-            let said = "the answer broke off";
-            cut_off.push(Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, "", said));
+            let reason = "the answer broke off";
+            cut_off.push(Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, "", reason));
         }
         diagnostics.append(&mut cut_off);
         let mut answer = super::answer::answer(parts, self.facts.clone(), diagnostics);
@@ -172,15 +174,15 @@ impl AnswerStream for Stream {
     }
 }
 
-fn missing(place: &Place<'_>) -> WireError {
-    WireError::Missing { path: place.to_string() }
+fn missing(path: &JsonPath<'_>) -> WireError {
+    WireError::Missing { path: path.to_string() }
 }
 
 /// Returns the index of the block that an event is about.
 fn index(event: &Fields<'_>) -> Result<u64, WireError> {
-    let place = Place::Key(&Place::Root, "index");
-    let written = event.get("index").ok_or_else(|| missing(&place))?;
-    written.get().parse().map_err(|_| wire::wrong_type_of(written, &place, "the number of a block"))
+    let path = JsonPath::Key(&JsonPath::Root, "index");
+    let written = event.get("index").ok_or_else(|| missing(&path))?;
+    written.get().parse().map_err(|_| wire::wrong_type_of(written, &path, "the number of a block"))
 }
 
 /// Merges two objects; values of the later one replace those of the earlier.
@@ -193,7 +195,7 @@ fn merged(before: &Json, later: &RawValue) -> Option<Json> {
 
 /// Drops uses of server tools that have no result because the answer broke off, and the blocks that
 /// they called.
-fn drop_unpaired(blocks: &mut Vec<Whole>, mut cut: impl FnMut(&str)) {
+fn drop_unpaired(blocks: &mut Vec<FinishedBlock>, mut cut: impl FnMut(&str)) {
     let mut read: Vec<Ids> = blocks.iter().map(|block| Ids::read(&block.json)).collect();
     loop {
         let results: HashSet<&str> = read.iter().filter_map(|ids| ids.used.as_deref()).collect();
@@ -229,11 +231,11 @@ struct Ids {
 
 impl Ids {
     fn read(block: &Json) -> Self {
-        let fields = Fields::look(block.as_raw());
+        let fields = Fields::inspect(block.as_raw());
         let text = |key| fields.as_ref()?.peek(key).map(|text| text.into_owned());
         let caller = fields
             .as_ref()
-            .and_then(|fields| Fields::read(fields.get("caller")?, &Place::Root).ok());
+            .and_then(|fields| Fields::read(fields.get("caller")?, &JsonPath::Root).ok());
         Self {
             kind: text("type").unwrap_or_default(),
             own: text("id"),

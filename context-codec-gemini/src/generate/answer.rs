@@ -13,14 +13,17 @@ pub(super) fn lift(body: &Json) -> Result<Answer, WireError> {
     let mut assembly = Assembly::default();
     match wire::kind(body) {
         "an object" => drop(assembly.push(body.as_str(), "")?),
-        "a list" => drop(each(body.as_str(), &mut assembly)?),
+        "a list" => drop(push_events(body.as_str(), &mut assembly)?),
         _ => return Err(wire::wrong_type(body, "", "an object")),
     }
     Ok(assembly.answer())
 }
 
 /// Pushes the elements of a list as events: all up to the last one that counts, or none.
-pub(super) fn each(list: &str, assembly: &mut Assembly) -> Result<Vec<AnswerDelta>, WireError> {
+pub(super) fn push_events(
+    list: &str,
+    assembly: &mut Assembly,
+) -> Result<Vec<AnswerDelta>, WireError> {
     let elements: Vec<&RawValue> = wire::read(list, "")?;
     if assembly.is_over() {
         return Ok(Vec::new());

@@ -13,11 +13,11 @@ use super::form::{Call, PartForm};
 use super::lift::{id_text, json_of};
 use super::partial::Input;
 use super::usage::UsageForm;
-use super::{ANSWER_KEY, NO_ID, SIGNATURE_KEY, unpaired};
+use super::{ANSWER_KEY, NO_ID, SIGNATURE_KEY, server_parts};
 
 /// The indexes of the spoken parts that later events continue, although other parts follow them.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct SpeechParts {
     pub(super) words: Option<usize>,
     pub(super) sound: Option<usize>,
 }
@@ -27,9 +27,9 @@ pub(super) struct Spoken {
 pub(super) struct Assembly {
     pub(super) parts: Vec<Part>,
     /// The spoken parts.
-    pub(super) spoken: Spoken,
+    pub(super) speech: SpeechParts,
     /// The call whose input is still being received; it is not a part yet.
-    open: Option<Open>,
+    open: Option<OpenCall>,
     /// The number of calls without an id.
     unnamed: usize,
     pub(super) finish: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct Assembly {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     call: ToolCall,
     input: Input,
 }
@@ -100,12 +100,12 @@ impl Assembly {
         self.finish.is_some() || self.blocked.is_some() || self.error.is_some()
     }
 
-    fn note(&mut self, said: &str) {
+    fn note(&mut self, reason: &str) {
         self.diagnostics.push(Diagnostic::new(
             DiagnosticCode::BrokenInput,
             Severity::Warning,
             "",
-            said,
+            reason,
         ));
     }
 
@@ -186,7 +186,7 @@ impl Assembly {
 
     /// Adds a piece of a call.
     fn piece(&mut self, form: PartForm<'_>, deltas: &mut Vec<AnswerDelta>) {
-        let Some(Call { id, name, args, partial, goes_on }) = form.call else { return };
+        let Some(Call { id, name, args, partial, will_continue }) = form.call else { return };
         if let Some(LossyText(name)) = name {
             self.close(true, deltas);
             let mut metadata = Metadata::default();
@@ -204,7 +204,7 @@ impl Assembly {
             };
             deltas.push(AnswerDelta::ToolCall { id: id.clone(), name: name.clone() });
             let input = ToolInput::Json(args.map_or_else(super::lift::empty, json_of));
-            self.open = Some(Open {
+            self.open = Some(OpenCall {
                 call: ToolCall { id, name, input, metadata },
                 input: Input::default(),
             });
@@ -216,14 +216,14 @@ impl Assembly {
         for piece in partial.unwrap_or_default() {
             open.input.add(piece);
         }
-        if goes_on != Some(true) {
+        if will_continue != Some(true) {
             self.close(true, deltas);
         }
     }
 
     /// Ends the open call.
     pub(super) fn close(&mut self, whole: bool, deltas: &mut Vec<AnswerDelta>) {
-        let Some(Open { mut call, input }) = self.open.take() else { return };
+        let Some(OpenCall { mut call, input }) = self.open.take() else { return };
         match input.finish().filter(|_| whole) {
             Some(json) => {
                 if json.as_str() != "{}" {
@@ -252,16 +252,16 @@ impl Assembly {
         let mut diagnostics = self.diagnostics.clone();
         let mut parts = self.parts.clone();
         if !complete {
-            let cut = usize::from(self.open.is_some()) + unpaired::drop_from(&mut parts);
+            let cut = usize::from(self.open.is_some()) + server_parts::drop_from(&mut parts);
             if self.error.is_none() {
-                let said = match cut {
+                let reason = match cut {
                     0 => "the answer broke off".to_owned(),
                     n => {
                         format!("the answer broke off: {n} parts that were not whole are left out")
                     }
                 };
                 let code = DiagnosticCode::CutOff;
-                diagnostics.push(Diagnostic::new(code, Severity::Warning, "", said));
+                diagnostics.push(Diagnostic::new(code, Severity::Warning, "", reason));
             }
         }
         let has_calls = parts.iter().any(|part| matches!(part, Part::ToolCall(_)));

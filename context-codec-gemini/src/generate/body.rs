@@ -7,7 +7,7 @@ use context_core::model::{Tool, ToolChoice};
 use context_core::{Json, ModelRequest};
 use serde::Serialize;
 
-use super::out::{Kind, PartOut};
+use super::content_out::{Kind, PartOut};
 use super::{BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, RULES, SCHEMA_KEY, json};
 
 /// A body with contents of type `C`.
@@ -69,7 +69,9 @@ impl<'a, C> Body<'a, C> {
     pub(super) fn source(request: &'a ModelRequest, contents: Option<C>) -> Self {
         let texts = request.system.iter().map(|text| text.text.as_str());
         let choice = request.tool_choice.as_ref();
-        Self::new(request, texts, contents, &request.tools, |left| configure_tools(left, choice))
+        Self::new(request, texts, contents, &request.tools, |remaining| {
+            configure_tools(remaining, choice)
+        })
     }
 
     /// Creates a body for sending.
@@ -79,8 +81,8 @@ impl<'a, C> Body<'a, C> {
         contents: C,
         tools: &'a NormalizedTools<'_>,
     ) -> Self {
-        Self::new(request, system, Some(contents), &tools.tools, |left| {
-            configure_tools(only_declared(left, &tools.tools), tools.choice.as_deref())
+        Self::new(request, system, Some(contents), &tools.tools, |remaining| {
+            configure_tools(only_declared(remaining, &tools.tools), tools.choice.as_deref())
         })
     }
 
@@ -138,13 +140,13 @@ fn tools_out(tools: &[Tool]) -> Vec<ToolOut<'_>> {
 }
 
 /// Returns the tool configuration of a body, with only the names of declared functions.
-fn only_declared(left: Option<Json>, tools: &[Tool]) -> Option<Json> {
+fn only_declared(remaining: Option<Json>, tools: &[Tool]) -> Option<Json> {
     let (calling_key, names_key) = ("functionCallingConfig", "allowedFunctionNames");
-    let mut config = object(left.as_ref());
+    let mut config = object(remaining.as_ref());
     let mut calling = object(config.get(calling_key));
     let Some(names) = calling.get(names_key).and_then(|names| names.parse::<Vec<String>>().ok())
     else {
-        return left;
+        return remaining;
     };
     let is_declared = |name: &str| {
         tools.iter().any(|tool| matches!(tool, Tool::Function(function) if function.name == name))
@@ -160,16 +162,16 @@ fn only_declared(left: Option<Json>, tools: &[Tool]) -> Option<Json> {
     Some(wire::from_map(&config))
 }
 
-fn configure_tools(left: Option<Json>, choice: Option<&ToolChoice>) -> Option<Json> {
-    let Some(choice) = choice else { return left };
-    let mut config = object(left.as_ref());
+fn configure_tools(remaining: Option<Json>, choice: Option<&ToolChoice>) -> Option<Json> {
+    let Some(choice) = choice else { return remaining };
+    let mut config = object(remaining.as_ref());
     let mut calling = object(config.get("functionCallingConfig"));
     let (how, only) = match choice {
         ToolChoice::Auto => ("AUTO", None),
         ToolChoice::None => ("NONE", None),
         ToolChoice::Required => ("ANY", None),
         ToolChoice::Named(name) => ("ANY", Some(name)),
-        _ => return left,
+        _ => return remaining,
     };
     calling.insert("mode".to_owned(), how.into());
     match only {
@@ -185,12 +187,12 @@ fn configure_tools(left: Option<Json>, choice: Option<&ToolChoice>) -> Option<Js
     Some(wire::from_map(&config))
 }
 
-fn configure_generation(left: Option<Json>, request: &ModelRequest) -> Option<Json> {
+fn configure_generation(remaining: Option<Json>, request: &ModelRequest) -> Option<Json> {
     let temperature = request.temperature.filter(|temperature| temperature.is_finite());
     if request.max_output_tokens.is_none() && temperature.is_none() && request.output.is_none() {
-        return left;
+        return remaining;
     }
-    let mut config = object(left.as_ref());
+    let mut config = object(remaining.as_ref());
     let mut set = |key: &str, value: Json| config.insert(key.to_owned(), value);
     if let Some(tokens) = request.max_output_tokens {
         set("maxOutputTokens", json(&tokens));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::form::{Call, PartForm, RawParts, take};
-use super::lift::{Reader, inside, json_of};
+use super::lift::{Reader, json_of, key_path};
 use super::live::Live;
 use super::usage::UsageForm;
 use super::{GenerateCodec, PROVIDER};
@@ -75,20 +75,20 @@ impl<'a> Event<'a> {
             ..Self::default()
         };
         if let Some(usage) = take(&mut map, "usageMetadata") {
-            event.usage = Some(wire::read(usage.get(), &inside(path, "usageMetadata"))?);
+            event.usage = Some(wire::read(usage.get(), &key_path(path, "usageMetadata"))?);
         }
         if let Some(feedback) = take(&mut map, "promptFeedback") {
-            let path = inside(path, "promptFeedback");
+            let path = key_path(path, "promptFeedback");
             let mut map: Entries<'_> = wire::read(feedback.get(), &path)?;
             event.feedback = Some(json_of(feedback));
             event.blocked = text(&mut map, "blockReason", &path)?;
         }
-        let (spoken, called) = (take(&mut map, "serverContent"), take(&mut map, "toolCall"));
-        if spoken.is_some() || called.is_some() {
-            event.live = Some(Live::read(spoken, called, path)?);
+        let (content, calls) = (take(&mut map, "serverContent"), take(&mut map, "toolCall"));
+        if content.is_some() || calls.is_some() {
+            event.live = Some(Live::read(content, calls, path)?);
         }
         if let Some(candidates) = take(&mut map, "candidates") {
-            event.candidates(candidates, &inside(path, "candidates"))?;
+            event.candidates(candidates, &key_path(path, "candidates"))?;
         }
         Ok(event)
     }
@@ -100,14 +100,14 @@ impl<'a> Event<'a> {
             let path = format!("{path}[{i}]");
             let mut map: Entries<'a> = wire::read(raw.get(), &path)?;
             if take(&mut map, "index").is_some_and(|index| index.get() != "0") || i > 0 {
-                let said = "left out: only the first candidate becomes a message";
+                let reason = "left out: only the first candidate becomes a message";
                 let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-                self.notes.push(Diagnostic::new(code, severity, path, said));
+                self.notes.push(Diagnostic::new(code, severity, path, reason));
                 continue;
             }
             let finish = text(&mut map, "finishReason", &path)?;
             let pieces = match take(&mut map, "content") {
-                Some(content) => pieces(content.get(), &inside(&path, "content"))?,
+                Some(content) => pieces(content.get(), &key_path(&path, "content"))?,
                 None => Vec::new(),
             };
             let facts =
@@ -133,7 +133,7 @@ pub(super) fn pieces<'a>(json: &'a str, path: &str) -> Result<Vec<Piece<'a>>, Wi
     let (mut pieces, mut raw) = (Vec::with_capacity(forms.len()), None);
     for (i, form) in forms.into_iter().enumerate() {
         let is_piece = |call: &Call<'_>| {
-            call.partial.is_some() || call.goes_on == Some(true) || call.name.is_none()
+            call.partial.is_some() || call.will_continue == Some(true) || call.name.is_none()
         };
         if form.call.as_ref().is_some_and(is_piece) {
             pieces.push(Piece::OfCall(Box::new(form)));
@@ -143,11 +143,11 @@ pub(super) fn pieces<'a>(json: &'a str, path: &str) -> Result<Vec<Piece<'a>>, Wi
         let part = match reader.part(form, i, &|| format!("{path}.parts[{i}]"))? {
             Some(part) => part,
             None => {
-                let whole = match &mut raw {
-                    Some(whole) => whole,
+                let raw_parts = match &mut raw {
+                    Some(raw_parts) => raw_parts,
                     None => raw.insert(wire::read::<RawParts<'_>>(json, path)?.parts),
                 };
-                let value = whole.get(i).map_or_else(wire::null, |raw| json_of(raw));
+                let value = raw_parts.get(i).map_or_else(wire::null, |raw| json_of(raw));
                 Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value })
             }
         };
@@ -159,7 +159,7 @@ pub(super) fn pieces<'a>(json: &'a str, path: &str) -> Result<Vec<Piece<'a>>, Wi
 fn text(map: &mut Entries<'_>, key: &str, path: &str) -> Result<Option<String>, WireError> {
     let read = |raw: &RawValue| {
         let json = json_of(raw);
-        wire::text(&json).ok_or_else(|| wire::wrong_type(&json, &inside(path, key), "a string"))
+        wire::text(&json).ok_or_else(|| wire::wrong_type(&json, &key_path(path, key), "a string"))
     };
     take(map, key).map(read).transpose()
 }

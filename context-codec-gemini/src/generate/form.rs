@@ -86,7 +86,7 @@ pub(super) struct Call<'a> {
     #[serde(rename = "partialArgs", alias = "partial_args")]
     pub(super) partial: Option<Vec<PartialArg<'a>>>,
     #[serde(rename = "willContinue", alias = "will_continue", default)]
-    pub(super) goes_on: Option<bool>,
+    pub(super) will_continue: Option<bool>,
 }
 
 /// A piece of a call's input, in streams that send the input while it is written.
@@ -99,7 +99,7 @@ pub(super) struct PartialArg<'a> {
     #[serde(borrow, rename = "numberValue", alias = "number_value")]
     pub(super) number: Option<&'a RawValue>,
     #[serde(rename = "boolValue", alias = "bool_value")]
-    pub(super) truth: Option<bool>,
+    pub(super) boolean: Option<bool>,
 }
 
 #[derive(Deserialize)]

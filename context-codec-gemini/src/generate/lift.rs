@@ -61,15 +61,15 @@ impl Reader {
         }
         let (mut raw, mut parts) = (None, Vec::with_capacity(forms.len().max(1)));
         for (i, form) in forms.into_iter().enumerate() {
-            let at = || format!("{}[{i}]", inside(&path(), "parts"));
+            let at = || format!("{}[{i}]", key_path(&path(), "parts"));
             let part = match self.part(form, i, &at)? {
                 Some(part) => part,
                 None => {
-                    let whole = match &mut raw {
-                        Some(whole) => whole,
+                    let raw_parts = match &mut raw {
+                        Some(raw_parts) => raw_parts,
                         None => raw.insert(wire::read::<RawParts<'_>>(json, &path())?.parts),
                     };
-                    opaque(whole[i])
+                    opaque(raw_parts[i])
                 }
             };
             parts.push(part);
@@ -94,15 +94,15 @@ impl Reader {
         if let Some(signature) = form.signature
             && !signature.get().starts_with('"')
         {
-            let path = inside(&at(), "thoughtSignature");
+            let path = key_path(&at(), "thoughtSignature");
             return Err(wire::wrong_type(&json_of(signature), &path, "a string"));
         }
         let contents = form.contents();
         if contents != 1 && !(contents == 0 && form.signature.is_some() && form.others.is_empty()) {
             if !form.others.keys().any(|key| is_known(&key.0)) {
-                let said = "a part of this kind is kept for its provider only";
+                let reason = "a part of this kind is kept for its provider only";
                 let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-                self.diagnostics.push(Diagnostic::new(code, severity, at(), said));
+                self.diagnostics.push(Diagnostic::new(code, severity, at(), reason));
             }
             return Ok(None);
         }
@@ -142,7 +142,7 @@ impl Reader {
         index: usize,
         at: &dyn Fn() -> String,
     ) -> Result<ToolCall, WireError> {
-        let missing = || WireError::Missing { path: inside(&at(), "functionCall.name") };
+        let missing = || WireError::Missing { path: key_path(&at(), "functionCall.name") };
         let LossyText(name) = call.name.ok_or_else(missing)?;
         let id = match call.id.map(|id| id.0).filter(|id| !id.is_empty()) {
             Some(id) => id,
@@ -182,13 +182,13 @@ impl Reader {
                 }
             }
         };
-        let path = || inside(&at(), "functionResponse");
+        let path = || key_path(&at(), "functionResponse");
         let (mut output, mut is_error) = (Vec::new(), false);
         if let Some(object) = response.response {
-            let said = Said::of(object, &|| inside(&path(), "response"))?;
-            is_error = said.is_error;
-            output.extend(said.text.map(Part::text));
-            if let Some(form) = said.form {
+            let reason = ResponseText::of(object, &|| key_path(&path(), "response"))?;
+            is_error = reason.is_error;
+            output.extend(reason.text.map(Part::text));
+            if let Some(form) = reason.form {
                 metadata.insert(RESPONSE_KEY, form);
             }
         }
@@ -233,19 +233,19 @@ pub(super) fn id_text(text: &str) -> String {
 }
 
 /// The text of a tool result, and its form in the response.
-struct Said {
+struct ResponseText {
     text: Option<String>,
     is_error: bool,
     form: Option<Json>,
 }
 
-impl Said {
+impl ResponseText {
     fn of(response: &RawValue, path: &dyn Fn() -> String) -> Result<Self, WireError> {
-        let entries = serde_json::from_str::<Only<'_>>(response.get());
+        let entries = serde_json::from_str::<SoleEntry<'_>>(response.get());
         let (key, value) = match entries.or_else(|_| wire::read(response.get(), &path()))? {
-            Only::None => return Ok(Self { text: None, is_error: false, form: None }),
-            Only::One(key, value) => (key, value),
-            Only::More => {
+            SoleEntry::None => return Ok(Self { text: None, is_error: false, form: None }),
+            SoleEntry::One(key, value) => (key, value),
+            SoleEntry::More => {
                 let (text, form) = (compact(response), wire::object([("json", wire::truth())]));
                 return Ok(Self { text: Some(text), is_error: false, form: Some(form) });
             }
@@ -264,38 +264,38 @@ impl Said {
 }
 
 /// The entry of an object with at most one entry.
-enum Only<'a> {
+enum SoleEntry<'a> {
     None,
     One(Cow<'a, str>, &'a RawValue),
     More,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Only<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for SoleEntry<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OnlyVisitor(PhantomData))
+        deserializer.deserialize_map(SoleEntryVisitor(PhantomData))
     }
 }
 
-struct OnlyVisitor<'a>(PhantomData<&'a ()>);
+struct SoleEntryVisitor<'a>(PhantomData<&'a ()>);
 
-impl<'de: 'a, 'a> Visitor<'de> for OnlyVisitor<'a> {
-    type Value = Only<'a>;
+impl<'de: 'a, 'a> Visitor<'de> for SoleEntryVisitor<'a> {
+    type Value = SoleEntry<'a>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut only = Only::None;
+        let mut entry = SoleEntry::None;
         while let Some((wire::Key(key), value)) = map.next_entry()? {
-            only = match only {
+            entry = match entry {
                 // Of a repeated key the last value counts.
-                Only::One(before, _) if before == key => Only::One(key, value),
-                Only::None => Only::One(key, value),
-                _ => Only::More,
+                SoleEntry::One(before, _) if before == key => SoleEntry::One(key, value),
+                SoleEntry::None => SoleEntry::One(key, value),
+                _ => SoleEntry::More,
             };
         }
-        Ok(only)
+        Ok(entry)
     }
 }
 
@@ -385,6 +385,6 @@ pub(super) fn empty() -> Json {
 }
 
 /// Returns the path of a key of the value at a path.
-pub(super) fn inside(path: &str, key: &str) -> String {
+pub(super) fn key_path(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

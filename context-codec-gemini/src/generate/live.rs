@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::assembly::Assembly;
 use super::event::{Piece, pieces};
 use super::form::{Call, PartForm, take};
-use super::lift::{Reader, inside};
+use super::lift::{Reader, key_path};
 
 #[derive(Deserialize)]
 struct Transcription {
@@ -35,21 +35,21 @@ pub(super) struct Live<'a> {
 
 impl<'a> Live<'a> {
     pub(super) fn read(
-        spoken: Option<&'a RawValue>,
+        speech: Option<&'a RawValue>,
         called: Option<&'a RawValue>,
         path: &str,
     ) -> Result<Self, WireError> {
         let mut live = Self { words: None, turn: None, calls: Vec::new(), finish: None };
-        if let Some(spoken) = spoken {
-            let path = inside(path, "serverContent");
-            let mut map: Entries<'a> = wire::read(spoken.get(), &path)?;
+        if let Some(speech) = speech {
+            let path = key_path(path, "serverContent");
+            let mut map: Entries<'a> = wire::read(speech.get(), &path)?;
             if let Some(words) = take(&mut map, "outputTranscription") {
                 let words: Transcription =
-                    wire::read(words.get(), &inside(&path, "outputTranscription"))?;
+                    wire::read(words.get(), &key_path(&path, "outputTranscription"))?;
                 live.words = words.text.map(|text| text.0);
             }
             if let Some(turn) = take(&mut map, "modelTurn") {
-                live.turn = Some(pieces(turn.get(), &inside(&path, "modelTurn"))?);
+                live.turn = Some(pieces(turn.get(), &key_path(&path, "modelTurn"))?);
             }
             let mut is_true = |key| take(&mut map, key).is_some_and(|value| value.get() == "true");
             if is_true("interrupted") {
@@ -59,7 +59,7 @@ impl<'a> Live<'a> {
             }
         }
         if let Some(called) = called {
-            let path = inside(path, "toolCall");
+            let path = key_path(path, "toolCall");
             let calls: Calls<'_> = wire::read(called.get(), &path)?;
             for (i, call) in calls.calls.unwrap_or_default().into_iter().enumerate() {
                 let at = || format!("{path}.functionCalls[{i}]");
@@ -96,10 +96,10 @@ impl Assembly {
             return;
         }
         deltas.push(AnswerDelta::Text(words.clone()));
-        match self.spoken.words.and_then(|at| self.parts.get_mut(at)) {
+        match self.speech.words.and_then(|at| self.parts.get_mut(at)) {
             Some(Part::Text(text)) => text.text.push_str(&words),
             _ => {
-                self.spoken.words = Some(self.parts.len());
+                self.speech.words = Some(self.parts.len());
                 self.parts.push(Part::text(words));
             }
         }
@@ -114,10 +114,10 @@ impl Assembly {
                 index += 1;
                 continue;
             }
-            let goes_on =
-                self.spoken.sound.filter(|before| *before < index && self.can_join(*before, index));
-            let Some(before) = goes_on else {
-                self.spoken.sound = Some(index);
+            let will_continue =
+                self.speech.sound.filter(|before| *before < index && self.can_join(*before, index));
+            let Some(before) = will_continue else {
+                self.speech.sound = Some(index);
                 index += 1;
                 continue;
             };

@@ -13,8 +13,8 @@ use context_core::model::MediaKind;
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde::Deserialize;
 
+use super::content_out::{ContentOut, Kind, Order, PartOut, Response};
 use super::lift::is_own_file;
-use super::out::{ContentOut, Kind, Order, PartOut, Response};
 use super::{NESTED, NO_ID, PART_KEY, PROVIDER, RESPONSE_KEY, SIGNATURE_KEY, opaque};
 
 /// The target of a written message.
@@ -36,11 +36,11 @@ pub(super) struct Writer<'a> {
     /// Whether media may be written within a response although they were not read there.
     pub(super) nests_media: bool,
     /// The calls of the previous turn.
-    calls: HashMap<&'a str, Called<'a>>,
+    calls: HashMap<&'a str, CallRef<'a>>,
 }
 
 #[derive(Clone, Copy)]
-struct Called<'a> {
+struct CallRef<'a> {
     name: &'a str,
     has_id: bool,
     order: usize,
@@ -48,7 +48,7 @@ struct Called<'a> {
 
 /// The form of a result's text in its response.
 #[derive(Default, Deserialize)]
-struct Form {
+struct TextForm {
     key: Option<String>,
     #[serde(default)]
     json: bool,
@@ -134,7 +134,7 @@ impl<'a> Writer<'a> {
             }
             Part::Opaque(block) if block.provider == PROVIDER => {
                 match opaque::fault(&block.value, by_model).filter(|_| !source) {
-                    None => return Some(PartOut::new(Kind::Whole(&block.value))),
+                    None => return Some(PartOut::new(Kind::Opaque(&block.value))),
                     Some(why) => why,
                 }
             }
@@ -166,7 +166,7 @@ impl<'a> Writer<'a> {
         let has_id = call.metadata.get(NO_ID).is_none();
         if !self.for_source() {
             let order = self.calls.len();
-            self.calls.insert(&call.id, Called { name: &call.name, has_id, order });
+            self.calls.insert(&call.id, CallRef { name: &call.name, has_id, order });
         }
         let args = match &call.input {
             ToolInput::Json(json) if self.for_source() || wire::kind(json) == "an object" => {
@@ -218,7 +218,7 @@ impl<'a> Writer<'a> {
                         opaque::media_of(&block.value)
                     };
                     match found {
-                        Some(Ok(())) => nested.push(PartOut::new(Kind::Whole(&block.value))),
+                        Some(Ok(())) => nested.push(PartOut::new(Kind::Opaque(&block.value))),
                         Some(Err(fault)) => {
                             lost.push(MediaKind::Document);
                             self.note(index, &format!("left out: {}", fault.reason()));
@@ -258,7 +258,7 @@ impl<'a> Writer<'a> {
         if let Some(note) = wire::lost_media(&lost).filter(|_| !self.for_source()) {
             add_line(&mut text, &note);
         }
-        let (key, value, json) = said(result, text);
+        let (key, value, json) = result_text(result, text);
         let order = match called {
             Some(called) if !has_id => called.order,
             _ => 0,
@@ -278,24 +278,24 @@ impl<'a> Writer<'a> {
     /// Returns whether media are written into their response: they were read there, or the model is
     /// known to accept them there.
     fn nests(&self, media: &Media) -> bool {
-        const TAKEN: [&str; 5] =
+        const NESTED_TYPES: [&str; 5] =
             ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
         self.for_source()
             || media.metadata.get(NESTED).is_some()
             || self.nests_media
-                && media.media_type.as_deref().is_some_and(|kind| TAKEN.contains(&kind))
+                && media.media_type.as_deref().is_some_and(|kind| NESTED_TYPES.contains(&kind))
     }
 
     fn media(&self, part: &'a Part, media: &'a Media) -> Result<Kind<'a>, &'static str> {
         if self.for_source() {
-            return kept(media);
+            return source_form(media);
         }
-        sent(part, media).map_err(MediaFault::reason)
+        request_form(part, media).map_err(MediaFault::reason)
     }
 }
 
 /// Returns media for the source, unchanged.
-fn kept(media: &Media) -> Result<Kind<'_>, &'static str> {
+fn source_form(media: &Media) -> Result<Kind<'_>, &'static str> {
     let (media_type, name) = (media.media_type.as_deref(), media.name.as_deref());
     match &media.source {
         MediaSource::Base64(data) => {
@@ -313,7 +313,7 @@ fn kept(media: &Media) -> Result<Kind<'_>, &'static str> {
 }
 
 /// Returns media for the provider, if it accepts their type.
-fn sent<'a>(part: &Part, media: &'a Media) -> Result<Kind<'a>, MediaFault> {
+fn request_form<'a>(part: &Part, media: &'a Media) -> Result<Kind<'a>, MediaFault> {
     let kind = wire::media_kind(part).unwrap_or(MediaKind::Document);
     let (uri, media_type) = match &media.source {
         MediaSource::Url(uri) if wire::is_web_url(uri) || is_own_file(uri) => {
@@ -345,7 +345,7 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
         Part::ToolCall(_) => by_model,
         Part::ToolResult(_) => !by_model,
         Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
-            sent(part, media).is_ok()
+            request_form(part, media).is_ok()
         }
         _ => false,
     }
@@ -382,14 +382,15 @@ fn add_line(text: &mut Option<Cow<'_, str>>, line: &str) {
 }
 
 /// Returns the key of a result's text, the text, and the JSON to write in its place.
-fn said<'a>(
+fn result_text<'a>(
     result: &'a ToolResult,
     text: Option<Cow<'a, str>>,
 ) -> (Option<Cow<'static, str>>, Option<Cow<'a, str>>, Option<Json>) {
     let usual = if result.is_error { "error" } else { "output" };
     let Some(text) = text else { return (None, None, None) };
-    let form: Option<Form> = result.metadata.get(RESPONSE_KEY).and_then(|form| form.parse().ok());
-    let Some(Form { key, json }) = form else { return (Some(usual.into()), Some(text), None) };
+    let form: Option<TextForm> =
+        result.metadata.get(RESPONSE_KEY).and_then(|form| form.parse().ok());
+    let Some(TextForm { key, json }) = form else { return (Some(usual.into()), Some(text), None) };
     let key = match key.as_deref() {
         // The result's error flag counts, not the key that was read.
         Some("error") if !result.is_error => None,

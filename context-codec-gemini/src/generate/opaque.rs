@@ -16,12 +16,12 @@ const OF_MODEL: [&str; 5] =
 /// Keys that every role may use.
 const OF_ALL: [&str; 3] = ["text", "inlineData", "fileData"];
 /// Keys that describe a part and are not a kind of content.
-const BESIDE: [&str; 5] =
+const PART_PROPERTIES: [&str; 5] =
     ["thought", "thoughtSignature", "mediaResolution", "videoMetadata", "partMetadata"];
 
 /// Returns why a block is not sent, or `None` if it is sent.
 pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
-    if !says_one_thing(block, by_model) {
+    if !has_one_kind(block, by_model) {
         return Some("a block that says not one thing, or nothing that this role says");
     }
     media_of(block).and_then(Result::err).map(MediaFault::reason)
@@ -71,7 +71,7 @@ fn check_file(file: &File) -> Result<(), MediaFault> {
 
 /// Returns whether a block has exactly one kind of content and this role may use it. Unknown kinds
 /// may be used by both roles.
-fn says_one_thing(block: &Json, by_model: bool) -> bool {
+fn has_one_kind(block: &Json, by_model: bool) -> bool {
     let Ok(entries) = serde_json::from_str::<Entries<'_>>(block.as_str()) else { return false };
     let (mut known, mut unknown) = (0, 0);
     for (key, _) in entries.iter().filter(|(_, value)| value.get() != "null") {
@@ -84,7 +84,7 @@ fn says_one_thing(block: &Json, by_model: bool) -> bool {
             known += 1;
         } else if OF_ALL.contains(&key) {
             known += 1;
-        } else if !BESIDE.contains(&key) {
+        } else if !PART_PROPERTIES.contains(&key) {
             unknown += 1;
         } else if !by_model && key.starts_with("thought") {
             return false;

@@ -13,23 +13,23 @@ const MAX_DEPTH: usize = 64;
 /// The part of an input that was received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Input {
-    root: Node,
+    root: PartialValue,
     /// Whether a piece did not fit. Then the input is unusable.
     broken: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-enum Node {
+enum PartialValue {
     #[default]
     Nothing,
     Text(String),
     Value(Json),
-    List(Vec<Node>),
-    Map(IndexMap<String, Node>),
+    List(Vec<PartialValue>),
+    Map(IndexMap<String, PartialValue>),
 }
 
 /// One step of a path.
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -38,21 +38,23 @@ impl Input {
     /// Adds a piece. Texts at the same path are one text.
     pub(super) fn add(&mut self, piece: PartialArg<'_>) {
         let steps = piece.path.as_ref().and_then(|path| steps(&path.0));
-        let Some(node) = steps.and_then(|steps| place(&mut self.root, steps)) else {
+        let Some(value) = steps.and_then(|steps| value_at(&mut self.root, steps)) else {
             self.broken = true;
             return;
         };
         if let Some(text) = piece.text {
-            match node {
-                Node::Text(before) => before.push_str(&text.0),
-                _ => *node = Node::Text(text.0),
+            match value {
+                PartialValue::Text(before) => before.push_str(&text.0),
+                _ => *value = PartialValue::Text(text.0),
             }
         } else if let Some(number) = piece.number {
-            *node = Node::Value(json_of(number));
+            *value = PartialValue::Value(json_of(number));
         } else {
-            *node = Node::Value(piece.truth.map_or_else(context_codec_kit::wire::null, |truth| {
-                serde_json::Value::Bool(truth).into()
-            }));
+            *value = PartialValue::Value(
+                piece.boolean.map_or_else(context_codec_kit::wire::null, |boolean| {
+                    serde_json::Value::Bool(boolean).into()
+                }),
+            );
         }
     }
 
@@ -60,15 +62,15 @@ impl Input {
     pub(super) fn finish(&self) -> Option<Json> {
         match (&self.root, self.broken) {
             (_, true) => None,
-            (Node::Nothing, _) => Some(super::lift::empty()),
-            (Node::Map(_), _) => Json::from_serialize(&self.root).ok(),
+            (PartialValue::Nothing, _) => Some(super::lift::empty()),
+            (PartialValue::Map(_), _) => Json::from_serialize(&self.root).ok(),
             _ => None,
         }
     }
 }
 
 /// Returns the steps of a path such as `$.rows[0].name`.
-fn steps(path: &str) -> Option<Vec<Step>> {
+fn steps(path: &str) -> Option<Vec<PathStep>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -77,16 +79,16 @@ fn steps(path: &str) -> Option<Vec<Step>> {
         }
         if let Some(key) = rest.strip_prefix('.') {
             let end = key.find(['.', '[']).unwrap_or(key.len());
-            steps.push(Step::Key(key[..end].to_owned()));
+            steps.push(PathStep::Key(key[..end].to_owned()));
             rest = &key[end..];
         } else if let Some(quoted) = ["['", "[\""].iter().find_map(|open| rest.strip_prefix(open)) {
             let close = if rest.starts_with("['") { "']" } else { "\"]" };
             let (key, after) = quoted.split_once(close)?;
-            steps.push(Step::Key(key.to_owned()));
+            steps.push(PathStep::Key(key.to_owned()));
             rest = after;
         } else {
             let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(Step::Index(index.parse().ok()?));
+            steps.push(PathStep::Index(index.parse().ok()?));
             rest = after;
         }
     }
@@ -95,36 +97,36 @@ fn steps(path: &str) -> Option<Vec<Step>> {
 
 /// Returns the node that a path leads to; `None` if another kind of value is there, or a list would
 /// have a gap.
-fn place(root: &mut Node, steps: Vec<Step>) -> Option<&mut Node> {
-    let mut node = root;
+fn value_at(root: &mut PartialValue, steps: Vec<PathStep>) -> Option<&mut PartialValue> {
+    let mut value = root;
     for step in steps {
-        node = match step {
-            Step::Key(key) => {
-                if matches!(node, Node::Nothing) {
-                    *node = Node::Map(IndexMap::new());
+        value = match step {
+            PathStep::Key(key) => {
+                if matches!(value, PartialValue::Nothing) {
+                    *value = PartialValue::Map(IndexMap::new());
                 }
-                let Node::Map(map) = node else { return None };
+                let PartialValue::Map(map) = value else { return None };
                 map.entry(key).or_default()
             }
-            Step::Index(index) => {
-                if matches!(node, Node::Nothing) {
-                    *node = Node::List(Vec::new());
+            PathStep::Index(index) => {
+                if matches!(value, PartialValue::Nothing) {
+                    *value = PartialValue::List(Vec::new());
                 }
-                let Node::List(list) = node else { return None };
+                let PartialValue::List(list) = value else { return None };
                 if index == list.len() {
-                    list.push(Node::Nothing);
+                    list.push(PartialValue::Nothing);
                 }
                 list.get_mut(index)?
             }
         };
     }
-    match node {
-        Node::List(_) | Node::Map(_) => None,
-        _ => Some(node),
+    match value {
+        PartialValue::List(_) | PartialValue::Map(_) => None,
+        _ => Some(value),
     }
 }
 
-impl Serialize for Node {
+impl Serialize for PartialValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Nothing => serializer.serialize_unit(),

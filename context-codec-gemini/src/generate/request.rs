@@ -18,10 +18,10 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
 use super::body::Body;
+use super::content_out::{ContentOut, Kind};
 use super::form::take;
 use super::lift::{Reader, empty, json_of};
 use super::lower::{Mode, Writer};
-use super::out::{ContentOut, Kind};
 use super::{
     BODY_KEY, DECLARATION_KEY, OPENAPI_KEY, PROVIDER, RULES, SCHEMA_KEY, SKIP_SIGNATURE,
     SOURCE_KEY, UNSIGNED_KEY, json,

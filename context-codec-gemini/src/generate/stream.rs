@@ -20,7 +20,7 @@ impl AnswerStream for GenerateStream {
             return Ok(Vec::new());
         }
         if event.starts_with('[') && event.ends_with(']') {
-            return answer::each(event, &mut self.assembly);
+            return answer::push_events(event, &mut self.assembly);
         }
         let event = event.trim_start_matches(['[', ',']).trim_end_matches([']', ',']).trim();
         if event.is_empty() {

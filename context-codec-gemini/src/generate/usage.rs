@@ -1,4 +1,4 @@
-//! What an answer cost.
+//! Token usage of an answer, as the provider reports it.
 
 use context_core::model::Usage;
 use serde::Deserialize;

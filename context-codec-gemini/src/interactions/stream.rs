@@ -60,7 +60,7 @@ struct UsageForm {
 
 impl InteractionStream {
     /// Adds a whole answer.
-    pub(super) fn whole(&mut self, body: &Json) -> Result<(), WireError> {
+    pub(super) fn push_answer(&mut self, body: &Json) -> Result<(), WireError> {
         if wire::kind(body) != "an object" {
             return Err(wire::wrong_type(body, "", "an object"));
         }
@@ -159,10 +159,10 @@ impl AnswerStream for InteractionStream {
         let mut answer = Answer::new(Message::new(Role::Assistant, parts));
         answer.complete = self.is_over && self.error.is_none();
         if !answer.complete && self.error.is_none() || cut > 0 {
-            let said =
+            let reason =
                 format!("the answer broke off: {cut} steps that were not whole are left out");
             let (code, severity) = (DiagnosticCode::CutOff, Severity::Warning);
-            answer.diagnostics.push(Diagnostic::new(code, severity, "", said));
+            answer.diagnostics.push(Diagnostic::new(code, severity, "", reason));
         }
         let has_calls = self.steps.values().any(Step::is_call);
         answer.stop = self.status.as_deref().filter(|_| self.is_over).map(|status| match status {

@@ -109,8 +109,8 @@ pub(super) fn error(body: &str) -> ModelError {
 
 /// Returns the diagnostic for answers after the first.
 pub(super) fn several() -> Diagnostic {
-    let said = "more than one answer: the first is taken";
-    Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Warning, "choices", said)
+    let reason = "more than one answer: the first is taken";
+    Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Warning, "choices", reason)
 }
 
 /// Removes everything from an answer that cannot be sent back: empty parts, and calls that were cut
@@ -146,8 +146,8 @@ pub(super) fn settle(answer: &mut Answer, finish: Option<&str>) {
         true
     });
     answer.diagnostics.extend(left_out.into_iter().map(|id| {
-        let said = "a call was cut off and left out";
-        Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, format!("call {id}"), said)
+        let reason = "a call was cut off and left out";
+        Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, format!("call {id}"), reason)
     }));
     answer.stop = finish.map(|finish| stop(finish, &answer.message));
 }

@@ -109,7 +109,7 @@ pub(super) struct Chunk<'a> {
 pub(super) struct Choice<'a> {
     pub(super) delta: Option<Delta<'a>>,
     /// The message of a server that sends it in one event.
-    pub(super) whole: Option<(Message, Vec<Diagnostic>)>,
+    pub(super) message: Option<(Message, Vec<Diagnostic>)>,
     pub(super) finish: Option<String>,
     pub(super) is_error: bool,
 }
@@ -143,7 +143,7 @@ pub(super) struct FunctionDelta<'a> {
     /// The next piece of the input.
     pub(super) more: Option<Cow<'a, str>>,
     /// Whether it continues the arguments of a call, even if it has a name.
-    pub(super) goes_on: bool,
+    pub(super) continues: bool,
 }
 
 impl<'a> Chunk<'a> {
@@ -176,11 +176,11 @@ impl<'a> Chunk<'a> {
 impl<'a> ChoiceIn<'a> {
     fn read(self) -> Result<Choice<'a>, WireError> {
         let delta = self.delta.map(DeltaIn::read).transpose()?;
-        let whole = self.message.map(lift::answer).transpose();
-        let whole = whole.map_err(|error| error.within("choices[0].message"))?;
+        let message = self.message.map(lift::answer).transpose();
+        let message = message.map_err(|error| error.within("choices[0].message"))?;
         Ok(Choice {
             delta,
-            whole: whole.map(|lifted| (lifted.message, lifted.diagnostics)),
+            message: message.map(|lifted| (lifted.message, lifted.diagnostics)),
             finish: self.finish_reason.filter(|reason| !reason.is_empty()),
             is_error: self.error.is_some(),
         })
@@ -232,8 +232,9 @@ impl<'a> FunctionIn<'a> {
         });
         let more = more.transpose()?;
         let begins = |text: &str| text.is_empty() || text.trim_start().starts_with('{');
-        let goes_on = self.arguments.is_some() && more.as_deref().is_some_and(|text| !begins(text));
-        Ok(FunctionDelta { name, more, goes_on })
+        let continues =
+            self.arguments.is_some() && more.as_deref().is_some_and(|text| !begins(text));
+        Ok(FunctionDelta { name, more, continues })
     }
 }
 

@@ -76,7 +76,7 @@ fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValu
 }
 
 /// Returns whether two requests have the same envelope.
-pub(super) fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
+pub(super) fn same_envelope(a: &ModelRequest, b: &ModelRequest) -> bool {
     a.model == b.model && a.stream == b.stream && same_settings(a, b, &[BODY_KEY, MAX_TOKENS_KEY])
 }
 
@@ -201,12 +201,12 @@ impl<'a> Envelope<'a> {
         let mut envelope = Self::new(request, &tools.tools, tools.choice.as_deref());
         diagnostics.extend(tools.diagnostics.iter().cloned());
         let mut left_out = |path: String, why: &str| {
-            let said = format!("left out: {why}");
+            let reason = format!("left out: {why}");
             diagnostics.push(Diagnostic::new(
                 DiagnosticCode::Unrepresentable,
                 Severity::Warning,
                 path,
-                said,
+                reason,
             ));
         };
         let tools = !envelope.tools.is_empty()

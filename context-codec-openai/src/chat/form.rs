@@ -122,7 +122,7 @@ pub(super) struct MessageForm<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) refusal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) audio: Option<SpokenForm<'a>>,
+    pub(super) audio: Option<OutputAudioForm<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) tool_calls: Vec<CallForm<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,7 +209,7 @@ pub(super) struct FileForm<'a> {
 
 /// Sound that an assistant produced.
 #[derive(Serialize)]
-pub(super) struct SpokenForm<'a> {
+pub(super) struct OutputAudioForm<'a> {
     pub(super) id: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) data: Option<&'a str>,

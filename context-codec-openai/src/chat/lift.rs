@@ -31,11 +31,11 @@ pub(super) fn compared(original: &RawValue) -> Result<(Lifted, bool), WireError>
     let role = need_text(form.role, "role")?;
     let mut reader = Reader::default();
     let mut message = match &*role {
-        "system" => reader.spoken(Role::System, &form)?,
+        "system" => reader.content_message(Role::System, &form)?,
         "developer" => reader
-            .spoken(Role::System, &form)?
+            .content_message(Role::System, &form)?
             .with_metadata(Metadata::default().with(ROLE, "developer")),
-        "user" => reader.spoken(Role::User, &form)?,
+        "user" => reader.content_message(Role::User, &form)?,
         "assistant" => reader.assistant(&form)?,
         "tool" => Message::new(Role::Tool, [reader.result(&form)?]),
         "function" => Message::new(Role::Tool, [reader.legacy_result(&form)?]),
@@ -61,23 +61,23 @@ fn is_plain(form: &MessageIn<'_>, plain_calls: bool, original: &RawValue) -> boo
     else {
         return false;
     };
-    let said = ("content", *content);
-    let whole = match (role.get(), tool_call_id, tool_calls) {
+    let text = ("content", *content);
+    let is_whole = match (role.get(), tool_call_id, tool_calls) {
         (r#""tool""#, Some(id), None) => {
-            has_only(original, [("role", role), said, ("tool_call_id", id)])
+            has_only(original, [("role", role), text, ("tool_call_id", id)])
         }
         (r#""assistant""#, None, Some(calls)) => {
             plain_calls
                 && content.get() != r#""""#
-                && has_only(original, [("role", role), said, ("tool_calls", calls)])
+                && has_only(original, [("role", role), text, ("tool_calls", calls)])
         }
         (r#""user""# | r#""assistant""# | r#""system""# | r#""developer""#, None, None) => {
-            has_only(original, [("role", role), said])
+            has_only(original, [("role", role), text])
         }
         _ => false,
     };
     // Half a surrogate pair can only be written with an escape.
-    whole && content.get().starts_with('"') && !original.get().contains("\\u")
+    is_whole && content.get().starts_with('"') && !original.get().contains("\\u")
 }
 
 /// Returns whether a call is one of a function, with only its name and its input.
@@ -115,7 +115,7 @@ impl Reader {
         self.diagnostics.push(Diagnostic::new(code, severity, path, message));
     }
 
-    fn spoken(&mut self, role: Role, form: &MessageIn<'_>) -> Result<Message, WireError> {
+    fn content_message(&mut self, role: Role, form: &MessageIn<'_>) -> Result<Message, WireError> {
         Ok(Message { role, parts: self.content(form.content)?, metadata: Metadata::default() })
     }
 
@@ -123,16 +123,16 @@ impl Reader {
         let mut parts = Vec::new();
         parts.extend(thought(form)?);
         let calls = form.tool_calls.map(|calls| read_list(calls, "tool_calls")).transpose()?;
-        let called =
+        let call_part =
             calls.as_ref().is_some_and(|calls| !calls.is_empty()) || form.function_call.is_some();
         let refusal = text(form.refusal, "refusal")?;
         match form.content.map(RawValue::get) {
             // Providers write an empty text besides calls where they mean no text.
-            Some("\"\"") if called || refusal.is_some() => {}
+            Some("\"\"") if call_part || refusal.is_some() => {}
             _ => parts.extend(self.content(form.content)?),
         }
         parts.extend(refusal.map(|text| refused(text.into_owned())));
-        parts.extend(form.audio.map(spoken_aloud).transpose()?);
+        parts.extend(form.audio.map(output_audio).transpose()?);
         self.plain_calls = calls.as_ref().is_some_and(|calls| !calls.is_empty());
         for (i, call) in calls.into_iter().flatten().enumerate() {
             let (part, plain) =
@@ -279,9 +279,9 @@ pub(super) fn refused(text: String) -> Part {
     Part::Text(Text { text, metadata: Metadata::default().with(REFUSAL, truth()) })
 }
 
-fn spoken_aloud(audio: &RawValue) -> Result<Part, WireError> {
+fn output_audio(audio: &RawValue) -> Result<Part, WireError> {
     let audio: InnerIn<'_> = read_object(audio, "audio")?;
-    media::spoken(&audio).map(Part::Audio).map_err(|error| error.within("audio"))
+    media::lift_output_audio(&audio).map(Part::Audio).map_err(|error| error.within("audio"))
 }
 
 /// Returns the id of a legacy call and its answer, which refer to each other by the function's name
@@ -320,11 +320,11 @@ fn tool_call(raw: &RawValue) -> Result<(Part, bool), WireError> {
     }?;
     // Some servers give no id.
     let id = text(call.id, "id")?.unwrap_or_default().into_owned();
-    Ok((called(id, name, input, custom), plain))
+    Ok((call_part(id, name, input, custom), plain))
 }
 
 /// Creates a call. `custom`: its input is free text.
-pub(super) fn called(id: String, name: String, input: ToolInput, custom: bool) -> Part {
+pub(super) fn call_part(id: String, name: String, input: ToolInput, custom: bool) -> Part {
     let metadata =
         if custom { Metadata::default().with(TYPE, "custom") } else { Metadata::default() };
     Part::ToolCall(ToolCall { id, name, input, metadata })

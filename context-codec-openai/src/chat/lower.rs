@@ -10,12 +10,13 @@ use context_core::base::{DiagnosticCode, Severity};
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 
 use super::form::{CallForm, Content, CustomForm, FunctionForm, KnownPart, MessageForm, PartForm};
-use super::place::Place;
-use super::results::{Shown, shown};
+use super::part_kinds::PartKinds;
+use super::result_media::{ResultMedia, result_media};
 use super::{
-    ANNOTATIONS, BREAKPOINT, LEGACY, NAME, PROVIDER, REASONING, REFUSAL, ROLE, TYPE, media, results,
+    ANNOTATIONS, BREAKPOINT, LEGACY, NAME, PROVIDER, REASONING, REFUSAL, ROLE, TYPE, media,
+    result_media,
 };
-use crate::shared::{PartOut, say_error, say_lost};
+use crate::shared::{PartOut, mark_failed, note_omitted};
 
 /// The target of a written message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(super) struct Writer<'a> {
     /// The position of the current message, if it is one of a list.
     position: Option<usize>,
     /// Media of results, to be written before the next message that is not a result.
-    shown: Vec<Shown<'a>>,
+    result_media: Vec<ResultMedia<'a>>,
     pub(super) written: Vec<MessageForm<'a>>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -45,7 +46,7 @@ impl<'a> Writer<'a> {
         Self {
             mode,
             position: None,
-            shown: Vec::new(),
+            result_media: Vec::new(),
             written: Vec::new(),
             diagnostics: Vec::new(),
         }
@@ -66,20 +67,20 @@ impl<'a> Writer<'a> {
                 match part {
                     Part::ToolResult(result) => self.result(result, i),
                     _ if message.role == Role::Tool => {
-                        self.left_out(i, "a tool message holds results only")
+                        self.report_omitted(i, "a tool message holds results only")
                     }
                     _ => {}
                 }
             }
         }
         let form = match message.role {
-            Role::System => self.spoken(message, system_role(&message.metadata)),
-            Role::User => self.spoken(message, "user"),
+            Role::System => self.content_message(message, system_role(&message.metadata)),
+            Role::User => self.content_message(message, "user"),
             Role::Assistant => self.assistant(message),
             Role::Tool => None,
         };
         if let Some(form) = form {
-            self.show();
+            self.write_result_media();
             self.written.push(form);
         }
     }
@@ -104,19 +105,20 @@ impl<'a> Writer<'a> {
 
     /// Writes the media that are still pending, at the end of the list.
     pub(super) fn end(&mut self) {
-        self.show();
+        self.write_result_media();
     }
 
     /// Writes the media of results after all results of the turn: no message may stand between
     /// results.
-    fn show(&mut self) {
-        if !self.shown.is_empty() {
-            let content = Some(Content::Parts(results::content(std::mem::take(&mut self.shown))));
+    fn write_result_media(&mut self) {
+        if !self.result_media.is_empty() {
+            let content =
+                Some(Content::Parts(result_media::content(std::mem::take(&mut self.result_media))));
             self.written.push(MessageForm { role: "user", content, ..MessageForm::default() });
         }
     }
 
-    fn left_out(&mut self, index: usize, why: &str) {
+    fn report_omitted(&mut self, index: usize, why: &str) {
         let path = match self.position {
             Some(position) => format!("messages[{position}].parts[{index}]"),
             None => format!("parts[{index}]"),
@@ -139,7 +141,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a message of a role that has content and nothing else.
-    fn spoken(&mut self, message: &'a Message, role: &'static str) -> Option<MessageForm<'a>> {
+    fn content_message(
+        &mut self,
+        message: &'a Message,
+        role: &'static str,
+    ) -> Option<MessageForm<'a>> {
         if let Some(content) = self.one_text(&message.parts) {
             let (name, content) = (self.name(message), Some(content));
             return Some(MessageForm { role, name, content, ..MessageForm::default() });
@@ -148,8 +154,8 @@ impl<'a> Writer<'a> {
         for (i, part) in message.parts.iter().enumerate() {
             match part {
                 Part::ToolResult(_) => {}
-                Part::ToolCall(_) => self.left_out(i, "only an assistant calls tools"),
-                _ => parts.extend(self.part(part, i, Place::of(role, self.for_source()))),
+                Part::ToolCall(_) => self.report_omitted(i, "only an assistant calls tools"),
+                _ => parts.extend(self.part(part, i, PartKinds::of(role, self.for_source()))),
             }
         }
         if parts.is_empty() && !message.parts.is_empty() {
@@ -169,12 +175,12 @@ impl<'a> Writer<'a> {
         }
         let path =
             self.position.map_or_else(String::new, |position| format!("messages[{position}]."));
-        let (code, said) = (DiagnosticCode::Unrepresentable, "left out: not the form of a name");
+        let (code, reason) = (DiagnosticCode::Unrepresentable, "left out: not the form of a name");
         self.diagnostics.push(Diagnostic::new(
             code,
             Severity::Info,
             format!("{path}metadata.{NAME}"),
-            said,
+            reason,
         ));
         None
     }
@@ -188,12 +194,12 @@ impl<'a> Writer<'a> {
             return Some(out);
         }
         let mut parts = Vec::new();
-        let place = Place::of("assistant", self.for_source());
+        let kinds = PartKinds::of("assistant", self.for_source());
         // There is only one `refusal` key. It is read after the content, so the last refusal is
         // written there, and others stay in their places.
-        let refuses =
+        let is_refusal =
             |part: &Part| matches!(part, Part::Text(text) if is_marked(&text.metadata, REFUSAL));
-        let last_refusal = message.parts.iter().rposition(refuses).filter(|_| !self.as_parts());
+        let last_refusal = message.parts.iter().rposition(is_refusal).filter(|_| !self.as_parts());
         for (i, part) in message.parts.iter().enumerate() {
             match part {
                 Part::ToolResult(_) => {}
@@ -204,9 +210,9 @@ impl<'a> Writer<'a> {
                 Part::ToolCall(call) => out.tool_calls.push(self.tool_call(call)),
                 Part::Text(text) if last_refusal == Some(i) => out.refusal = Some(&text.text),
                 Part::Audio(audio) if out.audio.is_none() => {
-                    out.audio = media::spoken_form(audio, self.for_source());
+                    out.audio = media::output_audio_form(audio, self.for_source());
                     if out.audio.is_none() {
-                        parts.extend(self.part(part, i, place));
+                        parts.extend(self.part(part, i, kinds));
                     }
                 }
                 Part::Reasoning(thought) if self.for_source() => {
@@ -214,7 +220,7 @@ impl<'a> Writer<'a> {
                     *(if newer { &mut out.reasoning } else { &mut out.reasoning_content }) =
                         Some(&thought.text);
                 }
-                _ => parts.extend(self.part(part, i, place)),
+                _ => parts.extend(self.part(part, i, kinds)),
             }
         }
         let calls = out.function_call.is_some() || !out.tool_calls.is_empty();
@@ -253,7 +259,7 @@ impl<'a> Writer<'a> {
         let sends = !self.for_source();
         for part in result.output.iter().filter(|_| text.is_none()) {
             match (part, media_kind(part)) {
-                (_, Some(kind)) if sends => match self.part(part, index, Place::User) {
+                (_, Some(kind)) if sends => match self.part(part, index, PartKinds::User) {
                     Some(form) => media.push((kind, form)),
                     None => lost.push(part),
                 },
@@ -261,21 +267,21 @@ impl<'a> Writer<'a> {
                 (Part::Data(data), _) => parts.push(PartForm::of_text(data.value.as_str().into())),
                 (Part::Text(text), _)
                     if sends && result.output.len() > 1 && is_blank(&text.text) => {}
-                _ => match self.part(part, index, Place::of("tool", self.for_source())) {
+                _ => match self.part(part, index, PartKinds::of("tool", self.for_source())) {
                     Some(form) => parts.push(form),
                     None => lost.push(part),
                 },
             }
         }
         if !media.is_empty() {
-            results::announce(&mut parts, &media);
-            self.shown.push(shown(result, media));
+            result_media::announce(&mut parts, &media);
+            self.result_media.push(result_media(result, media));
         }
         if sends {
-            say_lost(&mut parts, &lost);
+            note_omitted(&mut parts, &lost);
         }
         if result.is_error {
-            say_error(&mut parts);
+            mark_failed(&mut parts);
         }
         let legacy = self.for_source() && is_marked(&result.metadata, LEGACY);
         let content = Some(text.unwrap_or_else(|| self.content(parts)));
@@ -318,9 +324,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn part(&mut self, part: &'a Part, index: usize, place: Place) -> Option<PartForm<'a>> {
+    fn part(&mut self, part: &'a Part, index: usize, kinds: PartKinds) -> Option<PartForm<'a>> {
         let (known, why) = match part {
-            Part::Text(text) if is_marked(&text.metadata, REFUSAL) && place.refuses() => {
+            Part::Text(text) if is_marked(&text.metadata, REFUSAL) && kinds.accept_refusals() => {
                 let refusal = Some(text.text.as_str());
                 (Some(KnownPart { kind: "refusal", refusal, ..KnownPart::default() }), "")
             }
@@ -328,21 +334,21 @@ impl<'a> Writer<'a> {
             Part::Opaque(block) if block.provider == PROVIDER => {
                 return Some(PartForm::Raw(&block.value));
             }
-            Part::Image(image) if place.shows() => {
+            Part::Image(image) if kinds.accept_media() => {
                 media_part(media::image_form(image, self.for_source()).map(|form| KnownPart {
                     kind: "image_url",
                     image_url: Some(form),
                     ..KnownPart::default()
                 }))
             }
-            Part::Audio(audio) if place.shows() => {
+            Part::Audio(audio) if kinds.accept_media() => {
                 media_part(media::sound_form(audio, self.for_source()).map(|form| KnownPart {
                     kind: "input_audio",
                     input_audio: Some(form),
                     ..KnownPart::default()
                 }))
             }
-            Part::Document(file) if place.shows() => {
+            Part::Document(file) if kinds.accept_media() => {
                 media_part(media::file_form(file, self.for_source()).map(|form| KnownPart {
                     kind: "file",
                     file: Some(Box::new(form)),
@@ -358,7 +364,7 @@ impl<'a> Writer<'a> {
             _ => (None, "the form has no such part"),
         };
         let Some(mut known) = known else {
-            self.left_out(index, why);
+            self.report_omitted(index, why);
             return None;
         };
         known.prompt_cache_breakpoint = mark(part);
@@ -372,7 +378,9 @@ pub(super) fn carries(role: Role, part: &Part) -> bool {
         Part::Text(_) | Part::ToolResult(_) => true,
         Part::ToolCall(_) => role == Role::Assistant,
         Part::Opaque(block) => block.provider == PROVIDER && role != Role::Tool,
-        Part::Audio(audio) if role == Role::Assistant => media::spoken_form(audio, false).is_some(),
+        Part::Audio(audio) if role == Role::Assistant => {
+            media::output_audio_form(audio, false).is_some()
+        }
         Part::Image(image) => role == Role::User && media::image_form(image, false).is_ok(),
         Part::Audio(audio) => role == Role::User && media::sound_form(audio, false).is_ok(),
         Part::Document(file) => role == Role::User && media::file_form(file, false).is_ok(),

@@ -7,13 +7,15 @@ use context_core::message::{Media, MediaSource};
 use context_core::model::{MediaKind, WireError};
 use context_core::{Json, Metadata};
 
-use super::form::{AudioForm, FileForm, ImageForm, InnerIn, SpokenForm, json, need_text, text};
+use super::form::{
+    AudioForm, FileForm, ImageForm, InnerIn, OutputAudioForm, json, need_text, text,
+};
 use super::{AUDIO, DETAIL, REFERENCE, TRANSCRIPT};
-use crate::shared::{self, at_address, bytes, media};
+use crate::shared::{self, bytes, media, media_at};
 
 /// Lifts an image.
 pub(super) fn image(image: &InnerIn<'_>) -> Result<Media, WireError> {
-    let mut media = at_address(need_text(image.url, "url")?);
+    let mut media = media_at(need_text(image.url, "url")?);
     if let Some(detail) = text(image.detail, "detail")? {
         media.metadata.insert(DETAIL, &*detail);
     }
@@ -28,15 +30,15 @@ pub(super) fn sound(audio: &InnerIn<'_>) -> Result<Media, WireError> {
 }
 
 /// Lifts sound that a model produced.
-pub(super) fn spoken(audio: &InnerIn<'_>) -> Result<Media, WireError> {
+pub(super) fn lift_output_audio(audio: &InnerIn<'_>) -> Result<Media, WireError> {
     let (id, data) = (need_text(audio.id, "id")?, text(audio.data, "data")?);
     let transcript = audio.transcript.map(json);
-    Ok(said_aloud(id.into_owned(), data.map(Cow::into_owned), transcript))
+    Ok(output_audio(id.into_owned(), data.map(Cow::into_owned), transcript))
 }
 
 /// Creates the media of sound that a model produced: its bytes if they are present, and the
 /// provider's id for it.
-pub(super) fn said_aloud(id: String, data: Option<String>, transcript: Option<Json>) -> Media {
+pub(super) fn output_audio(id: String, data: Option<String>, transcript: Option<Json>) -> Media {
     let mut media = match data {
         Some(data) => {
             let metadata = Metadata::default().with(AUDIO, id.as_str());
@@ -98,7 +100,7 @@ pub(super) fn sound_form(audio: &Media, for_source: bool) -> Result<AudioForm<'_
 }
 
 /// Lowers sound that a model produced, if this provider stores it.
-pub(super) fn spoken_form(audio: &Media, for_source: bool) -> Option<SpokenForm<'_>> {
+pub(super) fn output_audio_form(audio: &Media, for_source: bool) -> Option<OutputAudioForm<'_>> {
     let (id, data) = match &audio.source {
         MediaSource::Reference(id) if for_source || is_ours(audio, id) => {
             (Cow::Borrowed(id.as_str()), None)
@@ -109,7 +111,7 @@ pub(super) fn spoken_form(audio: &Media, for_source: bool) -> Option<SpokenForm<
         _ => return None,
     };
     let transcript = audio.metadata.get(TRANSCRIPT).filter(|_| for_source);
-    Some(SpokenForm { id, data: data.filter(|_| for_source), transcript })
+    Some(OutputAudioForm { id, data: data.filter(|_| for_source), transcript })
 }
 
 /// Lowers a document. Bytes that are sent need a file name.

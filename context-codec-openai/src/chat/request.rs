@@ -78,9 +78,9 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     if messages.count.get() == 0 {
         return Err(WireError::NothingToSend);
     }
-    let mut said = std::mem::take(&mut messages.writer.borrow_mut().diagnostics);
+    let mut written_diagnostics = std::mem::take(&mut messages.writer.borrow_mut().diagnostics);
     let mut diagnostics = normalized.diagnostics.clone();
-    diagnostics.append(&mut said);
+    diagnostics.append(&mut written_diagnostics);
     diagnostics.append(&mut of_envelope);
     Ok(LoweredRequest::new(body, diagnostics))
 }
@@ -143,7 +143,7 @@ fn source_envelope(request: &ModelRequest, diagnostics: &mut Vec<Diagnostic>) ->
     let Some(patch) = request.metadata.get(SOURCE_KEY) else { return plain };
     if let Some(source) = JsonPatch::from(patch.clone()).apply(&plain)
         && let Ok(entries) = read_object::<Entries<'_>>(source.as_raw(), "")
-        && envelope::says_the_same(&envelope::lift(&entries), request)
+        && envelope::same_envelope(&envelope::lift(&entries), request)
     {
         return source;
     }

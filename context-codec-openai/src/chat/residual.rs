@@ -14,14 +14,14 @@ use super::{SOURCE_KEY, lift};
 /// Lifts a message, and keeps in its metadata the values that it cannot hold.
 pub(super) fn lifted(original: &RawValue) -> Result<Lifted, WireError> {
     let (mut lifted, plain) = lift::compared(original)?;
-    if !plain && let Some(residual) = between(&lifted.message, original) {
+    if !plain && let Some(residual) = difference(&lifted.message, original) {
         lifted.message.metadata.insert(SOURCE_KEY, residual);
     }
     Ok(lifted)
 }
 
 /// Returns the difference between a message's plain form and its source, if there is one.
-fn between(message: &Message, original: &RawValue) -> Option<Json> {
+fn difference(message: &Message, original: &RawValue) -> Option<Json> {
     let mut writer = Writer::new(Mode::Source { as_parts: false });
     writer.message(message);
     if let [form] = writer.written.as_slice()

@@ -19,12 +19,12 @@ struct Call {
     name: String,
     input: String,
     custom: bool,
-    shown: bool,
+    reported: bool,
 }
 
 /// Sound that is being received.
 #[derive(Clone, Debug, Default)]
-struct Aloud {
+struct AudioDraft {
     id: String,
     data: Option<String>,
     transcript: Option<String>,
@@ -39,12 +39,12 @@ pub(super) struct ChatStream {
     newer: bool,
     text: String,
     refusal: String,
-    audio: Option<Aloud>,
+    audio: Option<AudioDraft>,
     annotations: Vec<Json>,
     calls: Vec<Call>,
     legacy: Option<Call>,
     /// The message of a server that sends it in one event.
-    whole: Option<Message>,
+    message: Option<Message>,
     finish: Option<String>,
     usage: Option<UsageIn>,
     error: Option<ModelError>,
@@ -79,8 +79,8 @@ impl AnswerStream for ChatStream {
             if let Some(delta) = choice.delta {
                 self.delta(delta, &mut deltas);
             }
-            if let Some((message, diagnostics)) = choice.whole {
-                self.take_whole(message, diagnostics, &mut deltas);
+            if let Some((message, diagnostics)) = choice.message {
+                self.take_message(message, diagnostics, &mut deltas);
             }
             self.finish = choice.finish.or(self.finish.take());
         }
@@ -100,12 +100,12 @@ impl AnswerStream for ChatStream {
         answer.complete = self.error.is_none() && (self.finish.is_some() || self.ended);
         answer::settle(&mut answer, self.finish.as_deref());
         if !answer.complete && answer.error.is_none() {
-            let said = "the answer broke off: there is what was whole until then";
+            let reason = "the answer broke off: there is what was whole until then";
             answer.diagnostics.push(Diagnostic::new(
                 DiagnosticCode::CutOff,
                 Severity::Warning,
                 "answer",
-                said,
+                reason,
             ));
         }
         answer
@@ -125,7 +125,7 @@ impl ChatStream {
         }
     }
 
-    fn take_whole(
+    fn take_message(
         &mut self,
         message: Message,
         diagnostics: Vec<Diagnostic>,
@@ -148,7 +148,7 @@ impl ChatStream {
             }
         }
         self.diagnostics.extend(diagnostics);
-        self.whole = Some(message);
+        self.message = Some(message);
     }
 
     fn delta(&mut self, delta: Delta<'_>, deltas: &mut Vec<AnswerDelta>) {
@@ -162,16 +162,16 @@ impl ChatStream {
             deltas.push(AnswerDelta::Text(text.into_owned()));
         }
         if delta.has_others {
-            let said = "left out: a part that is no text";
+            let reason = "left out: a part that is no text";
             let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-            self.note(Diagnostic::new(code, severity, "choices[0].delta.content", said));
+            self.note(Diagnostic::new(code, severity, "choices[0].delta.content", reason));
         }
         if let Some(text) = delta.refusal {
             self.refusal.push_str(&text);
             deltas.push(AnswerDelta::Text(text.into_owned()));
         }
         if let Some(audio) = &delta.audio {
-            self.aloud(audio);
+            self.push_audio(audio);
         }
         self.annotations.extend(delta.annotations);
         for call in delta.calls {
@@ -183,7 +183,7 @@ impl ChatStream {
         }
     }
 
-    fn aloud(&mut self, delta: &AudioIn<'_>) {
+    fn push_audio(&mut self, delta: &AudioIn<'_>) {
         let audio = self.audio.get_or_insert_default();
         if let Some(id) = delta.id.and_then(raw_text).filter(|id| !id.is_empty()) {
             audio.id = id.into_owned();
@@ -222,13 +222,13 @@ impl ChatStream {
         // Servers that send whole calls at once may give all of them the same index.
         let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
         let named = function.name.as_ref().is_some_and(|name| !name.is_empty());
-        let again = named && id.is_empty() && is_whole(&call.input) && !function.goes_on;
-        (!other_id && !again).then_some(at)
+        let repeats = named && id.is_empty() && is_whole(&call.input) && !function.continues;
+        (!other_id && !repeats).then_some(at)
     }
 
     fn message(&self) -> Message {
-        if let Some(whole) = &self.whole {
-            return whole.clone();
+        if let Some(message) = &self.message {
+            return message.clone();
         }
         let mut message = Message::new(Role::Assistant, []);
         let parts = &mut message.parts;
@@ -241,10 +241,10 @@ impl ChatStream {
         if !self.refusal.is_empty() {
             parts.push(lift::refused(self.refusal.clone()));
         }
-        parts.extend(self.audio.as_ref().and_then(spoken).map(Part::Audio));
+        parts.extend(self.audio.as_ref().and_then(output_audio).map(Part::Audio));
         for call in self.calls.iter().filter(|call| !call.name.is_empty()) {
             let input = ToolInput::from_written(call.input.as_str());
-            parts.push(lift::called(call.id.clone(), call.name.clone(), input, call.custom));
+            parts.push(lift::call_part(call.id.clone(), call.name.clone(), input, call.custom));
         }
         if let Some(call) = self.legacy.as_ref().filter(|call| !call.name.is_empty()) {
             parts.push(lift::legacy_call(
@@ -275,8 +275,8 @@ fn extend(
     {
         call.name.push_str(&name);
     }
-    if !call.shown && !call.name.is_empty() {
-        call.shown = true;
+    if !call.reported && !call.name.is_empty() {
+        call.reported = true;
         let id = if id.is_some() { call.id.clone() } else { lift::legacy_id(&call.name) };
         deltas.push(AnswerDelta::ToolCall { id, name: call.name.clone() });
     }
@@ -297,8 +297,8 @@ fn is_whole(text: &str) -> bool {
 }
 
 /// Returns the received sound. It needs the provider's id.
-fn spoken(audio: &Aloud) -> Option<Media> {
+fn output_audio(audio: &AudioDraft) -> Option<Media> {
     let transcript = audio.transcript.as_deref().map(Json::from);
     (!audio.id.is_empty())
-        .then(|| media::said_aloud(audio.id.clone(), audio.data.clone(), transcript))
+        .then(|| media::output_audio(audio.id.clone(), audio.data.clone(), transcript))
 }

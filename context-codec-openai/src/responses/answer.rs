@@ -10,9 +10,9 @@ use context_core::{Answer, Diagnostic, Json, Message, ModelError, Part, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::form::{At, Item, Raw, list, object, peek, text};
+use super::form::{Item, ItemPath, Raw, list, object, peek, text};
 use super::keys::REFUSAL;
-use super::lift::Lift;
+use super::lift::ItemReader;
 
 /// A response that is read.
 #[derive(Debug, Default, Deserialize)]
@@ -135,9 +135,9 @@ pub(super) fn message(
     items: Vec<&RawValue>,
     cut: bool,
 ) -> Result<(Message, Vec<Diagnostic>), WireError> {
-    let (mut lift, mut parts) = (Lift::default(), Vec::new());
+    let (mut lift, mut parts) = (ItemReader::default(), Vec::new());
     for (index, raw) in items.into_iter().enumerate() {
-        let at = At { list: "output", index };
+        let at = ItemPath { list: "output", index };
         let item: Item<'_> = object(raw, || at.item())?;
         let is_cut = cut || item.status.and_then(peek).as_deref() == Some("incomplete");
         let before = parts.len();
@@ -154,9 +154,9 @@ pub(super) fn message(
 }
 
 /// Returns the diagnostic for an incomplete item.
-pub(super) fn cut_off(path: String, what: &str) -> Diagnostic {
-    let said = format!("left out: {what}");
-    Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, path, said)
+pub(super) fn cut_off(path: String, content: &str) -> Diagnostic {
+    let message = format!("left out: {content}");
+    Diagnostic::new(DiagnosticCode::CutOff, Severity::Warning, path, message)
 }
 
 /// Returns why a complete answer ended.

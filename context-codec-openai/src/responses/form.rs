@@ -95,16 +95,16 @@ pub(super) struct Sound<'a> {
     pub(super) format: Raw<'a>,
 }
 
-/// The place of an item in a list, formatted only for errors and diagnostics.
+/// The path of an item in a list, formatted only for errors and diagnostics.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct At {
+pub(super) struct ItemPath {
     /// The list.
     pub(super) list: &'static str,
     /// The position.
     pub(super) index: usize,
 }
 
-impl At {
+impl ItemPath {
     pub(super) fn item(self) -> String {
         format!("{}[{}]", self.list, self.index)
     }
@@ -168,7 +168,7 @@ pub(super) fn remember(metadata: &mut Metadata, key: &str, raw: Raw<'_>) {
 /// An item that is written.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Out<'a> {
+pub(super) enum ItemOut<'a> {
     Message(OutMessage<'a>),
     Reasoning(OutReasoning<'a>),
     Call(OutCall<'a>),
@@ -186,7 +186,7 @@ pub(super) struct OutMessage<'a> {
     pub(super) id: Option<&'a Json>,
     pub(super) role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) status: Option<Word<'a>>,
+    pub(super) status: Option<ValueOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) phase: Option<&'a Json>,
     pub(super) content: OutContent<'a>,
@@ -195,9 +195,9 @@ pub(super) struct OutMessage<'a> {
 /// A value that was kept from the source, or a fixed one.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Word<'a> {
-    Kept(&'a Json),
-    Own(&'static str),
+pub(super) enum ValueOut<'a> {
+    Source(&'a Json),
+    Fixed(&'static str),
 }
 
 #[derive(Debug, Serialize)]
@@ -238,7 +238,7 @@ pub(super) enum OutPart<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         file_id: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        detail: Option<Word<'a>>,
+        detail: Option<ValueOut<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         prompt_cache_breakpoint: Option<&'a Json>,
     },
@@ -292,7 +292,7 @@ pub(super) struct OutSound<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Annotations<'a> {
-    Kept(&'a Json),
+    Source(&'a Json),
     None([(); 0]),
 }
 
@@ -314,7 +314,7 @@ pub(super) struct OutReasoning<'a> {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum OutThoughts<'a> {
-    Kept(&'a Json),
+    Source(&'a Json),
     None([(); 0]),
     One([OutThought<'a>; 1]),
 }

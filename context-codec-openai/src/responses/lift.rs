@@ -12,13 +12,15 @@ use context_core::model::WireError;
 use context_core::{Diagnostic, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
-use super::form::{At, Content, Item, Raw, Sound, keep, list, need, object, peek, remember, text};
+use super::form::{
+    Content, Item, ItemPath, Raw, Sound, keep, list, need, object, peek, remember, text,
+};
 use super::keys::{
     ANNOTATIONS, BREAKPOINT, CALLER, CONTENT, CONTENT_PROVIDER, DETAIL, ID, LOGPROBS, NAMESPACE,
     PHASE, PROVIDER, REFUSAL, ROLE, STATUS, SUMMARY, TYPE,
 };
 use crate::body::has_only;
-use crate::shared::{at_address, bytes, media};
+use crate::shared::{bytes, media, media_at};
 
 /// The roles of the wire form.
 const ROLES: &str = "user, assistant, system, developer";
@@ -33,7 +35,7 @@ const OUTPUTS: [&str; 4] = [
 
 /// The message that an item belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum TurnKind {
     /// One assistant message together with its neighbours.
     Assistant,
     /// One tool message together with its neighbours.
@@ -41,16 +43,16 @@ pub(super) enum Side {
     /// One synthetic user message together with its neighbours.
     Output,
     /// A message of its own.
-    Own(Role),
+    Single(Role),
 }
 
-impl Side {
+impl TurnKind {
     pub(super) fn role(self) -> Role {
         match self {
             Self::Assistant => Role::Assistant,
             Self::Tool => Role::Tool,
             Self::Output => Role::User,
-            Self::Own(role) => role,
+            Self::Single(role) => role,
         }
     }
 }
@@ -66,11 +68,11 @@ pub(super) struct Turn {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Lift {
+pub(super) struct ItemReader {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl Lift {
+impl ItemReader {
     /// Returns the messages of a list of items.
     pub(super) fn turns(
         &mut self,
@@ -80,22 +82,22 @@ impl Lift {
         let mut turns: Vec<Turn> = Vec::with_capacity(items.len());
         let mut open = None;
         for (index, &raw) in items.iter().enumerate() {
-            let at = At { list: name, index };
+            let at = ItemPath { list: name, index };
             let item: Item<'_> = object(raw, || at.item())?;
-            let side = side(&item, at)?;
-            if open != Some(side) || matches!(side, Side::Own(_)) {
+            let kind_of_item = kind_of_item(&item, at)?;
+            if open != Some(kind_of_item) || matches!(kind_of_item, TurnKind::Single(_)) {
                 let message = Message {
-                    role: side.role(),
+                    role: kind_of_item.role(),
                     parts: Vec::with_capacity(1),
                     metadata: Metadata::default(),
                 };
                 turns.push(Turn { message, items: index..index, is_plain: true });
-                open = Some(side);
+                open = Some(kind_of_item);
             }
             let Some(turn) = turns.last_mut() else { continue };
             turn.items.end = index + 1;
             turn.is_plain &= is_plain(&item, raw);
-            if side == Side::Output {
+            if kind_of_item == TurnKind::Output {
                 turn.message.metadata = Origin::Synthetic.to_metadata();
             } else if item.role.and_then(peek).as_deref() == Some("developer") {
                 turn.message.metadata.insert(ROLE, "developer");
@@ -118,7 +120,7 @@ impl Lift {
         &mut self,
         item: &Item<'_>,
         raw: &RawValue,
-        at: At,
+        at: ItemPath,
         parts: &mut Vec<Part>,
     ) -> Result<(), WireError> {
         match item.kind.and_then(peek).as_deref() {
@@ -133,7 +135,12 @@ impl Lift {
         Ok(())
     }
 
-    fn message(&mut self, item: &Item<'_>, at: At, parts: &mut Vec<Part>) -> Result<(), WireError> {
+    fn message(
+        &mut self,
+        item: &Item<'_>,
+        at: ItemPath,
+        parts: &mut Vec<Part>,
+    ) -> Result<(), WireError> {
         let Some(content) = item.content else { return Ok(()) };
         let from = parts.len();
         self.content(content, at, "content", parts)?;
@@ -150,7 +157,7 @@ impl Lift {
         Ok(())
     }
 
-    fn result(&mut self, item: &Item<'_>, at: At, custom: bool) -> Result<Part, WireError> {
+    fn result(&mut self, item: &Item<'_>, at: ItemPath, custom: bool) -> Result<Part, WireError> {
         let mut result = ToolResult {
             call_id: need(item.call_id, || at.key("call_id"))?.into_owned(),
             name: item.name.and_then(peek).map(Cow::into_owned),
@@ -171,7 +178,7 @@ impl Lift {
     fn content(
         &mut self,
         content: &RawValue,
-        at: At,
+        at: ItemPath,
         key: &'static str,
         parts: &mut Vec<Part>,
     ) -> Result<(), WireError> {
@@ -188,9 +195,9 @@ impl Lift {
             let known = known(&part, path)?;
             if known.is_none() {
                 let kind = part.kind.map_or("none", RawValue::get);
-                let said = format!("content of type {kind} is kept for its provider only");
+                let reason = format!("content of type {kind} is kept for its provider only");
                 let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-                self.diagnostics.push(Diagnostic::new(code, severity, path(), said));
+                self.diagnostics.push(Diagnostic::new(code, severity, path(), reason));
             }
             parts.push(known.unwrap_or_else(|| opaque(CONTENT_PROVIDER, raw)));
         }
@@ -228,22 +235,22 @@ fn is_plain(item: &Item<'_>, raw: &RawValue) -> bool {
 }
 
 /// Returns which message an item belongs to.
-fn side(item: &Item<'_>, at: At) -> Result<Side, WireError> {
+fn kind_of_item(item: &Item<'_>, at: ItemPath) -> Result<TurnKind, WireError> {
     let kind = item.kind.map(|kind| text(kind, || at.key("type"))).transpose()?;
     let role = item.role.map(|role| text(role, || at.key("role"))).transpose()?;
     match (kind.as_deref(), role.as_deref()) {
-        (None | Some("message"), Some("assistant")) => Ok(Side::Assistant),
-        (_, Some("user")) => Ok(Side::Own(Role::User)),
-        (_, Some("system" | "developer")) => Ok(Side::Own(Role::System)),
+        (None | Some("message"), Some("assistant")) => Ok(TurnKind::Assistant),
+        (_, Some("user")) => Ok(TurnKind::Single(Role::User)),
+        (_, Some("system" | "developer")) => Ok(TurnKind::Single(Role::System)),
         (None | Some("message"), Some(role)) => {
             Err(WireError::UnknownRole { role: role.to_owned(), known: ROLES })
         }
         (Some("message"), None) => Err(WireError::Missing { path: at.key("role") }),
         // A reference to an item may leave its type out.
         (None, None) if item.id.is_none() => Err(WireError::Missing { path: at.key("role") }),
-        (Some("function_call_output" | "custom_tool_call_output"), _) => Ok(Side::Tool),
-        (Some(kind), _) if OUTPUTS.contains(&kind) => Ok(Side::Output),
-        _ => Ok(Side::Assistant),
+        (Some("function_call_output" | "custom_tool_call_output"), _) => Ok(TurnKind::Tool),
+        (Some(kind), _) if OUTPUTS.contains(&kind) => Ok(TurnKind::Output),
+        _ => Ok(TurnKind::Assistant),
     }
 }
 
@@ -255,7 +262,7 @@ fn marked(custom: bool) -> Metadata {
     if custom { Metadata::default().with(TYPE, "custom") } else { Metadata::default() }
 }
 
-fn call(item: &Item<'_>, at: At, custom: bool) -> Result<Part, WireError> {
+fn call(item: &Item<'_>, at: ItemPath, custom: bool) -> Result<Part, WireError> {
     let (key, input) = if custom { ("input", item.input) } else { ("arguments", item.arguments) };
     let mut call = ToolCall {
         id: need(item.call_id, || at.key("call_id"))?.into_owned(),
@@ -266,15 +273,15 @@ fn call(item: &Item<'_>, at: At, custom: bool) -> Result<Part, WireError> {
         },
         metadata: marked(custom),
     };
-    let kept =
+    let entries =
         [(ID, item.id), (STATUS, item.status), (NAMESPACE, item.namespace), (CALLER, item.caller)];
-    for (key, raw) in kept {
+    for (key, raw) in entries {
         remember(&mut call.metadata, key, raw);
     }
     Ok(Part::ToolCall(call))
 }
 
-fn reasoning(item: &Item<'_>, at: At) -> Result<Part, WireError> {
+fn reasoning(item: &Item<'_>, at: ItemPath) -> Result<Part, WireError> {
     let mut metadata = Metadata::default();
     remember(&mut metadata, ID, item.id);
     remember(&mut metadata, STATUS, item.status);
@@ -299,7 +306,7 @@ fn reasoning(item: &Item<'_>, at: At) -> Result<Part, WireError> {
 /// Returns the texts of a summary or of a thought.
 pub(super) fn thoughts<'a>(
     raw: Raw<'a>,
-    at: At,
+    at: ItemPath,
     key: &'static str,
 ) -> Result<Vec<Cow<'a, str>>, WireError> {
     let Some(raw) = raw else { return Ok(Vec::new()) };
@@ -371,7 +378,7 @@ fn image(part: &Content<'_>, path: impl Fn() -> String) -> Result<Option<Media>,
     let image = match (part.image_url, part.file_id) {
         (Some(url), _) => {
             let url = text(url, || format!("{}.image_url", path()))?;
-            at_address(url)
+            media_at(url)
         }
         (None, Some(id)) => {
             media(MediaSource::Reference(text(id, || format!("{}.file_id", path()))?.into_owned()))

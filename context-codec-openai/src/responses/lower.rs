@@ -1,9 +1,9 @@
 //! Lowering of messages to items. Never fails: content that the form cannot hold is left out, with
 //! a diagnostic.
 
-mod kept;
 pub(super) mod media;
 pub(super) mod opaque;
+mod part_metadata;
 mod result;
 mod thought;
 
@@ -14,9 +14,9 @@ use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::{OpaqueBlock, Text, is_blank};
 use context_core::{Diagnostic, Json, Message, Part, Role, ToolCall};
 
-use self::kept::Kept;
 pub(super) use self::opaque::in_pairs;
-use super::form::{Annotations, Out, OutCall, OutContent, OutMessage, OutPart, Word};
+use self::part_metadata::PartMetadata;
+use super::form::{Annotations, ItemOut, OutCall, OutContent, OutMessage, OutPart, ValueOut};
 use super::keys::ROLE;
 
 /// The target of written items.
@@ -37,11 +37,11 @@ pub(super) enum Mode {
 pub(super) struct Writer<'a> {
     mode: Mode,
     /// The calls that are not plain function calls; their results are written like them.
-    special: HashMap<&'a str, Kept<'a>>,
+    special: HashMap<&'a str, PartMetadata<'a>>,
     /// The ids of items that were written. The provider accepts each id once.
     ids: HashSet<&'a str>,
-    place: [usize; 2],
-    pub(super) out: Vec<Out<'a>>,
+    position: [usize; 2],
+    pub(super) out: Vec<ItemOut<'a>>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -51,18 +51,18 @@ impl<'a> Writer<'a> {
             mode,
             special: HashMap::new(),
             ids: HashSet::new(),
-            place: [0; 2],
+            position: [0; 2],
             out: Vec::new(),
             diagnostics: Vec::new(),
         }
     }
 
-    fn sends(&self) -> bool {
+    fn is_for_sending(&self) -> bool {
         self.mode != Mode::Source
     }
 
-    fn left_out(&mut self, why: &str) {
-        let [message, part] = self.place;
+    fn report_omitted(&mut self, why: &str) {
+        let [message, part] = self.position;
         let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
         let path = format!("messages[{message}].parts[{part}]");
         self.diagnostics.push(Diagnostic::new(code, severity, path, why));
@@ -70,48 +70,48 @@ impl<'a> Writer<'a> {
 
     /// Returns the id if it may be written: the provider accepts each id once.
     fn fresh(&mut self, id: Option<&'a Json>) -> Option<&'a Json> {
-        id.filter(|id| !self.sends() || self.ids.insert(id.as_str()))
+        id.filter(|id| !self.is_for_sending() || self.ids.insert(id.as_str()))
     }
 
     /// Writes the message at this position.
     pub(super) fn message(&mut self, message: &'a Message, index: usize) {
-        self.place = [index, 0];
+        self.position = [index, 0];
         match message.role {
             Role::Assistant => self.assistant(message),
-            Role::User | Role::Tool => self.given(message, "user"),
+            Role::User | Role::Tool => self.application_message(message, "user"),
             Role::System
                 if message.metadata.get(ROLE).and_then(Json::to_text).as_deref()
                     == Some("developer") =>
             {
-                self.given(message, "developer");
+                self.application_message(message, "developer");
             }
-            Role::System => self.given(message, "system"),
+            Role::System => self.application_message(message, "system"),
         }
     }
 
     /// Writes a message of the application: content in messages of its own, results as items before
     /// it.
-    fn given(&mut self, message: &'a Message, role: &'static str) {
+    fn application_message(&mut self, message: &'a Message, role: &'static str) {
         let mut content = Vec::new();
         for (i, part) in message.parts.iter().enumerate() {
-            self.place[1] = i;
+            self.position[1] = i;
             match part {
                 Part::ToolResult(result) => self.result(result),
                 Part::Opaque(block) if self.may_send(block) => {
-                    self.say(role, &mut content);
-                    self.out.push(Out::Opaque(&block.value));
+                    self.write_message(role, &mut content);
+                    self.out.push(ItemOut::Opaque(&block.value));
                 }
                 _ => content.extend(self.content(part)),
             }
         }
-        self.say(role, &mut content);
+        self.write_message(role, &mut content);
     }
 
     /// Writes the collected content as a message.
-    fn say(&mut self, role: &'static str, content: &mut Vec<OutPart<'a>>) {
+    fn write_message(&mut self, role: &'static str, content: &mut Vec<OutPart<'a>>) {
         if !content.is_empty() {
-            let content = plainest(std::mem::take(content));
-            self.out.push(Out::Message(OutMessage {
+            let content = simplest_content(std::mem::take(content));
+            self.out.push(ItemOut::Message(OutMessage {
                 kind: None,
                 id: None,
                 role,
@@ -125,9 +125,9 @@ impl<'a> Writer<'a> {
     fn assistant(&mut self, message: &'a Message) {
         let mut turn = Turn { thoughts: Vec::new(), open: None };
         for (i, part) in message.parts.iter().enumerate() {
-            self.place[1] = i;
+            self.position[1] = i;
             match part {
-                Part::Text(text) => self.said(text, &mut turn),
+                Part::Text(text) => self.assistant_text(text, &mut turn),
                 Part::Reasoning(thought) => {
                     turn.thoughts.extend(self.thought(thought).map(|out| (i, out)))
                 }
@@ -143,32 +143,36 @@ impl<'a> Writer<'a> {
                 }
                 Part::Opaque(block) if self.may_send(block) => {
                     turn.flush(&mut self.out);
-                    self.out.push(Out::Opaque(&block.value));
+                    self.out.push(ItemOut::Opaque(&block.value));
                 }
-                _ => self.left_out(why_not(part, "the assistant shows no media here")),
+                _ => {
+                    self.report_omitted(omission_reason(part, "the assistant shows no media here"))
+                }
             }
         }
-        if !self.sends() {
+        if !self.is_for_sending() {
             turn.flush(&mut self.out);
         }
         for (i, _) in turn.thoughts {
-            self.place[1] = i;
-            self.left_out("a thought is sent with what follows it only, and nothing does");
+            self.position[1] = i;
+            self.report_omitted("a thought is sent with what follows it only, and nothing does");
         }
     }
 
     /// Returns the content of the message item that was written last.
     fn open_parts(&mut self) -> Option<&mut Vec<OutPart<'a>>> {
         match self.out.last_mut() {
-            Some(Out::Message(OutMessage { content: OutContent::Parts(parts), .. })) => Some(parts),
+            Some(ItemOut::Message(OutMessage { content: OutContent::Parts(parts), .. })) => {
+                Some(parts)
+            }
             _ => None,
         }
     }
 
-    fn said(&mut self, text: &'a Text, turn: &mut Turn<'a>) {
-        let kept = Kept::of(&text.metadata);
-        let id = kept.id;
-        let output = output(text, &kept, self.sends());
+    fn assistant_text(&mut self, text: &'a Text, turn: &mut Turn<'a>) {
+        let metadata = PartMetadata::of(&text.metadata);
+        let id = metadata.id;
+        let output = output(text, &metadata, self.is_for_sending());
         if id.is_some()
             && turn.open == id
             && turn.thoughts.is_empty()
@@ -178,21 +182,23 @@ impl<'a> Writer<'a> {
             return;
         }
         let id = self.fresh(id);
-        if id.is_none() && self.sends() && is_blank(&text.text) {
+        if id.is_none() && self.is_for_sending() && is_blank(&text.text) {
             return;
         }
         turn.flush(&mut self.out);
         turn.open = id;
-        let phase = kept.phase;
+        let phase = metadata.phase;
         let role = "assistant";
         // The provider wants the whole form of an item that it knows. Any other text is written as
         // a plain text of the assistant.
-        self.out.push(Out::Message(match id {
+        self.out.push(ItemOut::Message(match id {
             Some(id) => OutMessage {
                 kind: Some("message"),
                 id: Some(id),
                 role,
-                status: Some(kept.status.map_or(Word::Own("completed"), Word::Kept)),
+                status: Some(
+                    metadata.status.map_or(ValueOut::Fixed("completed"), ValueOut::Source),
+                ),
                 phase,
                 content: OutContent::Parts(vec![output]),
             },
@@ -204,58 +210,58 @@ impl<'a> Writer<'a> {
     }
 
     fn call(&mut self, call: &'a ToolCall) {
-        let kept = Kept::of(&call.metadata);
-        let custom = kept.is_custom;
-        if custom || kept.caller.is_some() {
-            self.special.insert(&call.id, kept);
+        let metadata = PartMetadata::of(&call.metadata);
+        let custom = metadata.is_custom;
+        if custom || metadata.caller.is_some() {
+            self.special.insert(&call.id, metadata);
         }
         let written = match call.input.as_written() {
-            "" if self.sends() && !custom => "{}",
+            "" if self.is_for_sending() && !custom => "{}",
             written => written,
         };
-        let id = self.fresh(kept.id);
-        self.out.push(Out::Call(OutCall {
+        let id = self.fresh(metadata.id);
+        self.out.push(ItemOut::Call(OutCall {
             kind: if custom { "custom_tool_call" } else { "function_call" },
             id,
             call_id: &call.id,
-            namespace: kept.namespace,
+            namespace: metadata.namespace,
             name: &call.name,
             arguments: (!custom).then_some(written),
             input: custom.then_some(written),
-            caller: kept.caller,
+            caller: metadata.caller,
             // When sending, only function calls have a status.
-            status: kept.status.filter(|_| !(custom && self.sends())),
+            status: metadata.status.filter(|_| !(custom && self.is_for_sending())),
         }));
     }
 
     /// Writes a part of the application's content or of a tool result.
     fn content(&mut self, part: &'a Part) -> Option<OutPart<'a>> {
         let why = match part {
-            Part::Text(text) if self.sends() && is_blank(&text.text) => return None,
+            Part::Text(text) if self.is_for_sending() && is_blank(&text.text) => return None,
             Part::Text(text) => {
                 return Some(input_text(
                     Cow::Borrowed(&text.text),
-                    Kept::of(&text.metadata).breakpoint,
+                    PartMetadata::of(&text.metadata).breakpoint,
                 ));
             }
             Part::Opaque(block) if opaque::is_content(block) => {
                 return Some(OutPart::Opaque(&block.value));
             }
-            Part::Image(image) => match media::image(image, self.sends()) {
+            Part::Image(image) => match media::image(image, self.is_for_sending()) {
                 Ok(image) => return Some(image),
                 Err(why) => why,
             },
-            Part::Document(file) => match media::file(file, self.sends()) {
+            Part::Document(file) => match media::file(file, self.is_for_sending()) {
                 Ok(file) => return Some(file),
                 Err(why) => why,
             },
-            Part::Audio(audio) => match media::audio(audio).filter(|_| !self.sends()) {
+            Part::Audio(audio) => match media::audio(audio).filter(|_| !self.is_for_sending()) {
                 Some(audio) => return Some(audio),
                 None => "Responses takes no sound",
             },
-            _ => why_not(part, "the form has no such part"),
+            _ => omission_reason(part, "the form has no such part"),
         };
-        self.left_out(why);
+        self.report_omitted(why);
         None
     }
 
@@ -264,29 +270,29 @@ impl<'a> Writer<'a> {
     fn may_send(&mut self, block: &'a OpaqueBlock) -> bool {
         let is_new = |ids: &mut HashSet<&'a str>| opaque::id(block).is_none_or(|id| ids.insert(id));
         opaque::is_item(block)
-            && (!self.sends() || (opaque::is_named(block) && is_new(&mut self.ids)))
+            && (!self.is_for_sending() || (opaque::is_named(block) && is_new(&mut self.ids)))
     }
 }
 
 /// The state of writing one assistant message.
 struct Turn<'a> {
     /// Thoughts that wait for the item they belong to.
-    thoughts: Vec<(usize, Out<'a>)>,
+    thoughts: Vec<(usize, ItemOut<'a>)>,
     /// The id of the message item that was written last.
     open: Option<&'a Json>,
 }
 
 impl<'a> Turn<'a> {
     /// Writes the pending thoughts, in front of their item.
-    fn flush(&mut self, out: &mut Vec<Out<'a>>) {
+    fn flush(&mut self, out: &mut Vec<ItemOut<'a>>) {
         self.open = None;
         out.extend(self.thoughts.drain(..).map(|(_, thought)| thought));
     }
 }
 
-fn why_not(part: &Part, otherwise: &'static str) -> &'static str {
+fn omission_reason(part: &Part, otherwise: &'static str) -> &'static str {
     match part {
-        Part::Opaque(block) => opaque::why_not(block),
+        Part::Opaque(block) => opaque::omission_reason(block),
         Part::Reasoning(_) => "only the assistant thinks",
         Part::Data(_) => "data of the application",
         _ => otherwise,
@@ -294,7 +300,7 @@ fn why_not(part: &Part, otherwise: &'static str) -> &'static str {
 }
 
 /// Returns the content: a text if there is only one, otherwise a list.
-fn plainest(mut parts: Vec<OutPart<'_>>) -> OutContent<'_> {
+fn simplest_content(mut parts: Vec<OutPart<'_>>) -> OutContent<'_> {
     match parts.pop() {
         Some(OutPart::Text { text, prompt_cache_breakpoint: None, .. }) if parts.is_empty() => {
             OutContent::Text(text)
@@ -311,14 +317,14 @@ fn input_text<'a>(text: Cow<'a, str>, prompt_cache_breakpoint: Option<&'a Json>)
 }
 
 /// Writes a text part of the assistant.
-fn output<'a>(text: &'a Text, kept: &Kept<'a>, sends: bool) -> OutPart<'a> {
-    if kept.is_refusal {
+fn output<'a>(text: &'a Text, metadata: &PartMetadata<'a>, is_for_sending: bool) -> OutPart<'a> {
+    if metadata.is_refusal {
         return OutPart::Refusal { kind: "refusal", refusal: &text.text };
     }
     OutPart::Output {
         kind: "output_text",
-        annotations: kept.annotations.map_or(Annotations::None([]), Annotations::Kept),
-        logprobs: kept.logprobs.filter(|_| !sends),
+        annotations: metadata.annotations.map_or(Annotations::None([]), Annotations::Source),
+        logprobs: metadata.logprobs.filter(|_| !is_for_sending),
         text: &text.text,
     }
 }

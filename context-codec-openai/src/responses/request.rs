@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use self::envelope::{Envelope, Extra};
 use super::form::{self, keep};
 use super::keys::PROVIDER;
-use super::lift::{Lift, Turn};
+use super::lift::{ItemReader, Turn};
 use super::lower::{Mode, Writer, in_pairs, media, opaque};
 use super::{SOURCE_KEY, residual};
 use crate::body::{self, BodyIn};
@@ -57,19 +57,19 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     if wire::kind(body) != "an object" {
         return Err(wire::wrong_type(body, "", "an object"));
     }
-    let mut lift = Lift::default();
+    let mut reader = ItemReader::default();
     let (entries, mut request, written_as);
     if let Some(BodyIn { entries: others, list }) = body::read(body.as_str(), "input") {
         entries = others;
         request = envelope::lift(&entries)?;
-        messages(&list, &mut lift, &mut request)?;
+        messages(&list, &mut reader, &mut request)?;
         written_as = None;
     } else {
         let mut others: Entries<'_> = wire::read(body.as_str(), "")?;
         let input = others.shift_remove("input");
         entries = others;
         request = envelope::lift(&entries)?;
-        written_as = otherwise(input, &mut lift, &mut request)?;
+        written_as = other_input(input, &mut reader, &mut request)?;
     }
     let plain = Envelope::in_full(&request);
     let rest = Json::from_serialize(&entries).expect("text keys and JSON values");
@@ -85,13 +85,13 @@ pub(super) fn lift(body: &Json) -> Result<LiftedRequest, WireError> {
     if !source.is_empty() {
         request.metadata.insert(SOURCE_KEY, wire::from_map(&source));
     }
-    Ok(LiftedRequest::new(request, lift.diagnostics))
+    Ok(LiftedRequest::new(request, reader.diagnostics))
 }
 
 /// Lifts an input that is not a list; returns how it was written.
-fn otherwise(
+fn other_input(
     input: Option<&RawValue>,
-    lift: &mut Lift,
+    reader: &mut ItemReader,
     request: &mut ModelRequest,
 ) -> Result<Option<&'static str>, WireError> {
     let Some(input) = input else { return Ok(Some(ABSENT)) };
@@ -101,12 +101,12 @@ fn otherwise(
     if input.get().starts_with('"') {
         // A text is the content of one user message.
         let message = format!(r#"{{"role":"user","content":{}}}"#, input.get());
-        let spoken = Json::from_text(message).expect("a string in an object");
-        messages(&[spoken.as_raw()], lift, request)?;
+        let user = Json::from_text(message).expect("a string in an object");
+        messages(&[user.as_raw()], reader, request)?;
         return Ok(Some(TEXT));
     }
     if input.get().starts_with('[') {
-        messages(&form::list(input, || "input".to_owned())?, lift, request)?;
+        messages(&form::list(input, || "input".to_owned())?, reader, request)?;
         return Ok(None);
     }
     Err(wire::wrong_type_of(input, "input", "a string or a list of items"))
@@ -115,14 +115,15 @@ fn otherwise(
 /// Lifts the messages.
 fn messages(
     items: &[&RawValue],
-    lift: &mut Lift,
+    reader: &mut ItemReader,
     request: &mut ModelRequest,
 ) -> Result<(), WireError> {
     let mut buffer = Vec::new();
-    let turns = lift.turns(items, "input")?;
+    let turns = reader.turns(items, "input")?;
     request.messages.reserve_exact(turns.len());
     for Turn { mut message, items: range, is_plain } in turns {
-        if !is_plain && let Some(residual) = residual::between(&message, &items[range], &mut buffer)
+        if !is_plain
+            && let Some(residual) = residual::difference(&message, &items[range], &mut buffer)
         {
             message.metadata.insert(SOURCE_KEY, residual);
         }
@@ -135,25 +136,25 @@ fn messages(
 pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError> {
     let extra = Extra::of(request);
     let continues = extra.continues();
-    let held = if continues { held(request) } else { Held::default() };
-    let is_apart = !held.results.is_empty();
-    let given = if is_apart { &held.rest } else { &request.messages };
+    let continued = if continues { split_results(request) } else { ContinuedMessages::default() };
+    let is_apart = !continued.results.is_empty();
+    let messages = if is_apart { &continued.others } else { &request.messages };
     let mut diagnostics = Vec::new();
-    let in_pairs = in_pairs(given, continues, &mut diagnostics);
-    let given = in_pairs.as_ref().unwrap_or(given);
-    let history = normalize(given, &RULES, request.unanswered, request.prefill);
-    let place = |index: usize| {
+    let in_pairs = in_pairs(messages, continues, &mut diagnostics);
+    let messages = in_pairs.as_ref().unwrap_or(messages);
+    let history = normalize(messages, &RULES, request.unanswered, request.prefill);
+    let position = |index: usize| {
         let origin = history.origin(index);
-        held.places.get(origin).copied().filter(|_| is_apart).unwrap_or(origin)
+        continued.positions.get(origin).copied().filter(|_| is_apart).unwrap_or(origin)
     };
     let tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
     let may_be_empty = continues || extra.is_set("prompt");
     let writer = Writer::new(Mode::Send { stored: !extra.is_false("store") });
     let input = Input {
         writer: writer.into(),
-        held: &held.results,
+        provider_results: &continued.results,
         history: &history,
-        place: &place,
+        position: &position,
         count: Cell::new(0),
     };
     let envelope = Envelope::to_send(request, extra, &tools, &input);
@@ -164,7 +165,7 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     diagnostics.extend(history.diagnostics.iter().cloned());
     if is_apart {
         for diagnostic in &mut diagnostics {
-            relocate(diagnostic, &held.places);
+            relocate(diagnostic, &continued.positions);
         }
     }
     diagnostics.extend(tools.diagnostics.iter().cloned());
@@ -176,9 +177,9 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
 /// collecting the others.
 pub(super) struct Input<'a> {
     writer: RefCell<Writer<'a>>,
-    held: &'a [(usize, &'a Message)],
+    provider_results: &'a [(usize, &'a Message)],
     history: &'a Normalized<'a>,
-    place: &'a dyn Fn(usize) -> usize,
+    position: &'a dyn Fn(usize) -> usize,
     /// The number of items that were written.
     count: Cell<usize>,
 }
@@ -187,11 +188,12 @@ impl Serialize for Input<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut writer = self.writer.borrow_mut();
         let mut list = serializer.serialize_seq(None)?;
-        let held = self.held.iter().map(|(place, message)| (*message, *place));
-        let given = self.history.messages.iter().enumerate();
-        for (message, place) in held.chain(given.map(|(i, message)| (&**message, (self.place)(i))))
+        let results = self.provider_results.iter().map(|(position, message)| (*message, *position));
+        let messages = self.history.messages.iter().enumerate();
+        for (message, position) in
+            results.chain(messages.map(|(i, message)| (&**message, (self.position)(i))))
         {
-            writer.message(message, place);
+            writer.message(message, position);
             self.count.set(self.count.get() + writer.out.len());
             for item in writer.out.drain(..) {
                 list.serialize_element(&item)?;
@@ -206,38 +208,38 @@ impl Serialize for Input<'_> {
 /// If a conversation continues at the provider, its calls may be there and not here. Results in
 /// front of the first assistant message cannot have a call here, so they are assumed to answer
 /// calls at the provider: they are kept, and written first.
-fn held(request: &ModelRequest) -> Held<'_> {
+fn split_results(request: &ModelRequest) -> ContinuedMessages<'_> {
     let first = request.messages.iter().position(|message| message.role == Role::Assistant);
     let first = first.unwrap_or(request.messages.len());
-    let mut held = Held::default();
-    for (place, message) in request.messages.iter().enumerate() {
-        if place < first && message.role == Role::Tool {
-            held.results.push((place, &**message));
+    let mut continued = ContinuedMessages::default();
+    for (position, message) in request.messages.iter().enumerate() {
+        if position < first && message.role == Role::Tool {
+            continued.results.push((position, &**message));
         } else {
-            held.rest.push(Arc::clone(message));
-            held.places.push(place);
+            continued.others.push(Arc::clone(message));
+            continued.positions.push(position);
         }
     }
-    held
+    continued
 }
 
 /// The messages of a conversation that continues at the provider.
 #[derive(Debug, Default)]
-struct Held<'a> {
+struct ContinuedMessages<'a> {
     /// Messages with results of calls that only the provider has, and their positions.
     results: Vec<(usize, &'a Message)>,
     /// The other messages.
-    rest: Vec<Arc<Message>>,
+    others: Vec<Arc<Message>>,
     /// The positions of the other messages.
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 /// Corrects a diagnostic's path to the message's position in the request.
-fn relocate(diagnostic: &mut Diagnostic, places: &[usize]) {
+fn relocate(diagnostic: &mut Diagnostic, positions: &[usize]) {
     let moved = diagnostic.path.strip_prefix("messages[").and_then(|path| {
         let (index, rest) = path.split_once(']')?;
-        let place = places.get(index.parse::<usize>().ok()?)?;
-        Some(format!("messages[{place}]{rest}"))
+        let position = positions.get(index.parse::<usize>().ok()?)?;
+        Some(format!("messages[{position}]{rest}"))
     });
     if let Some(path) = moved {
         diagnostic.path = path;
@@ -256,7 +258,7 @@ pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     let fits = |body: &Json| {
         let entries: Result<Entries<'_>, _> = serde_json::from_str(body.as_str());
         entries.is_ok_and(|entries| {
-            envelope::lift(&entries).is_ok_and(|again| envelope::says_the_same(&again, request))
+            envelope::lift(&entries).is_ok_and(|again| envelope::same_envelope(&again, request))
         })
     };
     let body = match patched {
@@ -269,9 +271,9 @@ pub(super) fn lower_source(request: &ModelRequest) -> LoweredRequest {
     };
     let mut items = Vec::new();
     for (i, message) in request.messages.iter().enumerate() {
-        let (mut restored, mut said) = residual::restore(message, i);
+        let (mut restored, mut notes) = residual::restore(message, i);
         items.append(&mut restored);
-        diagnostics.append(&mut said);
+        diagnostics.append(&mut notes);
     }
     let input = match source.get("input").and_then(Json::to_text).as_deref() {
         Some(ABSENT) if items.is_empty() => None,

@@ -7,13 +7,13 @@ use context_core::{Json, Message};
 use serde_json::value::RawValue;
 
 use super::SOURCE_KEY;
-use super::form::{Out, keep};
-use super::lift::Lift;
+use super::form::{ItemOut, keep};
+use super::lift::ItemReader;
 use super::lower::{Mode, Writer};
 
 /// Returns the difference between a message's plain items and those it was read from, if there is
 /// one.
-pub(super) fn between(
+pub(super) fn difference(
     message: &Message,
     source: &[&RawValue],
     buffer: &mut Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) fn between(
     let mut writer = Writer::new(Mode::Source);
     writer.message(message, 0);
     if writer.out.len() == source.len()
-        && writer.out.iter().zip(source).all(|(a, b)| is(a, b, buffer))
+        && writer.out.iter().zip(source).all(|(a, b)| is_same(a, b, buffer))
     {
         return None;
     }
@@ -30,12 +30,12 @@ pub(super) fn between(
 }
 
 /// Returns whether an item is written as it was read, byte for byte.
-fn is(out: &Out<'_>, source: &RawValue, buffer: &mut Vec<u8>) -> bool {
+fn is_same(out: &ItemOut<'_>, source: &RawValue, buffer: &mut Vec<u8>) -> bool {
     buffer.clear();
     serde_json::to_writer(&mut *buffer, out).is_ok() && buffer == source.get().as_bytes()
 }
 
-fn written(items: &[Out<'_>]) -> Json {
+fn written(items: &[ItemOut<'_>]) -> Json {
     Json::from_serialize(items).expect("text keys and JSON values")
 }
 
@@ -65,7 +65,7 @@ fn is_read_from(message: &Message, items: &[Json]) -> bool {
     let raws: Result<Vec<&RawValue>, _> =
         items.iter().map(|item| serde_json::from_str(item.as_str())).collect();
     let Ok(raws) = raws else { return false };
-    match Lift::default().turns(&raws, "input").as_deref() {
+    match ItemReader::default().turns(&raws, "input").as_deref() {
         Ok([turn]) => says_the_same(&turn.message, message),
         _ => false,
     }

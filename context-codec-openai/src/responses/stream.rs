@@ -45,22 +45,22 @@ struct Event<'a> {
 #[derive(Debug)]
 enum Slot {
     /// The announced item, with the pieces received since.
-    Open(Open),
+    Open(OpenItem),
     /// The whole item.
     Done(Json),
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenItem {
     announced: Json,
-    texts: BTreeMap<u64, Piece>,
+    texts: BTreeMap<u64, TextPiece>,
     input: String,
     /// Whether the input is whole.
     is_whole: bool,
 }
 
 #[derive(Debug, Default)]
-struct Piece {
+struct TextPiece {
     text: String,
     is_refusal: bool,
 }
@@ -85,7 +85,7 @@ impl Stream {
         Self { id: None, model: None, slots: BTreeMap::new(), error: None, ended: None, classify }
     }
 
-    fn open(&mut self, index: Option<u64>) -> Option<&mut Open> {
+    fn open(&mut self, index: Option<u64>) -> Option<&mut OpenItem> {
         match self.slots.get_mut(&index.unwrap_or_default()) {
             Some(Slot::Open(open)) => Some(open),
             _ => None,
@@ -102,7 +102,7 @@ impl Stream {
     fn added(&mut self, event: &Event<'_>) -> Result<Vec<AnswerDelta>, WireError> {
         let raw = event.item.ok_or_else(|| WireError::Missing { path: "item".to_owned() })?;
         let item: Item<'_> = object(raw, || "item".to_owned())?;
-        let open = Open {
+        let open = OpenItem {
             announced: keep(raw),
             texts: BTreeMap::new(),
             input: String::new(),
@@ -113,7 +113,7 @@ impl Stream {
         if !matches!(self.slots.get(&index), Some(Slot::Done(_))) {
             self.slots.insert(index, Slot::Open(open));
         }
-        Ok(called(&item).into_iter().collect())
+        Ok(call_delta(&item).into_iter().collect())
     }
 
     fn done(&mut self, event: &Event<'_>) -> Result<Vec<AnswerDelta>, WireError> {
@@ -128,7 +128,7 @@ impl Stream {
             return Ok(Vec::new());
         }
         // The item was never announced: all of it is new.
-        let mut deltas: Vec<_> = called(&item).into_iter().collect();
+        let mut deltas: Vec<_> = call_delta(&item).into_iter().collect();
         for part in message.parts {
             match part {
                 Part::Text(text) => deltas.push(AnswerDelta::Text(text.text)),
@@ -143,7 +143,7 @@ impl Stream {
     }
 
     /// Adds a piece of a text or, if it is `whole`, all of it. Returns the new text.
-    fn said(
+    fn push_text(
         &mut self,
         event: &Event<'_>,
         more: Raw<'_>,
@@ -160,7 +160,7 @@ impl Stream {
         Ok(grow(&mut piece.text, &more, whole))
     }
 
-    fn written(
+    fn push_input(
         &mut self,
         event: &Event<'_>,
         more: Raw<'_>,
@@ -202,16 +202,16 @@ impl Stream {
     }
 
     /// Returns the answer as far as it was received.
-    fn broken_off(&self) -> Answer {
+    fn partial_answer(&self) -> Answer {
         let (mut parts, mut diagnostics) = (Vec::new(), Vec::new());
         for (index, slot) in &self.slots {
             match slot {
                 Slot::Done(item) => {
                     let raw = serde_json::from_str(item.as_str())
                         .map(|raw| answer::message(vec![raw], true));
-                    if let Ok(Ok((message, mut said))) = raw {
+                    if let Ok(Ok((message, mut notes))) = raw {
                         parts.extend(message.parts);
-                        diagnostics.append(&mut said);
+                        diagnostics.append(&mut notes);
                     }
                 }
                 Slot::Open(open) => open.close(*index, &mut parts, &mut diagnostics),
@@ -226,7 +226,7 @@ impl Stream {
     }
 }
 
-impl Open {
+impl OpenItem {
     /// Adds the parts of the item that can be sent back: text as far as it was received, a call
     /// whose input is whole. The provider does not have the item, so its id is not kept.
     fn close(&self, index: u64, parts: &mut Vec<Part>, diagnostics: &mut Vec<Diagnostic>) {
@@ -279,7 +279,7 @@ fn grow(text: &mut String, more: &str, whole: bool) -> Option<String> {
 }
 
 /// Returns the delta for the begin of a call.
-fn called(item: &Item<'_>) -> Option<AnswerDelta> {
+fn call_delta(item: &Item<'_>) -> Option<AnswerDelta> {
     let kind = item.kind.and_then(peek)?;
     let owned = |raw: Raw<'_>| raw.and_then(peek).unwrap_or_default().into_owned();
     matches!(kind.as_ref(), "function_call" | "custom_tool_call")
@@ -305,23 +305,29 @@ impl AnswerStream for Stream {
             Some("response.output_item.added") => self.added(&event)?,
             Some("response.output_item.done") => self.done(&event)?,
             Some("response.output_text.delta") => {
-                text(self.said(&event, event.delta, false, false)?)
+                text(self.push_text(&event, event.delta, false, false)?)
             }
-            Some("response.output_text.done") => text(self.said(&event, event.text, false, true)?),
-            Some("response.refusal.delta") => text(self.said(&event, event.delta, true, false)?),
-            Some("response.refusal.done") => text(self.said(&event, event.refusal, true, true)?),
+            Some("response.output_text.done") => {
+                text(self.push_text(&event, event.text, false, true)?)
+            }
+            Some("response.refusal.delta") => {
+                text(self.push_text(&event, event.delta, true, false)?)
+            }
+            Some("response.refusal.done") => {
+                text(self.push_text(&event, event.refusal, true, true)?)
+            }
             // A thought counts only when it is whole, so its pieces are only passed on.
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
                 thought(event.delta.and_then(peek).map(std::borrow::Cow::into_owned))
             }
             Some(
                 "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta",
-            ) => input(self.written(&event, event.delta, false)?),
+            ) => input(self.push_input(&event, event.delta, false)?),
             Some("response.function_call_arguments.done") => {
-                input(self.written(&event, event.arguments, true)?)
+                input(self.push_input(&event, event.arguments, true)?)
             }
             Some("response.custom_tool_call_input.done") => {
-                input(self.written(&event, event.input, true)?)
+                input(self.push_input(&event, event.input, true)?)
             }
             Some("response.completed" | "response.incomplete" | "response.failed") => {
                 self.ended(&event)?;
@@ -341,6 +347,6 @@ impl AnswerStream for Stream {
     }
 
     fn answer(&self) -> Answer {
-        self.ended.clone().unwrap_or_else(|| self.broken_off())
+        self.ended.clone().unwrap_or_else(|| self.partial_answer())
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Entries<'a> {
     /// Reads the object at `path`.
-    pub(super) fn read(raw: &'a RawValue, path: &At<'_>) -> Result<Self, WireError> {
+    pub(super) fn read(raw: &'a RawValue, path: &JsonPath<'_>) -> Result<Self, WireError> {
         if !is_object(raw) {
             return Err(wrong_type(raw, path, "an object"));
         }
@@ -47,13 +47,21 @@ impl<'a> Entries<'a> {
     }
 
     /// Returns a text, if there is one.
-    pub(super) fn text(&self, key: &str, path: &At<'_>) -> Result<Option<Cow<'a, str>>, WireError> {
+    pub(super) fn text(
+        &self,
+        key: &str,
+        path: &JsonPath<'_>,
+    ) -> Result<Option<Cow<'a, str>>, WireError> {
         let read = |raw| text(raw).ok_or_else(|| wrong_type(raw, &path.key(key), "a string"));
         self.get(key).map(read).transpose()
     }
 
     /// Returns a required text.
-    pub(super) fn need_text(&self, key: &str, path: &At<'_>) -> Result<Cow<'a, str>, WireError> {
+    pub(super) fn need_text(
+        &self,
+        key: &str,
+        path: &JsonPath<'_>,
+    ) -> Result<Cow<'a, str>, WireError> {
         self.text(key, path)?.ok_or_else(|| WireError::Missing { path: path.key(key).to_string() })
     }
 
@@ -102,7 +110,7 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = Vec::with_capacity(4);
-        while let Some(key) = map.next_key_seed(Text)? {
+        while let Some(key) = map.next_key_seed(TextSeed)? {
             entries.push((key, map.next_value()?));
         }
         Ok(Entries(entries))
@@ -110,9 +118,9 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 }
 
 /// Deserialises a text that borrows where it can.
-struct Text;
+struct TextSeed;
 
-impl<'de> DeserializeSeed<'de> for Text {
+impl<'de> DeserializeSeed<'de> for TextSeed {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -120,7 +128,7 @@ impl<'de> DeserializeSeed<'de> for Text {
     }
 }
 
-impl<'de> Visitor<'de> for Text {
+impl<'de> Visitor<'de> for TextSeed {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -136,34 +144,34 @@ impl<'de> Visitor<'de> for Text {
     }
 }
 
-/// The place of a value, formatted only for errors and diagnostics.
+/// The path of a value, formatted only for errors and diagnostics.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum At<'a> {
+pub(super) enum JsonPath<'a> {
     /// The body.
     Top,
-    Key(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
+    Key(&'a JsonPath<'a>, &'a str),
+    Item(&'a JsonPath<'a>, usize),
 }
 
-impl<'a> At<'a> {
+impl<'a> JsonPath<'a> {
     /// Returns the place of a key of the object at this place.
-    pub(super) fn key(&'a self, key: &'a str) -> At<'a> {
-        At::Key(self, key)
+    pub(super) fn key(&'a self, key: &'a str) -> JsonPath<'a> {
+        JsonPath::Key(self, key)
     }
 
     /// Returns the place of an item of the list at this place.
-    pub(super) fn item(&'a self, index: usize) -> At<'a> {
-        At::Item(self, index)
+    pub(super) fn item(&'a self, index: usize) -> JsonPath<'a> {
+        JsonPath::Item(self, index)
     }
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for JsonPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::Top => Ok(()),
-            At::Key(At::Top, key) => f.write_str(key),
-            At::Key(outer, key) => write!(f, "{outer}.{key}"),
-            At::Item(outer, index) => write!(f, "{outer}[{index}]"),
+            JsonPath::Top => Ok(()),
+            JsonPath::Key(JsonPath::Top, key) => f.write_str(key),
+            JsonPath::Key(outer, key) => write!(f, "{outer}.{key}"),
+            JsonPath::Item(outer, index) => write!(f, "{outer}[{index}]"),
         }
     }
 }
@@ -180,7 +188,7 @@ pub(super) struct MessageForm<'a> {
 
 impl<'a> MessageForm<'a> {
     /// Reads the UIMessage at `path`.
-    pub(super) fn read(raw: &'a RawValue, path: &At<'_>) -> Result<Self, WireError> {
+    pub(super) fn read(raw: &'a RawValue, path: &JsonPath<'_>) -> Result<Self, WireError> {
         match serde_json::from_str(raw.get()) {
             Ok(form) => Ok(form),
             // Reads step by step, to report the place of the error.
@@ -201,7 +209,7 @@ impl<'a> MessageForm<'a> {
 /// Returns the parts of a UIMessage as they were written.
 pub(super) fn raw_parts<'a>(
     raw: &'a RawValue,
-    path: &At<'_>,
+    path: &JsonPath<'_>,
 ) -> Result<Vec<&'a RawValue>, WireError> {
     Ok(parts_of(&Entries::read(raw, path)?, path)?.map(|(parts, _)| parts).unwrap_or_default())
 }
@@ -210,8 +218,8 @@ pub(super) fn raw_parts<'a>(
 #[allow(clippy::type_complexity, reason = "a pair")]
 fn parts_of<'a, 'p>(
     entries: &Entries<'a>,
-    path: &'p At<'p>,
-) -> Result<Option<(Vec<&'a RawValue>, At<'p>)>, WireError> {
+    path: &'p JsonPath<'p>,
+) -> Result<Option<(Vec<&'a RawValue>, JsonPath<'p>)>, WireError> {
     let path = path.key(PARTS);
     let parts = entries.get(PARTS).map(|parts| list(parts, &path));
     Ok(parts.transpose()?.map(|parts| (parts, path)))
@@ -235,7 +243,7 @@ impl<'de> Visitor<'de> for MessageVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut form = MessageForm::default();
         form.entries.0.reserve(4);
-        while let Some(key) = map.next_key_seed(Text)? {
+        while let Some(key) = map.next_key_seed(TextSeed)? {
             if key == PARTS {
                 form.has_parts = true;
                 form.parts = map.next_value()?;
@@ -253,7 +261,10 @@ pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the items of the list at `path`.
-pub(super) fn list<'a>(raw: &'a RawValue, path: &At<'_>) -> Result<Vec<&'a RawValue>, WireError> {
+pub(super) fn list<'a>(
+    raw: &'a RawValue,
+    path: &JsonPath<'_>,
+) -> Result<Vec<&'a RawValue>, WireError> {
     if !raw.get().starts_with('[') {
         return Err(wrong_type(raw, path, "a list"));
     }
@@ -261,7 +272,7 @@ pub(super) fn list<'a>(raw: &'a RawValue, path: &At<'_>) -> Result<Vec<&'a RawVa
 }
 
 /// Reads a value. The path is formatted only for an error.
-fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue, path: &At<'_>) -> Result<T, WireError> {
+fn read<'a, T: Deserialize<'a>>(raw: &'a RawValue, path: &JsonPath<'_>) -> Result<T, WireError> {
     serde_json::from_str(raw.get()).or_else(|_| wire::read(raw.get(), &path.to_string()))
 }
 
@@ -275,6 +286,6 @@ pub(super) fn json(raw: &RawValue) -> Json {
     Json::from(raw.to_owned()).compact()
 }
 
-pub(super) fn wrong_type(raw: &RawValue, path: &At<'_>, expected: &'static str) -> WireError {
+pub(super) fn wrong_type(raw: &RawValue, path: &JsonPath<'_>, expected: &'static str) -> WireError {
     wire::wrong_type_of(raw, &path.to_string(), expected)
 }

@@ -9,7 +9,7 @@ use context_core::model::WireError;
 use context_core::{Diagnostic, Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
-use super::form::{self, At, Entries, MessageForm, is_object, json, list, raw_parts};
+use super::form::{self, Entries, JsonPath, MessageForm, is_object, json, list, raw_parts};
 use super::providers::{self, OF_CALL, OF_PART};
 use super::write::{APPROVAL, TOOL, TOOL_RAW};
 use super::{
@@ -25,7 +25,7 @@ const DENIED: &str = "The user denied this call.";
 /// Lifts the messages, without the difference to their source.
 pub(super) fn plain(
     raw: &RawValue,
-    path: &At<'_>,
+    path: &JsonPath<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Message>, WireError> {
     let MessageForm { entries, has_parts, parts } = MessageForm::read(raw, path)?;
@@ -45,7 +45,7 @@ pub(super) fn plain(
     };
     match parts {
         Some(parts) => reader.parts(&parts, path)?,
-        None => reader.before_parts(&entries, path)?,
+        None => reader.version_4_parts(&entries, path)?,
     }
     let Reader { step, mut steps, .. } = reader;
     if !step.parts.is_empty() || steps.is_empty() {
@@ -122,15 +122,15 @@ struct Reader<'a, 'd> {
 }
 
 impl Reader<'_, '_> {
-    fn parts(&mut self, parts: &[Entries<'_>], path: &At<'_>) -> Result<(), WireError> {
+    fn parts(&mut self, parts: &[Entries<'_>], path: &JsonPath<'_>) -> Result<(), WireError> {
         let path = path.key("parts");
         for (i, part) in parts.iter().enumerate() {
             if !self.part(part, &path.item(i))? {
                 let whole = match self.raw_parts.take() {
                     Some(whole) => whole,
-                    None => raw_parts(self.raw, &At::Top)?,
+                    None => raw_parts(self.raw, &JsonPath::Top)?,
                 };
-                self.step.parts.extend(whole.get(i).map(|part| kept(part)));
+                self.step.parts.extend(whole.get(i).map(|part| opaque_part(part)));
                 self.raw_parts = Some(whole);
             }
         }
@@ -138,15 +138,19 @@ impl Reader<'_, '_> {
     }
 
     /// Lifts the keys of a UIMessage from versions before `parts`.
-    fn before_parts(&mut self, message: &Entries<'_>, path: &At<'_>) -> Result<(), WireError> {
+    fn version_4_parts(
+        &mut self,
+        message: &Entries<'_>,
+        path: &JsonPath<'_>,
+    ) -> Result<(), WireError> {
         if let Some(calls) = message.get("toolInvocations").filter(|_| self.role == Role::Assistant)
         {
             let path = path.key("toolInvocations");
             for (i, call) in list(calls, &path)?.into_iter().enumerate() {
                 let path = path.item(i);
                 if !self.invocation(&Entries::read(call, &path)?, &path)? {
-                    self.unknown(&path, "a call in a state that is not known");
-                    self.step.parts.push(kept(call));
+                    self.note_unknown(&path, "a call in a state that is not known");
+                    self.step.parts.push(opaque_part(call));
                 }
             }
         }
@@ -158,7 +162,7 @@ impl Reader<'_, '_> {
     }
 
     /// Lifts a part; returns `false` if it is to be kept as it was written.
-    fn part(&mut self, part: &Entries<'_>, path: &At<'_>) -> Result<bool, WireError> {
+    fn part(&mut self, part: &Entries<'_>, path: &JsonPath<'_>) -> Result<bool, WireError> {
         let kind = part.need_text("type", path)?;
         let answers = self.role == Role::Assistant;
         match &*kind {
@@ -224,7 +228,7 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        self.unknown(path, &format!("a part of type {kind:?}"));
+        self.note_unknown(path, &format!("a part of type {kind:?}"));
         Ok(false)
     }
 
@@ -236,10 +240,10 @@ impl Reader<'_, '_> {
         self.step.parts.push(Part::Data(Data { name: name.to_owned(), value }));
     }
 
-    fn unknown(&mut self, path: &At<'_>, what: &str) {
-        let said = format!("{what} is kept for this form only");
+    fn note_unknown(&mut self, path: &JsonPath<'_>, subject: &str) {
+        let reason = format!("{subject} is kept for this form only");
         let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-        self.diagnostics.push(Diagnostic::new(code, severity, path.to_string(), said));
+        self.diagnostics.push(Diagnostic::new(code, severity, path.to_string(), reason));
     }
 
     /// Lifts a part of a tool; returns `false` without any effect if its state is unknown.
@@ -248,7 +252,7 @@ impl Reader<'_, '_> {
         part: &Entries<'_>,
         name: &str,
         dynamic: bool,
-        path: &At<'_>,
+        path: &JsonPath<'_>,
     ) -> Result<bool, WireError> {
         let state = part.need_text("state", path)?;
         let result = match &*state {
@@ -299,7 +303,7 @@ impl Reader<'_, '_> {
     }
 
     /// Lifts a call of version 4; returns `false` without any effect if its state is unknown.
-    fn invocation(&mut self, call: &Entries<'_>, path: &At<'_>) -> Result<bool, WireError> {
+    fn invocation(&mut self, call: &Entries<'_>, path: &JsonPath<'_>) -> Result<bool, WireError> {
         let result = match &*call.need_text("state", path)? {
             "call" => None,
             "result" => {
@@ -351,7 +355,7 @@ enum Outcome {
 }
 
 /// Creates an opaque part, which no model gets.
-fn kept(raw: &RawValue) -> Part {
+fn opaque_part(raw: &RawValue) -> Part {
     Part::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: json(raw) })
 }
 

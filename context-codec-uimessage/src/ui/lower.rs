@@ -16,7 +16,7 @@ use self::groups::{Group, groups};
 use self::pairs::Pairs;
 use super::form::Entries;
 use super::media::File;
-use super::output::is_held;
+use super::output::is_writable;
 use super::write::{Id, UiMessage, UiPart};
 use super::{
     CONTENT_KEY, DATA_KEY, DENIED_KEY, ID_KEY, MESSAGE_KEY, METADATA_KEY, PROVIDER, STEPS_KEY,
@@ -34,17 +34,17 @@ pub(super) enum Mode {
 /// Maximum number of `step-start` written for one step.
 const MAX_STARTS: u32 = 64;
 /// Keys of version 4 that repeat the content of the parts.
-const OLD: [&str; 3] = ["content", "toolInvocations", "reasoning"];
+const VERSION_4_KEYS: [&str; 3] = ["content", "toolInvocations", "reasoning"];
 
 /// A UIMessage that is written.
 #[derive(Debug)]
-pub(super) enum Written<'a> {
+pub(super) enum MessageOut<'a> {
     Plain(UiMessage<'a>),
     /// A UIMessage in the form of its source.
     Restored(Json),
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for MessageOut<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Plain(message) => message.serialize(serializer),
@@ -56,18 +56,18 @@ impl Serialize for Written<'_> {
 /// Lowers messages to UIMessages, one value each.
 pub(super) fn lowered(messages: &[&Message], mode: Mode) -> Lowered {
     let (written, diagnostics) = write(messages, mode, 0);
-    let json = |written: &Written<'_>| match written {
-        Written::Plain(message) => {
+    let json = |written: &MessageOut<'_>| match written {
+        MessageOut::Plain(message) => {
             Json::from_serialize(message).expect("text keys and JSON values")
         }
-        Written::Restored(json) => json.clone(),
+        MessageOut::Restored(json) => json.clone(),
     };
     Lowered::new(written.iter().map(json).collect(), diagnostics)
 }
 
 /// Returns the plain form of the messages of one UIMessage, of about `bytes` bytes; null if there
 /// is none.
-pub(super) fn alone(messages: &[&Message], bytes: usize) -> String {
+pub(super) fn plain_form(messages: &[&Message], bytes: usize) -> String {
     let mut writer = Writer {
         mode: Mode::Source,
         pairs: Pairs::of(messages),
@@ -91,10 +91,10 @@ pub(super) fn write<'a>(
     messages: &[&'a Message],
     mode: Mode,
     before: usize,
-) -> (Vec<Written<'a>>, Vec<Diagnostic>) {
+) -> (Vec<MessageOut<'a>>, Vec<Diagnostic>) {
     let mut writer = Writer { mode, pairs: Pairs::of(messages), before, diagnostics: Vec::new() };
     writer.unpaired(messages);
-    let mut all: Vec<Written<'a>> = Vec::with_capacity(messages.len());
+    let mut all: Vec<MessageOut<'a>> = Vec::with_capacity(messages.len());
     for group in groups(messages, mode) {
         all.extend(writer.written(&group, messages));
     }
@@ -104,10 +104,10 @@ pub(super) fn write<'a>(
 
 /// Gives an id to each UIMessage without one. For the source, those that were read without an id
 /// keep none.
-fn derive_ids(all: &mut [Written<'_>], messages: &[&Message], mode: Mode) {
+fn derive_ids(all: &mut [MessageOut<'_>], messages: &[&Message], mode: Mode) {
     let mut taken: Option<HashSet<String>> = None;
     for (index, written) in all.iter_mut().enumerate() {
-        let Written::Plain(message) = written else { continue };
+        let MessageOut::Plain(message) = written else { continue };
         let needs_one = match &message.id {
             Id::Read(id) => mode == Mode::Send && !id.as_str().starts_with('"'),
             Id::None => mode == Mode::Send,
@@ -137,7 +137,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn left_out(&mut self, code: DiagnosticCode, (message, part): (usize, usize), why: &str) {
+    fn report(&mut self, code: DiagnosticCode, (message, part): (usize, usize), why: &str) {
         let path = format!("messages[{}].parts[{part}]", message.saturating_sub(self.before));
         self.diagnostics.push(Diagnostic::new(
             code,
@@ -150,8 +150,8 @@ impl<'a> Writer<'a> {
     /// Reports parts that are not written: results without calls, and parts of tool messages that
     /// are not results.
     fn unpaired(&mut self, messages: &[&Message]) {
-        for place in std::mem::take(&mut self.pairs.unpaired) {
-            self.left_out(DiagnosticCode::Unpaired, place, "a result without its call");
+        for position in std::mem::take(&mut self.pairs.unpaired) {
+            self.report(DiagnosticCode::Unpaired, position, "a result without its call");
         }
         for (index, message) in
             messages.iter().enumerate().filter(|(_, message)| message.role == Role::Tool)
@@ -163,7 +163,7 @@ impl<'a> Writer<'a> {
                 .filter(|(_, part)| !matches!(part, Part::ToolResult(_)))
             {
                 let why = "a tool message holds results only";
-                self.left_out(DiagnosticCode::Unrepresentable, (index, part), why);
+                self.report(DiagnosticCode::Unrepresentable, (index, part), why);
             }
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
             metadata: metadata.and_then(|metadata| metadata.get(METADATA_KEY)),
             parts: (!only_content).then_some(parts),
             others: Entries::of(metadata.and_then(|metadata| metadata.get(MESSAGE_KEY))),
-            without: if self.mode == Mode::Send { &OLD } else { &[] },
+            hidden_keys: if self.mode == Mode::Send { &VERSION_4_KEYS } else { &[] },
         }
     }
 
@@ -220,7 +220,7 @@ impl<'a> Writer<'a> {
         let data = data().unwrap_or_default();
         let mut written = Vec::with_capacity(message.parts.len());
         for (i, part) in message.parts.iter().enumerate() {
-            let place = (index, i);
+            let position = (index, i);
             let why = match part {
                 Part::Text(text) => {
                     written.push(UiPart::Text(text));
@@ -237,10 +237,10 @@ impl<'a> Writer<'a> {
                     continue;
                 }
                 Part::ToolCall(call) if message.role == Role::Assistant => {
-                    let result = self.pairs.result(place);
-                    let result = result.map(|(place, result)| {
-                        self.lost_of(place, result);
-                        self.shown(place, result)
+                    let result = self.pairs.result(position);
+                    let result = result.map(|(position, result)| {
+                        self.report_omitted(position, result);
+                        self.displayable(position, result)
                     });
                     written.push(UiPart::Tool(call, result));
                     continue;
@@ -250,7 +250,7 @@ impl<'a> Writer<'a> {
                         && (thought.signature.is_some() || thought.encrypted.is_some())
                     {
                         let why = "a signature that does not say whose it is";
-                        self.left_out(DiagnosticCode::Unrepresentable, place, why);
+                        self.report(DiagnosticCode::Unrepresentable, position, why);
                     }
                     written.push(UiPart::Reasoning(thought));
                     continue;
@@ -273,13 +273,17 @@ impl<'a> Writer<'a> {
                 Part::Opaque(_) => "a block of another provider",
                 _ => "the form has no such part",
             };
-            self.left_out(DiagnosticCode::Unrepresentable, place, why);
+            self.report(DiagnosticCode::Unrepresentable, position, why);
         }
         written
     }
 
     /// Returns a result without the files that a page cannot show, and with a line that says so.
-    fn shown(&mut self, place: (usize, usize), result: &'a ToolResult) -> Cow<'a, ToolResult> {
+    fn displayable(
+        &mut self,
+        position: (usize, usize),
+        result: &'a ToolResult,
+    ) -> Cow<'a, ToolResult> {
         let fault = |part: &Part| File::of(part).and_then(File::fault);
         let is_lost = |part: &Part| File::of(part).is_none_or(|file| file.fault().is_some());
         let lost = |part: &Part| media_kind(part).filter(|_| is_lost(part));
@@ -289,25 +293,25 @@ impl<'a> Writer<'a> {
             return Cow::Borrowed(result);
         }
         for fault in result.output.iter().filter_map(fault) {
-            self.left_out(DiagnosticCode::Unrepresentable, place, fault.reason());
+            self.report(DiagnosticCode::Unrepresentable, position, fault.reason());
         }
-        let mut shown = result.clone();
-        shown.output.retain(|part| lost(part).is_none());
-        shown.output.extend(lost_media(&kinds).map(Part::text));
-        Cow::Owned(shown)
+        let mut displayable = result.clone();
+        displayable.output.retain(|part| lost(part).is_none());
+        displayable.output.extend(lost_media(&kinds).map(Part::text));
+        Cow::Owned(displayable)
     }
 
     /// Reports the parts of a result that cannot be written.
-    fn lost_of(&mut self, place: (usize, usize), result: &ToolResult) {
+    fn report_omitted(&mut self, position: (usize, usize), result: &ToolResult) {
         let is_denied = result.metadata.get(DENIED_KEY).is_some();
         let lost = |part: &&Part| match result.is_error {
             true => !is_denied && !matches!(part, Part::Text(_)),
-            false => !is_held(result, part),
+            false => !is_writable(result, part),
         };
         for _ in result.output.iter().filter(lost) {
             let why =
                 if result.is_error { "an error is a text" } else { "the form has no such output" };
-            self.left_out(DiagnosticCode::Unrepresentable, place, why);
+            self.report(DiagnosticCode::Unrepresentable, position, why);
         }
     }
 }

@@ -7,8 +7,8 @@ use context_core::{Metadata, Part};
 use serde::ser::{SerializeMap, Serializer};
 
 use super::PART_KEY;
-use super::form::{At, Entries};
-use super::kept::others;
+use super::form::{Entries, JsonPath};
+use super::part_entries::others;
 
 /// Keys that a media part has fields for.
 const KNOWN: [&str; 4] = ["type", "mediaType", "filename", "url"];
@@ -17,10 +17,10 @@ const KNOWN_4: [&str; 4] = ["type", "mimeType", "data", "filename"];
 
 /// The schemes of addresses from which a page shows files. An address within the application may
 /// have none.
-const OPENED: [&str; 4] = ["https", "http", "data", "blob"];
+const DISPLAY_SCHEMES: [&str; 4] = ["https", "http", "data", "blob"];
 
 /// Lifts a file part.
-pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError> {
+pub(super) fn lift(part: &Entries<'_>, path: &JsonPath<'_>) -> Result<Part, WireError> {
     let media_type = part.text("mediaType", path)?;
     let is_old = media_type.is_none() && part.get("url").is_none() && part.get("data").is_some();
     let (media_type, source, known) = if is_old {
@@ -91,8 +91,9 @@ impl<'a> File<'a> {
             MediaSource::Url(url) => {
                 let scheme =
                     url.split(['/', '?', '#']).next().and_then(|start| start.split_once(':'));
-                let opens =
-                    |scheme: &str| OPENED.iter().any(|open| open.eq_ignore_ascii_case(scheme));
+                let opens = |scheme: &str| {
+                    DISPLAY_SCHEMES.iter().any(|open| open.eq_ignore_ascii_case(scheme))
+                };
                 let is_opened = scheme.is_none_or(|(scheme, _)| opens(scheme));
                 (!is_opened).then_some(MediaFault::Address)
             }

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
-use super::form::{At, Entries, json, text};
-use super::kept::others;
+use super::form::{Entries, JsonPath, json, text};
 use super::media::{self, File};
+use super::part_entries::others;
 use super::{JSON_KEY, PART_KEY};
 
 /// Lifts the parts of an output: one text for a text, the parts of a list of parts, otherwise the
@@ -53,7 +53,7 @@ fn part(raw: &RawValue) -> Option<Part> {
             Some(Part::Text(text))
         }
         "file" if part.get("url").is_some() && part.get("mediaType").is_some() => {
-            media::lift(&part, &At::Top).ok()
+            media::lift(&part, &JsonPath::Top).ok()
         }
         _ => None,
     }
@@ -90,9 +90,9 @@ impl Serialize for Output<'_> {
 }
 
 /// Returns whether a part of a result can be written.
-pub(super) fn is_held(result: &ToolResult, part: &Part) -> bool {
-    let alone = result.output.len() == 1;
-    matches!(part, Part::Data(_)) && alone || Item::of(part).is_some()
+pub(super) fn is_writable(result: &ToolResult, part: &Part) -> bool {
+    let plain_form = result.output.len() == 1;
+    matches!(part, Part::Data(_)) && plain_form || Item::of(part).is_some()
 }
 
 /// Returns the text of a failed result: its texts, joined by line feeds.

@@ -11,7 +11,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::form::{Entries, json};
-use super::kept::part_entries;
+use super::part_entries::part_entries;
 
 /// The key in texts, thoughts and media.
 pub(super) const OF_PART: &str = "providerMetadata";
@@ -51,11 +51,11 @@ pub(super) fn rest(
     let others = entries.iter().filter(|(name, _)| !known.contains(name));
     let mut rest: JsonMap = others.map(|(name, value)| (name.to_owned(), json(value))).collect();
     let Some(providers) = entries.get(key).and_then(Entries::maybe) else { return rest };
-    let (mut left, mut took) = (JsonMap::default(), false);
+    let (mut remaining, mut took) = (JsonMap::default(), false);
     for (provider, value) in providers.iter() {
         let mut known = Vec::new();
-        let said = Entries::maybe(value).unwrap_or_default();
-        for (name, value) in said.iter().filter(|(_, value)| value.get().starts_with('"')) {
+        let values = Entries::maybe(value).unwrap_or_default();
+        for (name, value) in values.iter().filter(|(_, value)| value.get().starts_with('"')) {
             let fact = FACTS.iter().find(|fact| (fact.0, fact.1) == (provider, name));
             if take(provider, name, value) {
                 known.push(name);
@@ -65,13 +65,13 @@ pub(super) fn rest(
             }
         }
         took |= !known.is_empty();
-        let left_of = if known.is_empty() { Some(json(value)) } else { said.rest(&known) };
-        left.extend(left_of.map(|value| (provider.to_owned(), value)));
+        let left_of = if known.is_empty() { Some(json(value)) } else { values.rest(&known) };
+        remaining.extend(left_of.map(|value| (provider.to_owned(), value)));
     }
     if took {
         rest.shift_remove(key);
-        if !left.is_empty() {
-            rest.insert(key.to_owned(), from_map(&left));
+        if !remaining.is_empty() {
+            rest.insert(key.to_owned(), from_map(&remaining));
         }
     }
     rest
@@ -85,33 +85,34 @@ pub(super) fn write<S: Serializer>(
     facts: &[Fact<'_>],
 ) -> Result<(), S::Error> {
     let part = part_entries(metadata);
-    let left = part.get(key).and_then(Entries::maybe).unwrap_or_default();
-    map.serialize_entry(key, &Providers { left, facts })
+    let remaining = part.get(key).and_then(Entries::maybe).unwrap_or_default();
+    map.serialize_entry(key, &ProviderMetadata { remaining, facts })
 }
 
 /// The values of all providers.
-struct Providers<'a> {
-    left: Entries<'a>,
+struct ProviderMetadata<'a> {
+    remaining: Entries<'a>,
     facts: &'a [Fact<'a>],
 }
 
-impl Serialize for Providers<'_> {
+impl Serialize for ProviderMetadata<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (provider, value) in self.left.iter() {
+        for (provider, value) in self.remaining.iter() {
             match Entries::maybe(value) {
-                Some(left) => {
-                    map.serialize_entry(provider, &Said { provider, left, facts: self.facts })?
-                }
+                Some(remaining) => map.serialize_entry(
+                    provider,
+                    &ProviderValues { provider, remaining, facts: self.facts },
+                )?,
                 None => map.serialize_entry(provider, value)?,
             }
         }
         for (index, (provider, ..)) in self.facts.iter().enumerate() {
-            let is_new = self.left.value(provider).is_none();
+            let is_new = self.remaining.value(provider).is_none();
             if is_new && self.facts[..index].iter().all(|(before, ..)| before != provider) {
                 map.serialize_entry(
                     provider,
-                    &Said { provider, left: Entries::default(), facts: self.facts },
+                    &ProviderValues { provider, remaining: Entries::default(), facts: self.facts },
                 )?;
             }
         }
@@ -120,17 +121,17 @@ impl Serialize for Providers<'_> {
 }
 
 /// The values of one provider.
-struct Said<'a> {
+struct ProviderValues<'a> {
     provider: &'a str,
-    left: Entries<'a>,
+    remaining: Entries<'a>,
     facts: &'a [Fact<'a>],
 }
 
-impl Serialize for Said<'_> {
+impl Serialize for ProviderValues<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let facts = || self.facts.iter().filter(|(provider, ..)| *provider == self.provider);
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.left.iter() {
+        for (name, value) in self.remaining.iter() {
             if facts().all(|(_, told, _)| *told != name) {
                 map.serialize_entry(name, value)?;
             }

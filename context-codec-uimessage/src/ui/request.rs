@@ -7,8 +7,8 @@ use context_core::model::{LiftedRequest, LoweredRequest, WireError};
 use context_core::{Diagnostic, Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::form::{At, Entries, is_object, list};
-use super::lower::{self, Mode, Written};
+use super::form::{Entries, JsonPath, is_object, list};
+use super::lower::{self, MessageOut, Mode};
 use super::{BODY_KEY, ID_KEY, PROVIDER, residual};
 
 /// The key of a body for the messages.
@@ -48,7 +48,7 @@ impl MessageCodec for UiMessageCodec {
     fn lift(&self, body: &Json) -> Result<LiftedRequest, WireError> {
         let raw = body.as_raw();
         let mut request = ModelRequest::default();
-        let top = At::Top;
+        let top = JsonPath::Top;
         let (messages, path) = if is_object(raw) {
             let entries = Entries::read(raw, &top)?;
             let rest =
@@ -79,7 +79,7 @@ fn write(request: &ModelRequest, mode: Mode) -> (Option<Json>, Vec<Diagnostic>) 
     let messages: Vec<&Message> =
         system.iter().chain(request.messages.iter().map(Arc::as_ref)).collect();
     let (written, mut diagnostics) = lower::write(&messages, mode, usize::from(system.is_some()));
-    diagnostics.extend(unheld(request));
+    diagnostics.extend(unsupported_fields(request));
     if written.is_empty() && mode == Mode::Send {
         return (None, diagnostics);
     }
@@ -90,8 +90,8 @@ fn write(request: &ModelRequest, mode: Mode) -> (Option<Json>, Vec<Diagnostic>) 
 }
 
 /// Returns the diagnostic for fields of a request besides its conversation.
-fn unheld(request: &ModelRequest) -> Option<Diagnostic> {
-    let said = [
+fn unsupported_fields(request: &ModelRequest) -> Option<Diagnostic> {
+    let fields = [
         ("model", request.model.is_some()),
         ("tools", !request.tools.is_empty()),
         ("tool_choice", request.tool_choice.is_some()),
@@ -100,16 +100,16 @@ fn unheld(request: &ModelRequest) -> Option<Diagnostic> {
         ("temperature", request.temperature.is_some()),
         ("stream", request.stream.is_some()),
     ];
-    let said: Vec<_> =
-        said.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
+    let fields: Vec<_> =
+        fields.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
     let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Info);
-    let message = format!("left out: the form holds a conversation and no {}", said.join(", "));
-    (!said.is_empty()).then(|| Diagnostic::new(code, severity, "request", message))
+    let message = format!("left out: the form holds a conversation and no {}", fields.join(", "));
+    (!fields.is_empty()).then(|| Diagnostic::new(code, severity, "request", message))
 }
 
 /// A body.
 struct Body<'a> {
-    messages: &'a [Written<'a>],
+    messages: &'a [MessageOut<'a>],
     /// The other keys, if it is an object.
     others: Option<Entries<'a>>,
 }

@@ -7,19 +7,19 @@ use context_core::model::WireError;
 use context_core::{Diagnostic, Json, Message};
 use serde_json::value::RawValue;
 
-use super::form::At;
+use super::form::JsonPath;
 use super::lower::groups::Group;
-use super::lower::{Mode, Writer, Written};
+use super::lower::{MessageOut, Mode, Writer};
 use super::{SOURCE_KEY, lift, lower};
 
 /// Lifts the messages of the UIMessage at `path`, with the difference to their source.
 pub(super) fn message(
     raw: &RawValue,
-    path: &At<'_>,
+    path: &JsonPath<'_>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Message>, WireError> {
     let mut messages = lift::plain(raw, path, diagnostics)?;
-    if let Some(patch) = between(&messages, raw) {
+    if let Some(patch) = difference(&messages, raw) {
         messages[0].metadata.insert(SOURCE_KEY, patch);
     }
     Ok(messages)
@@ -27,12 +27,12 @@ pub(super) fn message(
 
 /// Returns the difference between the plain form of messages and the one UIMessage they were lifted
 /// from, if there is one.
-pub(super) fn between(lifted: &[Message], original: &RawValue) -> Option<Json> {
+pub(super) fn difference(lifted: &[Message], original: &RawValue) -> Option<Json> {
     if is_one_text(original.get()) {
         return None;
     }
     let messages: Vec<&Message> = lifted.iter().collect();
-    let plain = lower::alone(&messages, original.get().len());
+    let plain = lower::plain_form(&messages, original.get().len());
     if same_but_for_space(&plain, original.get()) {
         return None;
     }
@@ -55,9 +55,9 @@ fn is_one_text(message: &str) -> bool {
 
 /// Returns the UIMessage that these messages were lifted from, if the difference still fits them.
 pub(super) fn restore(messages: &[&Message], patch: &Json) -> Option<Json> {
-    let source =
-        JsonPatch::from(patch.clone()).apply(&Json::from_text(lower::alone(messages, 0)).ok()?)?;
-    let again = lift::plain(source.as_raw(), &At::Top, &mut Vec::new()).ok()?;
+    let source = JsonPatch::from(patch.clone())
+        .apply(&Json::from_text(lower::plain_form(messages, 0)).ok()?)?;
+    let again = lift::plain(source.as_raw(), &JsonPath::Top, &mut Vec::new()).ok()?;
     let same = again.len() == messages.len()
         && again.iter().zip(messages).all(|(again, message)| says_the_same(again, message));
     same.then_some(source)
@@ -70,22 +70,22 @@ impl<'a> Writer<'a> {
         &mut self,
         group: &Group,
         messages: &[&'a Message],
-    ) -> Option<Written<'a>> {
+    ) -> Option<MessageOut<'a>> {
         let residual = group.head(messages).filter(|_| self.mode == Mode::Source);
         if let Some(patch) = residual.and_then(|head| head.metadata.get(SOURCE_KEY)) {
             let members: Vec<_> = group.members.iter().map(|index| messages[*index]).collect();
             let answered_elsewhere = self.pairs.reach_out(&group.members);
             if !answered_elsewhere && let Some(source) = restore(&members, patch) {
-                return Some(Written::Restored(source));
+                return Some(MessageOut::Restored(source));
             }
             let first = group.members.first().copied().unwrap_or_default();
-            let mut said = outdated(SOURCE_KEY);
-            said.path = format!("messages[{}]", first.saturating_sub(self.before));
-            self.diagnostics.push(said);
+            let mut diagnostic = outdated(SOURCE_KEY);
+            diagnostic.path = format!("messages[{}]", first.saturating_sub(self.before));
+            self.diagnostics.push(diagnostic);
         }
         let message = self.group(group, messages);
         let is_empty =
             message.parts.as_ref().is_some_and(Vec::is_empty) && message.content.is_none();
-        (!is_empty).then_some(Written::Plain(message))
+        (!is_empty).then_some(MessageOut::Plain(message))
     }
 }

@@ -6,8 +6,8 @@ use context_core::model::WireError;
 use context_core::{Metadata, Part};
 use serde::ser::{SerializeMap, Serializer};
 
-use super::form::{At, Entries, text};
-use super::kept::others;
+use super::form::{Entries, JsonPath, text};
+use super::part_entries::others;
 use super::providers::{self, OF_PART};
 
 const KNOWN: [&str; 2] = ["type", "text"];
@@ -24,12 +24,12 @@ fn names(provider: &str) -> (&'static str, &'static str) {
 }
 
 /// Lifts a reasoning part, including the fields of version 4.
-pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError> {
-    let said = match (part.text("text", path)?, part.maybe_text("reasoning")) {
+pub(super) fn lift(part: &Entries<'_>, path: &JsonPath<'_>) -> Result<Part, WireError> {
+    let thought_text = match (part.text("text", path)?, part.maybe_text("reasoning")) {
         (Some(text), _) | (None, Some(text)) => text,
         (None, None) => part.need_text("text", path)?,
     };
-    let mut thought = Reasoning { text: said.into_owned(), ..Reasoning::default() };
+    let mut thought = Reasoning { text: thought_text.into_owned(), ..Reasoning::default() };
     let mut metadata = Metadata::default();
     let rest = providers::rest(part, &KNOWN, OF_PART, &mut metadata, |provider, name, value| {
         let called =
@@ -39,12 +39,12 @@ pub(super) fn lift(part: &Entries<'_>, path: &At<'_>) -> Result<Part, WireError>
             return false;
         }
         let (signature, encrypted) = names(provider);
-        let place = match name {
+        let field = match name {
             name if name == signature => &mut thought.signature,
             name if name == encrypted => &mut thought.encrypted,
             _ => return false,
         };
-        *place = text(value).map(Into::into);
+        *field = text(value).map(Into::into);
         thought.provider = Some(called.to_owned());
         true
     });
@@ -61,7 +61,7 @@ pub(super) fn write<S: Serializer>(
     map.serialize_entry("text", &thought.text)?;
     let mut facts = providers::facts(&thought.metadata);
     let written =
-        [&thought.signature, &thought.encrypted].map(|said| said.as_deref().map(providers::string));
+        [&thought.signature, &thought.encrypted].map(|text| text.as_deref().map(providers::string));
     if let Some(provider) = thought.provider.as_deref() {
         let provider =
             NAMES.iter().find(|(_, codec)| *codec == provider).map_or(provider, |(here, _)| here);

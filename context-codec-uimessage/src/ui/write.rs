@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::form::Entries;
-use super::kept::{others, part_entries};
 use super::media::File;
 use super::output::{Output, error_text};
+use super::part_entries::{others, part_entries};
 use super::providers::{self, OF_CALL, OF_PART};
 use super::{DENIED_KEY, DYNAMIC_KEY, thought};
 
@@ -37,7 +37,7 @@ pub(super) struct UiMessage<'a> {
     /// Its other keys.
     pub(super) others: Entries<'a>,
     /// Other keys that are not written.
-    pub(super) without: &'static [&'static str],
+    pub(super) hidden_keys: &'static [&'static str],
 }
 
 /// The id of a UIMessage.
@@ -71,7 +71,7 @@ impl Serialize for UiMessage<'_> {
         }
         const KNOWN: [&str; 5] = ["id", "role", "content", "metadata", "parts"];
         for (key, value) in self.others.iter() {
-            if !KNOWN.contains(&key) && !self.without.contains(&key) {
+            if !KNOWN.contains(&key) && !self.hidden_keys.contains(&key) {
                 map.serialize_entry(key, value)?;
             }
         }
@@ -103,7 +103,7 @@ impl Serialize for UiPart<'_> {
             Self::Text(text) => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", &text.text)?;
-                signed::<S>(&mut map, &text.metadata, &["type", "text"], OF_PART)?;
+                serialize_other_keys::<S>(&mut map, &text.metadata, &["type", "text"], OF_PART)?;
             }
             Self::Reasoning(thought) => thought::write::<S>(thought, &mut map)?,
             Self::File(file) => file.write::<S>(&mut map)?,
@@ -137,9 +137,9 @@ fn tool<S: Serializer>(
         map.serialize_entry("type", &format_args!("tool-{}", call.name))?;
     }
     map.serialize_entry("toolCallId", &call.id)?;
-    let kept = part.maybe_text("state").filter(|state| APPROVAL.contains(&state.as_ref()));
+    let part_entries = part.maybe_text("state").filter(|state| APPROVAL.contains(&state.as_ref()));
     let state = match result {
-        None => kept.as_deref().unwrap_or("input-available"),
+        None => part_entries.as_deref().unwrap_or("input-available"),
         Some(result) if result.metadata.get(DENIED_KEY) == Some(&truth()) => "output-denied",
         Some(result) if result.is_error => "output-error",
         Some(_) => "output-available",
@@ -159,11 +159,11 @@ fn tool<S: Serializer>(
     }
     let is_raw = state == "output-error" && matches!(call.input, ToolInput::Invalid(_));
     let known: &[&str] = if is_raw { &TOOL_RAW } else { &TOOL };
-    signed::<S>(map, &call.metadata, known, OF_CALL)
+    serialize_other_keys::<S>(map, &call.metadata, known, OF_CALL)
 }
 
 /// Writes the other keys of a part, with the values in its metadata that belong to a provider.
-fn signed<S: Serializer>(
+fn serialize_other_keys<S: Serializer>(
     map: &mut S::SerializeMap,
     metadata: &Metadata,
     written: &[&str],

@@ -7,7 +7,7 @@ use context_core::model::{OutputSchema, Tool, ToolChoice};
 use context_core::{Json, ModelRequest};
 use serde::Serialize;
 
-use super::super::form::{Block, Body, Content, Facts, Mode};
+use super::super::form::{Block, Body, Content, ExtraEntries, Mode};
 use super::super::lower::Writer;
 use super::super::{AS_BLOCKS, BODY_KEY, PARALLEL_KEY, json};
 use super::tool::WireTool;
@@ -32,11 +32,11 @@ pub(super) struct Envelope<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_config: Option<OutputConfig<'a>>,
     #[serde(flatten)]
-    pub(super) more: Facts<'a>,
+    pub(super) extra: ExtraEntries<'a>,
 }
 
 #[derive(Serialize)]
-pub(super) struct Whole<'b, E, M> {
+pub(super) struct FullBody<'b, E, M> {
     #[serde(flatten)]
     pub(super) envelope: &'b E,
     pub(super) messages: &'b [M],
@@ -55,7 +55,7 @@ pub(super) struct Choice<'a> {
 #[derive(Debug, Serialize)]
 pub(super) struct OutputConfig<'a> {
     #[serde(flatten)]
-    pub(super) more: Facts<'a>,
+    pub(super) extra: ExtraEntries<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) format: Option<Format<'a>>,
 }
@@ -74,8 +74,8 @@ impl<'a> Envelope<'a> {
         tools: &'a [Tool],
         chosen: Option<&'a ToolChoice>,
     ) -> Self {
-        let mut more = body_keys(request);
-        let output_config = more.shift_remove("output_config");
+        let mut extra = body_keys(request);
+        let output_config = extra.shift_remove("output_config");
         let choice_is_ours =
             request.tool_choice.is_some() || request.metadata.get(PARALLEL_KEY).is_some();
         let ours = ["model", "max_tokens", "temperature", "stream", "system", "tools", "messages"];
@@ -89,10 +89,10 @@ impl<'a> Envelope<'a> {
             true,
         ];
         for (key, _) in ours.iter().zip(has).filter(|(_, has)| *has) {
-            more.shift_remove(*key);
+            extra.shift_remove(*key);
         }
         if choice_is_ours {
-            more.shift_remove("tool_choice");
+            extra.shift_remove("tool_choice");
         }
         Self {
             model: request.model.as_deref(),
@@ -103,18 +103,20 @@ impl<'a> Envelope<'a> {
             tools: tools.iter().filter_map(WireTool::of).collect(),
             tool_choice: choice(request, chosen),
             output_config: output(request.output.as_ref(), output_config),
-            more: Facts(more.into_iter().map(|(key, value)| (Cow::Owned(key), value)).collect()),
+            extra: ExtraEntries(
+                extra.into_iter().map(|(key, value)| (Cow::Owned(key), value)).collect(),
+            ),
         }
     }
 
     /// Returns whether the body has tools that no list of the request names.
     pub(super) fn has_more_tools(&self) -> bool {
-        has_key(&self.more, "tools") || has_key(&self.more, "mcp_servers")
+        has_key(&self.extra, "tools") || has_key(&self.extra, "mcp_servers")
     }
 }
 
 /// Returns whether there is such a key.
-pub(super) fn has_key(entries: &Facts<'_>, key: &str) -> bool {
+pub(super) fn has_key(entries: &ExtraEntries<'_>, key: &str) -> bool {
     entries.0.iter().any(|(other, _)| other == key)
 }
 
@@ -144,15 +146,16 @@ pub(super) fn choice<'a>(
 /// Returns the form of the answer, together with the other keys of the output configuration.
 fn output<'a>(schema: Option<&'a OutputSchema>, config: Option<Json>) -> Option<OutputConfig<'a>> {
     let format = schema.map(|output| Format { kind: "json_schema", schema: &output.schema });
-    let mut more =
+    let mut extra =
         config.as_ref().and_then(|config| config.parse::<JsonMap>().ok()).unwrap_or_default();
     if format.is_some() {
-        more.shift_remove("format");
+        extra.shift_remove("format");
     } else if config.is_none() {
         return None;
     }
-    let more = Facts(more.into_iter().map(|(key, value)| (Cow::Owned(key), value)).collect());
-    Some(OutputConfig { more, format })
+    let extra =
+        ExtraEntries(extra.into_iter().map(|(key, value)| (Cow::Owned(key), value)).collect());
+    Some(OutputConfig { extra, format })
 }
 
 /// Returns the system prompt: a text if there is only one and it was not a block, nothing if there

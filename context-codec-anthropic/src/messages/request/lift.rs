@@ -8,24 +8,24 @@ use context_core::model::{CacheMarks, LiftedRequest, OutputSchema, ToolChoice, W
 use context_core::{Json, Metadata, ModelRequest, Role};
 use serde_json::value::RawValue;
 
+use super::super::fields::{Fields, JsonPath};
 use super::super::lift::Reader;
-use super::super::read::{Fields, Place};
 use super::super::{AS_BLOCKS, BODY_KEY, PARALLEL_KEY, SOURCE_KEY, json, lift_at};
 use super::envelope::written;
 use super::tool;
 
 /// Lifts a body.
 pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
-    let fields = Fields::read(body.as_raw(), &Place::Root)?;
-    let place = Place::Key(&Place::Root, "messages");
+    let fields = Fields::read(body.as_raw(), &JsonPath::Root)?;
+    let path = JsonPath::Key(&JsonPath::Root, "messages");
     let messages =
-        fields.get("messages").ok_or_else(|| WireError::Missing { path: place.to_string() })?;
+        fields.get("messages").ok_or_else(|| WireError::Missing { path: path.to_string() })?;
     let mut diagnostics = Vec::new();
-    let items = read_list(messages, &place)?;
+    let items = read_list(messages, &path)?;
     let mut request = read_envelope(&fields)?;
     request.messages.reserve(items.len());
     for (i, item) in items.iter().enumerate() {
-        let lifted = lift_at(item, &Place::Item(&place, i))?;
+        let lifted = lift_at(item, &JsonPath::Item(&path, i))?;
         diagnostics.extend(lifted.diagnostics);
         request.messages.push(lifted.message.into());
     }
@@ -45,11 +45,11 @@ pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
 
 /// Lifts a body without its messages.
 pub(super) fn envelope(body: &RawValue) -> Result<ModelRequest, WireError> {
-    read_envelope(&Fields::read(body, &Place::Root)?)
+    read_envelope(&Fields::read(body, &JsonPath::Root)?)
 }
 
 fn read_envelope(fields: &Fields<'_>) -> Result<ModelRequest, WireError> {
-    let root = Place::Root;
+    let root = JsonPath::Root;
     let mut request = ModelRequest::default();
     request.model = fields.text("model", &root)?.map(Into::into);
     request.max_output_tokens = number(fields, "max_tokens", "a number of tokens")?;
@@ -63,9 +63,9 @@ fn read_envelope(fields: &Fields<'_>) -> Result<ModelRequest, WireError> {
         }
     }
     if let Some(written) = fields.get("tools") {
-        let place = Place::Key(&root, "tools");
-        let items = read_list(written, &place)?;
-        let tool = |(i, item): (usize, &&RawValue)| tool::lift(item, &Place::Item(&place, i));
+        let path = JsonPath::Key(&root, "tools");
+        let items = read_list(written, &path)?;
+        let tool = |(i, item): (usize, &&RawValue)| tool::lift(item, &JsonPath::Item(&path, i));
         request.tools = items.iter().enumerate().map(tool).collect::<Result<_, _>>()?;
     }
     let mut body = JsonMap::new();
@@ -81,9 +81,9 @@ fn read_envelope(fields: &Fields<'_>) -> Result<ModelRequest, WireError> {
         }
     }
     if let Some(written) = fields.get("output_config") {
-        let (schema, more) = output_config(written);
+        let (schema, extra) = output_config(written);
         request.output = schema;
-        body.extend(more.map(|more| ("output_config".to_owned(), more)));
+        body.extend(extra.map(|extra| ("output_config".to_owned(), extra)));
     }
     if let Some(written) = fields.get("output_format") {
         match format(written).filter(|_| request.output.is_none()) {
@@ -103,7 +103,7 @@ fn read_envelope(fields: &Fields<'_>) -> Result<ModelRequest, WireError> {
 
 /// Returns the entries of a body that have no place in a request.
 fn others(fields: &Fields<'_>) -> Vec<(String, Json)> {
-    const OURS: [&str; 10] = [
+    const FIELD_KEYS: [&str; 10] = [
         "model",
         "max_tokens",
         "temperature",
@@ -115,7 +115,8 @@ fn others(fields: &Fields<'_>) -> Vec<(String, Json)> {
         "output_format",
         "messages",
     ];
-    let others = fields.iter().filter(|(key, json)| !OURS.contains(key) && json.get() != "null");
+    let others =
+        fields.iter().filter(|(key, json)| !FIELD_KEYS.contains(key) && json.get() != "null");
     others.map(|(key, json)| (key.to_owned(), kept(json))).collect()
 }
 
@@ -127,22 +128,24 @@ fn number<T: serde::de::DeserializeOwned>(
 ) -> Result<Option<T>, WireError> {
     let Some(written) = fields.get(key) else { return Ok(None) };
     let read = serde_json::from_str(written.get());
-    read.map(Some).map_err(|_| wrong_type_of(written, &Place::Key(&Place::Root, key), expected))
+    read.map(Some)
+        .map_err(|_| wrong_type_of(written, &JsonPath::Key(&JsonPath::Root, key), expected))
 }
 
 /// Returns the system prompt, if it is text.
 fn system(written: &RawValue) -> Result<Option<Vec<Text>>, WireError> {
-    let place = Place::Key(&Place::Root, "system");
+    let path = JsonPath::Key(&JsonPath::Root, "system");
     match raw_kind(written) {
         "a string" => {
-            let text = read_text(written, &place)?;
+            let text = read_text(written, &path)?;
             let text = Text { text: text.into_owned(), metadata: Metadata::default() };
             Ok(Some(if text.text.is_empty() { Vec::new() } else { vec![text] }))
         }
         "a list" => {
-            let items = read_list(written, &place)?;
+            let items = read_list(written, &path)?;
             let mut reader = Reader::default();
-            let block = |(i, item): (usize, &&RawValue)| reader.text(item, &Place::Item(&place, i));
+            let block =
+                |(i, item): (usize, &&RawValue)| reader.text(item, &JsonPath::Item(&path, i));
             let texts: Result<Option<Vec<_>>, _> = items.iter().enumerate().map(block).collect();
             let Some(mut texts) = texts? else { return Ok(None) };
             if let [text] = texts.as_mut_slice() {
@@ -150,18 +153,18 @@ fn system(written: &RawValue) -> Result<Option<Vec<Text>>, WireError> {
             }
             Ok(Some(texts))
         }
-        _ => Err(wrong_type_of(written, &place, "a string or a list of blocks")),
+        _ => Err(wrong_type_of(written, &path, "a string or a list of blocks")),
     }
 }
 
 /// Returns the tool choice, and whether parallel calls are disabled, if it has no other keys.
 fn choice(written: &RawValue) -> Option<(ToolChoice, Option<bool>)> {
-    let fields = Fields::look(written)?;
-    let choice = match &*fields.text("type", &Place::Root).ok()?? {
+    let fields = Fields::inspect(written)?;
+    let choice = match &*fields.text("type", &JsonPath::Root).ok()?? {
         "auto" => ToolChoice::Auto,
         "none" => ToolChoice::None,
         "any" => ToolChoice::Required,
-        "tool" => ToolChoice::Named(fields.text("name", &Place::Root).ok()??.into_owned()),
+        "tool" => ToolChoice::Named(fields.text("name", &JsonPath::Root).ok()??.into_owned()),
         _ => return None,
     };
     let parallel = match fields.get("disable_parallel_tool_use") {
@@ -175,22 +178,22 @@ fn choice(written: &RawValue) -> Option<(ToolChoice, Option<bool>)> {
 
 /// Returns the form of the answer, and the other keys of the output configuration.
 fn output_config(written: &RawValue) -> (Option<OutputSchema>, Option<Json>) {
-    let Some(fields) = Fields::look(written) else { return (None, Some(kept(written))) };
+    let Some(fields) = Fields::inspect(written) else { return (None, Some(kept(written))) };
     let Some(schema) = fields.get("format").and_then(format) else {
         return (None, Some(kept(written)));
     };
-    let more: JsonMap = fields
+    let extra: JsonMap = fields
         .iter()
         .filter(|(key, _)| *key != "format")
         .map(|(key, json)| (key.to_owned(), kept(json)))
         .collect();
-    (Some(schema), (!more.is_empty()).then(|| json(&more)))
+    (Some(schema), (!extra.is_empty()).then(|| json(&extra)))
 }
 
 /// Returns a form of the answer, if it is only a schema.
 fn format(written: &RawValue) -> Option<OutputSchema> {
-    let fields = Fields::look(written)?;
-    let is_schema = fields.text("type", &Place::Root).ok()?? == "json_schema";
+    let fields = Fields::inspect(written)?;
+    let is_schema = fields.text("type", &JsonPath::Root).ok()?? == "json_schema";
     let schema =
         fields.get("schema").filter(|schema| is_schema && raw_kind(schema) == "an object")?;
     fields.is_plain().then(|| OutputSchema::new("answer", kept(schema)))

@@ -10,8 +10,8 @@ use context_core::{Json, Metadata};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
+use super::super::fields::{Fields, JsonPath};
 use super::super::form::Mark;
-use super::super::read::{Fields, Place};
 use super::super::{CACHE_KEY, PROVIDER};
 
 /// The prefix of the metadata keys for other keys of a tool.
@@ -57,7 +57,7 @@ impl<'a> WireTool<'a> {
     pub(super) fn name(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Function { tool, .. } => Some(Cow::Borrowed(&tool.name)),
-            Self::Opaque(value) => Fields::look(value.as_raw())?.peek("name"),
+            Self::Opaque(value) => Fields::inspect(value.as_raw())?.peek("name"),
         }
     }
 
@@ -82,9 +82,9 @@ impl<'a> WireTool<'a> {
 /// The keys of a function that have a field of their own.
 const KNOWN: [&str; 5] = ["name", "description", "input_schema", "strict", "cache_control"];
 
-/// Lifts the tool at `place`.
-pub(super) fn lift(json: &RawValue, place: &Place<'_>) -> Result<Tool, WireError> {
-    let fields = Fields::read(json, place)?;
+/// Lifts the tool at `path`.
+pub(super) fn lift(json: &RawValue, path: &JsonPath<'_>) -> Result<Tool, WireError> {
+    let fields = Fields::read(json, path)?;
     Ok(function(&fields).map_or_else(
         || Tool::Opaque(OpaqueBlock { provider: PROVIDER.to_owned(), value: kept(json) }),
         Tool::Function,
@@ -94,11 +94,11 @@ pub(super) fn lift(json: &RawValue, place: &Place<'_>) -> Result<Tool, WireError
 /// Returns a function of the application, if all its keys fit one.
 fn function(fields: &Fields<'_>) -> Option<FunctionTool> {
     let has_type = fields.peek("type").is_some_and(|kind| kind != "custom");
-    let name = fields.text("name", &Place::Root).ok()??;
+    let name = fields.text("name", &JsonPath::Root).ok()??;
     let schema =
         fields.get("input_schema").filter(|schema| raw_kind(schema) == "an object" && !has_type)?;
     let mut tool = FunctionTool::new(name, kept(schema));
-    tool.description = fields.text("description", &Place::Root).ok()?.map(Cow::into_owned);
+    tool.description = fields.text("description", &JsonPath::Root).ok()?.map(Cow::into_owned);
     tool.strict = match fields.get("strict").map(RawValue::get) {
         None => None,
         Some("true") => Some(true),

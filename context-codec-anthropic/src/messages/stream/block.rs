@@ -6,17 +6,17 @@ use context_core::base::JsonMap;
 use context_core::model::{AnswerDelta, WireError};
 use serde_json::value::RawValue;
 
+use super::super::fields::{Fields, JsonPath};
 use super::super::json;
-use super::super::read::{Fields, Place};
 
 /// A block in the form of a whole answer.
-pub(super) struct Whole {
+pub(super) struct FinishedBlock {
     pub(super) json: Json,
     /// A call's input that is complete and not JSON. The block then has no input.
     pub(super) invalid_input: Option<String>,
 }
 
-impl From<Json> for Whole {
+impl From<Json> for FinishedBlock {
     fn from(json: Json) -> Self {
         Self { json, invalid_input: None }
     }
@@ -24,7 +24,7 @@ impl From<Json> for Whole {
 
 /// A block that is being received.
 #[derive(Debug)]
-pub(super) struct Building {
+pub(super) struct OpenBlock {
     kind: String,
     start: JsonMap,
     /// The text of a text, a thought or a summary.
@@ -34,15 +34,15 @@ pub(super) struct Building {
     signature: Option<String>,
     citations: Vec<Json>,
     /// Other keys that came in deltas.
-    more: JsonMap,
+    extra: JsonMap,
     has_ended: bool,
 }
 
-impl Building {
+impl OpenBlock {
     /// Reads the beginning of a block.
-    pub(super) fn read(block: &RawValue, place: &Place<'_>) -> Result<Self, WireError> {
-        let fields = Fields::read(block, place)?;
-        let kind = fields.need_text("type", place)?.into_owned();
+    pub(super) fn read(block: &RawValue, path: &JsonPath<'_>) -> Result<Self, WireError> {
+        let fields = Fields::read(block, path)?;
+        let kind = fields.need_text("type", path)?.into_owned();
         let start = fields.iter().map(|(key, json)| (key.to_owned(), kept(json))).collect();
         Ok(Self {
             kind,
@@ -51,7 +51,7 @@ impl Building {
             input: String::new(),
             signature: None,
             citations: Vec::new(),
-            more: JsonMap::new(),
+            extra: JsonMap::new(),
             has_ended: false,
         })
     }
@@ -69,13 +69,13 @@ impl Building {
     }
 
     /// Returns the deltas for the beginning of the block.
-    pub(super) fn shown(&self) -> Vec<AnswerDelta> {
-        let mut shown = Vec::new();
+    pub(super) fn deltas(&self) -> Vec<AnswerDelta> {
+        let mut deltas = Vec::new();
         match self.kind.as_str() {
-            "text" => shown.push(AnswerDelta::Text(self.started_with("text"))),
-            "thinking" => shown.push(AnswerDelta::Reasoning(self.started_with("thinking"))),
+            "text" => deltas.push(AnswerDelta::Text(self.started_with("text"))),
+            "thinking" => deltas.push(AnswerDelta::Reasoning(self.started_with("thinking"))),
             "tool_use" => {
-                shown.push(AnswerDelta::ToolCall {
+                deltas.push(AnswerDelta::ToolCall {
                     id: self.started_with("id"),
                     name: self.started_with("name"),
                 });
@@ -83,40 +83,40 @@ impl Building {
                     .start
                     .get("input")
                     .filter(|input| !matches!(input.as_str(), "{}" | "null"));
-                shown.extend(input.map(|input| AnswerDelta::ToolInput(input.as_str().to_owned())));
+                deltas.extend(input.map(|input| AnswerDelta::ToolInput(input.as_str().to_owned())));
             }
             _ => {}
         }
-        shown.retain(|delta| {
+        deltas.retain(|delta| {
             !matches!(delta, AnswerDelta::Text(text) | AnswerDelta::Reasoning(text) if text
                 .is_empty())
         });
-        shown
+        deltas
     }
 
     /// Adds a delta.
     pub(super) fn push(
         &mut self,
         delta: &Fields<'_>,
-        place: &Place<'_>,
+        path: &JsonPath<'_>,
     ) -> Result<Option<AnswerDelta>, WireError> {
-        let shown = match &*delta.need_text("type", place)? {
+        let deltas = match &*delta.need_text("type", path)? {
             "text_delta" => {
-                let text = delta.need_text("text", place)?.into_owned();
+                let text = delta.need_text("text", path)?.into_owned();
                 self.text.push_str(&text);
                 Some(AnswerDelta::Text(text))
             }
             "thinking_delta" => {
-                let text = delta.need_text("thinking", place)?.into_owned();
+                let text = delta.need_text("thinking", path)?.into_owned();
                 self.text.push_str(&text);
                 Some(AnswerDelta::Reasoning(text))
             }
             "signature_delta" => {
-                self.signature = Some(delta.need_text("signature", place)?.into_owned());
+                self.signature = Some(delta.need_text("signature", path)?.into_owned());
                 None
             }
             "input_json_delta" => {
-                let text = delta.need_text("partial_json", place)?.into_owned();
+                let text = delta.need_text("partial_json", path)?.into_owned();
                 self.input.push_str(&text);
                 (self.kind == "tool_use" && !text.is_empty())
                     .then_some(AnswerDelta::ToolInput(text))
@@ -133,7 +133,7 @@ impl Building {
                 None
             }
         };
-        Ok(shown)
+        Ok(deltas)
     }
 
     /// Appends to a text, or sets a value.
@@ -146,13 +146,13 @@ impl Building {
             }
         }
         if value.get() != "null" {
-            self.more.insert(key.to_owned(), kept(value));
+            self.extra.insert(key.to_owned(), kept(value));
         }
     }
 
     /// Returns the block in the form of a whole answer, or `None` if it is not whole. `is_cut_off`:
     /// the answer broke off. `was_full`: the model reached its output limit.
-    pub(super) fn whole(&self, is_cut_off: bool, was_full: bool) -> Option<Whole> {
+    pub(super) fn whole(&self, is_cut_off: bool, was_full: bool) -> Option<FinishedBlock> {
         let (mut map, mut invalid_input) = (self.start.clone(), None);
         let text_key = match self.kind.as_str() {
             "text" => Some("text"),
@@ -193,8 +193,8 @@ impl Building {
                 Err(_) => return None,
             }
         }
-        map.extend(self.more.iter().map(|(key, value)| (key.clone(), value.clone())));
-        Some(Whole { json: json(&map), invalid_input })
+        map.extend(self.extra.iter().map(|(key, value)| (key.clone(), value.clone())));
+        Some(FinishedBlock { json: json(&map), invalid_input })
     }
 
     /// Returns whether a call's input is whole although its end was not received.

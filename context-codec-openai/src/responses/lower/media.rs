@@ -3,51 +3,60 @@
 use context_codec_kit::wire::{MediaFault, is_file_id, is_web_url};
 use context_core::message::{Media, MediaSource};
 
-use super::kept::Kept;
-use crate::responses::form::{OutPart, OutSound, Word};
+use super::part_metadata::PartMetadata;
+use crate::responses::form::{OutPart, OutSound, ValueOut};
 use crate::shared;
 
-pub(in crate::responses) fn image(image: &Media, sends: bool) -> Result<OutPart<'_>, &'static str> {
+pub(in crate::responses) fn image(
+    image: &Media,
+    is_for_sending: bool,
+) -> Result<OutPart<'_>, &'static str> {
     let (image_url, file_id) = match &image.source {
-        MediaSource::Reference(id) => (None, Some(id_of_file(id, sends)?)),
-        _ => (Some(shared::image(image, !sends).map_err(MediaFault::reason)?), None),
+        MediaSource::Reference(id) => (None, Some(id_of_file(id, is_for_sending)?)),
+        _ => (Some(shared::image(image, !is_for_sending).map_err(MediaFault::reason)?), None),
     };
-    let kept = Kept::of(&image.metadata);
+    let metadata = PartMetadata::of(&image.metadata);
     Ok(OutPart::Image {
         kind: "input_image",
         image_url,
         file_id,
-        detail: Some(kept.detail.map_or(Word::Own("auto"), Word::Kept)),
-        prompt_cache_breakpoint: kept.breakpoint,
+        detail: Some(metadata.detail.map_or(ValueOut::Fixed("auto"), ValueOut::Source)),
+        prompt_cache_breakpoint: metadata.breakpoint,
     })
 }
 
-pub(in crate::responses) fn file(file: &Media, sends: bool) -> Result<OutPart<'_>, &'static str> {
+pub(in crate::responses) fn file(
+    file: &Media,
+    is_for_sending: bool,
+) -> Result<OutPart<'_>, &'static str> {
     let (mut file_data, mut file_url, mut file_id, mut filename) = (None, None, None, None);
     match &file.source {
-        MediaSource::Url(url) if !sends || is_web_url(url) => file_url = Some(url.as_str()),
-        MediaSource::Reference(id) => file_id = Some(id_of_file(id, sends)?),
+        MediaSource::Url(url) if !is_for_sending || is_web_url(url) => {
+            file_url = Some(url.as_str())
+        }
+        MediaSource::Reference(id) => file_id = Some(id_of_file(id, is_for_sending)?),
         _ => {
-            let data = shared::document(file, !sends).map_err(MediaFault::reason)?;
-            filename = file.name.as_deref().or_else(|| sends.then(|| shared::file_name(data)));
+            let data = shared::document(file, !is_for_sending).map_err(MediaFault::reason)?;
+            filename =
+                file.name.as_deref().or_else(|| is_for_sending.then(|| shared::file_name(data)));
             file_data = Some(data);
         }
     }
-    let kept = Kept::of(&file.metadata);
+    let metadata = PartMetadata::of(&file.metadata);
     Ok(OutPart::File {
         kind: "input_file",
         filename,
         file_data,
         file_url,
         file_id,
-        detail: kept.detail,
-        prompt_cache_breakpoint: kept.breakpoint,
+        detail: metadata.detail,
+        prompt_cache_breakpoint: metadata.breakpoint,
     })
 }
 
 /// Returns the id of a file that the provider stores.
-fn id_of_file(id: &str, sends: bool) -> Result<&str, &'static str> {
-    if !sends || is_file_id(id) { Ok(id) } else { Err(MediaFault::Elsewhere.reason()) }
+fn id_of_file(id: &str, is_for_sending: bool) -> Result<&str, &'static str> {
+    if !is_for_sending || is_file_id(id) { Ok(id) } else { Err(MediaFault::Elsewhere.reason()) }
 }
 
 /// Writes sound for the source only: the provider once accepted sound, and does no longer.

@@ -26,67 +26,72 @@ pub(in crate::responses) fn in_pairs(
     continues: bool,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Vec<Arc<Message>>> {
-    let mut single = halves(messages, continues);
-    if single.is_empty() {
+    let mut unpaired = unpaired_items(messages, continues);
+    if unpaired.is_empty() {
         return None;
     }
-    single.sort_unstable();
+    unpaired.sort_unstable();
     let mut whole = messages.to_vec();
-    for (message, part) in single.into_iter().rev() {
+    for (message, part) in unpaired.into_iter().rev() {
         Arc::make_mut(&mut whole[message]).parts.remove(part);
         let path = format!("messages[{message}].parts[{part}]");
-        let said = "left out: half of a call and its output";
-        diagnostics.push(Diagnostic::new(DiagnosticCode::Unpaired, Severity::Warning, path, said));
+        let reason = "left out: half of a call and its output";
+        diagnostics.push(Diagnostic::new(
+            DiagnosticCode::Unpaired,
+            Severity::Warning,
+            path,
+            reason,
+        ));
     }
     Some(whole)
 }
 
 /// Returns the places of calls without outputs and outputs without calls.
-fn halves(messages: &[Arc<Message>], continues: bool) -> Vec<(usize, usize)> {
-    let (mut open, mut closed, mut single) = (HashMap::new(), HashSet::new(), Vec::new());
+fn unpaired_items(messages: &[Arc<Message>], continues: bool) -> Vec<(usize, usize)> {
+    let (mut open, mut closed, mut unpaired) = (HashMap::new(), HashSet::new(), Vec::new());
     for (m, message) in messages.iter().enumerate() {
         for (p, part) in message.parts.iter().enumerate() {
             let Part::Opaque(block) = part else { continue };
-            match half(block) {
+            match pair_side(block) {
                 None => {}
-                Some((Half::Call, id)) => {
+                Some((PairSide::Call, id)) => {
                     if closed.contains(&id) || open.contains_key(&id) {
-                        single.push((m, p));
+                        unpaired.push((m, p));
                     } else {
                         open.insert(id, (m, p));
                     }
                 }
-                Some((Half::Output, id)) => {
+                Some((PairSide::Output, id)) => {
                     let is_answer = open.remove(&id).is_some();
                     if !closed.insert(id) || !(is_answer || continues) {
-                        single.push((m, p));
+                        unpaired.push((m, p));
                     }
                 }
             }
         }
     }
-    single.extend(open.into_values());
-    single
+    unpaired.extend(open.into_values());
+    unpaired
 }
 
-enum Half {
+enum PairSide {
     Call,
     Output,
 }
 
-fn half(block: &OpaqueBlock) -> Option<(Half, String)> {
+fn pair_side(block: &OpaqueBlock) -> Option<(PairSide, String)> {
     if !is_item(block) {
         return None;
     }
     let item: Item<'_> = serde_json::from_str(block.value.as_str()).ok()?;
     let kind = item.kind.and_then(peek)?;
-    let (half, call) = match kind.strip_suffix("_output") {
-        Some(call) => (Half::Output, call),
-        None => (Half::Call, kind.as_ref()),
+    let (pair_side, call) = match kind.strip_suffix("_output") {
+        Some(call) => (PairSide::Output, call),
+        None => (PairSide::Call, kind.as_ref()),
     };
     // Outputs of local shells name the call in their own id.
     let id = item.call_id.or_else(|| item.id.filter(|_| kind == "local_shell_call_output"))?;
-    CALLS.contains(&call).then(|| Some((half, peek(id)?.into_owned())))?
+    CALLS.contains(&call).then(|| Some((pair_side, peek(id)?.into_owned())))?
 }
 
 /// Returns whether a block is an item of Responses.
@@ -118,7 +123,7 @@ pub(super) fn id(block: &OpaqueBlock) -> Option<&str> {
     item.id.map(RawValue::get)
 }
 
-pub(super) fn why_not(block: &OpaqueBlock) -> &'static str {
+pub(super) fn omission_reason(block: &OpaqueBlock) -> &'static str {
     match block.provider.as_str() {
         _ if is_content(block) => {
             "a part of what was said, whose message the provider does not know"

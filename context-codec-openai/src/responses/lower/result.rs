@@ -1,12 +1,12 @@
-//! What tools answer.
+//! Lowering of tool results.
 
 use context_core::message::is_blank;
 use context_core::{Part, ToolResult};
 
-use super::kept::Kept;
-use super::{Writer, input_text, plainest};
-use crate::responses::form::{Out, OutContent, OutPart, OutResult};
-use crate::shared::{say_error, say_lost};
+use super::part_metadata::PartMetadata;
+use super::{Writer, input_text, simplest_content};
+use crate::responses::form::{ItemOut, OutContent, OutPart, OutResult};
+use crate::shared::{mark_failed, note_omitted};
 
 impl<'a> Writer<'a> {
     pub(super) fn result(&mut self, result: &'a ToolResult) {
@@ -16,28 +16,28 @@ impl<'a> Writer<'a> {
         } else {
             self.special.get(result.call_id.as_str()).copied()
         };
-        let kept = Kept::of(&result.metadata);
-        let custom = kept.is_custom || call.is_some_and(|call| call.is_custom);
+        let metadata = PartMetadata::of(&result.metadata);
+        let custom = metadata.is_custom || call.is_some_and(|call| call.is_custom);
         let output = match result.output.as_slice() {
             [Part::Text(text)] if text.metadata.is_empty() && !result.is_error => {
                 OutContent::Text(text.text.as_str().into())
             }
             _ => match self.shown(result) {
                 parts if parts.is_empty() => OutContent::Text("".into()),
-                parts => plainest(parts),
+                parts => simplest_content(parts),
             },
         };
-        let id = self.fresh(kept.id);
-        let inherited = || call.and_then(|call| call.caller).filter(|_| self.sends());
-        let caller = kept.caller.or_else(inherited);
-        self.out.push(Out::Result(OutResult {
+        let id = self.fresh(metadata.id);
+        let inherited = || call.and_then(|call| call.caller).filter(|_| self.is_for_sending());
+        let caller = metadata.caller.or_else(inherited);
+        self.out.push(ItemOut::Result(OutResult {
             kind: if custom { "custom_tool_call_output" } else { "function_call_output" },
             id,
             call_id: &result.call_id,
-            name: result.name.as_deref().filter(|_| !self.sends()),
+            name: result.name.as_deref().filter(|_| !self.is_for_sending()),
             output,
             caller,
-            status: kept.status.filter(|_| !(custom && self.sends())),
+            status: metadata.status.filter(|_| !(custom && self.is_for_sending())),
         }));
     }
 
@@ -47,17 +47,17 @@ impl<'a> Writer<'a> {
         for part in &result.output {
             match part {
                 Part::Data(data) => parts.push(input_text(data.value.as_str().into(), None)),
-                Part::Text(text) if self.sends() && is_blank(&text.text) => {}
+                Part::Text(text) if self.is_for_sending() && is_blank(&text.text) => {}
                 _ => match self.content(part) {
                     Some(part) => parts.push(part),
                     None => lost.push(part),
                 },
             }
         }
-        if self.sends() {
-            say_lost(&mut parts, &lost);
+        if self.is_for_sending() {
+            note_omitted(&mut parts, &lost);
             if result.is_error {
-                say_error(&mut parts);
+                mark_failed(&mut parts);
             }
         }
         parts

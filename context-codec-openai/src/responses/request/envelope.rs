@@ -16,7 +16,7 @@ use crate::responses::form::{keep, list, object, peek, read, text};
 use crate::responses::keys::PROVIDER;
 
 /// The keys for which a request has fields.
-const OURS: [&str; 9] = [
+const FIELD_KEYS: [&str; 9] = [
     "model",
     "instructions",
     "input",
@@ -52,7 +52,7 @@ pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
     let others;
     let mut rest: Entries<'_> = entries
         .iter()
-        .filter(|(key, _)| !OURS.contains(&&*key.0))
+        .filter(|(key, _)| !FIELD_KEYS.contains(&&*key.0))
         .map(|(key, raw)| (key.clone(), *raw))
         .collect();
     if let Some(raw) = get("tool_choice") {
@@ -81,7 +81,7 @@ pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
 }
 
 /// Returns whether two requests are equal apart from their messages.
-pub(super) fn says_the_same(a: &ModelRequest, b: &ModelRequest) -> bool {
+pub(super) fn same_envelope(a: &ModelRequest, b: &ModelRequest) -> bool {
     a.model == b.model
         && a.system == b.system
         && a.stream == b.stream
@@ -253,7 +253,7 @@ impl Serialize for Envelope<'_> {
         entry(&mut map, "stream", request.stream)?;
         for (key, raw) in &self.extra.0 {
             let chosen = key.0 == "tool_choice" && request.tool_choice.is_none();
-            if chosen || !OURS.contains(&&*key.0) {
+            if chosen || !FIELD_KEYS.contains(&&*key.0) {
                 map.serialize_entry(key, raw)?;
             }
         }
@@ -292,12 +292,12 @@ impl Serialize for OutTool<'_> {
         if matches!(self, Self::Sent(_)) || tool.strict.is_some() {
             map.serialize_entry("strict", &tool.strict)?;
         }
-        kept(&mut map, &tool.metadata)?;
+        write_tool_keys(&mut map, &tool.metadata)?;
         map.end()
     }
 }
 
-fn kept<M: SerializeMap>(map: &mut M, metadata: &Metadata) -> Result<(), M::Error> {
+fn write_tool_keys<M: SerializeMap>(map: &mut M, metadata: &Metadata) -> Result<(), M::Error> {
     for (key, value) in metadata.iter() {
         if let Some(key) = key.strip_prefix(PREFIX).filter(|key| TOOL_KEYS.contains(key)) {
             map.serialize_entry(key, value)?;

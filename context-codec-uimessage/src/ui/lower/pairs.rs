@@ -5,15 +5,15 @@ use std::collections::{HashMap, VecDeque};
 use context_core::{Message, Part, Role, ToolResult};
 
 /// A message and a part of it, by position.
-type Place = (usize, usize);
+type PartPosition = (usize, usize);
 
 /// Calls and their results.
 #[derive(Debug, Default)]
 pub(in crate::ui) struct Pairs<'a> {
     /// Call and result, in the order of the calls.
-    pairs: Vec<(Place, Place, &'a ToolResult)>,
+    pairs: Vec<(PartPosition, PartPosition, &'a ToolResult)>,
     /// Results without calls.
-    pub(super) unpaired: Vec<Place>,
+    pub(super) unpaired: Vec<PartPosition>,
 }
 
 impl<'a> Pairs<'a> {
@@ -32,21 +32,21 @@ impl<'a> Pairs<'a> {
                     Part::ToolCall(call) if message.role == Role::Assistant => {
                         let calls = open.entry(&call.id).or_default();
                         match calls.last_mut().filter(|(last, _)| *last == index) {
-                            Some((_, places)) => places.push_back(i),
+                            Some((_, positions)) => positions.push_back(i),
                             None => calls.push((index, VecDeque::from([i]))),
                         }
                     }
                     Part::ToolResult(result) => {
-                        let place = open.get_mut(result.call_id.as_str()).and_then(|calls| {
-                            let (of, places) = calls.last_mut()?;
-                            let place = (*of, places.pop_front()?);
-                            if places.is_empty() {
+                        let position = open.get_mut(result.call_id.as_str()).and_then(|calls| {
+                            let (of, positions) = calls.last_mut()?;
+                            let position = (*of, positions.pop_front()?);
+                            if positions.is_empty() {
                                 calls.pop();
                             }
-                            Some(place)
+                            Some(position)
                         });
-                        match place {
-                            Some(place) => all.pairs.push((place, (index, i), result)),
+                        match position {
+                            Some(position) => all.pairs.push((position, (index, i), result)),
                             None => all.unpaired.push((index, i)),
                         }
                     }
@@ -59,9 +59,9 @@ impl<'a> Pairs<'a> {
     }
 
     /// Returns the result of a call, and its place.
-    pub(super) fn result(&self, call: Place) -> Option<(Place, &'a ToolResult)> {
+    pub(super) fn result(&self, call: PartPosition) -> Option<(PartPosition, &'a ToolResult)> {
         let found = self.pairs.binary_search_by_key(&call, |(call, ..)| *call).ok()?;
-        self.pairs.get(found).map(|(_, place, result)| (*place, *result))
+        self.pairs.get(found).map(|(_, position, result)| (*position, *result))
     }
 
     /// Returns whether a call of these messages has its result elsewhere. The positions must be in
@@ -72,7 +72,7 @@ impl<'a> Pairs<'a> {
         let calls = self.pairs[from..]
             .iter()
             .take_while(|(call, ..)| members.last().is_some_and(|last| call.0 <= *last));
-        let is_in = |place: &Place| members.binary_search(&place.0).is_ok();
+        let is_in = |position: &PartPosition| members.binary_search(&position.0).is_ok();
         calls.into_iter().any(|(call, result, _)| is_in(call) && !is_in(result))
     }
 }

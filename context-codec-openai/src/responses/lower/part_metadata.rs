@@ -9,7 +9,7 @@ use crate::responses::keys::{
 };
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept<'a> {
+pub(super) struct PartMetadata<'a> {
     pub(super) id: Option<&'a Json>,
     pub(super) status: Option<&'a Json>,
     pub(super) phase: Option<&'a Json>,
@@ -25,34 +25,34 @@ pub(super) struct Kept<'a> {
     pub(super) is_custom: bool,
 }
 
-impl<'a> Kept<'a> {
-    pub(super) fn of(metadata: &'a Metadata) -> Self {
-        let mut kept = Self::default();
-        for (key, value) in metadata.iter() {
-            let place = match key {
-                ID => &mut kept.id,
-                STATUS => &mut kept.status,
-                PHASE => &mut kept.phase,
-                NAMESPACE => &mut kept.namespace,
-                CALLER => &mut kept.caller,
-                ANNOTATIONS => &mut kept.annotations,
-                LOGPROBS => &mut kept.logprobs,
-                BREAKPOINT => &mut kept.breakpoint,
-                DETAIL => &mut kept.detail,
-                SUMMARY => &mut kept.summary,
-                CONTENT => &mut kept.content,
+impl<'a> PartMetadata<'a> {
+    pub(super) fn of(source: &'a Metadata) -> Self {
+        let mut fields = Self::default();
+        for (key, value) in source.iter() {
+            let field = match key {
+                ID => &mut fields.id,
+                STATUS => &mut fields.status,
+                PHASE => &mut fields.phase,
+                NAMESPACE => &mut fields.namespace,
+                CALLER => &mut fields.caller,
+                ANNOTATIONS => &mut fields.annotations,
+                LOGPROBS => &mut fields.logprobs,
+                BREAKPOINT => &mut fields.breakpoint,
+                DETAIL => &mut fields.detail,
+                SUMMARY => &mut fields.summary,
+                CONTENT => &mut fields.content,
                 REFUSAL => {
-                    kept.is_refusal = *value == truth();
+                    fields.is_refusal = *value == truth();
                     continue;
                 }
                 TYPE => {
-                    kept.is_custom = value.as_str() == r#""custom""#;
+                    fields.is_custom = value.as_str() == r#""custom""#;
                     continue;
                 }
                 _ => continue,
             };
-            *place = Some(value);
+            *field = Some(value);
         }
-        kept
+        fields
     }
 }

@@ -1,8 +1,8 @@
-//! The kinds of parts that each role accepts.
+//! The kinds of parts that messages of each role accept.
 
-/// The place of a part.
+/// The kinds of parts that a message accepts.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum PartKinds {
     /// A user message: all parts are accepted.
     User,
     /// An assistant message: texts and refusals.
@@ -13,7 +13,7 @@ pub(super) enum Place {
     Source,
 }
 
-impl Place {
+impl PartKinds {
     pub(super) fn of(role: &str, for_source: bool) -> Self {
         match role {
             _ if for_source => Self::Source,
@@ -23,11 +23,11 @@ impl Place {
         }
     }
 
-    pub(super) fn shows(self) -> bool {
+    pub(super) fn accept_media(self) -> bool {
         matches!(self, Self::User | Self::Source)
     }
 
-    pub(super) fn refuses(self) -> bool {
+    pub(super) fn accept_refusals(self) -> bool {
         matches!(self, Self::Assistant | Self::Source)
     }
 }

@@ -13,7 +13,7 @@ use super::lift::{mark_form, role_of};
 
 /// Returns the message, if it is plain.
 pub(super) fn message(json: &str) -> Option<Message> {
-    let Object(Said { role, content: Content { parts, as_blocks } }) =
+    let Object(PlainMessage { role, content: Content { parts, as_blocks } }) =
         serde_json::from_str(json).ok()?;
     if parts.is_empty() {
         return None;
@@ -49,7 +49,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said<'a> {
+struct PlainMessage<'a> {
     role: &'a str,
     content: Content,
 }
@@ -97,33 +97,33 @@ fn not_plain<E: serde::de::Error>() -> E {
 struct Block<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "present")]
     text: Option<String>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "present")]
     id: Option<String>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "present")]
     name: Option<String>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "present")]
     input: Option<Json>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "present")]
     tool_use_id: Option<String>,
-    #[serde(default, deserialize_with = "there")]
+    #[serde(default, deserialize_with = "present")]
     content: Option<Content>,
     #[serde(default)]
-    is_error: Truth,
+    is_error: TrueFlag,
 }
 
 /// A `true`, or an absent key.
 #[derive(Default)]
-struct Truth(bool);
+struct TrueFlag(bool);
 
-impl<'de> Deserialize<'de> for Truth {
+impl<'de> Deserialize<'de> for TrueFlag {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if bool::deserialize(deserializer)? { Ok(Self(true)) } else { Err(not_plain()) }
     }
 }
 
-fn there<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
@@ -133,8 +133,16 @@ impl Block<'_> {
     /// Returns the part, if the block has the keys of its type and no others.
     fn part(self) -> Option<Part> {
         let metadata = Metadata::default();
-        let Self { kind, text, id, name, input, tool_use_id, content, is_error: Truth(is_error) } =
-            self;
+        let Self {
+            kind,
+            text,
+            id,
+            name,
+            input,
+            tool_use_id,
+            content,
+            is_error: TrueFlag(is_error),
+        } = self;
         match (kind, text, (id, name, input), (tool_use_id, content, is_error)) {
             ("text", Some(text), (None, None, None), (None, None, false)) => {
                 Some(Part::Text(Text { text, metadata }))
@@ -169,13 +177,13 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::fields::JsonPath;
     use crate::messages::lift;
-    use crate::messages::read::Place;
 
     /// Returns whether a message is plain. The slow path must then give the same message.
     fn is_plain(json: &str) -> bool {
         let Some(plain) = message(json) else { return false };
-        let read = lift::message(Json::from_text(json).unwrap().as_raw(), &Place::Root)
+        let read = lift::message(Json::from_text(json).unwrap().as_raw(), &JsonPath::Root)
             .expect("what is plain can be read");
         assert!(read.is_plain && read.diagnostics.is_empty(), "{json}");
         assert_eq!(plain, read.message, "{json}");

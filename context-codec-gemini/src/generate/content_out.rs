@@ -72,7 +72,7 @@ pub(super) enum Kind<'a> {
     File { media_type: Option<&'a str>, uri: &'a str, name: Option<&'a str> },
     Call { id: Option<&'a str>, name: &'a str, args: Cow<'a, Json> },
     Response(Box<Response<'a>>),
-    Whole(&'a Json),
+    Opaque(&'a Json),
 }
 
 /// A tool result.
@@ -99,7 +99,7 @@ impl Serialize for PartOut<'_> {
 impl Serialize for Ordered<'_, PartOut<'_>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(part, order) = *self;
-        if let Kind::Whole(json) = part.kind {
+        if let Kind::Opaque(json) = part.kind {
             return json.serialize(serializer);
         }
         let mut map = serializer.serialize_map(None)?;
@@ -115,7 +115,7 @@ impl Serialize for Ordered<'_, PartOut<'_>> {
             Kind::Response(response) => {
                 map.serialize_entry("functionResponse", &Ordered(&**response, order))?;
             }
-            Kind::Whole(_) => {}
+            Kind::Opaque(_) => {}
         }
         if part.thought {
             map.serialize_entry("thought", &true)?;
@@ -168,7 +168,7 @@ impl Serialize for Ordered<'_, Kind<'_>> {
                     map.serialize_entry("args", &**args)?;
                 }
             }
-            Kind::Text(_) | Kind::Response(_) | Kind::Whole(_) => {}
+            Kind::Text(_) | Kind::Response(_) | Kind::Opaque(_) => {}
         }
         map.end()
     }
@@ -188,22 +188,22 @@ impl Serialize for Ordered<'_, Response<'_>> {
         optional(&mut map, "id", response.id)?;
         optional(&mut map, "name", response.name)?;
         if order == Order::Usual {
-            map.serialize_entry("response", &Said(response))?;
+            map.serialize_entry("response", &ResponseObject(response))?;
         }
         if !response.parts.is_empty() {
             map.serialize_entry("parts", &Ordered(response.parts.as_slice(), order))?;
         }
         if order == Order::Alphabet {
-            map.serialize_entry("response", &Said(response))?;
+            map.serialize_entry("response", &ResponseObject(response))?;
         }
         map.end()
     }
 }
 
 /// The object of a response.
-struct Said<'a>(&'a Response<'a>);
+struct ResponseObject<'a>(&'a Response<'a>);
 
-impl Serialize for Said<'_> {
+impl Serialize for ResponseObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Response { key, value, json, .. } = self.0;
         if let (None, Some(json)) = (key, json) {

@@ -9,22 +9,22 @@ use context_core::model::WireError;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The place of a value, formatted only for errors and diagnostics.
+/// The path of a value, formatted only for errors and diagnostics.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'p> {
+pub(super) enum JsonPath<'p> {
     /// The root value.
     Root,
     /// A key of an object.
-    Key(&'p Place<'p>, &'p str),
+    Key(&'p JsonPath<'p>, &'p str),
     /// An item of a list.
-    Item(&'p Place<'p>, usize),
+    Item(&'p JsonPath<'p>, usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for JsonPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
-            Self::Key(Place::Root, key) => f.write_str(key),
+            Self::Key(JsonPath::Root, key) => f.write_str(key),
             Self::Key(parent, key) => write!(f, "{parent}.{key}"),
             Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
         }
@@ -46,14 +46,14 @@ struct Entry<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the object at `place`.
-    pub(super) fn read(raw: &'a RawValue, place: &Place<'_>) -> Result<Self, WireError> {
-        read_object(raw, place)
+    /// Reads the object at `path`.
+    pub(super) fn read(raw: &'a RawValue, path: &JsonPath<'_>) -> Result<Self, WireError> {
+        read_object(raw, path)
     }
 
     /// Reads an object, or returns `None`. For inspection only: nothing counts as understood.
-    pub(super) fn look(raw: &'a RawValue) -> Option<Self> {
-        Self::read(raw, &Place::Root).ok()
+    pub(super) fn inspect(raw: &'a RawValue) -> Option<Self> {
+        Self::read(raw, &JsonPath::Root).ok()
     }
 
     fn entry(&self, key: &str) -> Option<&Entry<'a>> {
@@ -82,10 +82,10 @@ impl<'a> Fields<'a> {
     pub(super) fn text(
         &self,
         key: &str,
-        place: &Place<'_>,
+        path: &JsonPath<'_>,
     ) -> Result<Option<Cow<'a, str>>, WireError> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let text = read_text(value, &Place::Key(place, key))?;
+        let text = read_text(value, &JsonPath::Key(path, key))?;
         if !is_exact(&text, value) {
             self.exact.set(false);
         }
@@ -96,10 +96,10 @@ impl<'a> Fields<'a> {
     pub(super) fn need_text(
         &self,
         key: &str,
-        place: &Place<'_>,
+        path: &JsonPath<'_>,
     ) -> Result<Cow<'a, str>, WireError> {
-        self.text(key, place)?
-            .ok_or_else(|| WireError::Missing { path: Place::Key(place, key).to_string() })
+        self.text(key, path)?
+            .ok_or_else(|| WireError::Missing { path: JsonPath::Key(path, key).to_string() })
     }
 
     /// Returns a text, or `None` for anything else. For inspection only: the key does not count as

@@ -17,12 +17,12 @@ pub(super) fn others<S: Serializer>(
     metadata: &Metadata,
     written: &[&str],
 ) -> Result<(), S::Error> {
-    let Some(kept) = metadata.get(PART_KEY) else { return Ok(()) };
+    let Some(part_entries) = metadata.get(PART_KEY) else { return Ok(()) };
     // The usual case, which need not be parsed.
-    if kept.as_str() == r#"{"state":"done"}"# && !written.contains(&"state") {
+    if part_entries.as_str() == r#"{"state":"done"}"# && !written.contains(&"state") {
         return map.serialize_entry("state", "done");
     }
-    for (key, value) in Entries::of(Some(kept)).iter() {
+    for (key, value) in Entries::of(Some(part_entries)).iter() {
         if !written.contains(&key) {
             map.serialize_entry(key, value)?;
         }
