@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use context_core::{Message, Part, Role};
 
-use crate::options::Keep;
+use crate::options::KeepNewest;
 
 /// The position of a part: its message, and its index in the message.
-pub(crate) type Place = (usize, usize);
+pub(crate) type PartPosition = (usize, usize);
 
 /// The results that may be shortened, and the first message that stays.
 #[derive(Debug, Default)]
-pub(crate) struct Old {
-    pub(crate) places: Vec<Place>,
+pub(crate) struct Candidates {
+    pub(crate) positions: Vec<PartPosition>,
     /// The first message that stays as it is.
     pub(crate) end: usize,
 }
@@ -29,27 +29,27 @@ struct Calls<'a> {
 /// Returns the results of the requested tools, except the newest and those that the model has not
 /// answered yet. A result belongs to the newest message before it that calls with its id, and there
 /// to the first call without a result.
-pub(crate) fn old(
+pub(crate) fn candidates(
     messages: &[Arc<Message>],
-    keep: Keep,
-    asked: impl Fn(Option<&str>) -> bool,
-) -> Old {
-    let mut places = places(messages, asked);
+    keep: KeepNewest,
+    is_included: impl Fn(Option<&str>) -> bool,
+) -> Candidates {
+    let mut positions = positions(messages, is_included);
     let kept = match keep {
-        Keep::Results(count) => places.len().saturating_sub(count),
-        Keep::Messages(count) => first_of_newest(&places, count),
+        KeepNewest::Results(count) => positions.len().saturating_sub(count),
+        KeepNewest::Messages(count) => first_of_newest(&positions, count),
     };
     let read = messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
-    let unread = places.partition_point(|(message, _)| *message < read);
-    let end = places.get(kept.min(unread)).map_or(read, |(message, _)| (*message).min(read));
-    places.truncate(kept.min(unread));
-    Old { places, end }
+    let unread = positions.partition_point(|(message, _)| *message < read);
+    let end = positions.get(kept.min(unread)).map_or(read, |(message, _)| (*message).min(read));
+    positions.truncate(kept.min(unread));
+    Candidates { positions, end }
 }
 
 /// Returns how many places precede those in the newest `count` messages.
-fn first_of_newest(places: &[Place], count: usize) -> usize {
+fn first_of_newest(positions: &[PartPosition], count: usize) -> usize {
     let (mut messages, mut last) = (0, None);
-    for (at, (message, _)) in places.iter().enumerate().rev() {
+    for (at, (message, _)) in positions.iter().enumerate().rev() {
         if last != Some(*message) {
             (messages, last) = (messages + 1, Some(*message));
         }
@@ -60,10 +60,13 @@ fn first_of_newest(places: &[Place], count: usize) -> usize {
     0
 }
 
-fn places(messages: &[Arc<Message>], asked: impl Fn(Option<&str>) -> bool) -> Vec<Place> {
+fn positions(
+    messages: &[Arc<Message>],
+    is_included: impl Fn(Option<&str>) -> bool,
+) -> Vec<PartPosition> {
     let mut calls: HashMap<&str, Calls<'_>> = HashMap::new();
     let mut verdicts: HashMap<Option<&str>, bool> = HashMap::new();
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for (m, message) in messages.iter().enumerate() {
         for (p, part) in message.parts.iter().enumerate() {
             match part {
@@ -81,13 +84,13 @@ fn places(messages: &[Arc<Message>], asked: impl Fn(Option<&str>) -> bool) -> Ve
                         name
                     });
                     let name = called.or(result.name.as_deref());
-                    if *verdicts.entry(name).or_insert_with(|| asked(name)) {
-                        places.push((m, p));
+                    if *verdicts.entry(name).or_insert_with(|| is_included(name)) {
+                        positions.push((m, p));
                     }
                 }
                 _ => {}
             }
         }
     }
-    places
+    positions
 }

@@ -24,7 +24,7 @@ pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
         match part {
             Part::Text(text) => pieces.push(Piece::Text(Cow::Borrowed(&text.text))),
             Part::ToolResult(inner) => left.extend(inner.output.iter().rev()),
-            part => match cleared(part) {
+            part => match media_note(part) {
                 Some(note) => {
                     media = true;
                     pieces.push(Piece::Text(Cow::Owned(note)));
@@ -38,7 +38,7 @@ pub(crate) fn pieces(result: &ToolResult) -> (Vec<Piece<'_>>, bool) {
 
 /// Returns the note for media, or `None` for any other part. The note of media that are stored
 /// elsewhere says where they are.
-pub(crate) fn cleared(part: &Part) -> Option<String> {
+pub(crate) fn media_note(part: &Part) -> Option<String> {
     let (kind, media) = match part {
         Part::Image(media) => ("image", media),
         Part::Document(media) => ("document", media),

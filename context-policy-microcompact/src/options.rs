@@ -44,7 +44,7 @@ impl Tools {
 
 /// The number of the newest results, or messages, that stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum KeepNewest {
     Results(usize),
     Messages(usize),
 }

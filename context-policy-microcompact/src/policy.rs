@@ -9,9 +9,9 @@ use context_core::history::{
 };
 use context_core::{CompactionPolicy, Message, Part, Role};
 
-use crate::candidates::{Old, old};
-use crate::content::cleared;
-use crate::options::{Bound, Keep, Tools};
+use crate::candidates::{Candidates, candidates};
+use crate::content::media_note;
+use crate::options::{Bound, KeepNewest, Tools};
 use crate::shorten::shorten;
 
 /// Shortens old tool results to their beginning and end.
@@ -29,7 +29,7 @@ use crate::shorten::shorten;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Microcompact {
     bound: Bound,
-    keep: Keep,
+    keep: KeepNewest,
     tools: Tools,
     protected: ToolNames,
     clears_attached: bool,
@@ -52,7 +52,7 @@ impl Microcompact {
     pub fn new() -> Self {
         Self {
             bound: Bound::Preview { tokens: Self::BOUND },
-            keep: Keep::Results(Self::KEEP),
+            keep: KeepNewest::Results(Self::KEEP),
             tools: Tools::All,
             protected: ToolNames::stateful(),
             clears_attached: false,
@@ -65,7 +65,7 @@ impl Microcompact {
     /// stays.
     pub fn clearing() -> Self {
         const UNITS: usize = 1_536;
-        Self { keep: Keep::Messages(1), tools: Tools::repeatable(), ..Self::new() }
+        Self { keep: KeepNewest::Messages(1), tools: Tools::repeatable(), ..Self::new() }
             .clear_above(UNITS)
     }
 
@@ -86,14 +86,14 @@ impl Microcompact {
     /// Sets how many of the newest results stay.
     #[must_use]
     pub fn keep_results(mut self, count: usize) -> Self {
-        self.keep = Keep::Results(count);
+        self.keep = KeepNewest::Results(count);
         self
     }
 
     /// Sets how many of the newest messages with results stay, however many results they hold.
     #[must_use]
     pub fn keep_messages(mut self, count: usize) -> Self {
-        self.keep = Keep::Messages(count);
+        self.keep = KeepNewest::Messages(count);
         self
     }
 
@@ -129,7 +129,7 @@ impl Microcompact {
         self
     }
 
-    fn asked(&self, name: Option<&str>) -> bool {
+    fn is_included(&self, name: Option<&str>) -> bool {
         self.tools.contains(name) && !name.is_some_and(|name| self.protected.contains(name))
     }
 }
@@ -147,14 +147,14 @@ impl CompactionPolicy for Microcompact {
         if self.when_cold && goal.cache.messages > 0 {
             return Proposal::nothing("the provider's cache is warm");
         }
-        let old = old(view.messages(), self.keep, |name| self.asked(name));
-        if old.places.is_empty() {
+        let candidates = candidates(view.messages(), self.keep, |name| self.is_included(name));
+        if candidates.positions.is_empty() {
             return Proposal::nothing("no result is old enough");
         }
         let mut pass = Pass { view, bound: self.bound, edits: BTreeMap::new(), cut: 0, cleared: 0 };
-        pass.results(&old);
+        pass.results(&candidates);
         if self.clears_attached {
-            pass.attached(old.end, goal);
+            pass.attached(candidates.end, goal);
         }
         match pass.plan(self.name()) {
             Ok(plan) => Proposal::Plan(plan),
@@ -174,16 +174,16 @@ struct Pass<'a, 'v> {
 }
 
 impl Pass<'_, '_> {
-    fn results(&mut self, old: &Old) {
-        for places in old.places.chunk_by(|one, other| one.0 == other.0) {
-            if let [(position, _), ..] = places {
-                self.message(*position, places.iter().map(|(_, part)| *part));
+    fn results(&mut self, candidates: &Candidates) {
+        for positions in candidates.positions.chunk_by(|one, other| one.0 == other.0) {
+            if let [(position, _), ..] = positions {
+                self.message(*position, positions.iter().map(|(_, part)| *part));
             }
         }
     }
 
     /// Shortens results of one message.
-    fn message(&mut self, position: usize, places: impl Iterator<Item = usize>) {
+    fn message(&mut self, position: usize, positions: impl Iterator<Item = usize>) {
         let message = &self.view.messages()[position];
         let framing = self.view.counter().framing();
         let around = framing.message.tokens().saturating_add(framing.call.tokens());
@@ -193,16 +193,16 @@ impl Pass<'_, '_> {
         let alone = message.parts.len() == 1;
         let mut shorter: Vec<(usize, Part)> = Vec::new();
         let (mut cut, mut cleared) = (0, 0);
-        for at in places {
+        for at in positions {
             let Some(Part::ToolResult(result)) = message.parts.get(at) else { continue };
             let known = match self.bound {
                 Bound::Preview { tokens } if all <= tokens => Some(all),
                 _ => alone.then_some(all),
             };
-            if let Some(done) = shorten(result, known, self.bound, self.view) {
-                cut += usize::from(done.is_cut);
-                cleared += usize::from(!done.is_cut);
-                shorter.push((at, Part::ToolResult(done.result)));
+            if let Some(outcome) = shorten(result, known, self.bound, self.view) {
+                cut += usize::from(outcome.is_cut);
+                cleared += usize::from(!outcome.is_cut);
+                shorter.push((at, Part::ToolResult(outcome.result)));
             }
         }
         if self.replace(position, shorter) {
@@ -218,7 +218,7 @@ impl Pass<'_, '_> {
         let message = &self.view.messages()[position];
         let mut shorter = shorter.into_iter().peekable();
         let parts = message.parts.iter().enumerate().map(|(at, part)| {
-            match shorter.next_if(|(place, _)| *place == at) {
+            match shorter.next_if(|(index, _)| *index == at) {
                 Some((_, part)) => part,
                 None => part.clone(),
             }
@@ -251,7 +251,7 @@ impl Pass<'_, '_> {
             }
             let parts = message.parts.iter().enumerate();
             let notes: Vec<_> =
-                parts.filter_map(|(at, part)| Some((at, Part::text(cleared(part)?)))).collect();
+                parts.filter_map(|(at, part)| Some((at, Part::text(media_note(part)?)))).collect();
             let count = notes.len();
             if self.replace(position, notes) {
                 self.cleared += count;
@@ -260,20 +260,20 @@ impl Pass<'_, '_> {
     }
 
     fn plan(self, name: &'static str) -> Result<Plan, PlanError> {
-        let what = match (self.cut, self.cleared) {
-            (cut, 0) => counted(cut, "result", "shortened"),
-            (0, media) => counted(media, "place", "cleared of media"),
+        let summary = match (self.cut, self.cleared) {
+            (cut, 0) => counted_text(cut, "result", "shortened"),
+            (0, media) => counted_text(media, "place", "cleared of media"),
             (cut, media) => {
-                let media = counted(media, "place", "cleared of media");
-                format!("{}, {media}", counted(cut, "result", "shortened"))
+                let media = counted_text(media, "place", "cleared of media");
+                format!("{}, {media}", counted_text(cut, "result", "shortened"))
             }
         };
         let edits =
             self.edits.into_iter().map(|(position, message)| Edit::replace(position, message));
-        Plan::new(name, BoundaryKind::Microcompact, self.view, edits.collect(), what)
+        Plan::new(name, BoundaryKind::Microcompact, self.view, edits.collect(), summary)
     }
 }
 
-fn counted(count: usize, what: &str, done: &str) -> String {
-    format!("{count} {what}{} {done}", if count == 1 { "" } else { "s" })
+fn counted_text(count: usize, subject: &str, outcome: &str) -> String {
+    format!("{count} {subject}{} {outcome}", if count == 1 { "" } else { "s" })
 }

@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 8;
 
 /// A text to shorten.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Long<'a> {
+pub(crate) struct LongText<'a> {
     pub(crate) text: &'a str,
     /// The approximate number of tokens of the text.
     pub(crate) tokens: u64,
@@ -26,12 +26,12 @@ pub(crate) struct Long<'a> {
     pub(crate) reference: Option<&'a str>,
 }
 
-impl Long<'_> {
+impl LongText<'_> {
     /// Returns the note, the reference, and as much of both ends as has about `bound` tokens: at
     /// most `limit` tokens in total, unless note and reference alone have more. The whole text is
     /// not counted again, only the shortened one: the length is estimated from the average bytes
     /// per token, and corrected if the estimate was wrong.
-    pub(crate) fn within(&self, bound: u64, limit: u64, view: &HistoryView<'_>) -> String {
+    pub(crate) fn shortened(&self, bound: u64, limit: u64, view: &HistoryView<'_>) -> String {
         let reference = self.reference.map_or(0, |line| view.count_text(line));
         // The estimate does not aim lower, although that would need fewer tries: with shorter
         // previews, long conversations were compacted more often.

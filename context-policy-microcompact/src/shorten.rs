@@ -7,7 +7,7 @@ use context_core::{Json, Part, ToolResult};
 
 use crate::content::{Piece, joined, pieces};
 use crate::options::Bound;
-use crate::preview::{CLEARED, Long, SHORTENED, behind_note};
+use crate::preview::{CLEARED, LongText, SHORTENED, behind_note};
 
 /// The metadata key of a shortened result: how many tokens it had, and the bound.
 const KEY: &str = "shortened";
@@ -19,7 +19,7 @@ const MAX_NOTE: usize = 1_000;
 
 /// A changed result.
 #[derive(Debug)]
-pub(crate) struct Shorter {
+pub(crate) struct ShortenedResult {
     pub(crate) result: ToolResult,
     /// Whether its text was shortened, and not only media cleared.
     pub(crate) is_cut: bool,
@@ -32,14 +32,14 @@ pub(crate) fn shorten(
     known: Option<u64>,
     bound: Bound,
     view: &HistoryView<'_>,
-) -> Option<Shorter> {
+) -> Option<ShortenedResult> {
     let (pieces, media) = pieces(result);
-    let former = Former::of(result);
+    let record = ShorteningRecord::of(result);
     let limit = match bound {
         Bound::Preview { tokens } => tokens.saturating_add(TOLERANCE),
         Bound::Clear { .. } => 0,
     };
-    let is_done = former.is_some_and(|former| former.is_within(bound));
+    let is_done = record.is_some_and(|record| record.is_within(bound));
     if !media && (is_done || known.is_some_and(|known| known <= limit)) {
         return None;
     }
@@ -58,20 +58,20 @@ pub(crate) fn shorten(
     if is_done || (is_note && text.len() < MAX_NOTE) || !is_long {
         return media.then(|| {
             let result = ToolResult { output: output(&pieces, None), ..without_output(result) };
-            Shorter { result, is_cut: false }
+            ShortenedResult { result, is_cut: false }
         });
     }
-    let original = former.map_or(measured, |former| former.tokens.max(measured));
+    let original = record.map_or(measured, |record| record.tokens.max(measured));
     let reference = kept_at(result, &text);
     let body = behind_note(&text, reference.as_deref());
-    let long = Long { text: body, tokens: measured, original, reference: reference.as_deref() };
+    let long = LongText { text: body, tokens: measured, original, reference: reference.as_deref() };
     let (short, limit) = match bound {
-        Bound::Preview { tokens } => (long.within(tokens, limit, view), tokens),
+        Bound::Preview { tokens } => (long.shortened(tokens, limit, view), tokens),
         Bound::Clear { .. } => (long.cleared(), 0),
     };
     let mut result = ToolResult { output: output(&pieces, Some(short)), ..without_output(result) };
-    result.metadata.insert(KEY, Former { tokens: original, bound: limit }.to_json());
-    Some(Shorter { result, is_cut: true })
+    result.metadata.insert(KEY, ShorteningRecord { tokens: original, bound: limit }.to_json());
+    Some(ShortenedResult { result, is_cut: true })
 }
 
 fn tokens(pieces: &[Piece<'_>], view: &HistoryView<'_>) -> u64 {
@@ -104,12 +104,12 @@ fn without_output(result: &ToolResult) -> ToolResult {
 
 /// The record of an earlier run.
 #[derive(Clone, Copy, Debug)]
-struct Former {
+struct ShorteningRecord {
     tokens: u64,
     bound: u64,
 }
 
-impl Former {
+impl ShorteningRecord {
     fn of(result: &ToolResult) -> Option<Self> {
         let facts: JsonMap = result.metadata.get(KEY)?.parse().ok()?;
         let number = |key: &str| facts.get(key)?.parse().ok();

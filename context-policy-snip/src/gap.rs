@@ -11,18 +11,18 @@ const TURNS: &str = "gap_turns";
 
 /// The numbers of turns and messages that were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
+pub(crate) struct GapCount {
     pub(crate) turns: u64,
     pub(crate) messages: u64,
 }
 
-impl LeftOut {
+impl GapCount {
     /// Counts messages. A gap among them counts as the messages it stands for.
     pub(crate) fn of(messages: &[Arc<Message>]) -> Self {
-        messages.iter().fold(Self::default(), |sum, message| sum.and(Self::one(message)))
+        messages.iter().fold(Self::default(), |sum, message| sum.plus(Self::one(message)))
     }
 
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             turns: self.turns.saturating_add(other.turns),
             messages: self.messages.saturating_add(other.messages),
@@ -53,7 +53,7 @@ impl LeftOut {
     }
 }
 
-impl std::fmt::Display for LeftOut {
+impl std::fmt::Display for GapCount {
     /// Writes `12 turns (34 messages)`, or only the messages if no turn begins among them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };

@@ -33,7 +33,7 @@
 //! does not shorten the messages it keeps. The messages that must stay may be larger than the goal.
 
 mod gap;
-mod linked;
+mod linked_groups;
 mod policy;
 mod select;
 

@@ -5,7 +5,7 @@ use context_core::history::{
     BoundaryKind, Edit, Goal, HistoryView, Plan, PlanError, PolicyKind, Proposal, ToolNames,
 };
 
-use crate::gap::LeftOut;
+use crate::gap::GapCount;
 use crate::select::Selection;
 
 /// Leaves out the middle of a conversation.
@@ -102,13 +102,13 @@ impl CompactionPolicy for Snip {
                 selection.keep_protected(&self.protected, u64::MAX);
             }
         }
-        let (mut all, mut edits) = (LeftOut::default(), Vec::new());
+        let (mut all, mut edits) = (GapCount::default(), Vec::new());
         for run in selection.runs() {
-            let left_out = LeftOut::of(&view.messages()[run.clone()]);
-            all = all.and(left_out);
+            let gap_count = GapCount::of(&view.messages()[run.clone()]);
+            all = all.plus(gap_count);
             // Inserted in front of the removed messages: a message that replaces exactly one other
             // would be taken for a shorter form of it.
-            edits.push(Edit::new(run.start..run.start, vec![left_out.to_message().into()]));
+            edits.push(Edit::new(run.start..run.start, vec![gap_count.to_message().into()]));
             edits.push(Edit::remove(run));
         }
         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, format!("{all} left out")) {

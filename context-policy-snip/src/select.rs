@@ -5,16 +5,16 @@ use std::ops::Range;
 use context_core::history::{HistoryView, Structure, ToolNames};
 use context_core::{Part, Role};
 
-use crate::gap::LeftOut;
-use crate::linked::Linked;
+use crate::gap::GapCount;
+use crate::linked_groups::LinkedGroups;
 
 /// The groups of a conversation, and which of them stay.
 #[derive(Debug)]
 pub(crate) struct Selection<'a, 'v> {
     view: &'a HistoryView<'v>,
     structure: &'a Structure,
-    linked: Linked,
-    keeps: Vec<bool>,
+    linked_groups: LinkedGroups,
+    kept_groups: Vec<bool>,
     /// The number of tokens that stay.
     tokens: u64,
     /// The largest number of tokens of a gap.
@@ -27,11 +27,11 @@ impl<'a, 'v> Selection<'a, 'v> {
     pub(crate) fn new(view: &'a HistoryView<'v>) -> Self {
         let structure = view.structure();
         let messages = view.messages();
-        let linked = Linked::of(messages, structure);
-        let all = LeftOut::of(messages);
+        let linked_groups = LinkedGroups::of(messages, structure);
+        let all = GapCount::of(messages);
         let gap = view.count(&all.to_message());
-        let keeps = vec![false; structure.groups.len()];
-        let mut selection = Self { view, structure, linked, keeps, tokens: 0, gap };
+        let kept_groups = vec![false; structure.groups.len()];
+        let mut selection = Self { view, structure, linked_groups, kept_groups, tokens: 0, gap };
         let front = messages
             .iter()
             .take_while(|message| message.is_checkpoint() || message.role == Role::System);
@@ -50,10 +50,10 @@ impl<'a, 'v> Selection<'a, 'v> {
     }
 
     fn keep(&mut self, group: usize) {
-        for at in 0..self.linked.with(group).len() {
-            let member = self.linked.with(group)[at];
-            if !self.keeps[member] {
-                self.keeps[member] = true;
+        for at in 0..self.linked_groups.linked_with(group).len() {
+            let member = self.linked_groups.linked_with(group)[at];
+            if !self.kept_groups[member] {
+                self.kept_groups[member] = true;
                 self.tokens = self.tokens.saturating_add(self.group_tokens(member));
             }
         }
@@ -76,9 +76,9 @@ impl<'a, 'v> Selection<'a, 'v> {
     fn keep_within(&mut self, groups: &[usize], target: u64) -> bool {
         let mut new: Vec<usize> = groups
             .iter()
-            .flat_map(|group| self.linked.with(*group))
+            .flat_map(|group| self.linked_groups.linked_with(*group))
             .copied()
-            .filter(|at| !self.keeps[*at])
+            .filter(|at| !self.kept_groups[*at])
             .collect();
         new.sort_unstable();
         new.dedup();
@@ -92,15 +92,18 @@ impl<'a, 'v> Selection<'a, 'v> {
 
     /// Keeps the newest step, whatever its size.
     pub(crate) fn keep_newest_step(&mut self) {
-        let newest = (0..self.keeps.len()).rev().find(|group| !self.is_gap(*group));
+        let newest = (0..self.kept_groups.len()).rev().find(|group| !self.is_gap(*group));
         newest.into_iter().for_each(|group| self.keep(group));
     }
 
     /// Keeps the newest groups, one after another, as long as all fit.
     pub(crate) fn keep_newest(&mut self, target: u64) {
         let target = target.saturating_sub(self.gaps().saturating_mul(self.gap));
-        for group in (0..self.keeps.len()).rev() {
-            if !self.is_gap(group) && !self.keeps[group] && !self.keep_within(&[group], target) {
+        for group in (0..self.kept_groups.len()).rev() {
+            if !self.is_gap(group)
+                && !self.kept_groups[group]
+                && !self.keep_within(&[group], target)
+            {
                 return;
             }
         }
@@ -108,15 +111,15 @@ impl<'a, 'v> Selection<'a, 'v> {
 
     /// Returns the largest possible number of gaps, whatever else stays at the end.
     fn gaps(&self) -> u64 {
-        self.keeps.windows(2).filter(|pair| pair[0] && !pair[1]).count() as u64
-            + u64::from(self.keeps.first() == Some(&false))
+        self.kept_groups.windows(2).filter(|pair| pair[0] && !pair[1]).count() as u64
+            + u64::from(self.kept_groups.first() == Some(&false))
     }
 
     /// Keeps groups with results of these tools, and the requests they belong to, the newest first,
     /// as long as all fit.
     pub(crate) fn keep_protected(&mut self, tools: &ToolNames, target: u64) {
         let mut gaps = self.gaps();
-        for group in (0..self.keeps.len()).rev() {
+        for group in (0..self.kept_groups.len()).rev() {
             let range = self.structure.groups[group].clone();
             let calls =
                 self.view.messages()[range.clone()].iter().flat_map(|message| &message.parts);
@@ -132,7 +135,7 @@ impl<'a, 'v> Selection<'a, 'v> {
             let request = request.and_then(|request| self.structure.group_of(request));
             let both: Vec<usize> = request.into_iter().chain([group]).collect();
             // A group that stays for another reason still needs its request.
-            if both.iter().all(|group| self.keeps[*group]) {
+            if both.iter().all(|group| self.kept_groups[*group]) {
                 continue;
             }
             // A group separate from others may need a gap on each side, and so may its request.
@@ -148,16 +151,16 @@ impl<'a, 'v> Selection<'a, 'v> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for (group, range) in self.structure.groups.iter().enumerate() {
             match runs.last_mut() {
-                _ if self.keeps[group] => {}
+                _ if self.kept_groups[group] => {}
                 Some(run) if run.end == range.start => run.end = range.end,
                 _ => runs.push(range.clone()),
             }
         }
         let worth = |run: &Range<usize>| {
             let messages = &self.view.messages()[run.clone()];
-            let left_out = LeftOut::of(messages).to_message();
+            let gap_count = GapCount::of(messages).to_message();
             messages.iter().any(|message| !message.is_gap())
-                && self.view.count(&left_out) < self.view.tokens_of(run.clone())
+                && self.view.count(&gap_count) < self.view.tokens_of(run.clone())
         };
         let (go, stay): (Vec<_>, Vec<_>) = runs.into_iter().partition(worth);
         self.closed(go, stay)
@@ -165,7 +168,7 @@ impl<'a, 'v> Selection<'a, 'v> {
 
     /// Drops runs whose removal would separate linked groups from each other.
     fn closed(&self, go: Vec<Range<usize>>, stay: Vec<Range<usize>>) -> Vec<Range<usize>> {
-        let is_linked = |group: usize| self.linked.with(group).len() > 1;
+        let is_linked = |group: usize| self.linked_groups.linked_with(group).len() > 1;
         let groups = |run: &Range<usize>| {
             let from = self.structure.groups.partition_point(|group| group.end <= run.start);
             let to = self.structure.groups.partition_point(|group| group.end <= run.end);

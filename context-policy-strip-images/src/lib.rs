@@ -39,8 +39,8 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
-mod find;
 mod marker;
+mod media_item;
 mod policy;
 mod rescale;
 mod size;

@@ -9,8 +9,8 @@ use context_core::history::{
 use context_core::model::{ImageLimits, MediaKind, ModelErrorCode};
 use context_core::{CompactionPolicy, ModelError};
 
-use crate::find::{Fate, Found, edits, media};
-use crate::size::{Standing, rescaled, standing};
+use crate::media_item::{Decision, MediaItem, edits, media};
+use crate::size::{SizeCheck, check_size, rescaled};
 use crate::{Marker, Rescale};
 
 /// Removes media from a history. See the [crate](crate) for which.
@@ -45,9 +45,9 @@ impl StripImages {
 
     /// Removes all media.
     pub fn all(&self, view: &HistoryView<'_>) -> Proposal {
-        let found = media(view);
-        let fates = vec![Fate::Removed; found.len()];
-        self.propose(view, &found, &fates)
+        let items = media(view);
+        let decisions = vec![Decision::Remove; items.len()];
+        self.propose(view, &items, &decisions)
     }
 
     /// Brings images within limits: scales down or removes images that are too large, and removes
@@ -55,31 +55,33 @@ impl StripImages {
     /// unknown size are removed. If there is none, all media are removed, because a provider that
     /// refused images has a reason.
     pub fn within(&self, view: &HistoryView<'_>, limits: &ImageLimits) -> Proposal {
-        let found = media(view);
-        let mut fates: Vec<Fate> = found.iter().map(|found| self.fate(found, limits)).collect();
-        let stays = |found: &Found<'_>, fate: &Fate| {
-            found.kind == MediaKind::Image && *fate != Fate::Removed
+        let items = media(view);
+        let mut decisions: Vec<Decision> =
+            items.iter().map(|item| self.decision(item, limits)).collect();
+        let stays = |item: &MediaItem<'_>, decision: &Decision| {
+            item.kind == MediaKind::Image && *decision != Decision::Remove
         };
-        let images = found.iter().zip(&fates).filter(|(found, fate)| stays(found, fate)).count();
+        let images =
+            items.iter().zip(&decisions).filter(|(item, decision)| stays(item, decision)).count();
         let mut many = limits.count.map_or(0, |most| (images as u64).saturating_sub(most));
-        for (found, fate) in found.iter().zip(&mut fates) {
-            if many > 0 && stays(found, fate) {
-                *fate = Fate::Removed;
+        for (item, decision) in items.iter().zip(&mut decisions) {
+            if many > 0 && stays(item, decision) {
+                *decision = Decision::Remove;
                 many -= 1;
             }
         }
-        if fates.iter().all(|fate| *fate == Fate::Stays) {
-            for (found, fate) in found.iter().zip(&mut fates) {
-                if found.kind == MediaKind::Image
-                    && standing(found.media, limits) == Standing::Unknown
+        if decisions.iter().all(|decision| *decision == Decision::Keep) {
+            for (item, decision) in items.iter().zip(&mut decisions) {
+                if item.kind == MediaKind::Image
+                    && check_size(item.media, limits) == SizeCheck::Unknown
                 {
-                    *fate = Fate::Removed;
+                    *decision = Decision::Remove;
                 }
             }
         }
-        match fates.iter().all(|fate| *fate == Fate::Stays) {
+        match decisions.iter().all(|decision| *decision == Decision::Keep) {
             true => self.all(view),
-            false => self.propose(view, &found, &fates),
+            false => self.propose(view, &items, &decisions),
         }
     }
 
@@ -99,43 +101,49 @@ impl StripImages {
         if excess == 0 {
             return Proposal::nothing("it fits");
         }
-        let found = media(view);
-        let mut fates = vec![Fate::Stays; found.len()];
+        let items = media(view);
+        let mut decisions = vec![Decision::Keep; items.len()];
         for attached in [false, true] {
             let of_kind =
-                found.iter().zip(&mut fates).filter(|(found, _)| found.attached == attached);
-            for (found, fate) in of_kind {
-                let note = view.count_text(&self.marker.text(found.kind, found.media));
-                let saved = found.tokens(view).saturating_sub(note);
+                items.iter().zip(&mut decisions).filter(|(item, _)| item.attached == attached);
+            for (item, decision) in of_kind {
+                let note = view.count_text(&self.marker.text(item.kind, item.media));
+                let saved = item.tokens(view).saturating_sub(note);
                 if excess > 0 && saved > 0 {
-                    *fate = Fate::Removed;
+                    *decision = Decision::Remove;
                     excess = excess.saturating_sub(saved);
                 }
             }
         }
-        self.propose(view, &found, &fates)
+        self.propose(view, &items, &decisions)
     }
 
-    fn fate(&self, found: &Found<'_>, limits: &ImageLimits) -> Fate {
-        if found.kind != MediaKind::Image || standing(found.media, limits) != Standing::Beyond {
-            return Fate::Stays;
+    fn decision(&self, item: &MediaItem<'_>, limits: &ImageLimits) -> Decision {
+        if item.kind != MediaKind::Image || check_size(item.media, limits) != SizeCheck::TooLarge {
+            return Decision::Keep;
         }
         let smaller =
-            self.rescale.as_deref().and_then(|rescale| rescaled(found.media, limits, rescale));
-        smaller.map_or(Fate::Removed, Fate::Rescaled)
+            self.rescale.as_deref().and_then(|rescale| rescaled(item.media, limits, rescale));
+        smaller.map_or(Decision::Remove, Decision::Rescale)
     }
 
-    fn propose(&self, view: &HistoryView<'_>, found: &[Found<'_>], fates: &[Fate]) -> Proposal {
-        let removed = fates.iter().filter(|fate| **fate == Fate::Removed).count();
-        let smaller = fates.iter().filter(|fate| matches!(fate, Fate::Rescaled(_))).count();
-        let what = match (removed, smaller) {
+    fn propose(
+        &self,
+        view: &HistoryView<'_>,
+        items: &[MediaItem<'_>],
+        decisions: &[Decision],
+    ) -> Proposal {
+        let removed = decisions.iter().filter(|decision| **decision == Decision::Remove).count();
+        let smaller =
+            decisions.iter().filter(|decision| matches!(decision, Decision::Rescale(_))).count();
+        let summary = match (removed, smaller) {
             (0, 0) => return Proposal::nothing("there are no media to take out"),
             (removed, 0) => format!("{removed} media removed"),
             (0, smaller) => format!("{smaller} images scaled down"),
             (removed, smaller) => format!("{removed} media removed, {smaller} images scaled down"),
         };
-        let edits = edits(view, found, fates, |kind, media| self.marker.text(kind, media));
-        match Plan::of_any_size(Self::NAME, BoundaryKind::Strip, view, edits, what) {
+        let edits = edits(view, items, decisions, |kind, media| self.marker.text(kind, media));
+        match Plan::of_any_size(Self::NAME, BoundaryKind::Strip, view, edits, summary) {
             Ok(plan) => Proposal::Plan(plan),
             Err(error) => Proposal::nothing(error.to_string()),
         }

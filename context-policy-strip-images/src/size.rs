@@ -21,31 +21,31 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// An image's relation to limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    Within,
-    Beyond,
+pub(crate) enum SizeCheck {
+    WithinLimits,
+    TooLarge,
     /// The image is not inline, or of an unknown format.
     Unknown,
 }
 
 /// Compares an image with limits of bytes and pixels. Bytes are counted as providers do: as they
 /// are sent, in Base64.
-pub(crate) fn standing(image: &Media, limits: &ImageLimits) -> Standing {
+pub(crate) fn check_size(image: &Media, limits: &ImageLimits) -> SizeCheck {
     let Some(data) = base64(image) else {
         return if limits.bytes.is_none() && limits.pixels.is_none() {
-            Standing::Within
+            SizeCheck::WithinLimits
         } else {
-            Standing::Unknown
+            SizeCheck::Unknown
         };
     };
     if limits.bytes.is_some_and(|most| data.len() as u64 > most) {
-        return Standing::Beyond;
+        return SizeCheck::TooLarge;
     }
-    let Some(most) = limits.pixels else { return Standing::Within };
+    let Some(most) = limits.pixels else { return SizeCheck::WithinLimits };
     match longest_edge(&data) {
-        Some(edge) if edge > most => Standing::Beyond,
-        Some(_) => Standing::Within,
-        None => Standing::Unknown,
+        Some(edge) if edge > most => SizeCheck::TooLarge,
+        Some(_) => SizeCheck::WithinLimits,
+        None => SizeCheck::Unknown,
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn rescaled(
         name: image.name.clone(),
         metadata: image.metadata.clone(),
     };
-    (standing(&media, limits) == Standing::Within).then_some(media)
+    (check_size(&media, limits) == SizeCheck::WithinLimits).then_some(media)
 }
 
 fn base64(image: &Media) -> Option<Cow<'_, str>> {

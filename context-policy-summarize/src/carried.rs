@@ -8,12 +8,12 @@ use context_core::base::secrets;
 use context_core::{Message, Part, Role, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
-use crate::quote::{Ends, quoted};
+use crate::quote::{ExcerptLimits, quoted};
 
-const TODO: Ends = Ends::new(2_000, 1_500, 500);
-const ASKED: Ends = Ends::new(400, 300, 100);
-const ANSWERED: Ends = Ends::new(600, 450, 150);
-const SKILL: Ends = Ends::new(200, 150, 50);
+const TODO: ExcerptLimits = ExcerptLimits::new(2_000, 1_500, 500);
+const ASKED: ExcerptLimits = ExcerptLimits::new(400, 300, 100);
+const ANSWERED: ExcerptLimits = ExcerptLimits::new(600, 450, 150);
+const SKILL: ExcerptLimits = ExcerptLimits::new(200, 150, 50);
 /// Maximum number of questions; the newest stay.
 const MOST_QUESTIONS: usize = 10;
 /// Maximum number of skills; the newest stay.
@@ -153,7 +153,7 @@ impl CarriedFacts {
 
     fn learn(&mut self, family: Family, call: &ToolCall, result: &ToolResult) {
         let input = call.input.as_written();
-        let shown = |ends: Ends, text: &str| ends.of_text(&secrets::mask(text));
+        let shown = |ends: ExcerptLimits, text: &str| ends.of_text(&secrets::mask(text));
         match family {
             Family::Todo if matches!(input.trim(), "" | "{}" | "null") => {
                 self.todo = Some(shown(TODO, &texts(result)));

@@ -51,13 +51,13 @@ impl SummaryCheckpoint {
     pub fn read(message: &Message) -> Option<Self> {
         let record = message.origin_record().filter(|_| message.is_checkpoint())?;
         let text = message.plain_text();
-        let within = text.strip_prefix(OPEN).and_then(|text| text.strip_suffix(CLOSE));
+        let body = text.strip_prefix(OPEN).and_then(|text| text.strip_suffix(CLOSE));
         let own =
-            record.parse::<Record>().ok().filter(|record| record.version == VERSION).zip(within);
-        let Some((record, within)) = own else {
+            record.parse::<Record>().ok().filter(|record| record.version == VERSION).zip(body);
+        let Some((record, body)) = own else {
             return Some(Self { summary: text.into_owned(), ..Self::default() });
         };
-        let summary = within.split_once(FACTS.0).map_or(within, |(summary, _)| summary);
+        let summary = body.split_once(FACTS.0).map_or(body, |(summary, _)| summary);
         Some(Self {
             summary: summary.to_owned(),
             facts: record.facts,

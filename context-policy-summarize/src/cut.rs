@@ -52,22 +52,22 @@ impl Cut {
         let (mut tail, mut tokens, mut kept) = (messages.len(), 0_u64, 0);
         for group in structure.groups.iter().rev().take_while(|group| group.start >= start) {
             let anchored = anchors.iter().filter(|anchor| group.contains(anchor));
-            let own =
+            let group_tokens =
                 view.tokens_of(group.clone()) - anchored.map(|at| view.tokens(*at)).sum::<u64>();
-            let with = tokens.saturating_add(own);
+            let total = tokens.saturating_add(group_tokens);
             // The model continues from the newest group, which stays however large it is.
             let newest = tail == messages.len();
-            if !newest && with > room && (kept >= least || with > limit) {
+            if !newest && total > room && (kept >= least || total > limit) {
                 break;
             }
-            (tail, tokens, kept) = (group.start, with, kept + group.len());
+            (tail, tokens, kept) = (group.start, total, kept + group.len());
         }
 
         let fresh = (start..tail).find(|at| !anchors.contains(at))?;
-        let whole = clean_cuts(messages);
+        let is_clean = clean_cuts(messages);
         let starts = structure.groups.iter().map(|group| group.start);
         let ends: Vec<usize> =
-            starts.filter(|at| (fresh + 1..=tail).contains(at) && whole[*at]).collect();
+            starts.filter(|at| (fresh + 1..=tail).contains(at) && is_clean[*at]).collect();
         (!ends.is_empty()).then_some(Self { checkpoints, start, ends, anchors })
     }
 
@@ -88,7 +88,7 @@ impl Cut {
     }
 
     /// Returns how many tokens of a range are removed.
-    pub(crate) fn going(&self, view: &HistoryView<'_>, range: Range<usize>) -> u64 {
+    pub(crate) fn removed_tokens(&self, view: &HistoryView<'_>, range: Range<usize>) -> u64 {
         let anchored = self
             .anchors
             .iter()

@@ -10,7 +10,7 @@ use context_core::{Message, ModelRequest};
 
 use crate::cut::Cut;
 use crate::prompt::TASK;
-use crate::quote::{Ends, quoted};
+use crate::quote::{ExcerptLimits, quoted};
 use crate::transcript::{Detail, transcript};
 
 /// The parts of a request besides the conversation.
@@ -21,7 +21,7 @@ pub(crate) struct Frame<'a> {
     /// Further instructions that the model should heed.
     pub(crate) focus: Option<&'a str>,
     /// The previous summaries, in order.
-    pub(crate) so_far: &'a str,
+    pub(crate) previous: &'a str,
     /// The largest number of tokens of the summary.
     pub(crate) summary: u64,
     /// The largest number of tokens of the request.
@@ -43,13 +43,14 @@ pub(crate) fn fit(
     let counter = view.counter();
     let empty = counter.count_request(&frame.request("", "")).total().high();
     let room = frame.window.checked_sub(empty)?;
-    let so_far = shrunk(counter, &quoted(frame.so_far), room / 2)?;
-    let mut room = room.saturating_sub(counter.count(&so_far).high());
+    let previous = shrunk(counter, &quoted(frame.previous), room / 2)?;
+    let mut room = room.saturating_sub(counter.count(&previous).high());
 
-    let shown = Detail::LEVELS.map(|detail| LazyCell::new(move || Shown::new(view, cut, detail)));
+    let shown = Detail::LEVELS
+        .map(|detail| LazyCell::new(move || RenderedMessages::new(view, cut, detail)));
     for _ in 0..TRIES {
         let (text, end) = conversation(counter, &shown, cut, room)?;
-        let request = frame.request(&so_far, &text);
+        let request = frame.request(&previous, &text);
         if counter.count_request(&request).total().high() <= frame.window {
             return Some((request, end));
         }
@@ -59,14 +60,14 @@ pub(crate) fn fit(
 }
 
 /// The messages as text at one level of detail.
-struct Shown {
+struct RenderedMessages {
     texts: Vec<String>,
     /// For each message, an upper limit of the tokens of all messages before it, and at the end of
     /// all messages.
     sums: Vec<u64>,
 }
 
-impl Shown {
+impl RenderedMessages {
     fn new(view: &HistoryView<'_>, cut: &Cut, detail: Detail) -> Self {
         let messages = &view.messages()[cut.start..cut.end()];
         let texts = transcript(messages, cut.start, |at| cut.is_anchor(at), detail);
@@ -80,14 +81,15 @@ impl Shown {
 }
 
 /// Returns the conversation within `room` tokens, and the end of the part it shows.
-fn conversation<S: Deref<Target = Shown>>(
+fn conversation<S: Deref<Target = RenderedMessages>>(
     counter: &dyn TokenCounter,
     shown: &[S],
     cut: &Cut,
     room: u64,
 ) -> Option<(String, usize)> {
-    let tokens =
-        |shown: &Shown, end: usize| shown.sums.get(end - cut.start).copied().unwrap_or(u64::MAX);
+    let tokens = |shown: &RenderedMessages, end: usize| {
+        shown.sums.get(end - cut.start).copied().unwrap_or(u64::MAX)
+    };
     if let Some(all) = shown.iter().find(|shown| tokens(shown, cut.end()) <= room) {
         return Some((all.texts.concat(), cut.end()));
     }
@@ -116,18 +118,18 @@ fn shrunk(counter: &dyn TokenCounter, text: &str, room: u64) -> Option<String> {
         if bytes < 64 {
             return None;
         }
-        short = Ends::of(bytes).of_text(text);
+        short = ExcerptLimits::of(bytes).of_text(text);
     }
 }
 
 impl Frame<'_> {
     /// Builds one user message that quotes everything. Every provider takes it, whatever calls and
     /// media the conversation has. Nothing is cached, because nothing of the request is sent again.
-    fn request(&self, so_far: &str, conversation: &str) -> ModelRequest {
-        let mut text = String::with_capacity(so_far.len() + conversation.len() + 512);
-        if !so_far.is_empty() {
+    fn request(&self, previous: &str, conversation: &str) -> ModelRequest {
+        let mut text = String::with_capacity(previous.len() + conversation.len() + 512);
+        if !previous.is_empty() {
             text.push_str("<summary-so-far>\n");
-            text.push_str(so_far);
+            text.push_str(previous);
             text.push_str("\n</summary-so-far>\n\n");
         }
         text.push_str("<conversation>\n");

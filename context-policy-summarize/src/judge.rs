@@ -1,4 +1,4 @@
-//! Decides whether an answer is a summary.
+//! The check whether the answer of a model is a summary.
 
 use context_core::history::SummaryError;
 use context_core::model::StopReason;
@@ -8,13 +8,13 @@ use crate::prompt::{CORE_HEADINGS, missing};
 
 /// A summary, and the core headings that it does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Judged {
+pub(crate) struct AcceptedSummary {
     pub(crate) text: String,
     pub(crate) missing: Vec<String>,
 }
 
 /// Returns the summary in an answer, or the reason why there is none.
-pub(crate) fn judge(answer: &Answer) -> Result<Judged, SummaryError> {
+pub(crate) fn judge(answer: &Answer) -> Result<AcceptedSummary, SummaryError> {
     if let Some(error) = &answer.error {
         return Err(SummaryError::Failed(error.to_string()));
     }
@@ -41,5 +41,5 @@ pub(crate) fn judge(answer: &Answer) -> Result<Judged, SummaryError> {
             missing: format!("each of the headings {}", missing.join(", ")),
         });
     }
-    Ok(Judged { text: text.to_owned(), missing })
+    Ok(AcceptedSummary { text: text.to_owned(), missing })
 }

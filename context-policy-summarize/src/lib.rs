@@ -92,7 +92,7 @@ mod judge;
 mod policy;
 mod prompt;
 mod quote;
-mod stays;
+mod retained;
 mod transcript;
 
 pub use carried::{CarriedFacts, CarriedTools, Question};

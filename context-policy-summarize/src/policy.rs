@@ -13,7 +13,7 @@ use crate::cut::Cut;
 use crate::fit::{self, Frame};
 use crate::judge::judge;
 use crate::prompt::{ROLE, RULES};
-use crate::stays;
+use crate::retained;
 
 const NAME: &str = "summarize";
 
@@ -117,7 +117,7 @@ impl Summarize {
         task: &SummaryTask,
         text: String,
     ) -> SummaryCheckpoint {
-        let (covered, stays) = view.messages().split_at(task.covers.end);
+        let (covered, retained) = view.messages().split_at(task.covers.end);
         let before = view.structure().start().min(task.covers.end);
         let mut checkpoint = SummaryCheckpoint { summary: text, ..SummaryCheckpoint::default() };
         for old in covered[..before].iter().filter_map(|message| SummaryCheckpoint::read(message)) {
@@ -128,7 +128,7 @@ impl Summarize {
         let mut facts = CarriedFacts::default();
         facts.gather(&covered[before..], &self.tools);
         checkpoint.facts.extend(facts);
-        if carried::has_todo(stays, &self.tools) {
+        if carried::has_todo(retained, &self.tools) {
             checkpoint.facts.todo = None;
         }
         let kept = task.keeps.iter().filter(|at| **at >= before && **at < task.covers.end);
@@ -161,7 +161,7 @@ impl CompactionPolicy for Summarize {
                 "there is nothing between the first request and the newest steps",
             );
         };
-        if cut.going(view, cut.start..cut.end()) <= summary / 4 {
+        if cut.removed_tokens(view, cut.start..cut.end()) <= summary / 4 {
             return Proposal::nothing("what could be summarised is hardly larger than a summary");
         }
         let old = view.messages()[cut.checkpoints.clone()]
@@ -170,16 +170,18 @@ impl CompactionPolicy for Summarize {
         let frame = Frame {
             system: [self.role_text(), RULES],
             focus: self.focus.as_deref().filter(|focus| !focus.trim().is_empty()),
-            so_far: &old.map(|old| old.summary).collect::<Vec<_>>().join("\n\n"),
+            previous: &old.map(|old| old.summary).collect::<Vec<_>>().join("\n\n"),
             summary,
             window: self.window_for(goal, summary),
         };
         let Some((request, end)) = fit::fit(view, &cut, &frame) else {
             return Proposal::nothing("the window of the model that summarises is too small");
         };
-        let going = cut.going(view, cut.checkpoints.clone()) + cut.going(view, cut.start..end);
-        let task =
-            SummaryTask::new(NAME, request, 0..end, going).keeping(cut.keeps(end)).made_for(view);
+        let removed_tokens = cut.removed_tokens(view, cut.checkpoints.clone())
+            + cut.removed_tokens(view, cut.start..end);
+        let task = SummaryTask::new(NAME, request, 0..end, removed_tokens)
+            .keeping(cut.keeps(end))
+            .made_for(view);
         // Whether a plan can be applied does not depend on the model's answer, so it is checked
         // before the model is asked.
         let nothing_said = SummaryCheckpoint::default().to_message(NAME);
@@ -205,19 +207,19 @@ impl CompactionPolicy for Summarize {
         let mut checkpoint = self.checkpoint(view, task, judged.text);
         checkpoint.missing = judged.missing;
         let message = checkpoint.to_message(NAME);
-        let (summary, replaced) = (view.count(&message), going(view, task));
+        let (summary, replaced) = (view.count(&message), removed_tokens(view, task));
         if summary >= replaced {
             return Err(SummaryError::TooLarge { summary, replaced });
         }
         let count =
             task.covers.len() - task.keeps.iter().filter(|at| task.covers.contains(at)).count();
-        let what = format!("{count} messages into a checkpoint");
-        Ok(Plan::new(NAME, BoundaryKind::Compact, view, edits(view, task, message), what)?)
+        let summary_text = format!("{count} messages into a checkpoint");
+        Ok(Plan::new(NAME, BoundaryKind::Compact, view, edits(view, task, message), summary_text)?)
     }
 }
 
 /// Returns how many of the tokens that a task covers are removed.
-fn going(view: &HistoryView<'_>, task: &SummaryTask) -> u64 {
+fn removed_tokens(view: &HistoryView<'_>, task: &SummaryTask) -> u64 {
     let kept = task.keeps.iter().filter(|at| task.covers.contains(at)).map(|at| view.tokens(*at));
     view.tokens_of(task.covers.clone()).saturating_sub(kept.sum())
 }
@@ -236,12 +238,12 @@ fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec
     let mut at = 0;
     for keep in task.keeps.iter().copied().filter(|keep| task.covers.contains(keep)) {
         edits.extend((at < keep).then(|| Edit::remove(at..keep)));
-        let short =
-            (first == Some(keep)).then(|| stays::shortened(view, &view.messages()[keep], largest));
+        let short = (first == Some(keep))
+            .then(|| retained::shortened(view, &view.messages()[keep], largest));
         edits.extend(short.flatten().map(|short| Edit::replace(keep, short)));
         at = keep + 1;
     }
     edits.extend((at < task.covers.end).then(|| Edit::remove(at..task.covers.end)));
-    edits.extend(stays::without_signed_thoughts(view, task.covers.end..view.messages().len()));
+    edits.extend(retained::without_signed_thoughts(view, task.covers.end..view.messages().len()));
     edits
 }

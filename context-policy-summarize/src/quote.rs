@@ -11,13 +11,13 @@ const TAGS: [&str; 8] =
 /// The shown part of a text: the whole text up to `whole` bytes, otherwise `head` and `tail`
 /// bytes of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub(crate) struct ExcerptLimits {
     pub(crate) whole: usize,
     pub(crate) head: usize,
     pub(crate) tail: usize,
 }
 
-impl Ends {
+impl ExcerptLimits {
     pub(crate) const fn new(whole: usize, head: usize, tail: usize) -> Self {
         Self { whole, head, tail }
     }
@@ -105,8 +105,11 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_said() {
-        assert_eq!(Ends::new(9, 3, 2).of_text("0123456789"), "012\n[… 5 bytes left out …]\n89");
-        assert_eq!(Ends::new(10, 3, 2).of_text("0123456789"), "0123456789");
+        assert_eq!(
+            ExcerptLimits::new(9, 3, 2).of_text("0123456789"),
+            "012\n[… 5 bytes left out …]\n89"
+        );
+        assert_eq!(ExcerptLimits::new(10, 3, 2).of_text("0123456789"), "0123456789");
         assert_eq!(attribute("a\"b\n<c>"), "\"a'b\\u000a c \"");
     }
 }

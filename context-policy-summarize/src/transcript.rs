@@ -7,40 +7,48 @@ use std::sync::Arc;
 use context_core::message::Media;
 use context_core::{Message, Part, Role, ToolResult};
 
-use crate::quote::{Ends, attribute, quoted};
+use crate::quote::{ExcerptLimits, attribute, quoted};
 
 /// The shown part of each kind of content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Detail {
-    text: Ends,
-    input: Ends,
-    output: Ends,
+    text: ExcerptLimits,
+    input: ExcerptLimits,
+    output: ExcerptLimits,
 }
 
 impl Detail {
     /// The levels, from much to little detail.
     pub(crate) const LEVELS: [Self; 3] = [
         Self::new(
-            Ends::new(16_000, 12_000, 3_000),
-            Ends::new(2_000, 1_400, 400),
-            Ends::new(2_000, 800, 240),
+            ExcerptLimits::new(16_000, 12_000, 3_000),
+            ExcerptLimits::new(2_000, 1_400, 400),
+            ExcerptLimits::new(2_000, 800, 240),
         ),
-        Self::new(Ends::new(4_000, 2_800, 800), Ends::new(600, 400, 100), Ends::new(600, 300, 100)),
-        Self::new(Ends::new(1_200, 800, 240), Ends::new(240, 140, 40), Ends::new(240, 120, 40)),
+        Self::new(
+            ExcerptLimits::new(4_000, 2_800, 800),
+            ExcerptLimits::new(600, 400, 100),
+            ExcerptLimits::new(600, 300, 100),
+        ),
+        Self::new(
+            ExcerptLimits::new(1_200, 800, 240),
+            ExcerptLimits::new(240, 140, 40),
+            ExcerptLimits::new(240, 120, 40),
+        ),
     ];
 
-    const fn new(text: Ends, input: Ends, output: Ends) -> Self {
+    const fn new(text: ExcerptLimits, input: ExcerptLimits, output: ExcerptLimits) -> Self {
         Self { text, input, output }
     }
 }
 
 /// Returns each message as text, in order; an empty text for a message without visible content.
-/// `stays` tells for a position, counted from `first`, whether the message stays in the
+/// `retained` tells for a position, counted from `first`, whether the message stays in the
 /// conversation.
 pub(crate) fn transcript(
     messages: &[Arc<Message>],
     first: usize,
-    stays: impl Fn(usize) -> bool,
+    retained: impl Fn(usize) -> bool,
     detail: Detail,
 ) -> Vec<String> {
     let mut calls = HashMap::new();
@@ -60,9 +68,9 @@ pub(crate) fn transcript(
         shown.push(match parts.is_empty() {
             true => String::new(),
             false => {
-                let stays = if stays(first + i) { " stays=\"yes\"" } else { "" };
+                let retained = if retained(first + i) { " stays=\"yes\"" } else { "" };
                 format!(
-                    "<message from=\"{}\"{stays}>\n{}\n</message>\n",
+                    "<message from=\"{}\"{retained}>\n{}\n</message>\n",
                     speaker(message),
                     parts.join("\n")
                 )

@@ -7,7 +7,7 @@ use context_core::{Message, Part};
 
 use crate::gap;
 use crate::select::{Limit, Selector};
-use crate::shorten::{Kept, fit};
+use crate::shorten::{RetainedMessage, fit};
 
 /// A history to be cut, and the options.
 #[derive(Debug)]
@@ -22,41 +22,42 @@ impl Cut<'_, '_> {
     /// Keeps `tokens` tokens. Messages that must stay are shortened if there is no other way.
     pub(crate) fn to_tokens(&self, tokens: u64) -> Result<Plan, PlanError> {
         let selector = Selector::new(self.view);
-        let mut stays = selector.within(Limit::Tokens(tokens));
+        let mut stays = selector.select(Limit::Tokens(tokens));
         let mut gaps = self.gaps;
         if gaps {
             let cost = self.cost_of_gaps(&stays);
             // Gap messages are left out if they would take a large share of few tokens.
             gaps = cost.saturating_mul(8) <= tokens;
             if gaps && cost > 0 {
-                stays = selector.within(Limit::Tokens(tokens.saturating_sub(cost)));
+                stays = selector.select(Limit::Tokens(tokens.saturating_sub(cost)));
             }
         }
         let room = tokens.saturating_sub(if gaps { self.cost_of_gaps(&stays) } else { 0 });
-        let kept = fit(self.view, self.kept(&selector, &stays), room);
-        self.plan(kept, gaps)
+        let retained = fit(self.view, self.retained(&selector, &stays), room);
+        self.plan(retained, gaps)
     }
 
     /// Keeps `count` messages unchanged, besides those that always stay.
     pub(crate) fn to_messages(&self, count: usize) -> Result<Plan, PlanError> {
         let selector = Selector::new(self.view);
-        let stays = selector.within(Limit::Messages(count));
-        self.plan(self.kept(&selector, &stays), self.gaps)
+        let stays = selector.select(Limit::Messages(count));
+        self.plan(self.retained(&selector, &stays), self.gaps)
     }
 
     /// Returns the messages that stay, without results whose calls are removed.
-    fn kept(&self, selector: &Selector<'_, '_>, stays: &[bool]) -> Vec<Kept> {
+    fn retained(&self, selector: &Selector<'_, '_>, stays: &[bool]) -> Vec<RetainedMessage> {
         let messages = self.view.messages();
         // After its last gap the history is whole; before it only single messages stay.
         let whole = stays.iter().rposition(|stays| !stays).map_or(0, |last| last + 1);
-        let kept = (0..messages.len()).filter(|at| stays[*at]);
-        kept.map(|position| {
-            let message = &messages[position];
-            let bare = (position < whole).then(|| without_results(message)).flatten();
-            let message = bare.map_or_else(|| Arc::clone(message), Arc::new);
-            Kept { position, message, is_anchor: selector.is_anchor(position) }
-        })
-        .collect()
+        let retained = (0..messages.len()).filter(|at| stays[*at]);
+        retained
+            .map(|position| {
+                let message = &messages[position];
+                let bare = (position < whole).then(|| without_results(message)).flatten();
+                let message = bare.map_or_else(|| Arc::clone(message), Arc::new);
+                RetainedMessage { position, message, is_anchor: selector.is_anchor(position) }
+            })
+            .collect()
     }
 
     fn cost_of_gaps(&self, stays: &[bool]) -> u64 {
@@ -65,40 +66,40 @@ impl Cut<'_, '_> {
         runs.saturating_mul(self.view.count(&gap::message(self.view.messages())))
     }
 
-    fn plan(&self, kept: Vec<Kept>, gaps: bool) -> Result<Plan, PlanError> {
-        let plan = self.edited(&kept, gaps);
+    fn plan(&self, retained: Vec<RetainedMessage>, gaps: bool) -> Result<Plan, PlanError> {
+        let plan = self.plan_edits(&retained, gaps);
         // A note may be as large as the messages that a cut would remove.
         if gaps && matches!(plan, Err(PlanError::Grows { .. })) {
-            self.edited(&kept, false)
+            self.plan_edits(&retained, false)
         } else {
             plan
         }
     }
 
-    fn edited(&self, kept: &[Kept], gaps: bool) -> Result<Plan, PlanError> {
+    fn plan_edits(&self, retained: &[RetainedMessage], gaps: bool) -> Result<Plan, PlanError> {
         let messages = self.view.messages();
-        let (mut edits, mut at, mut gone, mut short) = (Vec::new(), 0, 0, 0);
+        let (mut edits, mut at, mut removed, mut short) = (Vec::new(), 0, 0, 0);
         let mut leave_out = |from: usize, to: usize| {
-            gone += to - from;
+            removed += to - from;
             let note = || Arc::new(gap::message(&messages[from..to]));
             (from < to).then(|| Edit::new(from..to, if gaps { vec![note()] } else { Vec::new() }))
         };
-        for one in kept {
-            edits.extend(leave_out(at, one.position));
-            if !Arc::ptr_eq(&one.message, &messages[one.position]) {
-                edits.push(Edit::replace(one.position, Arc::clone(&one.message)));
+        for entry in retained {
+            edits.extend(leave_out(at, entry.position));
+            if !Arc::ptr_eq(&entry.message, &messages[entry.position]) {
+                edits.push(Edit::replace(entry.position, Arc::clone(&entry.message)));
                 short += 1;
             }
-            at = one.position + 1;
+            at = entry.position + 1;
         }
         edits.extend(leave_out(at, messages.len()));
         let messages = |count| format!("{count} message{}", if count == 1 { "" } else { "s" });
-        let what = match (gone, short) {
-            (gone, 0) => format!("{} left out", messages(gone)),
+        let summary = match (removed, short) {
+            (removed, 0) => format!("{} left out", messages(removed)),
             (0, short) => format!("{} shortened", messages(short)),
-            (gone, short) => format!("{} left out, {short} shortened", messages(gone)),
+            (removed, short) => format!("{} left out, {short} shortened", messages(removed)),
         };
-        Plan::new(self.policy, BoundaryKind::Compact, self.view, edits, what)
+        Plan::new(self.policy, BoundaryKind::Compact, self.view, edits, summary)
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Selector<'v, 'm> {
     /// and the newest request.
     always: Vec<bool>,
     /// For each position, whether a cut there separates no call from its result.
-    clean: Vec<bool>,
+    is_clean_cut: Vec<bool>,
     /// The beginning of the newest step of the newest request, which is the current one.
     current: usize,
 }
@@ -58,7 +58,7 @@ impl<'v, 'm> Selector<'v, 'm> {
             last.and_then(|at| structure.group_of(at)).map(|group| structure.groups[group].start);
         let current = group.filter(|start| newest.is_none_or(|newest| *start > newest));
         let current = current.unwrap_or(messages.len());
-        Self { view, always, clean: clean_cuts(messages), current }
+        Self { view, always, is_clean_cut: clean_cuts(messages), current }
     }
 
     /// Returns whether a message always stays.
@@ -68,26 +68,27 @@ impl<'v, 'm> Selector<'v, 'm> {
 
     /// Returns for each message whether it stays within a limit. The messages that always stay may
     /// exceed the limit.
-    pub(crate) fn within(&self, limit: Limit) -> Vec<bool> {
+    pub(crate) fn select(&self, limit: Limit) -> Vec<bool> {
         let messages = self.view.messages();
         let start = match limit {
             Limit::Tokens(tokens) => self.start_by_tokens(tokens).min(self.current),
             Limit::Messages(count) => self.start_by_messages(count),
         };
-        let start = (start..messages.len()).find(|at| self.clean[*at]).unwrap_or(messages.len());
-        let mut kept = self.always.clone();
-        kept[start..].fill(true);
+        let start =
+            (start..messages.len()).find(|at| self.is_clean_cut[*at]).unwrap_or(messages.len());
+        let mut retained = self.always.clone();
+        retained[start..].fill(true);
         if start < messages.len()
             && let Some(request) = self.request_of(start)
         {
-            kept[request] = true;
+            retained[request] = true;
         }
-        if !kept.contains(&true)
+        if !retained.contains(&true)
             && let Some(group) = self.view.structure().groups.last()
         {
-            kept[group.clone()].fill(true);
+            retained[group.clone()].fill(true);
         }
-        kept
+        retained
     }
 
     /// Returns the start of the newest groups that fit together with the messages that always stay

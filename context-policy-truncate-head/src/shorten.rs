@@ -31,78 +31,86 @@ enum Step {
     /// Media and thoughts are removed, inputs of calls are shortened.
     Inputs,
     /// Texts may become only a note.
-    Nothing,
+    Notes,
 }
 
 /// A message that stays, and whether it always stays.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct RetainedMessage {
     pub(crate) position: usize,
     pub(crate) message: Arc<Message>,
     pub(crate) is_anchor: bool,
 }
 
 /// Shortens these messages to `tokens` tokens, or as close to that as makes sense.
-pub(crate) fn fit(view: &HistoryView<'_>, mut kept: Vec<Kept>, tokens: u64) -> Vec<Kept> {
+pub(crate) fn fit(
+    view: &HistoryView<'_>,
+    mut retained: Vec<RetainedMessage>,
+    tokens: u64,
+) -> Vec<RetainedMessage> {
     // A counter may add other amounts for a whole than for its parts, so the result is counted and
     // the aim corrected.
     let mut aim = tokens;
     for _ in 0..4 {
-        let total = total(view, &kept);
+        let total = total(view, &retained);
         if total <= tokens {
             break;
         }
-        let before: Vec<Arc<Message>> = kept.iter().map(|one| Arc::clone(&one.message)).collect();
-        once(view, &mut kept, aim, total);
-        if kept.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(&now.message, before)) {
+        let before: Vec<Arc<Message>> =
+            retained.iter().map(|entry| Arc::clone(&entry.message)).collect();
+        shorten_once(view, &mut retained, aim, total);
+        if retained.iter().zip(&before).all(|(now, before)| Arc::ptr_eq(&now.message, before)) {
             break;
         }
-        aim = aim.saturating_sub(self::total(view, &kept).saturating_sub(tokens));
+        aim = aim.saturating_sub(self::total(view, &retained).saturating_sub(tokens));
     }
-    kept
+    retained
 }
 
 /// Returns the total tokens. Unchanged messages have been counted before; only shortened ones are
 /// counted again.
-fn total(view: &HistoryView<'_>, kept: &[Kept]) -> u64 {
-    let tokens = |one: &Kept| match Arc::ptr_eq(&one.message, &view.messages()[one.position]) {
-        true => view.tokens(one.position),
-        false => view.count_shared(&one.message),
+fn total(view: &HistoryView<'_>, retained: &[RetainedMessage]) -> u64 {
+    let tokens = |entry: &RetainedMessage| match Arc::ptr_eq(
+        &entry.message,
+        &view.messages()[entry.position],
+    ) {
+        true => view.tokens(entry.position),
+        false => view.count_shared(&entry.message),
     };
-    kept.iter().map(tokens).fold(0, u64::saturating_add)
+    retained.iter().map(tokens).fold(0, u64::saturating_add)
 }
 
-fn once(view: &HistoryView<'_>, kept: &mut [Kept], aim: u64, total: u64) {
+fn shorten_once(view: &HistoryView<'_>, retained: &mut [RetainedMessage], aim: u64, total: u64) {
     let mut step = Step::New;
     let mut total = total;
     loop {
         if step == Step::Inputs {
-            for one in kept.iter_mut() {
-                if let Some(bare) = without_media_and_thoughts(&one.message) {
-                    one.message = Arc::new(bare);
+            for entry in retained.iter_mut() {
+                if let Some(bare) = without_media_and_thoughts(&entry.message) {
+                    entry.message = Arc::new(bare);
                 }
             }
-            total = self::total(view, kept);
+            total = self::total(view, retained);
             if total <= aim {
                 return;
             }
         }
-        let lengths = lengths(view, kept, step);
+        let lengths = lengths(view, retained, step);
         let fixed = total.saturating_sub(lengths.iter().sum());
         let room = aim.saturating_sub(fixed);
-        let least = if step == Step::Nothing { 0 } else { SHORTEST };
+        let least = if step == Step::Notes { 0 } else { SHORTEST };
         let level = level(lengths, room);
         // `u64::MAX` means that no text needs shortening; the total is too large for another
         // reason.
         if level != u64::MAX && level >= least && room > 0 {
-            return shorten(view, kept, step, level);
+            return shorten(view, retained, step, level);
         }
         step = match step {
             Step::New => Step::All,
             Step::All => Step::Inputs,
-            Step::Inputs => Step::Nothing,
+            Step::Inputs => Step::Notes,
             // No step is enough. Then the texts keep a minimum instead of being removed altogether.
-            Step::Nothing => return shorten(view, kept, Step::Inputs, SHORTEST),
+            Step::Notes => return shorten(view, retained, Step::Inputs, SHORTEST),
         };
     }
 }
@@ -121,10 +129,10 @@ fn level(mut lengths: Vec<u64>, room: u64) -> u64 {
     u64::MAX
 }
 
-fn lengths(view: &HistoryView<'_>, kept: &mut [Kept], step: Step) -> Vec<u64> {
+fn lengths(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step) -> Vec<u64> {
     let mut lengths = Vec::new();
-    for one in kept.iter().filter(|one| step > Step::New || !one.is_anchor) {
-        rewritten(&one.message, step, &mut |text, _| {
+    for entry in retained.iter().filter(|entry| step > Step::New || !entry.is_anchor) {
+        rewritten(&entry.message, step, &mut |text, _| {
             lengths.push(view.count_text(text));
             None
         });
@@ -132,12 +140,12 @@ fn lengths(view: &HistoryView<'_>, kept: &mut [Kept], step: Step) -> Vec<u64> {
     lengths
 }
 
-fn shorten(view: &HistoryView<'_>, kept: &mut [Kept], step: Step, level: u64) {
-    for one in kept.iter_mut().filter(|one| step > Step::New || !one.is_anchor) {
-        if let Some(message) = rewritten(&one.message, step, &mut |text, kept_at| {
+fn shorten(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step, level: u64) {
+    for entry in retained.iter_mut().filter(|entry| step > Step::New || !entry.is_anchor) {
+        if let Some(message) = rewritten(&entry.message, step, &mut |text, kept_at| {
             shortened(view, text, kept_at, level)
         }) {
-            one.message = Arc::new(message);
+            entry.message = Arc::new(message);
         }
     }
 }
@@ -154,15 +162,15 @@ fn shortened(
     if tokens <= level {
         return None;
     }
-    let with_line =
-        kept_at.and_then(|line| around(view, text, &format!("{CUT}{line}\n"), tokens, level));
-    let short = with_line.or_else(|| around(view, text, CUT, tokens, level));
+    let with_line = kept_at
+        .and_then(|line| excerpt_around(view, text, &format!("{CUT}{line}\n"), tokens, level));
+    let short = with_line.or_else(|| excerpt_around(view, text, CUT, tokens, level));
     short.or_else(|| (view.count_text(LEFT_OUT) < tokens).then(|| LEFT_OUT.to_owned()))
 }
 
 /// Returns as much of a text's beginning and end around a note as fits into `tokens`; `None` if the
 /// note alone is larger.
-fn around(
+fn excerpt_around(
     view: &HistoryView<'_>,
     text: &str,
     note: &str,

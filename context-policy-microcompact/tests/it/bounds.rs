@@ -82,9 +82,9 @@ fn a_result_of_just_the_bound_and_what_a_note_takes_stays() {
 
 /// Counts with the published vocabulary, and records how often a preview is counted.
 #[derive(Debug)]
-struct Asked(ModelCounter, AtomicUsize);
+struct CountingCounter(ModelCounter, AtomicUsize);
 
-impl TokenCounter for Asked {
+impl TokenCounter for CountingCounter {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -107,7 +107,7 @@ fn a_preview_is_found_in_few_tries() {
         let [first, second] = [("c0", vec![Part::text(text)]), ("c1", Vec::new())];
         let messages =
             history([first, second].into_iter().flat_map(|(id, output)| step(id, "bash", output)));
-        let asked = Asked(counter(), AtomicUsize::new(0));
+        let asked = CountingCounter(counter(), AtomicUsize::new(0));
         let plan = Microcompact::new()
             .keep_results(1)
             .plan(&HistoryView::new(&messages, &asked), &goal(1_000));

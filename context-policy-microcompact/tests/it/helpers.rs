@@ -9,7 +9,7 @@ use context_core::{CompactionPolicy, Message, Metadata, Part, Role, ToolResult};
 use context_tokens::{ModelCounter, ModelTable};
 use serde_json::json;
 
-pub(crate) type History = Vec<Arc<Message>>;
+pub(crate) type MessageList = Vec<Arc<Message>>;
 
 /// Returns a long text of 2,001 tokens.
 pub(crate) fn long() -> String {
@@ -40,12 +40,12 @@ pub(crate) fn step(id: &str, tool: &str, output: Vec<Part>) -> [Message; 2] {
 }
 
 /// Returns a request and `count` calls with long results.
-pub(crate) fn steps(count: usize, tool: &str) -> History {
+pub(crate) fn steps(count: usize, tool: &str) -> MessageList {
     let steps = (0..count).flat_map(|n| step(&format!("c{n}"), tool, vec![Part::text(long())]));
     history([Message::from("q")].into_iter().chain(steps))
 }
 
-pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> MessageList {
     messages.into_iter().map(Arc::new).collect()
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn plan(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> 
     proposal(policy, messages).into_plan().unwrap()
 }
 
-pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> History {
+pub(crate) fn left(policy: &dyn CompactionPolicy, messages: &[Arc<Message>]) -> MessageList {
     plan(policy, messages).apply(messages).unwrap().messages
 }
 

@@ -1,4 +1,4 @@
-//! Which results are shortened, how, and what stays.
+//! Tests of the policy: the selection of results, their previews and media.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -7,4 +7,4 @@ mod clearing;
 mod helpers;
 mod media;
 mod properties;
-mod which;
+mod selection;

@@ -67,9 +67,9 @@ fn only_what_the_user_attached_is_cleared_for_being_attached() {
 
 /// Counts text by its bytes, and an image like its note.
 #[derive(Debug)]
-struct AsLongAsItsNote;
+struct FixedSizeMedia;
 
-impl TokenCounter for AsLongAsItsNote {
+impl TokenCounter for FixedSizeMedia {
     fn name(&self) -> &str {
         "as long as its note"
     }
@@ -87,7 +87,7 @@ impl TokenCounter for AsLongAsItsNote {
 fn a_picture_that_costs_no_more_than_its_note_stays() {
     let steps = [step("c0", "bash", vec![image()]), step("c1", "bash", vec![Part::text(long())])];
     let messages = history(steps.into_iter().flatten().chain(step("c2", "bash", Vec::new())));
-    let view = HistoryView::new(&messages, &AsLongAsItsNote);
+    let view = HistoryView::new(&messages, &FixedSizeMedia);
     let plan = Microcompact::new().keep_results(1).plan(&view, &goal(10)).into_plan().unwrap();
     assert_eq!((plan.first_change(), plan.what.as_str()), (Some(3), "1 result shortened"));
 }

@@ -9,7 +9,7 @@ use context_core::model::Budget;
 use context_core::{CompactionPolicy, Message, Part, Role};
 use serde_json::json;
 
-pub(crate) type History = Vec<Arc<Message>>;
+pub(crate) type MessageList = Vec<Arc<Message>>;
 
 /// Returns a request and an answer.
 pub(crate) fn turn(n: usize) -> [Message; 2] {
@@ -35,7 +35,7 @@ pub(crate) fn checkpoint() -> Message {
     Message::from("So far.").with_origin(Origin::Checkpoint)
 }
 
-pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> MessageList {
     messages.into_iter().map(Arc::new).collect()
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn left(
     policy: &dyn CompactionPolicy,
     messages: &[Arc<Message>],
     tokens: u64,
-) -> History {
+) -> MessageList {
     plan(policy, messages, tokens).apply(messages).unwrap().messages
 }
 

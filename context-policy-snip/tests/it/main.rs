@@ -1,4 +1,4 @@
-//! Which messages are left out, which stay, and the text of gaps.
+//! Tests of the policy: the messages left out, the messages that stay, and the text of gaps.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

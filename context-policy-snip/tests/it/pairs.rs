@@ -4,7 +4,7 @@ use context_core::history::ToolNames;
 use context_core::{Message, Role};
 use context_policy_snip::Snip;
 
-use crate::helpers::{History, history, left, proposal, shown, step, turn};
+use crate::helpers::{MessageList, history, left, proposal, shown, step, turn};
 
 /// Returns a request and a step that stays.
 fn protected(n: usize) -> [Message; 3] {
@@ -14,7 +14,7 @@ fn protected(n: usize) -> [Message; 3] {
 
 /// Between steps that stay: a call that is smaller than a gap, then turns, then turns with the late
 /// result of that call.
-fn half_of_a_pair_in_a_small_run() -> History {
+fn half_of_a_pair_in_a_small_run() -> MessageList {
     let [call, result] = step("late", "bash");
     let mut messages = turn(0).to_vec();
     messages.extend(protected(1));

@@ -7,7 +7,7 @@ use context_core::model::{ImageLimits, ModelErrorCode};
 use context_core::{ModelError, Part};
 use context_policy_strip_images::{Rescale, Rescaled, StripImages};
 
-use crate::{History, attached, content, image, left, media};
+use crate::{MessageList, attached, content, image, left, media};
 
 /// Returns the beginning of a PNG of this size, with the header that states the size.
 fn png(width: u32, height: u32) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn address(name: &str) -> Part {
 }
 
 fn within(
-    history: &History,
+    history: &MessageList,
     policy: &StripImages,
     set: impl FnOnce(&mut ImageLimits),
 ) -> Vec<String> {

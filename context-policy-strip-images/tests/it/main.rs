@@ -28,7 +28,7 @@ impl TokenCounter for Bytes {
     }
 }
 
-pub(crate) type History = Vec<Arc<Message>>;
+pub(crate) type MessageList = Vec<Arc<Message>>;
 
 pub(crate) fn media(source: MediaSource, name: Option<&str>) -> Media {
     Media { source, media_type: None, name: name.map(str::to_owned), metadata: Metadata::default() }
@@ -63,15 +63,15 @@ pub(crate) fn shown(
 }
 
 pub(crate) fn left(
-    messages: &History,
+    messages: &MessageList,
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
-) -> Option<History> {
+) -> Option<MessageList> {
     let plan = propose(&HistoryView::new(messages, &Bytes)).into_plan()?;
     Some(plan.apply(messages).expect("a plan fits the history it was made for").messages)
 }
 
 /// Returns names of media and texts of a history, in order.
-pub(crate) fn content(messages: &History) -> Vec<String> {
+pub(crate) fn content(messages: &MessageList) -> Vec<String> {
     let of = |part: &Part| match part {
         Part::Text(text) => Some(text.text.clone()),
         Part::Image(media) | Part::Document(media) | Part::Audio(media) => media.name.clone(),

@@ -1,4 +1,4 @@
-//! Which media are removed, which stay, and in which order.
+//! Tests of which media are removed, and in which order.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use context_core::{CompactionPolicy, Message, ModelError, Part, Role, ToolResult
 use context_policy_strip_images::{Marker, StripImages};
 use proptest::prelude::*;
 
-use crate::{Bytes, History, attached, called, content, image, left, media, shown};
+use crate::{Bytes, MessageList, attached, called, content, image, left, media, shown};
 
 #[test]
 fn notes_keep_the_contract() {
@@ -99,9 +99,9 @@ fn to_make_room_the_oldest_go_first_and_what_the_user_attached_last() {
 
 /// Counts a token per byte of text, and an image like its note if its name is one letter.
 #[derive(Debug)]
-struct AsLongAsItsNote;
+struct FixedSizeMedia;
 
-impl TokenCounter for AsLongAsItsNote {
+impl TokenCounter for FixedSizeMedia {
     fn name(&self) -> &str {
         "as long as its note"
     }
@@ -118,7 +118,7 @@ impl TokenCounter for AsLongAsItsNote {
 #[test]
 fn a_picture_that_is_no_larger_than_its_note_stays() {
     let history = vec![attached([image("b"), image("")])];
-    let view = HistoryView::new(&history, &AsLongAsItsNote);
+    let view = HistoryView::new(&history, &FixedSizeMedia);
     let plan = StripImages::new().keep_tokens(&view, 10).into_plan().unwrap();
     assert_eq!(content(&plan.apply(&history).unwrap().messages), ["b", "[image removed]"]);
 }
@@ -126,7 +126,7 @@ fn a_picture_that_is_no_larger_than_its_note_stays() {
 /// The error's code decides, not its message.
 #[test]
 fn a_code_that_is_known_decides() {
-    let history: History = vec![attached([image("a.png")])];
+    let history: MessageList = vec![attached([image("a.png")])];
     let view = HistoryView::new(&history, &Bytes);
     let decide = |code, helped: bool| {
         let mut error = ModelError::new("anyone", code, "an image, too long");
@@ -139,7 +139,7 @@ fn a_code_that_is_known_decides() {
 
 #[test]
 fn images_that_are_refused_go_once_and_an_overflow_is_left_to_others() {
-    let history: History = vec![attached([image("a.png")])];
+    let history: MessageList = vec![attached([image("a.png")])];
     let view = HistoryView::new(&history, &Bytes);
     let bare = HistoryView::new(&[], &Bytes);
     let decide = |code, view: &HistoryView<'_>, attempts: &[Attempt]| {

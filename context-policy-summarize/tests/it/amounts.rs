@@ -8,12 +8,12 @@ use context_core::{CompactionPolicy, Message};
 use context_policy_summarize::{Summarize, SummaryCheckpoint};
 
 use crate::fixture::{
-    History, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown,
+    MessageList, WHOLE, accept, assistant, between, call, goal, history, plan, result, says, shown,
     stand_in, steps, task, user,
 };
 
 /// Returns how many of the last messages stay.
-fn stays(policy: &Summarize, messages: &History, goal: &Goal) -> usize {
+fn stays(policy: &Summarize, messages: &MessageList, goal: &Goal) -> usize {
     messages.len() - task(policy, messages, goal).covers.end
 }
 

@@ -1,4 +1,4 @@
-//! Which answers are accepted, and that the others change nothing.
+//! Tests of accepted and refused answers. A refused answer changes nothing.
 
 use std::sync::Arc;
 

@@ -7,16 +7,16 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::fixture::{
-    History, WHOLE, accept, call, goal, history, result, says, steps, task, user,
+    MessageList, WHOLE, accept, call, goal, history, result, says, steps, task, user,
 };
 
-fn checkpoint_of(policy: &Summarize, messages: &History, text: &str) -> Message {
+fn checkpoint_of(policy: &Summarize, messages: &MessageList, text: &str) -> Message {
     let task = task(policy, messages, &goal(10_000));
     Message::clone(&accept(policy, messages, &task, &says(text)).unwrap().messages[0])
 }
 
 /// Returns a request, calls that leave facts, and many steps after them.
-fn busy() -> History {
+fn busy() -> MessageList {
     let mut talk = vec![
         user("the task"),
         call("t", "todo_write", json!({ "todos": ["one"] })),

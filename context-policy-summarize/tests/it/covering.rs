@@ -1,4 +1,4 @@
-//! Which messages are covered, and which stay.
+//! Tests of the messages that a checkpoint covers.
 
 use context_conformance::policy::QuarterCounter;
 use context_core::history::{Goal, HistoryView, Proposal};
@@ -13,7 +13,7 @@ use crate::fixture::{
     user,
 };
 
-fn tokens(messages: &crate::fixture::History) -> u64 {
+fn tokens(messages: &crate::fixture::MessageList) -> u64 {
     QuarterCounter.count_messages(messages).tokens()
 }
 

@@ -11,7 +11,7 @@ use context_core::{Answer, CompactionPolicy, Message, Part, Role};
 use context_policy_summarize::Summarize;
 use serde_json::json;
 
-pub(crate) type History = Vec<Arc<Message>>;
+pub(crate) type MessageList = Vec<Arc<Message>>;
 
 /// Returns a goal of `target` tokens, in a window large enough not to matter.
 pub(crate) fn goal(target: u64) -> Goal {
@@ -34,7 +34,7 @@ pub(crate) fn result(id: &str, text: impl Into<String>) -> Message {
     Message::new(Role::Tool, [Part::tool_result(id, text)])
 }
 
-pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> MessageList {
     messages.into_iter().map(Arc::new).collect()
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn steps(request: &str, count: usize, bytes: usize) -> Vec<Message> {
     messages
 }
 
-pub(crate) fn plan(policy: &Summarize, messages: &History, goal: &Goal) -> Proposal {
+pub(crate) fn plan(policy: &Summarize, messages: &MessageList, goal: &Goal) -> Proposal {
     policy.plan(&HistoryView::new(messages, &QuarterCounter), goal)
 }
 
 /// Returns the summary task, which must be proposed.
-pub(crate) fn task(policy: &Summarize, messages: &History, goal: &Goal) -> SummaryTask {
+pub(crate) fn task(policy: &Summarize, messages: &MessageList, goal: &Goal) -> SummaryTask {
     match plan(policy, messages, goal) {
         Proposal::Summary(task) => *task,
         other => panic!("no summary: {other:?}"),
@@ -63,7 +63,7 @@ pub(crate) fn task(policy: &Summarize, messages: &History, goal: &Goal) -> Summa
 
 pub(crate) fn accept(
     policy: &Summarize,
-    messages: &History,
+    messages: &MessageList,
     task: &SummaryTask,
     answer: &Answer,
 ) -> Result<HistoryRewrite, SummaryError> {
@@ -76,7 +76,7 @@ pub(crate) fn says(text: impl Into<String>) -> Answer {
 }
 
 /// Returns the messages after a summary by [`stand_in`].
-pub(crate) fn compacted(policy: &Summarize, messages: &History, goal: &Goal) -> History {
+pub(crate) fn compacted(policy: &Summarize, messages: &MessageList, goal: &Goal) -> MessageList {
     let task = task(policy, messages, goal);
     accept(policy, messages, &task, &stand_in(&task)).unwrap().messages
 }

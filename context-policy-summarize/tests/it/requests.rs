@@ -147,7 +147,7 @@ fn what_is_no_text_is_named() {
 
 #[test]
 fn of_long_results_and_inputs_the_ends_are_shown() {
-    let lines = |what: &str| (0..2_000).map(|n| format!("{what} {n}\n")).collect::<String>();
+    let lines = |label: &str| (0..2_000).map(|n| format!("{label} {n}\n")).collect::<String>();
     let mut talk = vec![
         user("the task"),
         call("c", "write_file", json!({ "text": lines("input") })),
@@ -155,11 +155,11 @@ fn of_long_results_and_inputs_the_ends_are_shown() {
     ];
     talk.extend(steps("go on", 3, 8_000));
     let text = shown(&task(&Summarize::new(), &history(talk), &goal(9_000)));
-    for (what, (head, tail)) in
+    for (label, (head, tail)) in
         [("input", (r"input 80\n", r"input 1999\n")), ("output", ("output 60\n", "output 1999\n"))]
     {
-        assert!(text.contains(head) && text.contains(tail), "{what}: {text}");
-        assert!(!text.contains(&format!("{what} 250")) && text.contains("bytes left out"));
+        assert!(text.contains(head) && text.contains(tail), "{label}: {text}");
+        assert!(!text.contains(&format!("{label} 250")) && text.contains("bytes left out"));
     }
 }
 
@@ -223,7 +223,7 @@ fn the_request_fits_whatever_the_history_is() {
     let many_parts =
         Message::new(Role::Assistant, (0..5_000).map(|n| Part::text(format!("part {n}"))));
     let old = user(megabyte.clone()).with_origin(Origin::Checkpoint);
-    for (what, front) in [
+    for (label, front) in [
         ("one text", vec![user("the task"), assistant(megabyte.clone())]),
         ("one call", vec![user("the task"), huge_call, result("h", megabyte.clone())]),
         ("one request", vec![user(megabyte.clone())]),
@@ -236,10 +236,10 @@ fn the_request_fits_whatever_the_history_is() {
         let messages = history(talk);
         for window in [2_500, 8_000, 60_000] {
             let task = task(&Summarize::new().window(window), &messages, &goal(4_000));
-            assert!(input(&task) <= window, "{what}: {} of {window}", input(&task));
+            assert!(input(&task) <= window, "{label}: {} of {window}", input(&task));
             assert!(
                 accept(&Summarize::new(), &messages, &task, &stand_in(&task)).is_ok(),
-                "{what}"
+                "{label}"
             );
         }
     }

@@ -2,8 +2,8 @@
 
 mod properties;
 mod recovery;
+mod retained;
 mod shortening;
-mod what_stays;
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ impl TokenCounter for Bytes {
     }
 }
 
-pub(crate) type History = Vec<Arc<Message>>;
+pub(crate) type MessageList = Vec<Arc<Message>>;
 
-pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> History {
+pub(crate) fn history(messages: impl IntoIterator<Item = Message>) -> MessageList {
     messages.into_iter().map(Arc::new).collect()
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn result(id: &str, text: &str) -> Message {
 
 /// Returns the history after a proposal, or `None` if nothing was proposed.
 pub(crate) fn left(
-    messages: &History,
+    messages: &MessageList,
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
 ) -> Option<HistoryRewrite> {
     let plan = propose(&HistoryView::new(messages, &Bytes)).into_plan()?;
@@ -58,7 +58,7 @@ pub(crate) fn left(
 
 /// Returns the original position of each message that is left; `None` for a gap message.
 pub(crate) fn origins(
-    messages: &History,
+    messages: &MessageList,
     propose: impl FnOnce(&HistoryView<'_>) -> Proposal,
 ) -> Option<Vec<Option<usize>>> {
     left(messages, propose).map(|left| left.origins)

@@ -9,12 +9,12 @@ use context_core::{Message, Part, Role};
 
 /// Media in a history.
 #[derive(Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct MediaItem<'a> {
     message: usize,
     part: usize,
     /// The index within the result, if the media are in one.
     inner: Option<usize>,
-    whole: &'a Part,
+    source: &'a Part,
     pub(crate) kind: MediaKind,
     pub(crate) media: &'a Media,
     /// Whether a user attached it, rather than a tool or the model producing it.
@@ -23,30 +23,30 @@ pub(crate) struct Found<'a> {
 
 /// The decision about media.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Fate {
-    Stays,
-    Removed,
-    Rescaled(Media),
+pub(crate) enum Decision {
+    Keep,
+    Remove,
+    Rescale(Media),
 }
 
 /// Returns all media of a history, oldest first. Media in results within results are skipped,
 /// because they are not sent to a model.
-pub(crate) fn media<'a>(view: &HistoryView<'a>) -> Vec<Found<'a>> {
-    let mut found = Vec::new();
-    for (message, said) in view.messages().iter().enumerate() {
-        for (part, whole) in said.parts.iter().enumerate() {
-            let attached = said.role == Role::User;
-            if let Some((kind, media)) = of_part(whole) {
-                found.push(Found { message, part, inner: None, whole, kind, media, attached });
+pub(crate) fn media<'a>(view: &HistoryView<'a>) -> Vec<MediaItem<'a>> {
+    let mut items = Vec::new();
+    for (message, content) in view.messages().iter().enumerate() {
+        for (part, source) in content.parts.iter().enumerate() {
+            let attached = content.role == Role::User;
+            if let Some((kind, media)) = of_part(source) {
+                items.push(MediaItem { message, part, inner: None, source, kind, media, attached });
             }
-            if let Part::ToolResult(result) = whole {
-                found.extend(result.output.iter().enumerate().filter_map(|(inner, whole)| {
-                    let (kind, media) = of_part(whole)?;
-                    Some(Found {
+            if let Part::ToolResult(result) = source {
+                items.extend(result.output.iter().enumerate().filter_map(|(inner, source)| {
+                    let (kind, media) = of_part(source)?;
+                    Some(MediaItem {
                         message,
                         part,
                         inner: Some(inner),
-                        whole,
+                        source,
                         kind,
                         media,
                         attached: false,
@@ -55,7 +55,7 @@ pub(crate) fn media<'a>(view: &HistoryView<'a>) -> Vec<Found<'a>> {
             }
         }
     }
-    found
+    items
 }
 
 fn of_part(part: &Part) -> Option<(MediaKind, &Media)> {
@@ -67,32 +67,32 @@ fn of_part(part: &Part) -> Option<(MediaKind, &Media)> {
     }
 }
 
-impl Found<'_> {
+impl MediaItem<'_> {
     /// Returns its number of tokens.
     pub(crate) fn tokens(&self, view: &HistoryView<'_>) -> u64 {
-        view.counter().count_part(self.whole).tokens()
+        view.counter().count_part(self.source).tokens()
     }
 }
 
 /// Returns the edits that apply the decisions. `note` writes the text that replaces removed media.
 pub(crate) fn edits(
     view: &HistoryView<'_>,
-    found: &[Found<'_>],
-    fates: &[Fate],
+    items: &[MediaItem<'_>],
+    decisions: &[Decision],
     note: impl Fn(MediaKind, &Media) -> String,
 ) -> Vec<Edit> {
     let mut changed: Vec<(usize, Message)> = Vec::new();
-    for (found, fate) in found.iter().zip(fates) {
-        let new = match fate {
-            Fate::Stays => continue,
-            Fate::Removed => Part::text(note(found.kind, found.media)),
-            Fate::Rescaled(media) => Part::Image(media.clone()),
+    for (item, decision) in items.iter().zip(decisions) {
+        let new = match decision {
+            Decision::Keep => continue,
+            Decision::Remove => Part::text(note(item.kind, item.media)),
+            Decision::Rescale(media) => Part::Image(media.clone()),
         };
-        if changed.last().is_none_or(|(at, _)| *at != found.message) {
-            changed.push((found.message, Message::clone(&view.messages()[found.message])));
+        if changed.last().is_none_or(|(at, _)| *at != item.message) {
+            changed.push((item.message, Message::clone(&view.messages()[item.message])));
         }
         let Some((_, message)) = changed.last_mut() else { continue };
-        match (&mut message.parts[found.part], found.inner) {
+        match (&mut message.parts[item.part], item.inner) {
             (Part::ToolResult(result), Some(inner)) => result.output[inner] = new,
             (part, _) => *part = new,
         }

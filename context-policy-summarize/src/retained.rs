@@ -7,7 +7,7 @@ use std::ops::Range;
 use context_core::history::{Edit, HistoryView};
 use context_core::{Message, Part, Role};
 
-use crate::quote::Ends;
+use crate::quote::ExcerptLimits;
 
 /// The shortest length of a shortened text, in bytes.
 const SHORTEST: usize = 200;
@@ -25,7 +25,7 @@ pub(crate) fn shortened(view: &HistoryView<'_>, message: &Message, tokens: u64) 
     while has > tokens && bytes > SHORTEST {
         let share = bytes as f64 * (tokens as f64 / has as f64) * 0.9;
         bytes = (share as usize).min(bytes / 8 * 7).max(SHORTEST);
-        let ends = Ends::of(bytes);
+        let ends = ExcerptLimits::of(bytes);
         let mut candidate = message.clone();
         for part in &mut candidate.parts {
             if let Part::Text(text) = part {

@@ -1,4 +1,4 @@
-//! Which results are shortened.
+//! Tests of the selection of results.
 
 use context_core::history::{CacheState, HistoryView, ToolNames};
 use context_core::{CompactionPolicy, Message, Part, Role};

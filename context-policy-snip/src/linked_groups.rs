@@ -8,14 +8,14 @@ use context_core::history::{Structure, pairs};
 /// For each group, the groups it is linked with. A set of linked groups is identified by its first
 /// group.
 #[derive(Debug)]
-pub(crate) struct Linked {
+pub(crate) struct LinkedGroups {
     /// The groups of each set, under its first group; empty for all others.
     pub(crate) members: Vec<Vec<usize>>,
     /// The first group of each group's set.
     pub(crate) first: Vec<usize>,
 }
 
-impl Linked {
+impl LinkedGroups {
     /// Links these groups. In most histories no other message stands between a call and its result,
     /// and each group is a set of its own.
     pub(crate) fn of(messages: &[Arc<Message>], structure: &Structure) -> Self {
@@ -37,7 +37,7 @@ impl Linked {
     }
 
     /// Returns the groups linked with a group, itself included.
-    pub(crate) fn with(&self, group: usize) -> &[usize] {
+    pub(crate) fn linked_with(&self, group: usize) -> &[usize] {
         &self.members[self.first[group]]
     }
 }

@@ -1,4 +1,4 @@
-//! Which messages stay.
+//! Tests of the messages that are retained.
 
 use context_core::history::HistoryView;
 use context_core::message::Origin;
