@@ -19,18 +19,18 @@
 //! limit by one.
 
 mod block;
+mod block_record;
 mod edit;
 mod error;
 mod input;
-mod kept;
-mod notes;
 mod provider;
 mod rule;
+mod store;
 mod tools;
 
 pub use block::{Block, BlockVersion};
 pub use edit::{BlockEdit, Place};
 pub use error::BlockError;
-pub use notes::Blocks;
 pub use rule::BlockRule;
+pub use store::Blocks;
 pub use tools::{BlockAnswer, BlockTools};

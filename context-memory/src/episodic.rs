@@ -8,8 +8,8 @@
 //! Episodes do not decide what is true: an earlier statement is kept next to a later one. Use
 //! [`Facts`](crate::Facts) for that.
 
+mod answer_cache;
 mod capture;
-mod hot;
 mod recall;
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use context_core::model::Embedder;
 use context_core::store::MemoryRecordStore;
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Store};
 
-use self::hot::Hot;
+use self::answer_cache::AnswerCache;
 use crate::Queued;
 
 /// The kind of the records.
@@ -95,7 +95,7 @@ pub struct Episodic {
     reach: Reach,
     most: usize,
     tools: bool,
-    hot: Hot,
+    hot: AnswerCache,
 }
 
 impl Episodic {
@@ -109,7 +109,7 @@ impl Episodic {
             reach: Reach::default(),
             most: 8,
             tools: false,
-            hot: Hot::new(Duration::from_secs(10)),
+            hot: AnswerCache::new(Duration::from_secs(10)),
         })
     }
 
@@ -150,7 +150,7 @@ impl Episodic {
     /// Default: 10 seconds. Zero disables the cache.
     #[must_use]
     pub fn hot(mut self, lifetime: Duration) -> Self {
-        self.hot = Hot::new(lifetime);
+        self.hot = AnswerCache::new(lifetime);
         self
     }
 

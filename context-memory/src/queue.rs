@@ -5,7 +5,7 @@
 //! turns queued since. Nothing is lost if the same messages are captured again, as a runtime does
 //! in a new process. Turns are stored in the order in which they were queued.
 
-mod line;
+mod turn_queue;
 mod worker;
 
 use std::fmt;
@@ -16,7 +16,7 @@ use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, Recall
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Retry};
 use futures_util::future::{Either, select};
 
-use self::line::{Limits, Line};
+use self::turn_queue::{Limits, TurnQueue};
 
 /// A provider whose captures are stored by a background task. Recalls are passed on directly and do
 /// not see turns that are still queued.
@@ -50,7 +50,7 @@ use self::line::{Limits, Line};
 #[derive(Debug)]
 pub struct Queued<P> {
     inner: Arc<P>,
-    line: Arc<Line>,
+    queue: Arc<TurnQueue>,
 }
 
 impl<P: MemoryProvider> Queued<P> {
@@ -64,7 +64,7 @@ impl<P: MemoryProvider> Queued<P> {
     /// refused and can be captured again later. A single turn of any size is accepted if the queue
     /// is empty.
     pub fn bounded(inner: P, turns: usize, bytes: usize) -> Self {
-        Self { inner: Arc::new(inner), line: Arc::new(Line::new(Limits { turns, bytes })) }
+        Self { inner: Arc::new(inner), queue: Arc::new(TurnQueue::new(Limits { turns, bytes })) }
     }
 
     /// Returns the inner provider.
@@ -74,14 +74,14 @@ impl<P: MemoryProvider> Queued<P> {
 
     /// Returns the number of turns that are queued and not yet stored.
     pub fn waiting(&self) -> usize {
-        self.line.waiting()
+        self.queue.waiting()
     }
 }
 
 impl<P> Drop for Queued<P> {
     /// Warns about turns that may be lost, in case the program ends without a flush.
     fn drop(&mut self) {
-        let turns = self.line.waiting();
+        let turns = self.queue.waiting();
         if turns > 0 {
             tracing::warn!(
                 turns,
@@ -104,18 +104,18 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
         cancel.check("capture")?;
         self.inner.check(turn)?;
-        if self.line.take(turn)? {
-            worker::start(Arc::clone(&self.inner), Arc::clone(&self.line));
+        if self.queue.take(turn)? {
+            worker::start(Arc::clone(&self.inner), Arc::clone(&self.queue));
         }
         Ok(())
     }
 
     async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
-        let (starts, taken) = self.line.wake();
+        let (starts, taken) = self.queue.wake();
         if starts {
-            worker::start(Arc::clone(&self.inner), Arc::clone(&self.line));
+            worker::start(Arc::clone(&self.inner), Arc::clone(&self.queue));
         }
-        match select(std::pin::pin!(self.line.settled(taken)), std::pin::pin!(cancel.cancelled()))
+        match select(std::pin::pin!(self.queue.settled(taken)), std::pin::pin!(cancel.cancelled()))
             .await
         {
             Either::Left((settled, _)) => settled?,
@@ -143,7 +143,7 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for TurnQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Line").field("waiting", &self.waiting()).finish_non_exhaustive()
     }

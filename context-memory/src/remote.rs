@@ -41,14 +41,14 @@
 //! **Limits.** A reply has at most 1,000 memories of at most 256 KiB each. A client sends a turn in
 //! pieces of about one megabyte.
 
-mod answers;
-mod asks;
 mod check;
+mod client;
 mod error;
 mod pieces;
+mod routes;
 mod service;
 mod wire;
 
-pub use asks::{RemoteInfo, RemoteMemory};
+pub use client::{RemoteInfo, RemoteMemory};
 pub use error::RemoteError;
 pub use service::{KeyFor, MemoryService, ServiceReply, ServiceRequest};

@@ -7,8 +7,8 @@ use context_core::memory::{
 };
 use context_core::{CancelSignal, Diagnostic, MemoryProvider, Result};
 
-use super::notes::OPERATION;
-use super::{Block, Blocks, kept};
+use super::store::OPERATION;
+use super::{Block, Blocks, block_record};
 use crate::cost;
 use crate::episodic::own;
 
@@ -44,7 +44,7 @@ impl MemoryProvider for Blocks {
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         forget.check()?;
         let records = self.records.get("forget")?;
-        match own(records, forget, kept::KIND).await? {
+        match own(records, forget, block_record::KIND).await? {
             Some(own) => records.forget_memories(&own).await,
             None => Ok(MemoriesForgotten::default()),
         }

@@ -10,7 +10,7 @@ use context_core::store::{MemoryList, MemoryOutcome};
 use context_core::{Clock, Result, Store};
 
 use super::rule::check_name;
-use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, kept};
+use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, block_record};
 use crate::Reach;
 use crate::records::{Records, filed};
 
@@ -145,7 +145,7 @@ impl Blocks {
     pub async fn view(&self, scope: &MemoryScope, name: &str) -> Result<Block, BlockError> {
         let (rule, filed) = self.filed(scope, name)?;
         match self.read(&filed, name).await? {
-            Some(stored) if !kept::is_deleted(&stored) => Ok(self.block(&stored)),
+            Some(stored) if !block_record::is_deleted(&stored) => Ok(self.block(&stored)),
             None if self.rules.contains_key(name) => Ok(empty(rule, name, filed)),
             _ => Err(BlockError::Unknown { name: name.to_owned() }),
         }
@@ -159,7 +159,7 @@ impl Blocks {
     ) -> Result<Vec<BlockVersion>, BlockError> {
         let (_, filed) = self.filed(scope, name)?;
         match self.read(&filed, name).await? {
-            Some(stored) => Ok(kept::versions(&stored)?),
+            Some(stored) => Ok(block_record::versions(&stored)?),
             None => Err(BlockError::Unknown { name: name.to_owned() }),
         }
     }
@@ -195,7 +195,7 @@ impl Blocks {
             if version != first && !edit.commutes() {
                 return Err(changed(version));
             }
-            let now = before.as_ref().and_then(kept::text);
+            let now = before.as_ref().and_then(block_record::text);
             // A declared block can be edited before it is first written, but not deleted.
             let declared = before.is_none() && self.rules.contains_key(name);
             let now =
@@ -205,17 +205,23 @@ impl Blocks {
             let after = edit.apply(name, version, now)?;
             check_length(rule, name, after.as_deref())?;
             if let (Some(before), true) =
-                (&before, after.as_deref() == before.as_ref().and_then(kept::text))
+                (&before, after.as_deref() == before.as_ref().and_then(block_record::text))
             {
                 return Ok(self.block(before));
             }
-            let is_new = before.as_ref().and_then(kept::text).is_none();
+            let is_new = before.as_ref().and_then(block_record::text).is_none();
             if is_new && after.is_some() {
                 self.check_room(&filed, before.is_some()).await?;
             }
             let at = self.clock.now();
-            let write =
-                kept::write(&filed, name, after.as_deref(), at, before.as_ref(), self.versions)?;
+            let write = block_record::write(
+                &filed,
+                name,
+                after.as_deref(),
+                at,
+                before.as_ref(),
+                self.versions,
+            )?;
             match self.records.get(OPERATION)?.write_memories(std::slice::from_ref(&write)).await? {
                 MemoryOutcome::Applied(_) => {
                     return Ok(self.block(&StoredMemory::new(write.record, version + 1, 0)));
@@ -261,14 +267,14 @@ impl Blocks {
     }
 
     async fn stored(&self, scopes: Vec<MemoryScope>) -> Result<Vec<StoredMemory>> {
-        let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(kept::KIND);
+        let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(block_record::KIND);
         self.records.all(list, MOST_READ, OPERATION).await
     }
 
     /// Fails if one more block would exceed a limit.
     async fn check_room(&self, filed: &MemoryScope, has_history: bool) -> Result<(), BlockError> {
         let stored = self.stored(vec![filed.clone()]).await?;
-        let there = stored.iter().filter(|stored| !kept::is_deleted(stored)).count();
+        let there = stored.iter().filter(|stored| !block_record::is_deleted(stored)).count();
         if there >= self.most {
             return Err(BlockError::TooMany { limit: self.most });
         }
@@ -290,7 +296,7 @@ impl Blocks {
             scope: record.scope.clone(),
             version: stored.version,
             at: Some(record.at),
-            is_deleted: kept::is_deleted(stored),
+            is_deleted: block_record::is_deleted(stored),
             name,
         }
     }

@@ -1,7 +1,7 @@
 //! A cache of vectors and answers for repeated questions.
 //!
 //! Before a cached answer is used, the store is asked whether its records still exist unchanged.
-//! What was forgotten anywhere is thus never returned.
+//! A record that was forgotten is therefore never returned, whoever removed it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,14 +33,14 @@ struct Key {
     state: u64,
 }
 
-pub(super) struct Hot {
+pub(super) struct AnswerCache {
     answers: Option<Cache<Key, Arc<Answer>>>,
     vectors: Cache<String, Arc<[f32]>>,
     states: Cache<UserId, u64>,
     next: AtomicU64,
 }
 
-impl Hot {
+impl AnswerCache {
     pub(super) fn new(lifetime: Duration) -> Self {
         let answers = Cache::builder()
             .weigher(|key: &Key, answer: &Arc<Answer>| {
@@ -128,7 +128,7 @@ impl Hot {
     }
 }
 
-impl fmt::Debug for Hot {
+impl fmt::Debug for AnswerCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answers = self.answers.as_ref().map(Cache::entry_count);
         f.debug_struct("Hot").field("answers", &answers).finish_non_exhaustive()

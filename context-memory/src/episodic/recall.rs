@@ -13,7 +13,7 @@ use context_core::model::EmbedAs;
 use context_core::store::{MemoryFind, MemoryHit, MemoryRecordStore};
 use context_core::{CancelSignal, Diagnostic, Result};
 
-use super::hot::Answer;
+use super::answer_cache::Answer;
 use super::{EPISODE, Episodic};
 use crate::cost;
 use crate::rank::{Candidate, Question, distinct, fuse, score};

@@ -14,8 +14,8 @@ use context_core::memory::{
 use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, Error, ErrorKind, Result, Role, SessionId, Timestamp};
 
-use super::notes::OPERATION;
-use super::{ExtractedFact, FactExtractor, Facts, Statement, kept, names};
+use super::store::OPERATION;
+use super::{ExtractedFact, FactExtractor, Facts, Statement, names, statement_record};
 use crate::records::filed;
 
 /// The kind of the marker records.
@@ -27,7 +27,7 @@ const MOST_MESSAGES: usize = 16;
 const MOST_BYTES: usize = 32 << 10;
 
 /// A message that is being processed.
-struct Looked {
+struct PendingMessage {
     captured: CapturedMessage,
     source: MemorySource,
     id: MemoryId,
@@ -41,12 +41,12 @@ impl Facts {
         if self.extractor.is_none() {
             return Ok(None);
         }
-        let said = "messages are named within a session, and the turn is of none";
-        let none = || Error::new(ErrorKind::Unsupported, OPERATION, said);
+        let record = "messages are named within a session, and the turn is of none";
+        let none = || Error::new(ErrorKind::Unsupported, OPERATION, record);
         turn.scope.session.as_ref().map(Some).ok_or_else(none)
     }
 
-    pub(super) async fn look_through(
+    pub(super) async fn extract_from(
         &self,
         turn: &CapturedTurn,
         cancel: &CancelSignal,
@@ -73,9 +73,9 @@ impl Facts {
                 }
                 batch.extend(left.next());
             }
-            let looked = self.not_yet_looked_through(&filed, batch, turn.at).await?;
-            if !looked.is_empty() {
-                self.keep_of(&filed, looked, &**extractor, turn.at, cancel).await?;
+            let pending = self.pending_messages(&filed, batch, turn.at).await?;
+            if !pending.is_empty() {
+                self.store_facts(&filed, pending, &**extractor, turn.at, cancel).await?;
             }
         }
         Ok(())
@@ -90,26 +90,26 @@ impl Facts {
     }
 
     /// Returns the messages that are not completely processed and not forgotten.
-    async fn not_yet_looked_through(
+    async fn pending_messages(
         &self,
         filed: &MemoryScope,
         batch: Vec<(CapturedMessage, MemorySource)>,
         told_at: Timestamp,
-    ) -> Result<Vec<Looked>> {
+    ) -> Result<Vec<PendingMessage>> {
         let records = self.records.get(OPERATION)?;
-        let looked: Vec<_> = batch
+        let pending: Vec<_> = batch
             .into_iter()
             .map(|(captured, source)| {
                 let id = names::message_id(filed, &source);
-                Looked { captured, source, id, version: 0 }
+                PendingMessage { captured, source, id, version: 0 }
             })
             .collect();
         let writes: Vec<_> =
-            looked.iter().map(|looked| marker(filed, looked, told_at, false)).collect();
+            pending.iter().map(|pending| marker(filed, pending, told_at, false)).collect();
         let MemoryOutcome::Applied(written) = records.write_memories(&writes).await? else {
             return Err(Error::new(ErrorKind::Bug, OPERATION, "nothing was expected"));
         };
-        let ids: Vec<_> = looked.iter().map(|looked| looked.id.clone()).collect();
+        let ids: Vec<_> = pending.iter().map(|pending| pending.id.clone()).collect();
         let there = records.memories(filed, &ids).await?;
         let mut open = HashMap::new();
         for stored in there {
@@ -118,34 +118,35 @@ impl Facts {
             }
         }
         let is_forgotten = |written: &MemoryWritten| matches!(written, MemoryWritten::Forgotten);
-        let pairs = looked.into_iter().zip(written);
-        let left = pairs.filter(|(_, written)| !is_forgotten(written)).filter_map(|(looked, _)| {
-            open.get(&looked.id).copied().map(|version| Looked { version, ..looked })
-        });
+        let pairs = pending.into_iter().zip(written);
+        let left =
+            pairs.filter(|(_, written)| !is_forgotten(written)).filter_map(|(pending, _)| {
+                open.get(&pending.id).copied().map(|version| PendingMessage { version, ..pending })
+            });
         Ok(left.collect())
     }
 
     /// Extracts facts from messages and stores them together with the done marks.
-    async fn keep_of(
+    async fn store_facts(
         &self,
         filed: &MemoryScope,
-        mut looked: Vec<Looked>,
+        mut pending: Vec<PendingMessage>,
         extractor: &dyn FactExtractor,
         told_at: Timestamp,
         cancel: &CancelSignal,
     ) -> Result<()> {
-        let messages: Vec<_> = looked.iter().map(|looked| looked.captured.clone()).collect();
+        let messages: Vec<_> = pending.iter().map(|pending| pending.captured.clone()).collect();
         let extracted = extractor.extract(&messages, told_at, cancel).await?;
-        let (mut said, mut dropped) =
+        let (mut record, mut dropped) =
             (HashMap::<usize, Vec<MemoryWrite>>::new(), extracted.dropped);
         let recorded = self.clock.now();
-        let most = limits::MAX_PAGE - looked.len();
+        let most = limits::MAX_PAGE - pending.len();
         for (number, fact) in extracted.facts.into_iter().enumerate() {
             let message = fact.message;
-            match looked.get(message).and_then(|looked| statement(fact, looked, told_at)) {
+            match pending.get(message).and_then(|pending| statement(fact, pending, told_at)) {
                 Some(statement) if number < most => {
-                    let write = kept::write(filed, &statement, recorded)?;
-                    let of_message = said.entry(message).or_default();
+                    let write = statement_record::write(filed, &statement, recorded)?;
+                    let of_message = record.entry(message).or_default();
                     if !of_message.iter().any(|there| there.record.id == write.record.id) {
                         of_message.push(write);
                     }
@@ -156,20 +157,21 @@ impl Facts {
         if dropped > 0 {
             tracing::warn!(
                 dropped,
-                messages = looked.len(),
+                messages = pending.len(),
                 "facts that cannot be used were left out"
             );
         }
         let records = self.records.get(OPERATION)?;
-        let mut numbers: Vec<usize> = (0..looked.len()).collect();
+        let mut numbers: Vec<usize> = (0..pending.len()).collect();
         // Messages that were processed or forgotten meanwhile are removed one at a time.
-        while !looked.is_empty() {
+        while !pending.is_empty() {
             let mut writes: Vec<_> =
-                looked.iter().map(|looked| marker(filed, looked, told_at, true)).collect();
-            writes.extend(numbers.iter().filter_map(|number| said.get(number)).flatten().cloned());
+                pending.iter().map(|pending| marker(filed, pending, told_at, true)).collect();
+            writes
+                .extend(numbers.iter().filter_map(|number| record.get(number)).flatten().cloned());
             match records.write_memories(&writes).await? {
-                MemoryOutcome::Conflict { write, .. } if write < looked.len() => {
-                    looked.remove(write);
+                MemoryOutcome::Conflict { write, .. } if write < pending.len() => {
+                    pending.remove(write);
                     numbers.remove(write);
                 }
                 _ => return Ok(()),
@@ -180,25 +182,34 @@ impl Facts {
 }
 
 /// Returns the marker of a message: in progress or done.
-fn marker(filed: &MemoryScope, looked: &Looked, told_at: Timestamp, is_done: bool) -> MemoryWrite {
-    let at = looked.captured.at.unwrap_or(told_at);
-    let mut record = MemoryRecord::new(filed.clone(), looked.id.clone(), KIND, at, "");
-    record.source = Some(looked.source.clone());
+fn marker(
+    filed: &MemoryScope,
+    pending: &PendingMessage,
+    told_at: Timestamp,
+    is_done: bool,
+) -> MemoryWrite {
+    let at = pending.captured.at.unwrap_or(told_at);
+    let mut record = MemoryRecord::new(filed.clone(), pending.id.clone(), KIND, at, "");
+    record.source = Some(pending.source.clone());
     let expected = match is_done {
         true => {
             record.data.insert(DONE, serde_json::Value::Bool(true));
-            MemoryExpected::Version(looked.version)
+            MemoryExpected::Version(pending.version)
         }
         false => MemoryExpected::Absent,
     };
     MemoryWrite::new(record, "").expected(expected)
 }
 
-fn statement(fact: ExtractedFact, looked: &Looked, told_at: Timestamp) -> Option<Statement> {
+fn statement(
+    fact: ExtractedFact,
+    pending: &PendingMessage,
+    told_at: Timestamp,
+) -> Option<Statement> {
     let ExtractedFact { subject, relation, object, holds, from, until, .. } = fact;
-    let said_at = looked.captured.at.unwrap_or(told_at);
+    let said_at = pending.captured.at.unwrap_or(told_at);
     let mut statement = Statement::new(subject, relation, object, holds, said_at);
     (statement.from, statement.until) = (from, until);
-    let statement = statement.source(looked.source.clone());
+    let statement = statement.source(pending.source.clone());
     statement.check(OPERATION).ok().map(|()| statement)
 }

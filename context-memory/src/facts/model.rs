@@ -94,7 +94,7 @@ impl ModelExtractor {
     /// accepts.
     fn failed(&self, error: &ModelError) -> Error {
         use ModelErrorCode as Code;
-        let (kind, retry, said) = match error.code {
+        let (kind, retry, record) = match error.code {
             Code::ContextOverflow | Code::RequestTooLarge | Code::ContentFilter => {
                 (ErrorKind::Invalid, Retry::Never, "the model does not take these messages")
             }
@@ -104,7 +104,7 @@ impl ModelExtractor {
             }
             _ => (ErrorKind::Unavailable, Retry::Never, "the model refuses to answer"),
         };
-        let failed = Error::new(kind, OPERATION, said).with_retry(retry);
+        let failed = Error::new(kind, OPERATION, record).with_retry(retry);
         failed.with("model", self.model.name()).with("code", error.code.as_str())
     }
 }

@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn names_of_records_never_change() {
-        let said = Statement::new(
+        let record = Statement::new(
             "Ada",
             "works at",
             "Initech",
@@ -115,8 +115,8 @@ mod tests {
         );
         let (scope, source) = (MemoryScope::new("ada"), MemorySource::message("s", "m"));
         let names = [
-            statement_id(&scope, &said).to_string(),
-            statement_id(&scope, &said.source(source.clone())).to_string(),
+            statement_id(&scope, &record).to_string(),
+            statement_id(&scope, &record.source(source.clone())).to_string(),
             message_id(&scope, &source).to_string(),
             key("ADA", "Works at"),
             subject_word("ada"),

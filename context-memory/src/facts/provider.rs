@@ -11,7 +11,7 @@ use context_core::memory::{
 use context_core::store::MemoryFind;
 use context_core::{CancelSignal, MemoryProvider, Result};
 
-use super::{Fact, Facts, kept, read};
+use super::{Fact, Facts, read, statement_record};
 use crate::cost;
 use crate::words::content_words;
 
@@ -37,7 +37,7 @@ impl MemoryProvider for Facts {
             return Ok(Recalled::default());
         }
         let mut find = MemoryFind::new(query.scope.visible(), words, MOST_HITS);
-        find.kinds = vec![kept::KIND.to_owned()];
+        find.kinds = vec![statement_record::KIND.to_owned()];
         let hits = self.records.get("recall")?.find_memories(&find).await?.hits;
         let record = |hit: &context_core::store::MemoryHit| {
             let record = &hit.stored.record;
@@ -68,7 +68,7 @@ impl MemoryProvider for Facts {
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
-        self.look_through(turn, cancel).await
+        self.extract_from(turn, cancel).await
     }
 
     /// A fact from several messages has one record per message. Forgetting one record by its id
@@ -81,7 +81,7 @@ impl MemoryProvider for Facts {
             return records.forget_memories(forget).await;
         };
         let mut facts = records.memories(scope, ids).await?;
-        facts.retain(|stored| stored.record.kind == kept::KIND);
+        facts.retain(|stored| stored.record.kind == statement_record::KIND);
         let mut all: Vec<MemoryId> = facts.iter().map(|stored| stored.record.id.clone()).collect();
         let keys = read::keys(facts.into_iter(), limits::MAX_PAGE);
         let lines = self.timelines(vec![scope.clone()], keys).await?;
@@ -102,10 +102,10 @@ impl MemoryProvider for Facts {
     }
 }
 
-type Named = (MemoryScope, MemoryId);
+type RecordKey = (MemoryScope, MemoryId);
 
 /// Returns a fact with the score of its best statement, or `None` if no statement was found.
-fn scored(fact: Fact, scores: &HashMap<Named, f64>) -> Option<(f64, Fact, Named)> {
+fn scored(fact: Fact, scores: &HashMap<RecordKey, f64>) -> Option<(f64, Fact, RecordKey)> {
     let found =
         fact.statements.iter().filter_map(|named| scores.get(named).map(|score| (*score, named)));
     let (score, named) = found.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -113,7 +113,7 @@ fn scored(fact: Fact, scores: &HashMap<Named, f64>) -> Option<(f64, Fact, Named)
     Some((score, fact, named))
 }
 
-fn recalled(score: f64, fact: Fact, (scope, id): Named) -> RecalledMemory {
+fn recalled(score: f64, fact: Fact, (scope, id): RecordKey) -> RecalledMemory {
     let mut memory = RecalledMemory::new("fact", fact.text());
     memory.id = Some(id);
     memory.scope = Some(scope);

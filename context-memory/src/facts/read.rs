@@ -6,9 +6,9 @@ use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{MemoryFind, MemoryList};
 use futures_util::future::try_join_all;
 
-use super::notes::OPERATION;
+use super::store::OPERATION;
 use super::timeline::timeline;
-use super::{Fact, Facts, kept, names};
+use super::{Fact, Facts, names, statement_record};
 
 /// The most relations of a subject that are read.
 const MOST_KEYS: usize = 100;
@@ -18,7 +18,7 @@ impl Facts {
     pub(super) async fn keys_of(&self, scope: &MemoryScope, subject: &str) -> Result<Vec<String>> {
         let words = vec![names::subject_word(subject)];
         let mut find = MemoryFind::new(scope.visible(), words, limits::MAX_PAGE);
-        find.kinds = vec![kept::KIND.to_owned()];
+        find.kinds = vec![statement_record::KIND.to_owned()];
         let found = self.records.get(OPERATION)?.find_memories(&find).await?;
         Ok(keys(found.hits.into_iter().map(|hit| hit.stored), MOST_KEYS))
     }
@@ -33,12 +33,12 @@ impl Facts {
     }
 
     async fn timeline(&self, scopes: Vec<MemoryScope>, key: String) -> Result<Vec<Fact>> {
-        let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(kept::KIND).key(key);
+        let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(statement_record::KIND).key(key);
         let stored = self.records.all(list, limits::MAX_PAGE, OPERATION).await?;
-        let said: Vec<_> = stored.into_iter().filter_map(kept::read).collect();
-        let relation = said.first().map(|said| names::folded(&said.statement.relation));
+        let record: Vec<_> = stored.into_iter().filter_map(statement_record::read).collect();
+        let relation = record.first().map(|record| names::folded(&record.statement.relation));
         let rule = relation.and_then(|relation| self.relations.get(&relation).copied());
-        Ok(timeline(said, rule))
+        Ok(timeline(record, rule))
     }
 }
 

@@ -27,7 +27,7 @@ struct Data {
 
 /// A stored statement.
 #[derive(Clone)]
-pub(super) struct Said {
+pub(super) struct StatementRecord {
     pub(super) record: (MemoryScope, context_core::base::MemoryId),
     pub(super) statement: Statement,
     pub(super) recorded: Timestamp,
@@ -56,7 +56,7 @@ pub(super) fn write(
 }
 
 /// Reads the statement of a record. Returns `None`, with a warning, if the record cannot be read.
-pub(super) fn read(stored: StoredMemory) -> Option<Said> {
+pub(super) fn read(stored: StoredMemory) -> Option<StatementRecord> {
     let MemoryRecord { scope, id, at, source, data, .. } = stored.record;
     let Some(Ok(data)) = data.get(DATA).map(Json::parse::<Data>) else {
         tracing::warn!(memory = %id, "a record of a fact cannot be read");
@@ -65,5 +65,5 @@ pub(super) fn read(stored: StoredMemory) -> Option<Said> {
     let Data { subject, relation, object, holds, from, until, recorded } = data;
     let statement =
         Statement { subject, relation, object, holds, from, until, said_at: at, source };
-    Some(Said { record: (scope, id), statement, recorded })
+    Some(StatementRecord { record: (scope, id), statement, recorded })
 }

@@ -10,7 +10,7 @@ use context_core::store::{MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{Clock, Error, ErrorKind, Result, Store, Timestamp};
 
 use super::statement::check_part;
-use super::{Fact, FactExtractor, Holds, Statement, kept, names};
+use super::{Fact, FactExtractor, Holds, Statement, names, statement_record};
 use crate::Reach;
 use crate::records::{Records, filed};
 
@@ -113,10 +113,11 @@ impl Facts {
         let recorded = self.clock.now();
         let mut seen = HashSet::new();
         let mut writes: Vec<MemoryWrite> = Vec::with_capacity(statements.len());
-        let ids: Vec<_> = statements.iter().map(|said| names::statement_id(&filed, said)).collect();
+        let ids: Vec<_> =
+            statements.iter().map(|record| names::statement_id(&filed, record)).collect();
         for (statement, id) in statements.iter().zip(&ids) {
             if seen.insert(id) {
-                writes.push(kept::write(&filed, statement, recorded)?);
+                writes.push(statement_record::write(&filed, statement, recorded)?);
             }
         }
         let outcome = self.records.get(OPERATION)?.write_memories(&writes).await?;

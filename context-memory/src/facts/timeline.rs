@@ -5,44 +5,45 @@ use std::collections::BTreeMap;
 use context_core::Timestamp;
 use context_core::base::MemoryId;
 
-use super::kept::Said;
+use super::statement_record::StatementRecord;
 use super::{Fact, Holds, names};
 
 /// The two kinds of events of a statement. At the same time, an end comes before a beginning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
+enum EventKind {
     Ends,
     Begins,
 }
 
 /// Returns the facts of one subject and relation, ordered by start. Independent of the order of the
 /// statements.
-pub(super) fn timeline(said: Vec<Said>, rule: Option<Holds>) -> Vec<Fact> {
-    let is_many = said.iter().any(|said| said.statement.holds == Holds::Many);
+pub(super) fn timeline(record: Vec<StatementRecord>, rule: Option<Holds>) -> Vec<Fact> {
+    let is_many = record.iter().any(|record| record.statement.holds == Holds::Many);
     let holds = rule.unwrap_or(if is_many { Holds::Many } else { Holds::One });
     let objects: Vec<String> =
-        said.iter().map(|said| names::folded(&said.statement.object)).collect();
-    let mut turns: Vec<(Timestamp, Turn, usize)> = Vec::with_capacity(said.len());
-    for (at, Said { statement, .. }) in said.iter().enumerate() {
-        turns.extend(statement.start().map(|time| (time, Turn::Begins, at)));
-        turns.extend(statement.until.map(|time| (time, Turn::Ends, at)));
+        record.iter().map(|record| names::folded(&record.statement.object)).collect();
+    let mut events: Vec<(Timestamp, EventKind, usize)> = Vec::with_capacity(record.len());
+    for (at, StatementRecord { statement, .. }) in record.iter().enumerate() {
+        events.extend(statement.start().map(|time| (time, EventKind::Begins, at)));
+        events.extend(statement.until.map(|time| (time, EventKind::Ends, at)));
     }
     // Later statements come later. Ties are broken by content, so that the order is deterministic.
-    turns.sort_by_cached_key(|(time, turn, at)| {
-        let Said { record: (scope, id), statement, .. } = &said[*at];
+    events.sort_by_cached_key(|(time, turn, at)| {
+        let StatementRecord { record: (scope, id), statement, .. } = &record[*at];
         (*time, *turn, statement.said_at, objects[*at].clone(), scope.key(), id.clone())
     });
-    let mut line = Line { facts: Vec::new(), last: BTreeMap::new(), open: BTreeMap::new(), holds };
-    for (time, turn, at) in turns {
+    let mut builder =
+        TimelineBuilder { facts: Vec::new(), last: BTreeMap::new(), open: BTreeMap::new(), holds };
+    for (time, turn, at) in events {
         match turn {
-            Turn::Begins => line.begins(time, &said[at], &objects[at]),
-            Turn::Ends => line.ends(time, &said[at], &objects[at]),
+            EventKind::Begins => builder.begins(time, &record[at], &objects[at]),
+            EventKind::Ends => builder.ends(time, &record[at], &objects[at]),
         }
     }
-    line.facts
+    builder.facts
 }
 
-struct Line<'a> {
+struct TimelineBuilder<'a> {
     facts: Vec<Fact>,
     /// The latest fact of each object, and the facts that have not ended.
     last: BTreeMap<&'a str, usize>,
@@ -50,34 +51,34 @@ struct Line<'a> {
     holds: Holds,
 }
 
-impl<'a> Line<'a> {
-    fn begins(&mut self, time: Timestamp, said: &Said, object: &'a str) {
+impl<'a> TimelineBuilder<'a> {
+    fn begins(&mut self, time: Timestamp, record: &StatementRecord, object: &'a str) {
         if let Some(fact) = self.open.get(object) {
-            return add(&mut self.facts[*fact], said);
+            return add(&mut self.facts[*fact], record);
         }
         if self.holds == Holds::One {
             for (_, fact) in std::mem::take(&mut self.open) {
-                let by: &MemoryId = &said.record.1;
+                let by: &MemoryId = &record.record.1;
                 self.facts[fact].until = Some(time);
                 self.facts[fact].superseded_by = Some(by.clone());
             }
         }
-        let mut fact = self.fact(said);
-        (fact.from, fact.is_from_said) = (Some(time), said.statement.from.is_some());
+        let mut fact = self.fact(record);
+        (fact.from, fact.is_from_said) = (Some(time), record.statement.from.is_some());
         self.push(object, fact);
         self.open.insert(object, self.facts.len() - 1);
     }
 
-    fn ends(&mut self, time: Timestamp, said: &Said, object: &'a str) {
+    fn ends(&mut self, time: Timestamp, record: &StatementRecord, object: &'a str) {
         if let Some(fact) = self.open.remove(object) {
             self.facts[fact].until = Some(time);
-            return add(&mut self.facts[fact], said);
+            return add(&mut self.facts[fact], record);
         }
         // The fact ended earlier, or another value replaced it: that end stays.
         if let Some(fact) = self.last.get(object) {
-            return add(&mut self.facts[*fact], said);
+            return add(&mut self.facts[*fact], record);
         }
-        let mut fact = self.fact(said);
+        let mut fact = self.fact(record);
         fact.until = Some(time);
         self.push(object, fact);
     }
@@ -87,8 +88,8 @@ impl<'a> Line<'a> {
         self.facts.push(fact);
     }
 
-    fn fact(&self, said: &Said) -> Fact {
-        let statement = said.statement.clone();
+    fn fact(&self, record: &StatementRecord) -> Fact {
+        let statement = record.statement.clone();
         let mut fact = Fact {
             subject: statement.subject,
             relation: statement.relation,
@@ -99,25 +100,25 @@ impl<'a> Line<'a> {
             until: None,
             superseded_by: None,
             said_at: statement.said_at,
-            recorded_at: said.recorded,
+            recorded_at: record.recorded,
             sources: Vec::new(),
             statements: Vec::new(),
         };
-        add(&mut fact, said);
+        add(&mut fact, record);
         fact
     }
 }
 
 /// Adds a statement to a fact.
-fn add(fact: &mut Fact, said: &Said) {
-    if fact.statements.contains(&said.record) {
+fn add(fact: &mut Fact, record: &StatementRecord) {
+    if fact.statements.contains(&record.record) {
         return;
     }
-    fact.statements.push(said.record.clone());
-    fact.said_at = fact.said_at.max(said.statement.said_at);
-    fact.recorded_at = fact.recorded_at.min(said.recorded);
+    fact.statements.push(record.record.clone());
+    fact.said_at = fact.said_at.max(record.statement.said_at);
+    fact.recorded_at = fact.recorded_at.min(record.recorded);
     if let Some(source) =
-        said.statement.source.as_ref().filter(|source| !fact.sources.contains(source))
+        record.statement.source.as_ref().filter(|source| !fact.sources.contains(source))
     {
         fact.sources.push(source.clone());
     }

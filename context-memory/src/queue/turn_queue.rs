@@ -15,7 +15,7 @@ pub(super) struct Limits {
 }
 
 /// The queue of turns.
-pub(super) struct Line {
+pub(super) struct TurnQueue {
     limits: Limits,
     state: Mutex<State>,
     /// Notified when a turn is stored, postponed or queued.
@@ -24,26 +24,26 @@ pub(super) struct Line {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedTurn>,
     bytes: usize,
     /// The number of turns ever queued.
     taken: u64,
     /// Whether a task is running.
-    works: bool,
+    is_running: bool,
     /// Whether the first turn has used up its attempts and waits for a flush.
-    rests: bool,
+    is_postponed: bool,
     /// The last error of the first turn.
-    trouble: Option<Arc<Error>>,
+    last_error: Option<Arc<Error>>,
     /// The number of turns dropped since the last flush, and the last reason.
     dropped: Option<(usize, Arc<Error>)>,
 }
 
-struct Waiting {
+struct QueuedTurn {
     turn: Arc<CapturedTurn>,
     bytes: usize,
 }
 
-impl Line {
+impl TurnQueue {
     pub(super) fn new(limits: Limits) -> Self {
         Self { limits, state: Mutex::default(), changed: Notify::new() }
     }
@@ -74,10 +74,10 @@ impl Line {
         }
         state.bytes += bytes;
         state.taken += 1;
-        state.waiting.push_back(Waiting { turn: Arc::new(turn.clone()), bytes });
+        state.waiting.push_back(QueuedTurn { turn: Arc::new(turn.clone()), bytes });
         // Turns behind a postponed one wait with it.
-        let starts = !state.works && !state.rests;
-        state.works |= starts;
+        let starts = !state.is_running && !state.is_postponed;
+        state.is_running |= starts;
         Ok(starts)
     }
 
@@ -85,9 +85,9 @@ impl Line {
     /// turns were ever queued.
     pub(super) fn wake(&self) -> (bool, u64) {
         let mut state = self.state();
-        state.rests = false;
-        let starts = !state.works && !state.waiting.is_empty();
-        state.works |= starts;
+        state.is_postponed = false;
+        let starts = !state.is_running && !state.waiting.is_empty();
+        state.is_running |= starts;
         (starts, state.taken)
     }
 
@@ -96,7 +96,7 @@ impl Line {
         let mut state = self.state();
         let first = state.waiting.front().map(|waiting| Arc::clone(&waiting.turn));
         if first.is_none() {
-            state.works = false;
+            state.is_running = false;
             drop(state);
             self.changed.notify_waiters();
         }
@@ -109,7 +109,7 @@ impl Line {
         if let Some(gone) = state.waiting.pop_front() {
             state.bytes -= gone.bytes;
         }
-        state.trouble = None;
+        state.last_error = None;
         if let Some(error) = dropped {
             let before = state.dropped.as_ref().map_or(0, |(count, _)| *count);
             state.dropped = Some((before + 1, Arc::new(error)));
@@ -119,11 +119,11 @@ impl Line {
     }
 
     /// Postpones the first turn until a flush. The task ends.
-    pub(super) fn rest(&self, error: Error) {
+    pub(super) fn postpone(&self, error: Error) {
         let mut state = self.state();
-        state.works = false;
-        state.rests = true;
-        state.trouble = Some(Arc::new(error));
+        state.is_running = false;
+        state.is_postponed = true;
+        state.last_error = Some(Arc::new(error));
         drop(state);
         self.changed.notify_waiters();
     }
@@ -146,16 +146,17 @@ impl Line {
         let mut state = self.state();
         let waiting = state.waiting.len();
         let done = state.taken - waiting as u64;
-        if done < taken && state.rests {
+        if done < taken && state.is_postponed {
             let error = Error::new(
                 ErrorKind::Unavailable,
                 "flush",
                 "turns that were captured are not kept yet",
             );
             // With a wrong key, for example, the error stays the same until the key is changed.
-            let retry = state.trouble.as_ref().map_or(Retry::Safe, |trouble| trouble.retry());
+            let retry =
+                state.last_error.as_ref().map_or(Retry::Safe, |last_error| last_error.retry());
             let error = error.with("waiting", waiting).with_retry(retry);
-            return Some(Err(with_cause(error, state.trouble.as_ref())));
+            return Some(Err(with_cause(error, state.last_error.as_ref())));
         }
         if done < taken {
             return None;

@@ -52,7 +52,7 @@ impl Candidate {
 
 /// The scores of one text.
 #[derive(Debug, Default)]
-struct Looked {
+struct TextScores {
     /// The BM25 of the whole record.
     whole: f64,
     /// The best sentence, by BM25 and answer types.
@@ -64,26 +64,28 @@ struct Looked {
 /// Computes the scores of all candidates in place.
 pub(crate) fn score(question: &Question, bm25: &Bm25, candidates: &mut [Candidate]) {
     let length = average_sentence(candidates);
-    let looked: Vec<Looked> =
-        candidates.iter().map(|candidate| look(question, bm25, length, candidate.text())).collect();
-    let best = looked.iter().map(|looked| looked.whole).fold(f64::MIN_POSITIVE, f64::max);
+    let scores: Vec<TextScores> = candidates
+        .iter()
+        .map(|candidate| text_scores(question, bm25, length, candidate.text()))
+        .collect();
+    let best = scores.iter().map(|scores| scores.whole).fold(f64::MIN_POSITIVE, f64::max);
     let best_sentence =
-        looked.iter().map(|looked| looked.sentence).fold(f64::MIN_POSITIVE, f64::max);
+        scores.iter().map(|scores| scores.sentence).fold(f64::MIN_POSITIVE, f64::max);
     let named = candidates.iter().any(|candidate| is_named(question, candidate));
     let weight = if question.asks_for_newest { NEWEST_IF_ASKED } else { NEWEST };
     let (oldest, span) = lifetime(candidates);
-    for (candidate, looked) in candidates.iter_mut().zip(&looked) {
+    for (candidate, scores) in candidates.iter_mut().zip(&scores) {
         let record = &candidate.hit.stored.record;
         let mut score =
-            (1.0 - SENTENCE) * looked.whole / best + SENTENCE * looked.sentence / best_sentence;
-        score += PAIR * looked.pairs;
+            (1.0 - SENTENCE) * scores.whole / best + SENTENCE * scores.sentence / best_sentence;
+        score += PAIR * scores.pairs;
         score += if named && is_named(question, candidate) { SPEAKER } else { 0.0 };
         score += if question.spans.iter().any(|span| span.has(record.at)) { TIME } else { 0.0 };
         score += weight * (record.at.as_micros().saturating_sub(oldest)) as f64 / span;
         score += NEIGHBOUR * neighbours(question, bm25, &candidate.beside) / best;
         let asked = asked_before(question, bm25, length, candidate);
         score += REPLY * asked / best_sentence;
-        candidate.fits = looked.whole > 0.0 || asked > 0.0 || candidate.hit.score > 0.0;
+        candidate.fits = scores.whole > 0.0 || asked > 0.0 || candidate.hit.score > 0.0;
         candidate.score = score;
     }
 }
@@ -111,30 +113,30 @@ fn average_sentence(candidates: &[Candidate]) -> f64 {
     (length as f64 / count.max(1) as f64).max(1.0)
 }
 
-fn look(question: &Question, bm25: &Bm25, average: f64, text: &str) -> Looked {
-    let mut looked = Looked::default();
+fn text_scores(question: &Question, bm25: &Bm25, average: f64, text: &str) -> TextScores {
+    let mut scores = TextScores::default();
     let mut whole = vec![0; question.words.len()];
     let mut words = 0;
     for sentence in sentences(text) {
-        let Counted { counts, pairs, length: content } = counted(question, sentence);
+        let WordCounts { counts, pairs, length: content } = word_counts(question, sentence);
         words += content;
         whole.iter_mut().zip(&counts).for_each(|(whole, count)| *whole += count);
         let length = sentence.split_whitespace().count() as f64 / average;
         let by_words = bm25.score_with(SENTENCE_B, length, counts);
         if by_words > 0.0 {
             let score = by_words * (1.0 + CUES * cues::share(&question.cues, sentence));
-            looked.sentence = looked.sentence.max(score);
+            scores.sentence = scores.sentence.max(score);
         }
         if !question.pairs.is_empty() {
-            looked.pairs = looked.pairs.max(pairs as f64 / question.pairs.len() as f64);
+            scores.pairs = scores.pairs.max(pairs as f64 / question.pairs.len() as f64);
         }
     }
-    looked.whole = bm25.score(words, whole);
-    looked
+    scores.whole = bm25.score(words, whole);
+    scores
 }
 
 /// The words of a question that a sentence contains.
-struct Counted {
+struct WordCounts {
     /// The count of each word. An abbreviation counts for each of its words.
     counts: Vec<u32>,
     /// The number of word pairs.
@@ -143,7 +145,7 @@ struct Counted {
     length: u64,
 }
 
-fn counted(question: &Question, sentence: &str) -> Counted {
+fn word_counts(question: &Question, sentence: &str) -> WordCounts {
     let mut counts = vec![0; question.words.len()];
     let mut follow = HashSet::new();
     let mut before = None;
@@ -173,7 +175,7 @@ fn counted(question: &Question, sentence: &str) -> Counted {
             }
         }
     }
-    Counted { counts, pairs: follow.len(), length: kept.len() as u64 }
+    WordCounts { counts, pairs: follow.len(), length: kept.len() as u64 }
 }
 
 /// Returns how well the preceding question of another speaker matches: a record may answer it
@@ -187,7 +189,7 @@ fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Cand
     let asked = sentences(&before.record.text).filter(|sentence| sentence.ends_with(['?', '？']));
     let fits = asked.map(|sentence| {
         let length = sentence.split_whitespace().count() as f64 / average;
-        bm25.score_with(SENTENCE_B, length, counted(question, sentence).counts)
+        bm25.score_with(SENTENCE_B, length, word_counts(question, sentence).counts)
     });
     fits.fold(0.0, f64::max)
 }
@@ -196,8 +198,8 @@ fn asked_before(question: &Question, bm25: &Bm25, average: f64, candidate: &Cand
 /// other.
 fn neighbours(question: &Question, bm25: &Bm25, beside: &[StoredMemory]) -> f64 {
     let score = |stored: &StoredMemory| {
-        let counted = counted(question, &stored.record.text);
-        bm25.score(counted.length, counted.counts)
+        let word_counts = word_counts(question, &stored.record.text);
+        bm25.score(word_counts.length, word_counts.counts)
     };
     beside.iter().map(score).fold(0.0, f64::max)
 }

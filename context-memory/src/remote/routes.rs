@@ -17,9 +17,9 @@ use super::{error, wire};
 const OPERATION: &str = "serve";
 
 /// A refusal: status, kind and message.
-struct No(u16, ErrorKind, String);
+struct Refusal(u16, ErrorKind, String);
 
-impl From<Error> for No {
+impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self(error::status(error.kind()), error.kind(), error.message().to_owned())
     }
@@ -32,7 +32,7 @@ pub(super) async fn answer(
 ) -> ServiceReply {
     match route(service, request, cancel).await {
         Ok(body) => ServiceReply { status: 200, body },
-        Err(No(status, kind, message)) => {
+        Err(Refusal(status, kind, message)) => {
             let failed = wire::Failed { kind: kind.as_str().to_owned(), message };
             // Two strings always serialize.
             let body = serde_json::to_vec(&wire::Failure { error: failed }).unwrap_or_default();
@@ -45,8 +45,8 @@ async fn route(
     service: &MemoryService,
     request: ServiceRequest<'_>,
     cancel: &CancelSignal,
-) -> Result<Vec<u8>, No> {
-    let no = |status, kind, said: &str| No(status, kind, said.to_owned());
+) -> Result<Vec<u8>, Refusal> {
+    let no = |status, kind, said: &str| Refusal(status, kind, said.to_owned());
     let Some(opens) = service.opens(request.authorization) else {
         return Err(no(401, ErrorKind::Unavailable, "the key is not known here"));
     };
@@ -77,7 +77,7 @@ async fn recall(
     opens: &KeyFor,
     body: wire::Recall,
     cancel: &CancelSignal,
-) -> Result<Vec<u8>, No> {
+) -> Result<Vec<u8>, Refusal> {
     let scope = scope(opens, body.scope)?;
     let mut query = RecallQuery::new(scope.clone(), body.text);
     query.recent =
@@ -89,7 +89,7 @@ async fn recall(
         |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
     if memories.iter().any(strange) {
         let said = "the memory gave what belongs to another scope".to_owned();
-        return Err(No(500, ErrorKind::Bug, said));
+        return Err(Refusal(500, ErrorKind::Bug, said));
     }
     memories.truncate(limits::MAX_PAGE);
     let memories = memories.into_iter().map(|memory| wire::Memory::of(memory, &scope)).collect();
@@ -101,7 +101,7 @@ async fn capture(
     opens: &KeyFor,
     body: wire::Capture,
     cancel: &CancelSignal,
-) -> Result<Vec<u8>, No> {
+) -> Result<Vec<u8>, Refusal> {
     let scope = scope(opens, body.scope)?;
     let messages = body.messages.into_iter().map(|wire| {
         let mut captured = CapturedMessage::new(wire.id, wire.message);
@@ -118,7 +118,7 @@ async fn forget(
     service: &MemoryService,
     opens: &KeyFor,
     body: wire::Forget,
-) -> Result<Vec<u8>, No> {
+) -> Result<Vec<u8>, Refusal> {
     let scope = scope(opens, body.scope)?;
     let forget = match (body.ids, body.source, body.all) {
         (Some(ids), None, None) => MemoryForget::ids(scope.clone(), ids),
@@ -143,17 +143,17 @@ async fn forget(
 }
 
 /// Returns the scope of a request if the key covers it.
-fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, No> {
+fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, Refusal> {
     let scope = MemoryScope::from(wire);
     scope.check(OPERATION)?;
     if opens.takes(&scope) {
         return Ok(scope);
     }
-    Err(No(403, ErrorKind::Unavailable, "the key is not for this user".to_owned()))
+    Err(Refusal(403, ErrorKind::Unavailable, "the key is not for this user".to_owned()))
 }
 
 /// Parses a body. The error gives only the position, since serde's message may quote the body.
-fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, No> {
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         let said = format!(
             "the body is not what this path takes, at line {}, column {}",
@@ -164,7 +164,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, No> {
     })
 }
 
-fn write(reply: &impl Serialize) -> Result<Vec<u8>, No> {
+fn write(reply: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     serde_json::to_vec(reply).map_err(|_| {
         Error::new(ErrorKind::Bug, OPERATION, "the answer cannot be written as JSON").into()
     })

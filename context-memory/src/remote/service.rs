@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::memory::MemoryScope;
 use context_core::{CancelSignal, MemoryProvider, UserId};
 
-use super::answers;
+use super::routes;
 
 /// The users that a key covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl MemoryService {
 
     /// Answers a request. Every request gets a reply, whatever it contains.
     pub async fn answer(&self, request: ServiceRequest<'_>, cancel: &CancelSignal) -> ServiceReply {
-        answers::answer(self, request, cancel).await
+        routes::answer(self, request, cancel).await
     }
 
     /// Returns the users that a key covers. Each hash comparison takes constant time.

@@ -37,9 +37,9 @@ async fn recalled(blocks: &Blocks, scope: &MemoryScope) -> Vec<String> {
 
 /// A store without memories.
 #[derive(Debug, Default)]
-struct Plain(InMemoryStore);
+struct StoreWithoutMemories(InMemoryStore);
 
-impl Store for Plain {
+impl Store for StoreWithoutMemories {
     fn info(&self) -> StoreInfo {
         self.0.info()
     }
@@ -55,7 +55,9 @@ impl Store for Plain {
 
 #[test]
 fn a_store_without_memories_is_refused() {
-    let refused = Blocks::new(Arc::new(Plain::default()), Arc::new(FixedClock::at(0))).unwrap_err();
+    let refused =
+        Blocks::new(Arc::new(StoreWithoutMemories::default()), Arc::new(FixedClock::at(0)))
+            .unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unsupported);
 }
 

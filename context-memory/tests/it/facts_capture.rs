@@ -21,12 +21,12 @@ use crate::slow::Slow;
 
 /// A model that gives prepared answers, or the text after `fact:`, and records its requests.
 #[derive(Debug, Default)]
-struct Told {
+struct ScriptedModel {
     answers: Mutex<Vec<Result<String, ModelErrorCode>>>,
     asked: Mutex<Vec<String>>,
 }
 
-impl Told {
+impl ScriptedModel {
     fn next(answer: Result<&str, ModelErrorCode>) -> Arc<Self> {
         let answers = Mutex::new(vec![answer.map(str::to_owned)]);
         Arc::new(Self { answers, asked: Mutex::default() })
@@ -38,7 +38,7 @@ impl Told {
 }
 
 #[async_trait]
-impl LanguageModel for Told {
+impl LanguageModel for ScriptedModel {
     fn name(&self) -> &str {
         "told"
     }
@@ -83,7 +83,7 @@ fn turn(messages: Vec<CapturedMessage>) -> CapturedTurn {
     CapturedTurn::new(ada().session("s"), "t", day(100), messages)
 }
 
-fn with(store: &Arc<InMemoryStore>, model: &Arc<Told>) -> Facts {
+fn with(store: &Arc<InMemoryStore>, model: &Arc<ScriptedModel>) -> Facts {
     facts(store).with_extractor(Arc::new(ModelExtractor::new(Arc::clone(model) as _)))
 }
 
@@ -112,7 +112,7 @@ async fn without_an_extractor_nothing_is_captured() {
 #[tokio::test]
 async fn messages_are_looked_through_once() {
     let store = Arc::new(InMemoryStore::default());
-    let model = Arc::new(Told::default());
+    let model = Arc::new(ScriptedModel::default());
     let facts = with(&store, &model);
     let first = turn(vec![
         said("m1", Role::User, "fact: Ada, works at, Initech, 2025-06-01", 0),
@@ -150,7 +150,7 @@ async fn messages_are_looked_through_once() {
 #[tokio::test]
 async fn a_forgotten_message_is_not_looked_through_again() {
     let store = Arc::new(InMemoryStore::default());
-    let model = Arc::new(Told::default());
+    let model = Arc::new(ScriptedModel::default());
     let facts = with(&store, &model);
     let told = turn(vec![
         said("m1", Role::User, "fact: Ada, is, tired", 0),
@@ -171,7 +171,7 @@ async fn a_forgotten_message_is_not_looked_through_again() {
 #[tokio::test]
 async fn what_is_forgotten_while_the_model_thinks_stays_forgotten() {
     let store: Arc<Slow> = Arc::default();
-    let model = Arc::new(Told::default());
+    let model = Arc::new(ScriptedModel::default());
     let facts = Facts::new(Arc::clone(&store) as _, Arc::new(FixedClock::at(0))).unwrap();
     let facts = facts.with_extractor(Arc::new(ModelExtractor::new(Arc::clone(&model) as _)));
     let told = turn(vec![
@@ -195,7 +195,7 @@ async fn what_is_forgotten_while_the_model_thinks_stays_forgotten() {
 #[tokio::test]
 async fn two_captures_of_a_message_at_once_keep_what_one_of_them_found() {
     let store: Arc<Slow> = Arc::default();
-    let model = Arc::new(Told::default());
+    let model = Arc::new(ScriptedModel::default());
     let facts = Facts::new(store as _, Arc::new(FixedClock::at(0))).unwrap();
     let facts = facts.with_extractor(Arc::new(ModelExtractor::new(Arc::clone(&model) as _)));
     let told = turn(vec![said("m1", Role::User, "fact: Ada, is, tired", 0)]);
@@ -209,7 +209,7 @@ async fn two_captures_of_a_message_at_once_keep_what_one_of_them_found() {
 #[tokio::test]
 async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() {
     let store = Arc::new(InMemoryStore::default());
-    let model = Told::next(Err(ModelErrorCode::Unknown));
+    let model = ScriptedModel::next(Err(ModelErrorCode::Unknown));
     let facts = with(&store, &model);
     let told = turn(vec![said("m1", Role::User, "fact: Ada, is, tired", 0)]);
     let failed = capture(&facts, &told).await.unwrap_err();
@@ -228,7 +228,8 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
         (ModelErrorCode::ContentFilter, ErrorKind::Invalid),
     ] {
         let told = turn(vec![said(code.as_str(), Role::User, "fact: Ada, is, tired", 0)]);
-        let failed = capture(&with(&store, &Told::next(Err(code))), &told).await.unwrap_err();
+        let failed =
+            capture(&with(&store, &ScriptedModel::next(Err(code))), &told).await.unwrap_err();
         assert_eq!((failed.kind(), failed.retry()), (kind, context_core::Retry::Never), "{code}");
     }
 
@@ -246,7 +247,7 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
         format!("[{}]", fact(r#""object": "x", "message": 9"#)),
     ];
     for (number, answer) in nonsense.iter().enumerate() {
-        let model = Told::next(Ok(answer));
+        let model = ScriptedModel::next(Ok(answer));
         let facts = with(&store, &model);
         let told = turn(vec![said(&format!("n{number}"), Role::User, "fact: Ada, is, awake", 0)]);
         capture(&facts, &told).await.unwrap();
@@ -259,7 +260,7 @@ async fn a_model_that_fails_is_asked_again_and_one_that_talks_nonsense_is_not() 
 #[tokio::test]
 async fn a_long_turn_is_asked_about_in_pieces_and_a_cancel_stops_it() {
     let store = Arc::new(InMemoryStore::default());
-    let model = Arc::new(Told::default());
+    let model = Arc::new(ScriptedModel::default());
     let facts = with(&store, &model);
     let messages = (0..40)
         .map(|at| said(&format!("m{at}"), Role::User, &format!("fact: Ada, knows {at}, it"), 0));

@@ -38,12 +38,12 @@ fn ada() -> MemoryScope {
 
 /// The example's server on a provider. Stops when dropped.
 #[derive(Debug)]
-struct Served {
+struct TestServer {
     address: String,
     task: JoinHandle<()>,
 }
 
-impl Served {
+impl TestServer {
     async fn start(provider: Arc<dyn MemoryProvider>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -57,7 +57,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -75,7 +75,7 @@ fn turn(messages: Vec<CapturedMessage>) -> CapturedTurn {
 #[tokio::test]
 async fn what_is_captured_on_one_side_is_recalled_on_the_other() {
     let store = Arc::new(InMemoryStore::default());
-    let served = Served::start(Arc::new(Episodic::new(Arc::clone(&store) as _).unwrap())).await;
+    let served = TestServer::start(Arc::new(Episodic::new(Arc::clone(&store) as _).unwrap())).await;
     let memory = served.client(KEY);
     assert_eq!(memory.info(&never()).await.unwrap().name, "test");
     let thought =
@@ -120,7 +120,7 @@ async fn any_provider_can_be_served() {
     let clock = Arc::new(FixedClock::at(0));
     let blocks = Blocks::new(Arc::clone(&store) as _, Arc::clone(&clock) as _).unwrap();
     let block = blocks.create(&ada(), "user", "Ada").await.unwrap();
-    let served = Served::start(Arc::new(blocks)).await;
+    let served = TestServer::start(Arc::new(blocks)).await;
     let recalled = served.client(KEY).recall(&RecallQuery::new(ada(), ""), &never()).await.unwrap();
     assert_eq!(recalled.memories[0].text, "user:\nAda");
     let forget = MemoryForget::ids(block.scope, ["block:user"]);
@@ -129,7 +129,7 @@ async fn any_provider_can_be_served() {
     let facts = Facts::new(Arc::clone(&store) as _, clock).unwrap();
     let said = Statement::new("Ada", "owns", "a boat", Holds::Many, Timestamp::from_micros(0));
     facts.state(&ada(), &[said]).await.unwrap();
-    let served = Served::start(Arc::new(facts)).await;
+    let served = TestServer::start(Arc::new(facts)).await;
     let query = RecallQuery::new(ada(), "boat");
     let recalled = served.client(KEY).recall(&query, &never()).await.unwrap();
     assert_eq!(recalled.memories[0].text, "Ada owns a boat (as of 1970-01-01)");
@@ -141,7 +141,8 @@ async fn any_provider_can_be_served() {
 #[tokio::test]
 async fn a_key_opens_what_it_is_for() {
     let served =
-        Served::start(Arc::new(Episodic::new(Arc::new(InMemoryStore::default())).unwrap())).await;
+        TestServer::start(Arc::new(Episodic::new(Arc::new(InMemoryStore::default())).unwrap()))
+            .await;
     for (client, user) in [
         (served.client(KEY), "bob"),
         (served.client("another-key"), "ada"),
@@ -161,7 +162,7 @@ async fn a_key_opens_what_it_is_for() {
 #[tokio::test]
 async fn a_long_turn_is_sent_in_pieces() {
     let store = Arc::new(InMemoryStore::default());
-    let served = Served::start(Arc::new(Episodic::new(Arc::clone(&store) as _).unwrap())).await;
+    let served = TestServer::start(Arc::new(Episodic::new(Arc::clone(&store) as _).unwrap())).await;
     let text = |number: usize| format!("{number} {}", "word ".repeat(1_000));
     let message = |number| {
         CapturedMessage::new(format!("m{number}"), Message::text(Role::User, text(number)))
@@ -190,13 +191,13 @@ async fn what_is_cancelled_is_not_asked() {
 
 /// A client together with its server.
 #[derive(Debug)]
-struct Both {
+struct RemoteFixture {
     client: RemoteMemory,
-    _served: Served,
+    _served: TestServer,
 }
 
 #[async_trait]
-impl MemoryProvider for Both {
+impl MemoryProvider for RemoteFixture {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
         self.client.recall(query, cancel).await
     }
@@ -217,8 +218,8 @@ impl MemoryProvider for Both {
 #[tokio::test]
 async fn what_conforms_does_so_over_http() {
     let open = async || {
-        let served = Served::start(crate::conforms::parcels()).await;
-        Arc::new(Both { client: served.client(KEY_FOR_ALL), _served: served })
+        let served = TestServer::start(crate::conforms::parcels()).await;
+        Arc::new(RemoteFixture { client: served.client(KEY_FOR_ALL), _served: served })
             as Arc<dyn MemoryProvider>
     };
     let asked = assert_memory_conforms(open, &MemoryClaims::default()).await;

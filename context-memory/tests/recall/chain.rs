@@ -7,7 +7,7 @@ use context_core::{Clock, ErrorKind, MemoryProvider, Timestamp};
 use context_memory::{Episodic, Facts, Holds, ProviderChain, Statement};
 use context_store_inmem::InMemoryStore;
 
-use crate::kit::{Shaky, ada, episodic, minute, never, over, recall, turn};
+use crate::kit::{FlakyProvider, ada, episodic, minute, never, over, recall, turn};
 
 #[tokio::test]
 async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
@@ -23,7 +23,7 @@ async fn all_are_told_and_asked_and_what_two_of_them_say_is_said_once() {
 async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
     let chain = ProviderChain::new().with("good", episodic(), 1).with(
         "shaky",
-        Shaky::failing(1, ErrorKind::Unavailable),
+        FlakyProvider::failing(1, ErrorKind::Unavailable),
         1,
     );
     let told = turn(&ada("s"), 0, &["The harbour is closed."]);
@@ -34,12 +34,15 @@ async fn one_that_fails_costs_its_own_memories_alone_and_is_named() {
     chain.capture(&told, &never()).await.unwrap();
     assert_eq!(recall(&chain, ada("t"), "harbour").await.len(), 1);
 
-    let broken =
-        ProviderChain::new().with("good", over(&Arc::default()), 1).with("remote", Refuses, 1);
+    let broken = ProviderChain::new().with("good", over(&Arc::default()), 1).with(
+        "remote",
+        RefusingProvider,
+        1,
+    );
     broken.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap();
     let recalled = broken.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap();
     assert!(recalled.diagnostics[0].message.contains("remote"), "{:?}", recalled.diagnostics);
-    let alone = ProviderChain::new().with("remote", Refuses, 1);
+    let alone = ProviderChain::new().with("remote", RefusingProvider, 1);
     let error = alone.recall(&RecallQuery::new(ada("t"), "harbour"), &never()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
@@ -72,9 +75,9 @@ async fn each_has_its_share_and_what_one_leaves_over_is_for_those_behind_it() {
 
 /// A clock that stands still.
 #[derive(Debug)]
-struct Still;
+struct FrozenClock;
 
-impl Clock for Still {
+impl Clock for FrozenClock {
     fn now(&self) -> Timestamp {
         minute(0)
     }
@@ -85,7 +88,7 @@ impl Clock for Still {
 #[tokio::test]
 async fn memories_that_share_a_store_forget_their_own_names_alone() {
     let store: Arc<InMemoryStore> = Arc::default();
-    let facts = Arc::new(Facts::new(Arc::clone(&store) as _, Arc::new(Still)).unwrap());
+    let facts = Arc::new(Facts::new(Arc::clone(&store) as _, Arc::new(FrozenClock)).unwrap());
     let scope = MemoryScope::new("ada");
     let state = |message: &str| {
         Statement::new("Ada", "lives in", "Lisbon", Holds::One, minute(0))
@@ -105,10 +108,10 @@ async fn memories_that_share_a_store_forget_their_own_names_alone() {
 
 /// A provider that cannot keep scopes apart and reports that.
 #[derive(Debug)]
-struct Refuses;
+struct RefusingProvider;
 
 #[async_trait::async_trait]
-impl MemoryProvider for Refuses {
+impl MemoryProvider for RefusingProvider {
     async fn recall(
         &self,
         _query: &RecallQuery,

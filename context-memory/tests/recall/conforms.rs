@@ -6,7 +6,7 @@ use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
 use context_core::MemoryProvider;
 use context_memory::{ProviderChain, Queued};
 
-use crate::kit::{Topics, episodic};
+use crate::kit::{TopicEmbedder, episodic};
 
 #[tokio::test]
 async fn episodes_keep_the_contract() {
@@ -25,7 +25,7 @@ async fn episodes_behind_the_queue_keep_the_contract() {
 #[tokio::test]
 async fn a_chain_with_vectors_keeps_the_contract() {
     let open = async || {
-        let found = episodic().embedder(Arc::new(Topics::default()));
+        let found = episodic().embedder(Arc::new(TopicEmbedder::default()));
         Arc::new(ProviderChain::new().with("episodes", Queued::new(found), 1))
             as Arc<dyn MemoryProvider>
     };

@@ -14,7 +14,7 @@ use context_memory::{Episodic, Reach};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 
-use crate::kit::{Topics, ada, episodic, minute, never, over, recall, turn};
+use crate::kit::{TopicEmbedder, ada, episodic, minute, never, over, recall, turn};
 
 #[tokio::test]
 async fn what_was_said_comes_back_in_another_session_with_where_and_when_and_who() {
@@ -119,7 +119,7 @@ async fn what_is_captured_is_found_at_once_however_hot_the_question() {
 
 #[tokio::test]
 async fn meaning_finds_what_words_do_not_and_is_asked_once_for_a_question() {
-    let topics = Arc::new(Topics::default());
+    let topics = Arc::new(TopicEmbedder::default());
     let memory = episodic().embedder(Arc::clone(&topics) as _);
     let said = ["My physician moved to Porto.", "Ok.", "The railway museum was closed.", "A pity."];
     memory.capture(&turn(&ada("s"), 0, &said), &never()).await.unwrap();
@@ -132,7 +132,7 @@ async fn meaning_finds_what_words_do_not_and_is_asked_once_for_a_question() {
 
 #[tokio::test]
 async fn an_embedder_that_is_down_costs_nothing_but_meaning() {
-    let topics = Arc::new(Topics { fails: true, ..Topics::default() });
+    let topics = Arc::new(TopicEmbedder { fails: true, ..TopicEmbedder::default() });
     let memory = episodic().embedder(topics);
     memory.capture(&turn(&ada("s"), 0, &["My doctor is Dr Reis."]), &never()).await.unwrap();
     let recalled = memory.recall(&RecallQuery::new(ada("t"), "doctor"), &never()).await.unwrap();

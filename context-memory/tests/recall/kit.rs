@@ -62,7 +62,7 @@ pub(crate) async fn recall(
 
 /// A provider that fails a number of captures and then passes them on. Can be held.
 #[derive(Debug)]
-pub(crate) struct Shaky {
+pub(crate) struct FlakyProvider {
     pub(crate) inner: Episodic,
     pub(crate) failures: AtomicU32,
     pub(crate) kind: ErrorKind,
@@ -72,7 +72,7 @@ pub(crate) struct Shaky {
     pub(crate) told: Mutex<Vec<String>>,
 }
 
-impl Shaky {
+impl FlakyProvider {
     pub(crate) fn failing(times: u32, kind: ErrorKind) -> Self {
         let (failures, held) = (AtomicU32::new(times), tokio::sync::Mutex::new(()));
         Self { inner: episodic(), failures, kind, retry: None, held, told: Mutex::default() }
@@ -80,7 +80,7 @@ impl Shaky {
 }
 
 #[async_trait]
-impl MemoryProvider for Shaky {
+impl MemoryProvider for FlakyProvider {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
         self.inner.recall(query, cancel).await
     }
@@ -105,13 +105,13 @@ impl MemoryProvider for Shaky {
 
 /// An embedder with one dimension per topic.
 #[derive(Debug, Default)]
-pub(crate) struct Topics {
+pub(crate) struct TopicEmbedder {
     pub(crate) fails: bool,
     pub(crate) asked: AtomicU32,
 }
 
 #[async_trait]
-impl Embedder for Topics {
+impl Embedder for TopicEmbedder {
     fn name(&self) -> &str {
         "topics"
     }

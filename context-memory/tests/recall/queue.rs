@@ -7,11 +7,11 @@ use context_core::memory::{MemoryForget, MemoryScope, MemorySource};
 use context_core::{ErrorKind, MemoryProvider, Retry};
 use context_memory::Queued;
 
-use crate::kit::{Shaky, ada, never, recall, turn};
+use crate::kit::{FlakyProvider, ada, never, recall, turn};
 
 #[tokio::test(start_paused = true)]
 async fn a_capture_is_taken_at_once_and_kept_behind() {
-    let queue = Queued::new(Shaky::failing(0, ErrorKind::Unavailable));
+    let queue = Queued::new(FlakyProvider::failing(0, ErrorKind::Unavailable));
     let held = queue.inner().held.lock().await;
     for at in 0..3 {
         queue
@@ -29,7 +29,7 @@ async fn a_capture_is_taken_at_once_and_kept_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn what_fails_is_tried_again_in_its_order() {
-    let queue = Queued::new(Shaky::failing(3, ErrorKind::Unavailable));
+    let queue = Queued::new(FlakyProvider::failing(3, ErrorKind::Unavailable));
     for at in 0..2 {
         queue.capture(&turn(&ada("s"), at * 2, &["x"]), &never()).await.unwrap();
     }
@@ -39,7 +39,7 @@ async fn what_fails_is_tried_again_in_its_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_memory_that_stays_down_is_said_by_the_flush_and_loses_nothing() {
-    let queue = Queued::new(Shaky::failing(7, ErrorKind::Unavailable));
+    let queue = Queued::new(FlakyProvider::failing(7, ErrorKind::Unavailable));
     queue.capture(&turn(&ada("s"), 0, &["The harbour is closed."]), &never()).await.unwrap();
     let error = queue.flush(&never()).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Safe));
@@ -53,7 +53,7 @@ async fn a_memory_that_stays_down_is_said_by_the_flush_and_loses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_queue_refuses_and_takes_the_same_turn_later() {
-    let queue = Queued::bounded(Shaky::failing(0, ErrorKind::Unavailable), 2, 1 << 20);
+    let queue = Queued::bounded(FlakyProvider::failing(0, ErrorKind::Unavailable), 2, 1 << 20);
     let held = queue.inner().held.lock().await;
     let turns: Vec<_> = (0..3).map(|at| turn(&ada("s"), at * 2, &["x"])).collect();
     queue.capture(&turns[0], &never()).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_full_queue_refuses_and_takes_the_same_turn_later() {
     queue.capture(&turns[2], &never()).await.unwrap();
     queue.flush(&never()).await.unwrap();
     // The limit in bytes: a turn that is too large is accepted if it is alone.
-    let small = Queued::bounded(Shaky::failing(0, ErrorKind::Unavailable), 100, 10);
+    let small = Queued::bounded(FlakyProvider::failing(0, ErrorKind::Unavailable), 100, 10);
     let held = small.inner().held.lock().await;
     small.capture(&turns[0], &never()).await.unwrap();
     assert!(small.capture(&turns[1], &never()).await.is_err());
@@ -75,7 +75,7 @@ async fn a_full_queue_refuses_and_takes_the_same_turn_later() {
 
 #[tokio::test(start_paused = true)]
 async fn what_can_never_be_kept_is_dropped_and_said_once() {
-    let queue = Queued::new(Shaky::failing(1, ErrorKind::Invalid));
+    let queue = Queued::new(FlakyProvider::failing(1, ErrorKind::Invalid));
     for at in 0..2 {
         queue
             .capture(&turn(&ada("s"), at * 2, &["The harbour is closed."]), &never())
@@ -92,8 +92,8 @@ async fn what_can_never_be_kept_is_dropped_and_said_once() {
 /// be stored.
 #[tokio::test(start_paused = true)]
 async fn a_memory_that_refuses_to_work_is_asked_once_and_loses_nothing() {
-    let refusing = Shaky::failing(1, ErrorKind::Unavailable);
-    let queue = Queued::new(Shaky { retry: Some(Retry::Never), ..refusing });
+    let refusing = FlakyProvider::failing(1, ErrorKind::Unavailable);
+    let queue = Queued::new(FlakyProvider { retry: Some(Retry::Never), ..refusing });
     queue.capture(&turn(&ada("s"), 0, &["The harbour is closed."]), &never()).await.unwrap();
     let error = queue.flush(&never()).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Never));
@@ -105,7 +105,7 @@ async fn a_memory_that_refuses_to_work_is_asked_once_and_loses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn forgetting_reaches_what_is_on_its_way() {
-    let queue = Queued::new(Shaky::failing(2, ErrorKind::Unavailable));
+    let queue = Queued::new(FlakyProvider::failing(2, ErrorKind::Unavailable));
     queue.capture(&turn(&ada("s"), 0, &["My password is swordfish."]), &never()).await.unwrap();
     let forget = MemoryForget::source(MemoryScope::new("ada"), MemorySource::session("s"));
     assert_eq!(queue.forget(&forget).await.unwrap().removed, 1);
@@ -121,7 +121,7 @@ async fn forgetting_reaches_what_is_on_its_way() {
 
 #[tokio::test(start_paused = true)]
 async fn who_cancels_a_flush_does_not_wait_and_the_work_goes_on() {
-    let queue = Queued::new(Shaky::failing(0, ErrorKind::Unavailable));
+    let queue = Queued::new(FlakyProvider::failing(0, ErrorKind::Unavailable));
     let held = queue.inner().held.lock().await;
     queue.capture(&turn(&ada("s"), 0, &["x"]), &never()).await.unwrap();
     let source = CancelSource::new();
@@ -135,7 +135,7 @@ async fn who_cancels_a_flush_does_not_wait_and_the_work_goes_on() {
 #[test]
 fn a_queue_whose_runtime_ended_says_so_and_goes_on_in_the_next() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let queue = Queued::new(Shaky::failing(0, ErrorKind::Unavailable));
+    let queue = Queued::new(FlakyProvider::failing(0, ErrorKind::Unavailable));
     runtime().block_on(async {
         let _held = queue.inner().held.lock().await;
         queue.capture(&turn(&ada("s"), 0, &["The harbour is closed."]), &never()).await.unwrap();

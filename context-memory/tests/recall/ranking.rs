@@ -1,4 +1,4 @@
-//! What comes first.
+//! Tests of the order of recalled memories.
 
 use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, RecallQuery};
 use context_core::{MemoryProvider, Message, Role, Timestamp};

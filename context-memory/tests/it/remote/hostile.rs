@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use super::{ada, never, turn};
 
 /// Reads a request and sends the prepared reply. Without a reply it keeps the connection open.
-struct Says {
+struct ScriptedServer {
     address: String,
     task: JoinHandle<()>,
 }
 
-impl Says {
+impl ScriptedServer {
     async fn start(reply: Option<Vec<u8>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ fn is_whole(heard: &[u8]) -> bool {
     body.len() >= length.unwrap_or(0)
 }
 
-impl Drop for Says {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -66,7 +66,7 @@ fn http(status: &str, body: &str) -> Option<Vec<u8>> {
 }
 
 async fn recall(reply: Option<Vec<u8>>) -> Result<usize, Error> {
-    let says = Says::start(reply).await;
+    let says = ScriptedServer::start(reply).await;
     let memory =
         RemoteMemory::at(&says.address, ClientOptions::default().retries(Retries::none())).unwrap();
     memory
@@ -223,7 +223,7 @@ async fn a_server_that_hangs_is_given_up() {
 #[tokio::test]
 async fn other_calls_check_the_scope_as_well() {
     let other = json!({"scope": {"user": "bob"}, "removed": 1, "remaining": 0}).to_string();
-    let says = Says::start(http("200 OK", &other)).await;
+    let says = ScriptedServer::start(http("200 OK", &other)).await;
     let memory =
         RemoteMemory::at(&says.address, ClientOptions::default().retries(Retries::none())).unwrap();
     let refused = memory.capture(&turn(Vec::new()), &never()).await.unwrap_err();
@@ -233,7 +233,7 @@ async fn other_calls_check_the_scope_as_well() {
     memory.flush(&never()).await.unwrap();
 
     let newer = json!({"name": "n", "protocol": 2}).to_string();
-    let says = Says::start(http("200 OK", &newer)).await;
+    let says = ScriptedServer::start(http("200 OK", &newer)).await;
     let memory = RemoteMemory::at(&says.address, ClientOptions::default()).unwrap();
     let refused = memory.info(&never()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unsupported);

@@ -88,10 +88,10 @@ async fn a_request_that_might_mean_less_is_refused() {
 
 /// A provider that gives every user the memories of Bob.
 #[derive(Debug)]
-struct Mixed;
+struct WrongUserProvider;
 
 #[async_trait]
-impl MemoryProvider for Mixed {
+impl MemoryProvider for WrongUserProvider {
     async fn recall(&self, _query: &RecallQuery, _cancel: &CancelSignal) -> Result<Recalled> {
         let mut memory = RecalledMemory::new("note", "hush");
         memory.scope = Some(MemoryScope::new("bob"));
@@ -109,7 +109,8 @@ impl MemoryProvider for Mixed {
 
 #[tokio::test]
 async fn a_provider_that_mixes_up_scopes_is_not_passed_on() {
-    let service = MemoryService::new(Arc::new(Mixed), "mixed").key("all", KeyFor::AllUsers);
+    let service =
+        MemoryService::new(Arc::new(WrongUserProvider), "mixed").key("all", KeyFor::AllUsers);
     let body = json!({"scope": {"user": "ada"}, "text": "x"}).to_string();
     let (status, said) =
         ask(&service, "POST", "/v1/recall", Some("Bearer all"), body.as_bytes()).await;
