@@ -10,10 +10,10 @@ use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderN
 use reqwest::{Url, redirect, retry};
 
 use crate::address::{Address, shown};
+use crate::deadline::{Deadline, with_limits};
 use crate::options::Value;
 use crate::proxy::Choice;
 use crate::redact::Redactor;
-use crate::until::{Deadline, until};
 use crate::{ClientOptions, HttpError, HttpReply, Incoming, Phase, Refused, Request, retry_after};
 
 /// The timeout for the body of a refusal. The body is only a message; the status has
@@ -106,15 +106,15 @@ impl Client {
         request: &Request,
         cancel: &CancelSignal,
     ) -> Result<HttpReply, HttpError> {
-        let mut tries = Tries::new(self, request, cancel);
+        let mut attempts = Attempts::new(self, request, cancel);
         loop {
-            let reply = match self.open_once(request, &tries.deadline, cancel).await {
+            let reply = match self.open_once(request, &attempts.deadline, cancel).await {
                 Ok(incoming) => incoming.whole(cancel).await,
                 Err(error) => Err(error),
             };
             match reply {
                 Ok(reply) => return Ok(reply),
-                Err(error) => tries.after(error).await?,
+                Err(error) => attempts.wait_before_retry(error).await?,
             }
         }
     }
@@ -131,11 +131,11 @@ impl Client {
         request: &Request,
         cancel: &CancelSignal,
     ) -> Result<Incoming, HttpError> {
-        let mut tries = Tries::new(self, request, cancel);
+        let mut attempts = Attempts::new(self, request, cancel);
         loop {
-            match self.open_once(request, &tries.deadline, cancel).await {
+            match self.open_once(request, &attempts.deadline, cancel).await {
                 Ok(incoming) => return Ok(incoming),
-                Err(error) => tries.after(error).await?,
+                Err(error) => attempts.wait_before_retry(error).await?,
             }
         }
     }
@@ -171,7 +171,7 @@ impl Client {
             sent = sent.header(CONTENT_TYPE, "application/json").body(body.clone());
         }
         let head = (Phase::Head, options.head);
-        let response = until(sent.send(), head, deadline, &address, cancel).await?;
+        let response = with_limits(sent.send(), head, deadline, &address, cancel).await?;
         let response = response.map_err(|error| self.failed(error, &url))?;
         let status = response.status();
         if status.is_redirection() {
@@ -247,34 +247,39 @@ impl fmt::Debug for Client {
 }
 
 /// The attempts of one call.
-struct Tries<'c> {
+struct Attempts<'c> {
     client: &'c Client,
     cancel: &'c CancelSignal,
     repeatable: bool,
     deadline: Deadline,
     /// The number of retries so far.
-    tried: u32,
+    retries_done: u32,
     waited: Duration,
 }
 
-impl<'c> Tries<'c> {
+impl<'c> Attempts<'c> {
     fn new(client: &'c Client, request: &Request, cancel: &'c CancelSignal) -> Self {
         let deadline = Deadline::within(client.inner.options.total);
         let repeatable = request.is_repeatable();
-        Self { client, cancel, repeatable, deadline, tried: 0, waited: Duration::ZERO }
+        Self { client, cancel, repeatable, deadline, retries_done: 0, waited: Duration::ZERO }
     }
 
     /// Waits before the next attempt; returns the error if there is none.
-    async fn after(&mut self, error: HttpError) -> Result<(), HttpError> {
+    async fn wait_before_retry(&mut self, error: HttpError) -> Result<(), HttpError> {
         let options = &self.client.inner.options;
-        let wait = options.retries.wait(self.tried, self.waited, &error, self.repeatable);
+        let wait = options.retries.wait(self.retries_done, self.waited, &error, self.repeatable);
         let Some(wait) = wait.filter(|wait| self.deadline.leaves(*wait)) else { return Err(error) };
-        self.tried += 1;
+        self.retries_done += 1;
         self.waited = self.waited.saturating_add(wait);
-        tracing::debug!(status = error.status(), tried = self.tried, ?wait, "asks again: {error}");
+        tracing::debug!(
+            status = error.status(),
+            retries_done = self.retries_done,
+            ?wait,
+            "asks again: {error}"
+        );
         let address = self.client.address();
         let never = (Phase::Total, Duration::MAX);
-        until(options.pauses.pause(wait), never, &self.deadline, &address, self.cancel).await
+        with_limits(options.pauses.pause(wait), never, &self.deadline, &address, self.cancel).await
     }
 }
 

@@ -40,7 +40,7 @@ impl Deadline {
 
 /// Returns the output of `work`, unless it takes longer than `longest`, the deadline passes, or the
 /// signal is raised. Then `work` is dropped.
-pub(crate) async fn until<T>(
+pub(crate) async fn with_limits<T>(
     work: impl Future<Output = T>,
     (phase, longest): (Phase, Duration),
     deadline: &Deadline,

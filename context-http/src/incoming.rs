@@ -9,8 +9,8 @@ use reqwest::header::CONTENT_TYPE;
 use serde::de::DeserializeOwned;
 
 use crate::client::Limits;
+use crate::deadline::{Deadline, with_limits};
 use crate::error::TooLong;
-use crate::until::{Deadline, until};
 use crate::{Event, EventParser, HttpError, Phase};
 
 /// A reply that has begun with a status of success. Dropping it closes the connection.
@@ -26,7 +26,7 @@ pub struct Incoming {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct HttpReply {
-    /// Returns the status, one of success.
+    /// The status, one of success.
     pub status: u16,
     /// The content type that the service declares.
     pub content_type: Option<String>,
@@ -71,7 +71,7 @@ impl Incoming {
     pub async fn chunk(&mut self, cancel: &CancelSignal) -> Result<Option<Bytes>, HttpError> {
         let idle = (Phase::Idle, self.limits.idle);
         let chunk =
-            until(self.response.chunk(), idle, &self.deadline, &self.address, cancel).await?;
+            with_limits(self.response.chunk(), idle, &self.deadline, &self.address, cancel).await?;
         let chunk = chunk.map_err(|error| HttpError::Broken {
             address: self.address.clone(),
             source: error.without_url().into(),

@@ -41,6 +41,7 @@
 
 mod address;
 mod client;
+mod deadline;
 mod error;
 mod events;
 mod incoming;
@@ -52,7 +53,6 @@ mod request;
 mod retries;
 mod retry_after;
 mod secret;
-mod until;
 
 pub use client::Client;
 pub use error::{HttpError, Phase, Refused, TooLong};

@@ -74,19 +74,19 @@ impl Retries {
         self
     }
 
-    /// Returns the wait before the next attempt, if there is one. `tried` is the number of retries
-    /// so far, `waited` the time they waited.
+    /// Returns the wait before the next attempt, if there is one. `retries_done` is the number of
+    /// retries so far, `waited` the time they waited.
     pub(crate) fn wait(
         &self,
-        tried: u32,
+        retries_done: u32,
         waited: Duration,
         error: &HttpError,
         repeatable: bool,
     ) -> Option<Duration> {
-        if tried >= self.most || error.retry(repeatable) != Retry::Safe {
+        if retries_done >= self.most || error.retry(repeatable) != Retry::Safe {
             return None;
         }
-        let doubled = self.first.saturating_mul(2_u32.saturating_pow(tried));
+        let doubled = self.first.saturating_mul(2_u32.saturating_pow(retries_done));
         let wait = match error.retry_after().filter(|asked| !asked.is_zero()) {
             Some(asked) if asked > self.longest => return None,
             Some(asked) => asked,

@@ -14,9 +14,9 @@ pub(crate) fn read(headers: &HeaderMap) -> Option<Duration> {
     }
     let asked = text(RETRY_AFTER.as_str())?;
     read_number(asked, 1.0).or_else(|| {
-        let until = httpdate::parse_http_date(asked).ok()?;
+        let with_limits = httpdate::parse_http_date(asked).ok()?;
         let now = httpdate::parse_http_date(text(DATE.as_str())?).ok()?;
-        Some(until.duration_since(now).unwrap_or_default())
+        Some(with_limits.duration_since(now).unwrap_or_default())
     })
 }
 

@@ -10,8 +10,8 @@ use context_core::{CancelSignal, ModelError};
 use context_http::{Client, Request};
 use serde::Serialize;
 
-use crate::endpoint::Manners;
-use crate::vectors::{self, Misfit};
+use crate::endpoint::KeyHeader;
+use crate::vectors::{self, VectorsError};
 use crate::{Endpoint, SetupError, fault};
 
 /// The provider in errors.
@@ -73,7 +73,7 @@ impl HttpEmbedder {
     pub fn new(model: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
         let model = model.into();
         Ok(Self {
-            client: endpoint.client(Manners::OpenAi, ("embedder", &model))?,
+            client: endpoint.client(KeyHeader::OpenAi, ("embedder", &model))?,
             name: model.clone(),
             model,
             dimensions: None,
@@ -168,12 +168,14 @@ impl HttpEmbedder {
         let reply = self.client.send(&request, cancel).await.map_err(fault)?;
         let read =
             vectors::read(&reply.body, texts.len()).and_then(|vectors| self.same_length(vectors));
-        read.map_err(|misfit| {
+        read.map_err(|error| {
             // A service may report a failure with a status of success.
             let text = reply.text();
-            let mut error = match misfit {
-                Misfit::Error => context_codec_kit::classify(PROVIDER, Some(reply.status), &text),
-                misfit => ModelError::new(PROVIDER, ModelErrorCode::Unknown, misfit.to_string()),
+            let mut error = match error {
+                VectorsError::Error => {
+                    context_codec_kit::classify(PROVIDER, Some(reply.status), &text)
+                }
+                error => ModelError::new(PROVIDER, ModelErrorCode::Unknown, error.to_string()),
             };
             fault::redact(&mut error, &self.client);
             error
@@ -181,7 +183,7 @@ impl HttpEmbedder {
     }
 
     /// Returns the vectors, if they have the length of all vectors of this embedder.
-    fn same_length(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, Misfit> {
+    fn same_length(&self, vectors: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>, VectorsError> {
         for vector in &vectors {
             let found = vector.len();
             let expected = match self.dimensions {
@@ -189,7 +191,7 @@ impl HttpEmbedder {
                 None => *self.length.get_or_init(|| found),
             };
             if found != expected {
-                return Err(Misfit::Length { expected, found });
+                return Err(VectorsError::Length { expected, found });
             }
         }
         Ok(vectors)

@@ -45,9 +45,9 @@ enum Key {
     Bearer(Secret),
 }
 
-/// The default way in which a wire form sends a key.
+/// The header in which a wire form sends a key by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manners {
+pub(crate) enum KeyHeader {
     OpenAi,
     Anthropic,
 }
@@ -197,7 +197,7 @@ impl Endpoint {
     /// Creates a client for a model or an embedder of this name.
     pub(crate) fn client(
         self,
-        manners: Manners,
+        key_header: KeyHeader,
         (kind, name): (&'static str, &str),
     ) -> Result<Client, SetupError> {
         if name.trim().is_empty() {
@@ -207,13 +207,13 @@ impl Endpoint {
             return Err(SetupError::FullPath { path });
         }
         let mut options = self.options;
-        options = match (self.key, manners) {
+        options = match (self.key, key_header) {
             (Some(Key::Own(key)), _) | (Some(Key::Bearer(key)), _) if key.is_empty() => options,
-            (Some(Key::Own(key)), Manners::Anthropic) => options.secret_header("x-api-key", key),
+            (Some(Key::Own(key)), KeyHeader::Anthropic) => options.secret_header("x-api-key", key),
             (Some(Key::Own(key) | Key::Bearer(key)), _) => options.bearer(key),
             (None, _) => options,
         };
-        if manners == Manners::Anthropic {
+        if key_header == KeyHeader::Anthropic {
             options = options.header("anthropic-version", ANTHROPIC_VERSION);
         }
         Ok(Client::new(&self.address, options)?)

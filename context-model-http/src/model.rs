@@ -12,7 +12,7 @@ use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode
 use context_core::{Answer, CancelSignal, Json, MessageCodec, ModelError, ModelRequest};
 use context_http::{Client, HttpReply, Request};
 
-use crate::endpoint::Manners;
+use crate::endpoint::KeyHeader;
 use crate::{Endpoint, SetupError, fault};
 
 /// The key of a body of Chat Completions that asks for usage in a stream.
@@ -37,28 +37,28 @@ pub struct HttpModel {
 impl HttpModel {
     /// Creates a model of this name over Chat Completions.
     pub fn chat(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
-        Self::new(name, endpoint, Manners::OpenAi, Arc::new(ChatCodec), "chat/completions")
+        Self::new(name, endpoint, KeyHeader::OpenAi, Arc::new(ChatCodec), "chat/completions")
     }
 
     /// Creates a model of this name over the Responses API.
     pub fn responses(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
-        Self::new(name, endpoint, Manners::OpenAi, Arc::new(ResponsesCodec), "responses")
+        Self::new(name, endpoint, KeyHeader::OpenAi, Arc::new(ResponsesCodec), "responses")
     }
 
     /// Creates a model of this name over Anthropic's Messages API.
     pub fn messages(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
-        Self::new(name, endpoint, Manners::Anthropic, Arc::new(MessagesCodec), "messages")
+        Self::new(name, endpoint, KeyHeader::Anthropic, Arc::new(MessagesCodec), "messages")
     }
 
     fn new(
         name: impl Into<String>,
         endpoint: Endpoint,
-        manners: Manners,
+        key_header: KeyHeader,
         codec: Arc<dyn ModelCodec>,
         path: &'static str,
     ) -> Result<Self, SetupError> {
         let name = name.into();
-        let client = endpoint.client(manners, ("model", &name))?;
+        let client = endpoint.client(key_header, ("model", &name))?;
         Ok(Self {
             client,
             codec,
@@ -139,8 +139,8 @@ impl HttpModel {
     pub(crate) fn read(&self, reply: &HttpReply) -> Result<Answer, ModelError> {
         let Ok(body) = Json::from_text(reply.text()) else {
             let kind = reply.content_type.as_deref().unwrap_or("nothing in particular");
-            let said = format!("the answer is no JSON; it says that it is {kind}");
-            return Err(self.error(ModelErrorCode::Unknown, &said));
+            let message = format!("the answer is no JSON; it says that it is {kind}");
+            return Err(self.error(ModelErrorCode::Unknown, &message));
         };
         let answer = self.codec.lift_answer(&body);
         self.settled(
@@ -165,8 +165,8 @@ impl HttpModel {
     }
 
     /// Returns an error that does not come from the service.
-    pub(crate) fn error(&self, code: ModelErrorCode, said: &str) -> ModelError {
-        ModelError::new(self.codec.name(), code, self.client.redact(said))
+    pub(crate) fn error(&self, code: ModelErrorCode, message: &str) -> ModelError {
+        ModelError::new(self.codec.name(), code, self.client.redact(message))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 /// Why a reply does not hold the requested vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Misfit {
+pub(crate) enum VectorsError {
     /// The reply is an error.
     #[error("the service reports an error")]
     Error,
@@ -51,27 +51,33 @@ struct Item {
 struct Vector(Vec<f32>);
 
 /// Reads the vectors of `expected` texts, in the order of the texts.
-pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, Misfit> {
+pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, VectorsError> {
     let reply: EmbeddingsReply<'_> =
-        serde_json::from_slice(body).map_err(|_| Misfit::Unreadable)?;
+        serde_json::from_slice(body).map_err(|_| VectorsError::Unreadable)?;
     let Some(items) = reply.data else {
-        return Err(if reply.error.is_some() { Misfit::Error } else { Misfit::Unreadable });
+        return Err(if reply.error.is_some() {
+            VectorsError::Error
+        } else {
+            VectorsError::Unreadable
+        });
     };
     if items.len() != expected {
-        return Err(Misfit::Count { expected, found: items.len() });
+        return Err(VectorsError::Count { expected, found: items.len() });
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; expected];
     for (at, item) in items.into_iter().enumerate() {
         let index = item.index.unwrap_or(at);
         let Vector(vector) = item.embedding;
         if vector.is_empty() {
-            return Err(Misfit::Empty { index });
+            return Err(VectorsError::Empty { index });
         }
         if vector.iter().any(|number| !number.is_finite()) {
-            return Err(Misfit::NotFinite { index });
+            return Err(VectorsError::NotFinite { index });
         }
-        let slot =
-            vectors.get_mut(index).filter(|slot| slot.is_none()).ok_or(Misfit::Index { index })?;
+        let slot = vectors
+            .get_mut(index)
+            .filter(|slot| slot.is_none())
+            .ok_or(VectorsError::Index { index })?;
         *slot = Some(vector);
     }
     Ok(vectors.into_iter().flatten().collect())
@@ -79,9 +85,9 @@ pub(crate) fn read(body: &[u8], expected: usize) -> Result<Vec<Vec<f32>>, Misfit
 
 impl<'de> Deserialize<'de> for Vector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+        struct VectorVisitor;
 
-        impl<'de> Visitor<'de> for Either {
+        impl<'de> Visitor<'de> for VectorVisitor {
             type Value = Vector;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -97,16 +103,16 @@ impl<'de> Deserialize<'de> for Vector {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vector, E> {
-                let misfit = || E::custom("no bytes of numbers in Base64");
-                let bytes = STANDARD.decode(text).map_err(|_| misfit())?;
+                let error = || E::custom("no bytes of numbers in Base64");
+                let bytes = STANDARD.decode(text).map_err(|_| error())?;
                 let (numbers, rest) = bytes.as_chunks::<4>();
                 if !rest.is_empty() {
-                    return Err(misfit());
+                    return Err(error());
                 }
                 Ok(Vector(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
             }
         }
 
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(VectorVisitor)
     }
 }
