@@ -17,10 +17,10 @@ pub struct Case {
     pub name: &'static str,
     /// The ability that the store needs for the case to run.
     pub requires: Requires,
-    pub(crate) run: Run,
+    pub(crate) run: CaseFn,
 }
 
-pub(crate) type Run = fn(&CaseContext) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
+pub(crate) type CaseFn = fn(&CaseContext) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
 
 /// The ability that a case needs. A store without the ability skips the case. A store that claims
 /// the ability in [`StoreInfo`](context_core::store::StoreInfo) fails if its subject does not offer

@@ -29,7 +29,7 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::Value;
 
 use crate::histories::{plain, requests};
-use crate::property::{Broken, ask};
+use crate::property::{Counterexample, ask};
 use crate::suite_check::SuiteCheck;
 use context_simulator::wire::Violation;
 
@@ -49,7 +49,7 @@ pub fn assert_codec_conforms(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> V
 ///   again to be sent, it is valid.
 /// * A valid history of text and calls is lowered without diagnostics.
 pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
-    let _asked = SuiteCheck::new("codec", codec.name(), "sends valid");
+    let _check = SuiteCheck::new("codec", codec.name(), "sends valid");
     let kit = Kit { codec, rules: &rules };
     kit.ask("a damaged history", requests(), |(request, _)| kit.sends_valid(request));
     kit.ask("a plain history", plain(), |history| {
@@ -64,7 +64,7 @@ pub fn assert_sends_valid(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<
 /// * The content read from an answer, or from a stream of events that breaks off anywhere, can be
 ///   sent back.
 pub fn assert_reads_anything(codec: &dyn ModelCodec, rules: impl Fn(&Value) -> Vec<Violation>) {
-    let _asked = SuiteCheck::new("codec", codec.name(), "reads anything");
+    let _check = SuiteCheck::new("codec", codec.name(), "reads anything");
     let kit = Kit { codec, rules: &rules };
     kit.ask("a hostile body", hostile::bodies(), |body| kit.lifts_or_refuses(body));
     kit.ask("a hostile answer", hostile::events(), |events| kit.answers(events));
@@ -78,17 +78,17 @@ struct Kit<'a> {
 impl Kit<'_> {
     fn ask<S: Strategy>(
         &self,
-        what: &str,
+        label: &str,
         strategy: S,
         property: impl Fn(&S::Value) -> TestCaseResult,
     ) where
         S::Value: fmt::Debug,
     {
         if let Err(broken) = ask(&strategy, property) {
-            let Broken { why, case, again } = broken;
+            let Counterexample { why, case, reproduction } = broken;
             let case = case.map(|case| format!("{case:#?}\n")).unwrap_or_default();
             panic!(
-                "the codec {} does not keep its contract with {what}: {why}\n{case}{again}",
+                "the codec {} does not keep its contract with {label}: {why}\n{case}{reproduction}",
                 self.codec.name()
             );
         }

@@ -5,7 +5,7 @@
 //! use proptest::prelude::*;
 //!
 //! proptest!(|(bytes in damaged(vec![b"{\"a\":1}".to_vec()]))| {
-//!     // Whatever a parser says of it, it says so without a panic.
+//!     // A parser may accept or refuse the bytes, but must not panic.
 //!     let _ = serde_json::from_slice::<serde_json::Value>(&bytes);
 //! });
 //! ```

@@ -24,8 +24,8 @@ pub(crate) fn same<T: PartialEq + Debug>(did: impl Display, saw: &T, expected: &
 }
 
 /// Expects a condition to hold.
-pub(crate) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Check {
-    if holds { Ok(()) } else { fail(what()) }
+pub(crate) fn ensure(holds: bool, message: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { fail(message()) }
 }
 
 /// Expects a call to be refused with this kind of error. Returns the error.

@@ -48,7 +48,7 @@ struct Program {
 impl Program {
     fn new(subject: impl StoreFixture) -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
-        let settings = subject.settings().or_as_told();
+        let settings = subject.settings().or_from_env();
         Ok(Self { subject: Arc::new(subject), settings, runtime })
     }
 

@@ -41,11 +41,11 @@ use proptest::prelude::*;
 pub use requests::requests;
 
 /// A conversation, as a list of messages.
-pub type History = Vec<Arc<Message>>;
+pub type MessageList = Vec<Arc<Message>>;
 
 /// The kinds of content of a generated history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
+enum HistoryContent {
     /// Text and calls only.
     Plain,
     /// Every kind of part.
@@ -53,14 +53,14 @@ enum Holds {
 }
 
 /// Generates valid histories with every kind of part.
-pub fn histories() -> impl Strategy<Value = History> {
-    of(Holds::Everything)
+pub fn histories() -> impl Strategy<Value = MessageList> {
+    of(HistoryContent::Everything)
 }
 
 /// Generates valid histories of text and calls, in which user and assistant alternate. They end
 /// with a user message or with results.
-pub fn plain() -> impl Strategy<Value = History> {
-    of(Holds::Plain).prop_map(|mut history| {
+pub fn plain() -> impl Strategy<Value = MessageList> {
+    of(HistoryContent::Plain).prop_map(|mut history| {
         while history.last().is_some_and(|last| last.role == Role::Assistant) {
             history.pop();
         }
@@ -69,7 +69,7 @@ pub fn plain() -> impl Strategy<Value = History> {
 }
 
 /// Generates histories after up to six damages, together with the damages.
-pub fn damaged() -> impl Strategy<Value = (History, Vec<Damage>)> {
+pub fn damaged() -> impl Strategy<Value = (MessageList, Vec<Damage>)> {
     (histories(), damages()).prop_map(|(mut history, damages)| {
         damages.iter().for_each(|damage| damage.apply(&mut history));
         (history, damages)
@@ -104,9 +104,9 @@ struct Call {
     is_error: bool,
 }
 
-fn of(holds: Holds) -> impl Strategy<Value = History> {
+fn of(content: HistoryContent) -> impl Strategy<Value = MessageList> {
     let system = vec(parts::words(), 0..2);
-    (system, parts::user(holds), vec(turn(holds), 0..6), parts::id_style()).prop_map(
+    (system, parts::user(content), vec(turn(content), 0..6), parts::id_style()).prop_map(
         move |(system, first, turns, style)| {
             let mut build = Build { messages: Vec::new(), style, calls: 0 };
             build.messages.extend(system.into_iter().map(|text| Message::text(Role::System, text)));
@@ -115,7 +115,7 @@ fn of(holds: Holds) -> impl Strategy<Value = History> {
             for turn in turns {
                 // In a plain history, the roles alternate.
                 let by_assistant = matches!(turn, Turn::Assistant { .. });
-                if holds == Holds::Everything || by_assistant == user_spoke {
+                if content == HistoryContent::Everything || by_assistant == user_spoke {
                     build.turn(turn);
                     user_spoke = !by_assistant;
                 }
@@ -125,13 +125,13 @@ fn of(holds: Holds) -> impl Strategy<Value = History> {
     )
 }
 
-fn turn(holds: Holds) -> BoxedStrategy<Turn> {
-    let user = parts::user(holds).prop_map(Turn::User);
-    let assistant = (vec(step(holds), 0..3), parts::said(holds))
+fn turn(content: HistoryContent) -> BoxedStrategy<Turn> {
+    let user = parts::user(content).prop_map(Turn::User);
+    let assistant = (vec(step(content), 0..3), parts::assistant(content))
         .prop_map(|(steps, end)| Turn::Assistant { steps, end });
-    match holds {
-        Holds::Plain => prop_oneof![user, assistant].boxed(),
-        Holds::Everything => prop_oneof![
+    match content {
+        HistoryContent::Plain => prop_oneof![user, assistant].boxed(),
+        HistoryContent::Everything => prop_oneof![
             4 => user,
             6 => assistant,
             1 => parts::words().prop_map(Turn::Synthetic),
@@ -141,20 +141,20 @@ fn turn(holds: Holds) -> BoxedStrategy<Turn> {
     }
 }
 
-fn step(holds: Holds) -> impl Strategy<Value = Step> {
-    (parts::before_calls(holds), vec(call(holds), 1..4), any::<bool>(), any::<bool>()).prop_map(
+fn step(content: HistoryContent) -> impl Strategy<Value = Step> {
+    (parts::before_calls(content), vec(call(content), 1..4), any::<bool>(), any::<bool>()).prop_map(
         move |(before, calls, apart, backwards)| {
             // Some providers take all results in one message, and lowering reports a diagnostic if
             // it had to join them.
-            let apart = apart && holds == Holds::Everything;
+            let apart = apart && content == HistoryContent::Everything;
             Step { before, calls, apart, backwards }
         },
     )
 }
 
-fn call(holds: Holds) -> impl Strategy<Value = Call> {
+fn call(content: HistoryContent) -> impl Strategy<Value = Call> {
     let is_error = prop::bool::weighted(0.2);
-    (parts::tool_name(), parts::input(), parts::output(holds), is_error)
+    (parts::tool_name(), parts::input(), parts::output(content), is_error)
         .prop_map(|(name, input, output, is_error)| Call { name, input, output, is_error })
 }
 
@@ -181,11 +181,11 @@ impl Build {
     }
 
     fn step(&mut self, step: Step) {
-        let (mut said, mut results) = (step.before, Vec::new());
+        let (mut assistant, mut results) = (step.before, Vec::new());
         for call in step.calls {
             let id = format!("{}{:03}", self.style, self.calls);
             self.calls += 1;
-            said.push(Part::tool_call(id.as_str(), call.name, call.input));
+            assistant.push(Part::tool_call(id.as_str(), call.name, call.input));
             results.push(Part::ToolResult(ToolResult {
                 call_id: id,
                 name: self.calls.is_multiple_of(2).then(|| call.name.to_owned()),
@@ -194,7 +194,7 @@ impl Build {
                 metadata: Metadata::default(),
             }));
         }
-        self.messages.push(Message::new(Role::Assistant, said));
+        self.messages.push(Message::new(Role::Assistant, assistant));
         if step.backwards {
             results.reverse();
         }

@@ -7,8 +7,8 @@
 //! use context_core::MemoryProvider;
 //!
 //! async fn conforms(open: impl Fn() -> Arc<dyn MemoryProvider>) {
-//!     let asked = assert_memory_conforms(async || open(), &MemoryClaims::default()).await;
-//!     assert!(asked.skipped.is_empty(), "{asked:?}");
+//!     let report = assert_memory_conforms(async || open(), &MemoryClaims::default()).await;
+//!     assert!(report.skipped.is_empty(), "{report:?}");
 //! }
 //! ```
 //!
@@ -32,10 +32,10 @@
 //! Random cases start from the seed of [`CaseSettings`], and a failure prints it.
 
 mod calls;
+mod capture;
 mod forgetting;
-mod keeping;
+mod probe;
 mod scopes;
-mod table;
 
 use std::fmt::Write;
 use std::future::Future;
@@ -48,7 +48,7 @@ use context_core::MemoryProvider;
 use crate::settings::CaseSettings;
 use crate::suite_check;
 use crate::verdict::{Check, Stop};
-use table::Kit;
+use probe::Kit;
 
 /// The time limit of a case. A provider that hangs fails the case instead of hanging the test.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -82,7 +82,7 @@ impl Default for MemoryClaims {
 /// The outcome of the suite for a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct MemoryAsked {
+pub struct MemorySuiteReport {
     /// The cases that passed.
     pub passed: Vec<&'static str>,
     /// The skipped cases, each with the reason.
@@ -94,7 +94,7 @@ pub(crate) type Case<'a> = (&'static str, Pin<Box<dyn Future<Output = Check> + '
 /// Defines the function that returns the cases of a group.
 macro_rules! memory_cases {
     ($($name:ident),+ $(,)?) => {
-        pub(super) fn cases<'a>(kit: &'a crate::memory::table::Kit<'_>) ->
+        pub(super) fn cases<'a>(kit: &'a crate::memory::probe::Kit<'_>) ->
             Vec<crate::memory::Case<'a>> {
             vec![$((stringify!($name), Box::pin($name(kit)))),+]
         }
@@ -108,27 +108,30 @@ pub(crate) use memory_cases;
 /// # Panics
 ///
 /// If a case fails. The message lists all failed cases.
-pub async fn assert_memory_conforms<F>(open: impl Fn() -> F, claims: &MemoryClaims) -> MemoryAsked
+pub async fn assert_memory_conforms<F>(
+    open: impl Fn() -> F,
+    claims: &MemoryClaims,
+) -> MemorySuiteReport
 where
     F: Future<Output = Arc<dyn MemoryProvider>>,
 {
     let settings = CaseSettings::from_env();
     let kit = Kit::new(Box::new(|| Box::pin(open())), claims.clone(), settings.clone());
-    let mut asked = MemoryAsked::default();
+    let mut report = MemorySuiteReport::default();
     let mut failures = String::new();
     let subject = suite_check::package();
     let groups =
-        [keeping::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
+        [capture::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
     for (name, case) in groups.into_iter().flatten() {
         let verdict = tokio::time::timeout(PATIENCE, case).await;
         match verdict.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned()))) {
             Ok(()) => {
                 suite_check::answer("memory", &subject, name, "pass", None);
-                asked.passed.push(name);
+                report.passed.push(name);
             }
             Err(Stop::Skip(reason)) => {
                 suite_check::answer("memory", &subject, name, "skip", Some(&reason));
-                asked.skipped.push((name, reason));
+                report.skipped.push((name, reason));
             }
             Err(Stop::Fail(text)) => {
                 suite_check::answer("memory", &subject, name, "fail", Some(&text));
@@ -141,5 +144,5 @@ where
         "a memory does not keep its contract (seed {:#x}):{failures}",
         settings.seed
     );
-    asked
+    report
 }

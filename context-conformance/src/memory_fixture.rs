@@ -18,8 +18,8 @@ use crate::case_context::CaseContext;
 use crate::chat_fixture::ChatFixture;
 use crate::expect::{ensure, fail, same};
 use crate::verdict::{Check, Stop};
-pub(crate) use model::{Entry, Remembered};
-pub(crate) use random::{MemoryLife, MemoryStep, looked_for, scope, vector};
+pub(crate) use model::{Entry, MemoryModel};
+pub(crate) use random::{MemoryLife, MemoryStep, scope, search_words, vector};
 
 /// The number of pages after which a listing is considered endless.
 const MOST_PAGES: usize = 10_000;
@@ -131,7 +131,7 @@ async fn patiently<T, F: Future<Output = Result<T>>>(mut call: impl FnMut() -> F
 #[derive(Clone)]
 pub(crate) struct MemoryFixture {
     pub(crate) fixture: ChatFixture,
-    pub(crate) model: Remembered,
+    pub(crate) model: MemoryModel,
 }
 
 impl CaseContext {
@@ -145,7 +145,7 @@ impl CaseContext {
 
 impl MemoryFixture {
     pub(crate) fn new(fixture: &ChatFixture) -> Self {
-        Self { fixture: fixture.clone(), model: Remembered::default() }
+        Self { fixture: fixture.clone(), model: MemoryModel::default() }
     }
 
     /// Writes, and expects the outcome of the model.
@@ -240,7 +240,7 @@ impl MemoryFixture {
     }
 
     /// Expects everything visible of these memories to match the model.
-    pub(crate) async fn is_kept(&self, did: &str) -> Check {
+    pub(crate) async fn matches_model(&self, did: &str) -> Check {
         let mut users: Vec<_> = self.model.names.keys().map(|scope| scope.user.clone()).collect();
         users.dedup();
         for user in &users {
@@ -276,14 +276,15 @@ pub(crate) fn with(mut find: MemoryFind, change: impl FnOnce(&mut MemoryFind)) -
 }
 
 /// The key of the scope, the name and the version of a record.
-type Name = (String, String, u64);
+type RecordKey = (String, String, u64);
 
 /// Expects both lists to be equal, in the same order. A failure names the part that differs.
 pub(crate) fn same_memories(did: &str, saw: &[StoredMemory], expected: &[&Entry]) -> Check {
     let name =
         |record: &MemoryRecord, version| (record.scope.key(), record.id.to_string(), version);
-    let names: Vec<Name> = saw.iter().map(|stored| name(&stored.record, stored.version)).collect();
-    let wanted: Vec<Name> =
+    let names: Vec<RecordKey> =
+        saw.iter().map(|stored| name(&stored.record, stored.version)).collect();
+    let wanted: Vec<RecordKey> =
         expected.iter().map(|entry| name(entry.record(), entry.version)).collect();
     same(format!("{did}: which memories, in which version"), &names, &wanted)?;
     for (saw, expected) in saw.iter().zip(expected) {
@@ -293,7 +294,7 @@ pub(crate) fn same_memories(did: &str, saw: &[StoredMemory], expected: &[&Entry]
 }
 
 fn same_record(did: &str, saw: &MemoryRecord, expected: &MemoryRecord) -> Check {
-    let about = |what: &str| format!("{did}: the {what} of memory {}", expected.id);
+    let about = |label: &str| format!("{did}: the {label} of memory {}", expected.id);
     same(about("kind"), &saw.kind, &expected.kind)?;
     same(about("key"), &saw.key, &expected.key)?;
     same(about("source"), &saw.source, &expected.source)?;

@@ -5,8 +5,8 @@
 //! use context_core::CompactionPolicy;
 //!
 //! fn conforms(policy: &dyn CompactionPolicy) {
-//!     let asked = assert_policy_conforms(policy);
-//!     assert!(asked.plans > 0, "the conversations of the kit gave it something to do: {asked:?}");
+//!     let report = assert_policy_conforms(policy);
+//!     assert!(report.plans > 0, "the policy has made no plan: {report:?}");
 //! }
 //! ```
 //!
@@ -39,12 +39,12 @@ use std::sync::Arc;
 
 use context_core::history::{HistoryView, Plan, Proposal, SummaryTask};
 use context_core::{Answer, CompactionPolicy, Message, Role};
-pub use conversations::{Asked, conversations};
+pub use conversations::{CompactionCase, conversations};
 pub use counter::QuarterCounter;
 use proptest::prelude::*;
 
-use crate::histories::History;
-use crate::property::{self, Broken};
+use crate::histories::MessageList;
+use crate::property::{self, Counterexample};
 use crate::suite_check::SuiteCheck;
 
 /// The number of plans after which a policy must stop.
@@ -53,7 +53,7 @@ const ROUNDS: usize = 8;
 /// The outcome of the suite for a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct PolicyAsked {
+pub struct PolicySuiteReport {
     /// The number of views that the policy was asked about.
     pub views: usize,
     /// The number of views for which the policy had a plan. Zero proves only that the policy does
@@ -63,7 +63,7 @@ pub struct PolicyAsked {
 
 /// Runs the suite on a policy and panics with the smallest case that breaks the contract. Requests
 /// for summaries are answered with a short text.
-pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) -> PolicyAsked {
+pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) -> PolicySuiteReport {
     assert_policy_conforms_with(policy, |_| Answer::new(Message::text(Role::Assistant, "Short.")))
 }
 
@@ -75,45 +75,46 @@ pub fn assert_policy_conforms(policy: &dyn CompactionPolicy) -> PolicyAsked {
 pub fn assert_policy_conforms_with(
     policy: &dyn CompactionPolicy,
     answer: impl Fn(&SummaryTask) -> Answer,
-) -> PolicyAsked {
-    let kit = Kit { policy, answer: &answer, asked: Cell::default() };
+) -> PolicySuiteReport {
+    let kit = Kit { policy, answer: &answer, report: Cell::default() };
     let name = policy.name();
-    let _asked = SuiteCheck::new("policy", name, "keeps the contract");
+    let _check = SuiteCheck::new("policy", name, "keeps the contract");
     if let Err(broken) =
-        property::ask(&conversations(), |asked| kit.ask(asked).map_err(TestCaseError::fail))
+        property::ask(&conversations(), |case| kit.ask(case).map_err(TestCaseError::fail))
     {
-        let Broken { why, case, again } = broken;
-        let case = case.map(|asked| format!("{asked:#?}\n")).unwrap_or_default();
-        panic!("the policy {name} does not keep its contract: {why}\n{case}{again}");
+        let Counterexample { why, case, reproduction } = broken;
+        let case = case.map(|case| format!("{case:#?}\n")).unwrap_or_default();
+        panic!("the policy {name} does not keep its contract: {why}\n{case}{reproduction}");
     }
-    for (what, asked) in hostile::all() {
-        if let Err(why) = kit.ask(&asked) {
+    for (label, case) in hostile::all() {
+        if let Err(why) = kit.ask(&case) {
             // The case is large, so the message does not show it.
-            panic!("the policy {name} does not keep its contract, asked about {what}: {why}");
+            panic!("the policy {name} does not keep its contract, asked about {label}: {why}");
         }
     }
-    kit.asked.get()
+    kit.report.get()
 }
 
 struct Kit<'a> {
     policy: &'a dyn CompactionPolicy,
     answer: &'a dyn Fn(&SummaryTask) -> Answer,
-    asked: Cell<PolicyAsked>,
+    report: Cell<PolicySuiteReport>,
 }
 
 impl Kit<'_> {
-    fn ask(&self, asked: &Asked) -> Result<(), String> {
-        let mut messages = asked.messages.clone();
+    fn ask(&self, case: &CompactionCase) -> Result<(), String> {
+        let mut messages = case.messages.clone();
         for round in 0..ROUNDS {
-            let step = self.step(&messages, asked)?;
-            let PolicyAsked { views, plans } = self.asked.get();
-            self.asked
-                .set(PolicyAsked { views: views + 1, plans: plans + usize::from(step.is_some()) });
+            let step = self.step(&messages, case)?;
+            let PolicySuiteReport { views, plans } = self.report.get();
+            self.report.set(PolicySuiteReport {
+                views: views + 1,
+                plans: plans + usize::from(step.is_some()),
+            });
             let Some((plan, after)) = step else { return Ok(()) };
             messages = after;
-            let met = plan.after <= asked.goal.history();
-            let again =
-                self.policy.plan(&HistoryView::new(&messages, &QuarterCounter), &asked.goal);
+            let met = plan.after <= case.goal.history();
+            let again = self.policy.plan(&HistoryView::new(&messages, &QuarterCounter), &case.goal);
             if let (true, Proposal::Plan(again)) = (met, again) {
                 return Err(format!(
                     "the goal was met in round {round}, and there is another plan: {again:#?}"
@@ -127,12 +128,12 @@ impl Kit<'_> {
     fn step(
         &self,
         messages: &[Arc<Message>],
-        asked: &Asked,
-    ) -> Result<Option<(Plan, History)>, String> {
+        case: &CompactionCase,
+    ) -> Result<Option<(Plan, MessageList)>, String> {
         let copy: Vec<Message> = messages.iter().map(|message| Message::clone(message)).collect();
         let view = HistoryView::new(messages, &QuarterCounter);
-        let proposal = self.policy.plan(&view, &asked.goal);
-        let again = self.policy.plan(&HistoryView::new(messages, &QuarterCounter), &asked.goal);
+        let proposal = self.policy.plan(&view, &case.goal);
+        let again = self.policy.plan(&HistoryView::new(messages, &QuarterCounter), &case.goal);
         if proposal != again {
             return Err("two proposals for the same view and goal".to_owned());
         }
@@ -176,9 +177,9 @@ impl Kit<'_> {
             usize::try_from(task.tokens).unwrap_or(usize::MAX).saturating_mul(8).min(16 << 20);
         let more = "more than there was ".repeat(room / 16 + 1);
         let silent = Answer::new(Message::new(Role::Assistant, []));
-        for (what, bad) in [("empty", says(" ")), ("silent", silent), ("too long", says(&more))] {
+        for (label, bad) in [("empty", says(" ")), ("silent", silent), ("too long", says(&more))] {
             if self.policy.accept(view, task, &bad).is_ok() {
-                return Err(format!("an answer that is {what} was taken for a summary"));
+                return Err(format!("an answer that is {label} was taken for a summary"));
             }
         }
         let answer = (self.answer)(task);

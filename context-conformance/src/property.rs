@@ -12,30 +12,30 @@ use crate::settings;
 /// The number of cases per property, unless the environment sets one.
 const CASES: u32 = 64;
 
-/// A property that does not hold.
+/// A failure of a property.
 #[derive(Debug)]
-pub(crate) struct Broken<T> {
-    /// The expected and the actual result.
+pub(crate) struct Counterexample<T> {
+    /// The expected and the actual result, as text.
     pub(crate) why: String,
     /// The smallest failing case. `None` if no cases could be generated.
     pub(crate) case: Option<T>,
     /// The settings that reproduce the failure.
-    pub(crate) again: Again,
+    pub(crate) reproduction: Reproduction,
 }
 
 /// The number of random cases and their seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Again {
+pub(crate) struct Reproduction {
     cases: u32,
     seed: Option<u64>,
 }
 
-impl Again {
+impl Reproduction {
     /// Returns the settings of the environment.
-    fn told() -> Self {
-        let told = env::var_os("PROPTEST_CASES").is_some();
-        let cases = if told { Config::default().cases } else { CASES };
-        Self { cases, seed: settings::told_seed() }
+    fn from_env() -> Self {
+        let is_set = env::var_os("PROPTEST_CASES").is_some();
+        let cases = if is_set { Config::default().cases } else { CASES };
+        Self { cases, seed: settings::seed_from_env() }
     }
 
     fn rng(self) -> TestRng {
@@ -46,7 +46,7 @@ impl Again {
     }
 }
 
-impl fmt::Display for Again {
+impl fmt::Display for Reproduction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cases = self.cases;
         match self.seed {
@@ -65,16 +65,19 @@ impl fmt::Display for Again {
 pub(crate) fn ask<S: Strategy>(
     cases: &S,
     property: impl Fn(&S::Value) -> TestCaseResult,
-) -> Result<(), Broken<S::Value>>
+) -> Result<(), Counterexample<S::Value>>
 where
     S::Value: Debug,
 {
-    let again = Again::told();
-    let config = Config { cases: again.cases, failure_persistence: None, ..Config::default() };
-    let mut runner = TestRunner::new_with_rng(config, again.rng());
+    let reproduction = Reproduction::from_env();
+    let config =
+        Config { cases: reproduction.cases, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, reproduction.rng());
     runner.run(cases, |case| property(&case)).map_err(|error| match error {
-        TestError::Fail(why, case) => Broken { why: why.to_string(), case: Some(case), again },
-        TestError::Abort(why) => Broken { why: why.to_string(), case: None, again },
+        TestError::Fail(why, case) => {
+            Counterexample { why: why.to_string(), case: Some(case), reproduction }
+        }
+        TestError::Abort(why) => Counterexample { why: why.to_string(), case: None, reproduction },
     })
 }
 
@@ -91,7 +94,7 @@ mod tests {
         let broken = broken.expect_err("there are numbers from ten on");
         assert_eq!(broken.case, Some(10));
         assert!(broken.why.starts_with("10 is too large"), "{}", broken.why);
-        let told = Again { cases: 7, seed: Some(0xfeed) };
-        assert_eq!(told.to_string(), "again: PROPTEST_CASES=7 CONTEXT_CONFORMANCE_SEED=0xfeed");
+        let shown = Reproduction { cases: 7, seed: Some(0xfeed) };
+        assert_eq!(shown.to_string(), "again: PROPTEST_CASES=7 CONTEXT_CONFORMANCE_SEED=0xfeed");
     }
 }

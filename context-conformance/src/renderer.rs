@@ -6,7 +6,7 @@
 //! use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
 //! # fn shown(_: &str, _: &context_core::FragmentData) -> String { String::new() }
 //!
-//! /// What stands in a prompt, read by a parser that is not the renderer's own.
+//! /// Returns the values in a prompt, with a parser that shares no code with the renderer.
 //! fn read(prompt: &str) -> Result<Vec<String>, BoxError> {
 //!     prompt.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 //! }
@@ -60,7 +60,7 @@ use proptest::prelude::*;
 
 pub use trees::{fragments, name, text};
 
-use crate::property::{self, Broken};
+use crate::property::{self, Counterexample};
 use crate::suite_check::SuiteCheck;
 
 /// A parser of a prompt format, which finds out what a model would see in a prompt.
@@ -110,7 +110,7 @@ pub fn assert_renderer_conforms(renderer: &dyn Renderer, reader: &dyn PromptRead
 /// If a case breaks the contract. The message shows the smallest one. A renderer that walks the
 /// tree by recursion aborts the test program: its stack overflows, in a thread whose name says so.
 pub fn assert_renders_soundly(renderer: &dyn Renderer) {
-    let _asked = SuiteCheck::new("renderer", renderer.name(), "renders soundly");
+    let _check = SuiteCheck::new("renderer", renderer.name(), "renders soundly");
     let kit = Kit { renderer };
     kit.ask("numbered words", numbered::shapes(), |shape| sound::shows_all(renderer, shape));
     kit.ask("a mark", numbered::marked(), |shape| sound::shows_marks(renderer, shape));
@@ -128,7 +128,7 @@ pub fn assert_renders_soundly(renderer: &dyn Renderer) {
 ///
 /// If the prompt grows with the square of the depth.
 pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
-    let _asked = SuiteCheck::new("renderer", renderer.name(), "grows with depth");
+    let _check = SuiteCheck::new("renderer", renderer.name(), "grows with depth");
     Kit { renderer }.once("a deep tree", deep::grows_with_the_depth(renderer));
 }
 
@@ -138,7 +138,7 @@ pub fn assert_grows_with_depth(renderer: &dyn Renderer) {
 ///
 /// If a text does not read back. The message shows the smallest case.
 pub fn assert_reads_back(renderer: &dyn Renderer, reader: &dyn PromptReader) {
-    let _asked = SuiteCheck::new("renderer", renderer.name(), "reads back");
+    let _check = SuiteCheck::new("renderer", renderer.name(), "reads back");
     let kit = Kit { renderer };
     kit.ask("untrusted fragments", reading::untrusted(), |fragments| {
         reading::reads_back(renderer, reader, fragments)
@@ -158,7 +158,7 @@ struct Kit<'a> {
 impl Kit<'_> {
     fn ask<S: Strategy>(
         &self,
-        what: &str,
+        label: &str,
         cases: S,
         property: impl Fn(&S::Value) -> Result<(), String>,
     ) where
@@ -168,14 +168,14 @@ impl Kit<'_> {
         else {
             return;
         };
-        let Broken { why, case, again } = broken;
+        let Counterexample { why, case, reproduction } = broken;
         let shown = case.map(|case| self.shown(case.as_ref())).unwrap_or_default();
-        panic!("{}, given {what}: {why}\n{shown}{again}", self.whose());
+        panic!("{}, given {label}: {why}\n{shown}{reproduction}", self.whose());
     }
 
-    fn once(&self, what: &str, checked: Result<(), String>) {
+    fn once(&self, label: &str, checked: Result<(), String>) {
         if let Err(why) = checked {
-            panic!("{}, given {what}: {why}", self.whose());
+            panic!("{}, given {label}: {why}", self.whose());
         }
     }
 

@@ -117,7 +117,7 @@ pub(crate) fn same_round(did: &str, saw: &RoundRecord, expected: &RoundRecord) -
         return Ok(());
     }
     let round = &expected.head.round;
-    let about = |what: &str| format!("{what} of {round} after {did}");
+    let about = |label: &str| format!("{label} of {round} after {did}");
     same(about("the head"), &json(&saw.head), &json(&expected.head))?;
     same(about("the nodes"), &ids(&saw.nodes), &ids(&expected.nodes))?;
     for (saw, expected) in
@@ -240,7 +240,7 @@ impl RoundFixture {
     }
 
     /// Expects the store to have the round as it is in memory.
-    pub(crate) async fn is_kept(&self, did: &str) -> Check {
+    pub(crate) async fn matches_model(&self, did: &str) -> Check {
         self.fixture.expect_round(did, &self.round.to_record()).await
     }
 

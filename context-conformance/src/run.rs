@@ -23,7 +23,7 @@ const PER_KILL: Duration = Duration::from_millis(500);
 ///
 /// Needs a tokio runtime. Races need a multi-threaded one.
 pub async fn run(subject: impl StoreFixture) -> Report {
-    let settings = subject.settings().or_as_told();
+    let settings = subject.settings().or_from_env();
     run_with(Arc::new(subject), &settings, |_| true).await
 }
 
@@ -99,7 +99,7 @@ async fn lacks(context: &CaseContext, requires: Requires) -> Option<Verdict> {
         Err(stop) => return Some(Err(stop).into()),
     };
     let info = store.info();
-    let (absent, claimed, what) = match requires {
+    let (absent, claimed, ability) = match requires {
         Requires::Nothing => (false, false, ""),
         Requires::Durable if info.durability == Durability::Process => {
             return Some(Verdict::Skip("not durable: it ends with the process".to_owned()));
@@ -119,14 +119,14 @@ async fn lacks(context: &CaseContext, requires: Requires) -> Option<Verdict> {
         }
         Requires::Maintenance => (store.maintenance().is_none(), false, "maintenance"),
         Requires::Kill | Requires::SecondProcess => {
-            let (claimed, what) = match requires {
+            let (claimed, ability) = match requires {
                 Requires::Kill => (info.durability > Durability::Process, "to outlive a process"),
                 _ => (info.shared, "to be shared by processes"),
             };
             if claimed && !context.children {
                 return Some(Verdict::Skip("needs a test program of conformance_main!".to_owned()));
             }
-            (!claimed || context.location("ability").is_err(), claimed, what)
+            (!claimed || context.location("ability").is_err(), claimed, ability)
         }
         Requires::Search => (store.search().is_none(), false, "search"),
         Requires::Blobs => (store.blobs().is_none(), false, "blobs"),
@@ -137,8 +137,8 @@ async fn lacks(context: &CaseContext, requires: Requires) -> Option<Verdict> {
     match (absent, claimed) {
         (false, _) => None,
         (true, true) => {
-            Some(Verdict::Fail(format!("claims {what}, but the subject gives no way to see it")))
+            Some(Verdict::Fail(format!("claims {ability}, but the subject gives no way to see it")))
         }
-        (true, false) => Some(Verdict::Skip(format!("does not claim {what}"))),
+        (true, false) => Some(Verdict::Skip(format!("does not claim {ability}"))),
     }
 }

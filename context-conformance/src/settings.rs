@@ -26,15 +26,15 @@ impl CaseSettings {
     /// after `0x`), `CONTEXT_CONFORMANCE_CASES` and `CONTEXT_CONFORMANCE_KILLS`. A variable that is
     /// not set or not a number keeps its default.
     pub fn from_env() -> Self {
-        Self::default().or_as_told()
+        Self::default().or_from_env()
     }
 
     /// Returns these settings, overridden by the environment.
-    pub(crate) fn or_as_told(self) -> Self {
+    pub(crate) fn or_from_env(self) -> Self {
         let text = |name| env::var(name).ok();
         let count = |name| text(name).and_then(|count| count.parse().ok());
         Self {
-            seed: told_seed().unwrap_or(self.seed),
+            seed: seed_from_env().unwrap_or(self.seed),
             sequences: count("CONTEXT_CONFORMANCE_CASES").unwrap_or(self.sequences),
             kills: count("CONTEXT_CONFORMANCE_KILLS").unwrap_or(self.kills),
         }
@@ -42,7 +42,7 @@ impl CaseSettings {
 }
 
 /// Returns the seed that the environment sets, if any.
-pub(crate) fn told_seed() -> Option<u64> {
+pub(crate) fn seed_from_env() -> Option<u64> {
     env::var("CONTEXT_CONFORMANCE_SEED").ok().and_then(|seed| number(&seed))
 }
 

@@ -12,13 +12,13 @@ use crate::settings::{CaseSettings, report_file};
 pub(crate) struct SuiteCheck {
     suite: &'static str,
     subject: String,
-    what: &'static str,
+    property: &'static str,
 }
 
 impl SuiteCheck {
     /// Begins a check of a suite for the implementation with this name.
-    pub(crate) fn new(suite: &'static str, subject: &str, what: &'static str) -> Self {
-        Self { suite, subject: subject.to_owned(), what }
+    pub(crate) fn new(suite: &'static str, subject: &str, property: &'static str) -> Self {
+        Self { suite, subject: subject.to_owned(), property }
     }
 }
 
@@ -28,16 +28,22 @@ impl Drop for SuiteCheck {
             true => ("fail", Some("the test says why")),
             false => ("pass", None),
         };
-        answer(self.suite, &self.subject, self.what, outcome, reason);
+        answer(self.suite, &self.subject, self.property, outcome, reason);
     }
 }
 
 /// Appends an outcome to the report file, if one is set. An error on writing is ignored: it only
 /// leaves the line out.
-pub(crate) fn answer(suite: &str, subject: &str, what: &str, outcome: &str, reason: Option<&str>) {
+pub(crate) fn answer(
+    suite: &str,
+    subject: &str,
+    property: &str,
+    outcome: &str,
+    reason: Option<&str>,
+) {
     let Some(path) = report_file() else { return };
     let test = thread::current().name().unwrap_or("main").to_owned();
-    let case = format!("{test}: {what}");
+    let case = format!("{test}: {property}");
     let seed = CaseSettings::from_env().seed;
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
         let _ = Line::of_suite(suite, subject, &case, outcome, reason, seed).write(&mut file);

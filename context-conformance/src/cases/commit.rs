@@ -292,13 +292,13 @@ async fn stored_otherwise_exists(case: &CaseContext) -> Check {
         ("no parent", fixture.extend("", ["b"]), exists(&["b"])),
         ("a gap", fixture.extend("", ["a", "c"]), exists(&["a", "c"])),
     ];
-    for (what, commit, expected) in tries {
+    for (label, commit, expected) in tries {
         same(
-            format!("messages that are stored otherwise: {what}"),
+            format!("messages that are stored otherwise: {label}"),
             &fixture.commit(commit).await?,
             &expected,
         )?;
-        same(format!("the chat after {what}"), &VisibleChat::of(&fixture).await?, &before)?;
+        same(format!("the chat after {label}"), &VisibleChat::of(&fixture).await?, &before)?;
     }
     Ok(())
 }

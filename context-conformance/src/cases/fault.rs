@@ -37,10 +37,10 @@ async fn faulty(case: &CaseContext, plan: FaultPlan) -> Check<(ChatFixture, Chat
     Ok((view, fixture))
 }
 
-type Make = fn(&ChatFixture) -> Commit;
+type BuildCommit = fn(&ChatFixture) -> Commit;
 
 /// Repeatable commits of every shape.
-const SHAPES: [(&str, Make); 6] = [
+const SHAPES: [(&str, BuildCommit); 6] = [
     ("an append without a key", |fixture| fixture.extend("c", ["d", "e"])),
     ("a keyed append with all there is", |fixture| Commit {
         key: Some("k".into()),
@@ -69,22 +69,22 @@ const SHAPES: [(&str, Make); 6] = [
 ];
 
 async fn a_lost_reply_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {
-    for (what, make) in SHAPES {
+    for (label, build) in SHAPES {
         let plan = FaultPlan::default().with(Operation::Commit, 0, Fault::AfterApply);
         let (view, fixture) = faulty(case, plan).await?;
-        let commit = make(&fixture);
+        let commit = build(&fixture);
         let lost = fixture.history().commit(commit.clone()).await;
-        refused(format!("{what}, of which the reply is lost"), lost, ErrorKind::Unavailable)?;
+        refused(format!("{label}, of which the reply is lost"), lost, ErrorKind::Unavailable)?;
         let before = VisibleChat::of(&view).await?;
         // Repeat later, and more than once.
         for _ in 0..3 {
             let again = Commit { at: fixture.at(), ..commit.clone() };
             match fixture.commit(again).await? {
                 CommitOutcome::Replayed(_) => {}
-                other => return fail(format!("{what}, again after a lost reply: saw {other:?}")),
+                other => return fail(format!("{label}, again after a lost reply: saw {other:?}")),
             }
             same(
-                format!("the chat after {what} was sent again"),
+                format!("the chat after {label} was sent again"),
                 &VisibleChat::of(&view).await?,
                 &before,
             )?;
@@ -94,33 +94,33 @@ async fn a_lost_reply_is_found_out_by_the_same_commit(case: &CaseContext) -> Che
 }
 
 async fn what_did_not_arrive_is_applied_by_the_same_commit(case: &CaseContext) -> Check {
-    for (what, make) in SHAPES {
+    for (label, build) in SHAPES {
         let plan = FaultPlan::default().with(Operation::Commit, 0, Fault::BeforeApply);
         let (view, fixture) = faulty(case, plan).await?;
-        let (commit, before) = (make(&fixture), VisibleChat::of(&view).await?);
-        refused(what, fixture.history().commit(commit.clone()).await, ErrorKind::Unavailable)?;
+        let (commit, before) = (build(&fixture), VisibleChat::of(&view).await?);
+        refused(label, fixture.history().commit(commit.clone()).await, ErrorKind::Unavailable)?;
         same(
-            format!("the chat after {what} did not arrive"),
+            format!("the chat after {label} did not arrive"),
             &VisibleChat::of(&view).await?,
             &before,
         )?;
-        applied(format!("{what}, again"), fixture.commit(commit).await?)?;
+        applied(format!("{label}, again"), fixture.commit(commit).await?)?;
     }
     Ok(())
 }
 
 async fn silence_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {
-    for (what, make) in SHAPES {
+    for (label, build) in SHAPES {
         for (fault, arrives) in [(Fault::HangAfterApply, true), (Fault::Hang, false)] {
             let plan = FaultPlan::default().with(Operation::Commit, 0, fault);
             let (view, fixture) = faulty(case, plan).await?;
-            let (commit, before) = (make(&fixture), VisibleChat::of(&view).await?);
+            let (commit, before) = (build(&fixture), VisibleChat::of(&view).await?);
             {
                 let mut silent = std::pin::pin!(fixture.history().commit(commit.clone()));
                 // Poll until the commit has arrived or, if it never will, for a while.
                 for _ in 0..10_000 {
                     if let Some(result) = polled(silent.as_mut(), 1).await {
-                        return fail(format!("{what}, with {fault:?}: saw {result:?}"));
+                        return fail(format!("{label}, with {fault:?}: saw {result:?}"));
                     }
                     if !arrives || VisibleChat::of(&view).await? != before {
                         break;
@@ -130,7 +130,7 @@ async fn silence_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {
             let outcome = fixture.commit(commit).await?;
             let replayed = matches!(outcome, CommitOutcome::Replayed(_));
             same(
-                format!("whether {what} with {fault:?} was there: {outcome:?}"),
+                format!("whether {label} with {fault:?} was there: {outcome:?}"),
                 &replayed,
                 &arrives,
             )?;

@@ -1,4 +1,4 @@
-//! Returns the ability for persisted context fragments.
+//! Cases about context fragments: storing, replacing, reading and removing them.
 
 use context_core::store::StoredFragment;
 use context_core::{Encoded, ErrorKind, Metadata};

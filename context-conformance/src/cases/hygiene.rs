@@ -107,12 +107,12 @@ async fn debug_shows_no_content(case: &CaseContext) -> Check {
     }
     let mut same_key = commit;
     same_key.nodes = vec![says("b", SECRET)];
-    for (what, commit) in [("a refused id", too_long), ("a used key", same_key)] {
-        let error = refused(what, fixture.history().commit(commit).await, ErrorKind::Invalid)?;
-        texts.push((what, format!("{error} {error:?}")));
+    for (label, commit) in [("a refused id", too_long), ("a used key", same_key)] {
+        let error = refused(label, fixture.history().commit(commit).await, ErrorKind::Invalid)?;
+        texts.push((label, format!("{error} {error:?}")));
     }
-    for (what, text) in texts {
-        ensure(!text.contains(SECRET), || format!("{what} shows content: {text}"))?;
+    for (label, text) in texts {
+        ensure(!text.contains(SECRET), || format!("{label} shows content: {text}"))?;
     }
     Ok(())
 }

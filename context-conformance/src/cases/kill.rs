@@ -276,12 +276,12 @@ async fn killed_memories(case: &CaseContext, n: usize, seed: u64, rounds: usize)
         let fixture = opened(case, &location).await?;
         let did = format!("kill {round}, {told} steps told, {done} in all");
         let memories = MemoryFixture { fixture, model: life.model.clone() };
-        if let Err(Stop::Fail(without)) = memories.is_kept(&did).await {
+        if let Err(Stop::Fail(without)) = memories.matches_model(&did).await {
             // The next step was written, but its acknowledgement was lost.
             let step = life.next();
             done += 1;
             let memories = MemoryFixture { model: life.model.clone(), ..memories.clone() };
-            let mut with = memories.is_kept(&did).await;
+            let mut with = memories.matches_model(&did).await;
             if let (Err(_), MemoryStep::Forget(forget @ MemoryForget::Source { .. })) =
                 (&with, &step)
             {
@@ -289,7 +289,7 @@ async fn killed_memories(case: &CaseContext, n: usize, seed: u64, rounds: usize)
                 // same call removes the rest.
                 sound(&*memories.fixture.store).await?;
                 let _rest = memories.fixture.forget_memories(forget).await?;
-                with = memories.is_kept(&did).await;
+                with = memories.matches_model(&did).await;
             }
             if let Err(Stop::Fail(with)) = with {
                 return fail(format!("neither with {step:?} nor without: {without}; {with}"));

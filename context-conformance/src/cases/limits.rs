@@ -59,15 +59,15 @@ async fn bad_chats_are_not_created(case: &CaseContext) -> Check {
             Some(MAX_METADATA_BYTES),
         ),
     ];
-    for (what, new, expected) in tries {
+    for (label, new, expected) in tries {
         let at = new.chat.clone();
         let error = refused(
-            format!("creating a chat with {what}"),
+            format!("creating a chat with {label}"),
             fixture.history().create_chat(new).await,
             ErrorKind::Invalid,
         )?;
-        limit(what, &error, expected)?;
-        same(format!("the chat with {what}"), &fixture.history().chat(&at).await?, &None)?;
+        limit(label, &error, expected)?;
+        same(format!("the chat with {label}"), &fixture.history().chat(&at).await?, &None)?;
     }
     Ok(())
 }
@@ -133,15 +133,15 @@ async fn commits_are_refused(case: &CaseContext) -> Check {
             Some(MAX_METADATA_BYTES),
         ),
     ];
-    for (what, commit, expected) in tries {
+    for (label, commit, expected) in tries {
         let error = refused(
-            format!("a commit with {what}"),
+            format!("a commit with {label}"),
             fixture.history().commit(commit).await,
             ErrorKind::Invalid,
         )?;
-        limit(what, &error, expected)?;
+        limit(label, &error, expected)?;
         same(
-            format!("the chat after a commit with {what}"),
+            format!("the chat after a commit with {label}"),
             &VisibleChat::of(&fixture).await?,
             &before,
         )?;
@@ -187,22 +187,22 @@ async fn patches_are_refused(case: &CaseContext) -> Check {
             MAX_METADATA_BYTES,
         ),
     ];
-    for (what, patch, expected) in patches {
+    for (label, patch, expected) in patches {
         let result = fixture.history().update_chat(&fixture.chat, &patch, fixture.at()).await;
         limit(
-            what,
-            &refused(format!("update_chat with {what}"), result, ErrorKind::Invalid)?,
+            label,
+            &refused(format!("update_chat with {label}"), result, ErrorKind::Invalid)?,
             Some(expected),
         )?;
         let mut commit = fixture.extend("", ["x"]);
         commit.patch = Some(patch);
         let result = fixture.history().commit(commit).await;
         limit(
-            what,
-            &refused(format!("a commit with {what}"), result, ErrorKind::Invalid)?,
+            label,
+            &refused(format!("a commit with {label}"), result, ErrorKind::Invalid)?,
             Some(expected),
         )?;
-        same(format!("the chat after {what}"), &VisibleChat::of(&fixture).await?, &before)?;
+        same(format!("the chat after {label}"), &VisibleChat::of(&fixture).await?, &before)?;
     }
     Ok(())
 }
@@ -224,12 +224,12 @@ async fn fragments_are_refused(case: &CaseContext) -> Check {
             Some(MAX_METADATA_BYTES),
         ),
     ];
-    for (what, fragment, expected) in tries {
+    for (label, fragment, expected) in tries {
         let all = [stored("good", "x"), fragment];
         let result = fixture.fragments().put_fragments(&fixture.chat, &all, fixture.at()).await;
         limit(
-            what,
-            &refused(format!("put_fragments with {what}"), result, ErrorKind::Invalid)?,
+            label,
+            &refused(format!("put_fragments with {label}"), result, ErrorKind::Invalid)?,
             expected,
         )?;
         same("the fragments", &fixture.fragments().fragments(&fixture.chat).await?, &Vec::new())?;

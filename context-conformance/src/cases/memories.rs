@@ -41,13 +41,13 @@ fn ada() -> MemoryScope {
 async fn what_is_written_is_there(case: &CaseContext) -> Check {
     let mut memories = case.memory_fixture().await?;
     let (user, session) = (ada(), ada().session("s"));
-    memories.is_kept("nothing").await?;
+    memories.matches_model("nothing").await?;
     memories.notes(&[(&user, "m1", "lisbon flight")]).await?;
-    memories.is_kept("a first record").await?;
+    memories.matches_model("a first record").await?;
     memories
         .notes(&[(&session, "m1", "lisbon again"), (&user, "m2", ""), (&session, "m0", "hotel")])
         .await?;
-    memories.is_kept("three at once, in two scopes").await?;
+    memories.matches_model("three at once, in two scopes").await?;
     let nothing = MemoryOutcome::Applied(vec![MemoryWritten::Kept(1)]);
     let again = memories.fixture.note(&user, "m1", "other words");
     same(
@@ -69,7 +69,7 @@ async fn absent_keeps_what_is_there(case: &CaseContext) -> Check {
     use MemoryWritten::{Kept, Written};
     let expected = MemoryOutcome::Applied(vec![Written(1), Kept(1), Kept(2), Written(1)]);
     same("its outcome, one answer for each in their order", &outcome, &expected)?;
-    memories.is_kept("old and new records in one write").await
+    memories.matches_model("old and new records in one write").await
 }
 
 async fn anything_writes_over_it(case: &CaseContext) -> Check {
@@ -83,7 +83,7 @@ async fn anything_writes_over_it(case: &CaseContext) -> Check {
         write.record.source = (n % 2 == 1).then(|| MemorySource::message("s", format!("m{n}")));
         write.vector = (n == 1).then(|| MemoryVector::new("e", [n as f32].as_slice()));
         memories.put(write).await?;
-        memories.is_kept(&format!("writing it the {n}th time")).await?;
+        memories.matches_model(&format!("writing it the {n}th time")).await?;
     }
     Ok(())
 }
@@ -107,7 +107,7 @@ async fn a_version_is_written_once(case: &CaseContext) -> Check {
         else {
             return fail(format!("version {version} was written twice"));
         };
-        memories.is_kept("a conflict").await?;
+        memories.matches_model("a conflict").await?;
     }
     for (id, version) in [("m", 3), ("m", 5), ("m", u64::MAX), ("absent", 1), ("absent", u64::MAX)]
     {
@@ -119,7 +119,7 @@ async fn a_version_is_written_once(case: &CaseContext) -> Check {
             return fail(format!("{id} was written, though it was never at version {version}"));
         };
     }
-    memories.is_kept("writes of wrong versions").await
+    memories.matches_model("writes of wrong versions").await
 }
 
 async fn a_conflict_leaves_nothing_written(case: &CaseContext) -> Check {
@@ -139,7 +139,7 @@ async fn a_conflict_leaves_nothing_written(case: &CaseContext) -> Check {
             return fail(format!("the {at}th of four is in conflict, and they were written"));
         };
         same("which of four is in conflict", &write, &at)?;
-        memories.is_kept("a conflict").await?;
+        memories.matches_model("a conflict").await?;
         same("what check() found", &memories.fixture.findings().await?, &Vec::new())?;
     }
     Ok(())
@@ -163,7 +163,7 @@ async fn a_repeated_write_counts_once(case: &CaseContext) -> Check {
                 &memories.write("it again", writes).await?,
                 &written,
             )?;
-            memories.is_kept("a batch that came again").await?;
+            memories.matches_model("a batch that came again").await?;
         }
     }
     let MemoryOutcome::Conflict { .. } =
@@ -171,7 +171,7 @@ async fn a_repeated_write_counts_once(case: &CaseContext) -> Check {
     else {
         return fail("a batch was written again after another one");
     };
-    memories.is_kept("an old batch came again").await
+    memories.matches_model("an old batch came again").await
 }
 
 async fn read_in_the_order_asked(case: &CaseContext) -> Check {
@@ -230,12 +230,12 @@ async fn places_grow_and_stay(case: &CaseContext) -> Check {
         &places(&memories.fixture, &user, &order).await?,
         &before,
     )?;
-    memories.is_kept("records were rewritten").await?;
+    memories.matches_model("records were rewritten").await?;
     memories.forget("forgetting one", &MemoryForget::ids(user.clone(), ["a"])).await?;
     memories.put(memories.fixture.note(&user, "a", "back")).await?;
     let back = places(&memories.fixture, &user, &["a"]).await?[0];
     same("whether one that is written anew is the newest", &(back > before[3]), &true)?;
-    memories.is_kept("one was forgotten and written anew").await
+    memories.matches_model("one was forgotten and written anew").await
 }
 
 async fn beside_are_those_of_its_session(case: &CaseContext) -> Check {
@@ -268,7 +268,7 @@ async fn beside_are_those_of_its_session(case: &CaseContext) -> Check {
             same_memories(&format!("{each_side} on each side of {id}"), saw, &expected)?;
         }
     }
-    memories.is_kept("writing two sessions").await
+    memories.matches_model("writing two sessions").await
 }
 
 /// Builds a record with this text in every field.
@@ -287,11 +287,11 @@ async fn any_text_comes_back(case: &CaseContext) -> Check {
     let writes =
         TEXTS.iter().enumerate().map(|(n, text)| all_of(&memories.fixture, &format!("m{n}"), text));
     memories.add(writes.collect()).await?;
-    memories.is_kept("writing strange texts").await?;
+    memories.matches_model("writing strange texts").await?;
     for (n, text) in TEXTS.iter().rev().enumerate() {
         memories.put(all_of(&memories.fixture, &format!("m{n}"), text)).await?;
     }
-    memories.is_kept("writing them over each other").await?;
+    memories.matches_model("writing them over each other").await?;
     same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
@@ -304,7 +304,7 @@ async fn any_name_comes_back(case: &CaseContext) -> Check {
         let scope = MemoryScope::new(name).project(name).agent(name).session(name);
         memories.notes(&[(&scope, name, "word"), (&MemoryScope::new(name), name, "word")]).await?;
     }
-    memories.is_kept("writing under strange names").await?;
+    memories.matches_model("writing under strange names").await?;
     for name in names {
         let scope = MemoryScope::new(name);
         memories.put(memories.fixture.note(&scope, name, "another")).await?;
@@ -312,7 +312,7 @@ async fn any_name_comes_back(case: &CaseContext) -> Check {
             .forget("forgetting a strange name", &MemoryForget::ids(scope.project(name), [name]))
             .await?;
     }
-    memories.is_kept("writing over strange names").await?;
+    memories.matches_model("writing over strange names").await?;
     same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
@@ -331,7 +331,7 @@ async fn times_data_and_sources_come_back(case: &CaseContext) -> Check {
         write.record.data = Metadata::default().with("z", json.clone()).with("a", json);
         memories.add(vec![write]).await?;
     }
-    memories.is_kept("writing times, data and sources").await
+    memories.matches_model("writing times, data and sources").await
 }
 
 async fn the_largest_is_accepted(case: &CaseContext) -> Check {
@@ -352,7 +352,7 @@ async fn the_largest_is_accepted(case: &CaseContext) -> Check {
             MemoryWrite::new(record, words.join(" ")).vector(MemoryVector::new(&*long, values)),
         ])
         .await?;
-    memories.is_kept("writing the largest record").await?;
+    memories.matches_model("writing the largest record").await?;
     let many = (0..limits::MAX_PAGE)
         .map(|n| memories.fixture.note(&scope, &format!("m{n}"), &format!("w{n}")));
     memories.add(many.collect()).await?;
@@ -374,9 +374,9 @@ async fn need_no_chat(case: &CaseContext) -> Check {
     let mut write = memories.fixture.note(&scope, "m", "word");
     write.record.source = Some(MemorySource::message("no chat", "no message"));
     memories.add(vec![write]).await?;
-    memories.is_kept("writing of a session that is no chat").await?;
+    memories.matches_model("writing of a session that is no chat").await?;
     memories.fixture.history().delete_chat(&memories.fixture.chat, None).await?;
-    memories.is_kept("a chat was deleted").await
+    memories.matches_model("a chat was deleted").await
 }
 
 async fn random_memories_come_back(case: &CaseContext) -> Check {
@@ -390,7 +390,7 @@ async fn random_memories_come_back(case: &CaseContext) -> Check {
             let did = format!("step {i} of seed {seed:#x}");
             memories.step(&did, &step).await?;
             if i % 5 == 4 {
-                memories.is_kept(&did).await?;
+                memories.matches_model(&did).await?;
             }
         }
     }
@@ -412,12 +412,12 @@ async fn there_after_opening_again(case: &CaseContext) -> Check {
         fixture: ChatFixture::new(case.reopen("again").await?, "ada", "chat"),
         model,
     };
-    memories.is_kept("opening again").await?;
+    memories.matches_model("opening again").await?;
     for i in 0..20 {
         let step = MemoryStep::random(&mut random, "ada", &memories.model);
         memories.step(&format!("step {i} after opening again"), &step).await?;
     }
-    memories.is_kept("going on").await?;
+    memories.matches_model("going on").await?;
     same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
@@ -432,7 +432,7 @@ async fn seen_through_another_handle(case: &CaseContext) -> Check {
         let step = MemoryStep::random(&mut random, "ada", &memories.model);
         memories.step(&format!("step {i}"), &step).await?;
         memories.fixture = if i % 2 == 0 { second.clone() } else { fixture.clone() };
-        memories.is_kept(&format!("step {i} through another handle")).await?;
+        memories.matches_model(&format!("step {i} through another handle")).await?;
     }
     Ok(())
 }

@@ -145,14 +145,14 @@ async fn stats_count_what_is_there(case: &CaseContext) -> Check {
         write.vector = (n % 4 == 0).then(|| MemoryVector::new("e", [1.0].as_slice()));
         memories.add(vec![write]).await?;
     }
-    memories.is_kept("writing").await?;
+    memories.matches_model("writing").await?;
     // A record of another kind and length, without a vector.
     memories.put(memories.fixture.note(&user, "m4", "")).await?;
-    memories.is_kept("writing over one").await?;
+    memories.matches_model("writing over one").await?;
     let bob = MemoryScope::new("bob");
     memories.notes(&[(&bob, "m", "of another user")]).await?;
     memories.forget("a session", &MemoryForget::Scope(session)).await?;
-    memories.is_kept("forgetting a scope").await
+    memories.matches_model("forgetting a scope").await
 }
 
 async fn stats_come_page_by_page(case: &CaseContext) -> Check {

@@ -134,7 +134,7 @@ async fn one_of_sixteen_writes_a_version(case: &CaseContext) -> Check {
             same("what is there instead", &told, &(version + 1, &winner.record.text))?;
         }
         let _same = memories.model.write(&[winner]);
-        memories.is_kept("a race for a version").await?;
+        memories.matches_model("a race for a version").await?;
     }
     let find = MemoryFind::new(vec![ada()], (0..RACERS).map(|i| format!("by{i}")).collect(), 10);
     memories.finds("races for versions", &find).await?;
@@ -280,35 +280,35 @@ async fn a_lost_reply_is_found_out_by_the_same_write(case: &CaseContext) -> Chec
     let plain = memories.fixture.clone();
     let faulty = plain.through(Arc::new(FaultStore::new(Arc::clone(&plain.store), plan)));
     use MemoryWritten::{Kept, Written};
-    for (what, arrived, expected, answer) in [
+    for (label, arrived, expected, answer) in [
         ("a lost reply to an absent write", true, MemoryExpected::Absent, Kept(1)),
         ("a write that did not arrive", false, MemoryExpected::Version(1), Written(2)),
         ("a lost reply to a version", true, MemoryExpected::Version(2), Written(3)),
     ] {
         let writes =
-            ids(0..3).into_iter().map(|id| plain.note(&ada(), &id, what).expected(expected));
+            ids(0..3).into_iter().map(|id| plain.note(&ada(), &id, label).expected(expected));
         let writes: Vec<MemoryWrite> = writes.collect();
         let lost = faulty.memories()?.write_memories(&writes).await;
-        ensure(lost.is_err(), || format!("{what}: nothing went wrong"))?;
+        ensure(lost.is_err(), || format!("{label}: nothing went wrong"))?;
         if arrived {
             let _judged = memories.model.write(&writes);
         }
-        memories.is_kept(what).await?;
+        memories.matches_model(label).await?;
         let again = faulty.memories()?.write_memories(&writes).await?;
         same(
-            format!("the same write after {what}"),
+            format!("the same write after {label}"),
             &again,
             &MemoryOutcome::Applied(vec![answer; 3]),
         )?;
         let _judged = memories.model.write(&writes);
-        memories.is_kept(&format!("the same write after {what}")).await?;
+        memories.matches_model(&format!("the same write after {label}")).await?;
     }
     let forget = MemoryForget::ids(ada(), ["m1"]);
     ensure(faulty.memories()?.forget_memories(&forget).await.is_err(), || {
         "nothing went wrong".into()
     })?;
     memories.model.forget(&forget);
-    memories.is_kept("a lost reply to forgetting").await?;
+    memories.matches_model("a lost reply to forgetting").await?;
     let again = faulty.memories()?.forget_memories(&forget).await?;
     same("forgetting again: removed, remaining", &(again.removed, again.remaining), &(0, 0))
 }
@@ -355,7 +355,7 @@ async fn a_dropped_write_is_whole_or_absent(case: &CaseContext) -> Check {
         })?;
         let did = format!("a write that was dropped after {polls} polls, repeated");
         let _outcome = memories.write(&did, &writes).await?;
-        memories.is_kept("a dropped write").await?;
+        memories.matches_model("a dropped write").await?;
         if ended.is_some() {
             break;
         }
@@ -387,7 +387,7 @@ async fn a_dropped_forgetting_is_whole_or_absent(case: &CaseContext) -> Check {
             &outcome,
             &MemoryOutcome::Applied(vec![MemoryWritten::Forgotten]),
         )?;
-        memories.is_kept("forgetting that was dropped").await?;
+        memories.matches_model("forgetting that was dropped").await?;
         if ended.is_some() {
             break;
         }

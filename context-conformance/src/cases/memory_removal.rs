@@ -70,7 +70,7 @@ async fn full(case: &CaseContext) -> Check<MemoryFixture> {
 
 /// Compares the complete visible state and the results of searches by words and vectors.
 async fn looks_right(memories: &MemoryFixture, did: &str) -> Check {
-    memories.is_kept(did).await?;
+    memories.matches_model(did).await?;
     let scopes: Vec<_> = memories
         .model
         .names
@@ -334,7 +334,7 @@ async fn check_looks_at_them(case: &CaseContext) -> Check {
         &(report.findings.len(), report.memories),
         &(0, expected),
     )?;
-    memories.is_kept("a check").await
+    memories.matches_model("a check").await
 }
 
 async fn a_backup_has_them(case: &CaseContext) -> Check {
@@ -371,7 +371,7 @@ async fn random_forgetting_leaves_what_the_model_has(case: &CaseContext) -> Chec
             let did = format!("step {i} of seed {seed:#x}");
             memories.step(&did, &step).await?;
             if matches!(step, MemoryStep::Forget(_)) {
-                memories.is_kept(&did).await?;
+                memories.matches_model(&did).await?;
                 let scopes: Vec<_> = memories.model.names.keys().take(16).cloned().collect();
                 if !scopes.is_empty() {
                     let mut find = MemoryFind::new(scopes, vec!["lisbon".into(), "a".into()], 100);

@@ -77,7 +77,7 @@ async fn are_apart(case: &CaseContext, scopes: &[MemoryScope]) -> Check {
             memories.finds("writing alike", &find).await?;
         }
     }
-    memories.is_kept("writing alike").await?;
+    memories.matches_model("writing alike").await?;
     // A change in one scope affects no other.
     for scope in scopes.iter().step_by(2) {
         memories.put(memories.fixture.note(scope, "m1", "changed")).await?;
@@ -85,7 +85,7 @@ async fn are_apart(case: &CaseContext, scopes: &[MemoryScope]) -> Check {
             .forget("forgetting in one of them", &MemoryForget::ids(scope.clone(), ["m2"]))
             .await?;
     }
-    memories.is_kept("changing every second").await?;
+    memories.matches_model("changing every second").await?;
     same("what check() found", &memories.fixture.findings().await?, &Vec::new())
 }
 
@@ -144,12 +144,12 @@ async fn namespaces_are_apart(case: &CaseContext) -> Check {
     same("the other namespace", &nothing.len(), &0)?;
     two.notes(&[(&user, "m1", "word two")]).await?;
     for (memories, did) in [(&one, "one"), (&two, "two")] {
-        memories.is_kept(did).await?;
+        memories.matches_model(did).await?;
         let find = MemoryFind::new(vec![user.clone()], vec!["word".into(), "one".into()], 5);
         memories.finds(did, &find).await?;
     }
     two.forget("in the other namespace", &MemoryForget::Scope(user)).await?;
-    one.is_kept("all was forgotten in the other namespace").await
+    one.matches_model("all was forgotten in the other namespace").await
 }
 
 async fn random_scopes_never_give_anothers(case: &CaseContext) -> Check {
@@ -258,12 +258,12 @@ fn bad_writes(fixture: &ChatFixture) -> Vec<(&'static str, MemoryWrite, Option<u
 async fn bad_writes_are_refused(case: &CaseContext) -> Check {
     let mut memories = case.memory_fixture().await?;
     memories.notes(&[(&ada(), "m", "before")]).await?;
-    for (what, bad, expected) in bad_writes(&memories.fixture) {
+    for (label, bad, expected) in bad_writes(&memories.fixture) {
         let writes = [memories.fixture.note(&ada(), "good", "word"), bad];
         let result = memories.fixture.memories()?.write_memories(&writes).await;
         limit(
-            what,
-            &refused(format!("a write with {what}"), result, ErrorKind::Invalid)?,
+            label,
+            &refused(format!("a write with {label}"), result, ErrorKind::Invalid)?,
             expected,
         )?;
     }
@@ -274,7 +274,7 @@ async fn bad_writes_are_refused(case: &CaseContext) -> Check {
         let did = format!("a write of {}", writes.len());
         limit(&did, &refused(&did, result, ErrorKind::Invalid)?, Some(limits::MAX_PAGE))?;
     }
-    memories.is_kept("bad writes").await?;
+    memories.matches_model("bad writes").await?;
     let found = MemoryFind::new(vec![ada()], vec!["word".into(), "before".into()], 5);
     memories.finds("bad writes", &found).await?;
     let users = memories.fixture.memory_stats(&"bob".into(), 5).await?;
@@ -296,11 +296,11 @@ async fn bad_questions_are_refused(case: &CaseContext) -> Check {
         ("scopes of two users", vec![ada(), MemoryScope::new("bob")]),
         ("a bad scope", vec![ada(), ada().project("")]),
     ];
-    for (what, scopes) in bad_scopes {
+    for (label, scopes) in bad_scopes {
         let find = MemoryFind::new(scopes.clone(), vec!["word".into()], 5);
-        invalid(&format!("a search of {what}"), store.find_memories(&find).await.err())?;
+        invalid(&format!("a search of {label}"), store.find_memories(&find).await.err())?;
         invalid(
-            &format!("a listing of {what}"),
+            &format!("a listing of {label}"),
             store.list_memories(&MemoryList::new(scopes, 5)).await.err(),
         )?;
     }
@@ -317,7 +317,7 @@ async fn bad_questions_are_refused(case: &CaseContext) -> Check {
     let vector = |values: Vec<f32>| {
         with(find(terms(1)), |find| find.vector = Some(MemoryVector::new("e", values)))
     };
-    for (what, find) in [
+    for (label, find) in [
         ("too many words", find(terms(limits::MAX_MEMORY_TERMS + 1))),
         ("an empty word", find(vec![String::new()])),
         ("a word of two", find(vec!["two words".into()])),
@@ -332,32 +332,32 @@ async fn bad_questions_are_refused(case: &CaseContext) -> Check {
         ("no number", vector(vec![f32::NAN])),
         ("a long vector", vector(vec![0.5; limits::MAX_VECTOR_LENGTH + 1])),
     ] {
-        invalid(&format!("a search with {what}"), store.find_memories(&find).await.err())?;
+        invalid(&format!("a search with {label}"), store.find_memories(&find).await.err())?;
     }
     let list = || MemoryList::new(vec![ada()], 5);
     let mut sourced = list();
     sourced.source = Some(MemorySource::session(""));
-    for (what, list) in [
+    for (label, list) in [
         ("an empty kind", list().kind("")),
         ("a long key", list().key(long())),
         ("a bad source", sourced),
     ] {
-        invalid(&format!("a listing with {what}"), store.list_memories(&list).await.err())?;
+        invalid(&format!("a listing with {label}"), store.list_memories(&list).await.err())?;
     }
     let ids = |n: usize| (0..n).map(|n| MemoryId::from(format!("m{n}"))).collect::<Vec<_>>();
-    for (what, scope, ids) in [
+    for (label, scope, ids) in [
         ("too many ids", ada(), ids(limits::MAX_PAGE + 1)),
         ("an empty id", ada(), vec!["".into()]),
         ("a long id", ada(), vec![long().into()]),
         ("a bad scope", ada().agent(""), ids(1)),
     ] {
-        invalid(&format!("reading {what}"), store.memories(&scope, &ids).await.err())?;
+        invalid(&format!("reading {label}"), store.memories(&scope, &ids).await.err())?;
         invalid(
-            &format!("those beside {what}"),
+            &format!("those beside {label}"),
             store.memories_beside(&scope, &ids, 1).await.err(),
         )?;
         let forget = MemoryForget::ids(scope, ids);
-        invalid(&format!("forgetting {what}"), store.forget_memories(&forget).await.err())?;
+        invalid(&format!("forgetting {label}"), store.forget_memories(&forget).await.err())?;
     }
     let too_many = store.memories_beside(&ada(), &ids(1), limits::MAX_MEMORY_NEIGHBOURS + 1).await;
     invalid("too many beside one", too_many.err())?;
@@ -368,5 +368,5 @@ async fn bad_questions_are_refused(case: &CaseContext) -> Check {
         invalid("forgetting of a bad name", store.forget_memories(&forget).await.err())?;
     }
     invalid("stats of nobody", store.memory_stats(&"".into(), 5, None).await.err())?;
-    memories.is_kept("bad questions").await
+    memories.matches_model("bad questions").await
 }

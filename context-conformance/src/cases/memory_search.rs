@@ -8,7 +8,7 @@ use context_core::store::{MemoriesFound, MemoryExpected, MemoryFind, MemoryWrite
 use crate::case::cases;
 use crate::case_context::CaseContext;
 use crate::expect::{ensure, same};
-use crate::memory_fixture::{MemoryFixture, MemoryStep, looked_for, scope, vector, with};
+use crate::memory_fixture::{MemoryFixture, MemoryStep, scope, search_words, vector, with};
 use crate::verdict::Check;
 use context_simulator::Random;
 
@@ -361,7 +361,7 @@ async fn random_searches_find_what_the_model_finds(case: &CaseContext) -> Check 
             let step = MemoryStep::random(&mut random, &user, &memories.model);
             memories.step(&format!("step {i} of seed {seed:#x}"), &step).await?;
             let scopes = (0..=random.below(4)).map(|_| scope(&mut random, &user)).collect();
-            let mut find = MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
+            let mut find = MemoryFind::new(scopes, search_words(&mut random), 1 + random.below(6));
             find.vector = random.one_in(2).then(|| vector(&mut random));
             if random.one_in(3) {
                 find.kinds = vec!["fact".to_owned(), "block".to_owned()];

@@ -285,15 +285,15 @@ async fn what_is_wrong_is_refused(case: &CaseContext) -> Check {
         ("a large body", large, Some(MAX_BODY_BYTES)),
         ("too many", many, Some(MAX_COMMIT_ITEMS)),
     ];
-    for (what, commit, limit) in tries {
+    for (label, commit, limit) in tries {
         let error = refused(
-            format!("redacting {what}"),
+            format!("redacting {label}"),
             fixture.history().commit(commit).await,
             ErrorKind::Invalid,
         )?;
         let named = error.get("limit").map(ToOwned::to_owned);
         same(
-            format!("{what}: the limit in {error}"),
+            format!("{label}: the limit in {error}"),
             &named,
             &limit.map(|limit| limit.to_string()),
         )?;

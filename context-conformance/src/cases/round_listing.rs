@@ -25,10 +25,10 @@ cases!("round_listing":
 /// Sessions in the order of a listing, which is bytewise.
 const SESSIONS: &[&str] = &["B", "a", "b", "s", "s-10", "s-2", "é", "\u{ffff}", "🦀"];
 
-type Place = (String, u32, u32);
+type RoundKey = (String, u32, u32);
 
 /// Creates rounds of two users. Returns the expected listing of `ada`.
-async fn filled(case: &CaseContext) -> Check<(ChatFixture, Vec<Place>)> {
+async fn filled(case: &CaseContext) -> Check<(ChatFixture, Vec<RoundKey>)> {
     let fixture = case.fixture().await?;
     let mut expected = Vec::new();
     for session in SESSIONS {
@@ -57,7 +57,7 @@ async fn filled(case: &CaseContext) -> Check<(ChatFixture, Vec<Place>)> {
     Ok((fixture, expected))
 }
 
-async fn listed(fixture: &ChatFixture, query: &RoundQuery) -> Check<Vec<Place>> {
+async fn listed(fixture: &ChatFixture, query: &RoundQuery) -> Check<Vec<RoundKey>> {
     let heads = fixture.heads_of(query).await?;
     let place = |head: context_core::trajectory::RoundHead| {
         (head.round.agent.session.to_string(), head.round.agent.agent, head.round.round)
@@ -94,7 +94,7 @@ async fn pages_give_each_once(case: &CaseContext) -> Check {
 
 async fn of_one_session_or_agent(case: &CaseContext) -> Check {
     let (fixture, expected) = filled(case).await?;
-    let keep = |wanted: &dyn Fn(&Place) -> bool| {
+    let keep = |wanted: &dyn Fn(&RoundKey) -> bool| {
         expected.iter().filter(|place| wanted(place)).cloned().collect::<Vec<_>>()
     };
     let session = RoundQuery::of_user("ada").session("s").limit(5);
@@ -192,7 +192,7 @@ async fn bad_queries_are_refused(case: &CaseContext) -> Check {
     fixture.asked("s", 0).await?;
     let long = "x".repeat(limits::MAX_ID_BYTES + 1);
     let all = || RoundQuery::of_user("ada");
-    for (what, query) in [
+    for (label, query) in [
         ("a page of nothing", all().limit(0)),
         ("a page that is too large", all().limit(limits::MAX_PAGE + 1)),
         ("nobody", RoundQuery::of_user("")),
@@ -202,7 +202,7 @@ async fn bad_queries_are_refused(case: &CaseContext) -> Check {
         ("a cursor of another listing", all().after(Some(Cursor::new("elsewhere")))),
     ] {
         let saw = fixture.trajectories()?.rounds(&query).await;
-        refused(format!("a listing with {what}"), saw, ErrorKind::Invalid)?;
+        refused(format!("a listing with {label}"), saw, ErrorKind::Invalid)?;
     }
     Ok(())
 }

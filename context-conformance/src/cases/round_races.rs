@@ -61,7 +61,7 @@ async fn race_for_revisions(fixtures: &[ChatFixture]) -> Check {
         }
         let Some((_, winner)) = won.into_iter().next() else { return fail("nobody won") };
         round_fixture = winner;
-        round_fixture.is_kept("a race").await?;
+        round_fixture.matches_model("a race").await?;
     }
     same("what check() found", &fixtures[0].findings().await?, &Vec::new())
 }
@@ -97,7 +97,7 @@ async fn one_of_sixteen_creates_it(case: &CaseContext) -> Check {
             .iter()
             .filter(|(outcome, _)| *outcome == RecordOutcome::Conflict { actual: 1 });
         same("how many were told that it is there", &told.count(), &(RACERS - 1))?;
-        won[0].1.is_kept("a race to create it").await?;
+        won[0].1.matches_model("a race to create it").await?;
     }
     same(
         "how many rounds there are",
@@ -125,7 +125,7 @@ async fn the_same_commit_at_once_is_applied_once(case: &CaseContext) -> Check {
             &seen,
             &(1, RACERS - 1),
         )?;
-        round_fixture.is_kept("the same commit 16 times at once").await?;
+        round_fixture.matches_model("the same commit 16 times at once").await?;
         last = round_fixture.conclude(last, &format!("{turn}"))?;
     }
     Ok(())
@@ -210,7 +210,7 @@ async fn agents_do_not_wait_for_each_other(case: &CaseContext) -> Check {
     })
     .await?;
     for round_fixture in &diaries {
-        round_fixture.is_kept("16 agents at once").await?;
+        round_fixture.matches_model("16 agents at once").await?;
     }
     same(
         "how many rounds are listed",
@@ -259,20 +259,20 @@ async fn a_lost_reply_is_found_out_by_the_same_commit(case: &CaseContext) -> Che
     let fixture = plain.through(Arc::new(FaultStore::new(Arc::clone(&plain.store), plan)));
     let mut round_fixture = fixture.round("s", 0);
     let mut last = round_fixture.ask("why?")?;
-    for (what, expected) in [
+    for (label, expected) in [
         ("a reply that was lost", RecordOutcome::Replayed),
         ("a call that did not arrive", RecordOutcome::Applied),
         ("another lost reply", RecordOutcome::Replayed),
     ] {
         let commit = round_fixture.commit();
         let lost = fixture.trajectories()?.record_round(&commit).await;
-        ensure(lost.is_err(), || format!("{what}: nothing went wrong"))?;
+        ensure(lost.is_err(), || format!("{label}: nothing went wrong"))?;
         let again = fixture.trajectories()?.record_round(&commit).await?;
-        same(format!("the same commit after {what}"), &again, &expected)?;
+        same(format!("the same commit after {label}"), &again, &expected)?;
         round_fixture.fixture = plain.clone();
-        round_fixture.is_kept(what).await?;
+        round_fixture.matches_model(label).await?;
         round_fixture.fixture = fixture.clone();
-        last = round_fixture.conclude(last, what)?;
+        last = round_fixture.conclude(last, label)?;
     }
     Ok(())
 }
@@ -306,7 +306,7 @@ async fn a_dropped_commit_is_whole_or_absent(case: &CaseContext) -> Check {
             }
         }
         round_fixture
-            .is_kept(&format!("a commit that was dropped after {polls} polls and repeated"))
+            .matches_model(&format!("a commit that was dropped after {polls} polls and repeated"))
             .await?;
         if ended.is_some() {
             break;

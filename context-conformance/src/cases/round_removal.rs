@@ -70,7 +70,7 @@ async fn left(
     for round_fixture in diaries {
         let round = round_fixture.reference();
         if stays(&round.agent, round.round) {
-            round_fixture.is_kept(did).await?;
+            round_fixture.matches_model(did).await?;
         } else {
             same(
                 format!("{round} of {} after {did}", round.agent.user),
@@ -168,7 +168,7 @@ async fn recorded_anew_after_that(case: &CaseContext) -> Check {
     same("a commit to a round that is gone", &fixture.record(&late).await?, &absent)?;
     same("the round then", &fixture.load(round_fixture.reference()).await?, &None)?;
     let anew = fixture.asked("s", 0).await?;
-    anew.is_kept("it was recorded anew").await?;
+    anew.matches_model("it was recorded anew").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
@@ -188,14 +188,14 @@ async fn bad_prunes_are_refused(case: &CaseContext) -> Check {
             ErrorKind::Invalid,
         )?;
     }
-    round_fixture.is_kept("bad prunes").await
+    round_fixture.matches_model("bad prunes").await
 }
 
 async fn a_deleted_chat_leaves_them(case: &CaseContext) -> Check {
     let fixture = case.fixture().await?;
     let round_fixture = fixture.asked(fixture.chat.chat.clone().as_str(), 0).await?;
     same("deleting the chat", &fixture.history().delete_chat(&fixture.chat, None).await?, &true)?;
-    round_fixture.is_kept("a chat of the name of its session was deleted").await?;
+    round_fixture.matches_model("a chat of the name of its session was deleted").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 

@@ -42,11 +42,11 @@ async fn any_text_comes_back(case: &CaseContext) -> Check {
             .add(NewNode::new(NodeBody::action(*text, "{}"), [state]).label(format!("({text})")))?;
         round_fixture.connect(query, state, &format!("{text}?"))?;
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("a commit with {text:?}")).await?;
+        round_fixture.matches_model(&format!("a commit with {text:?}")).await?;
         round_fixture
             .change(state, &Changes::new().set("goal", *text).describe(format!("{text}!")))?;
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("a change to {text:?}")).await?;
+        round_fixture.matches_model(&format!("a change to {text:?}")).await?;
     }
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
@@ -64,7 +64,7 @@ async fn any_name_of_whose_it_is(case: &CaseContext) -> Check {
         diaries.push(round_fixture);
     }
     for round_fixture in &diaries {
-        round_fixture.is_kept("others were written").await?;
+        round_fixture.matches_model("others were written").await?;
         let heads = fixture
             .heads_of(&context_core::store::RoundQuery::of_agent(&round_fixture.reference().agent))
             .await?;
@@ -85,13 +85,13 @@ async fn digits_and_keys_of_json_come_back(case: &CaseContext) -> Check {
             NewNode::new(NodeBody::action("a", json.clone()), [query]).edge("triggers").append(),
         )?;
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("a commit with {text}")).await?;
+        round_fixture.matches_model(&format!("a commit with {text}")).await?;
         round_fixture.change(call, &Changes::new().set("output", json.clone()))?;
         round_fixture
             .change(tool, &Changes::new().set("tool_params", serde_json::json!("other")))?;
         round_fixture.change(tool, &Changes::new().set("tool_params", json.clone()))?;
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("changes to {text}")).await?;
+        round_fixture.matches_model(&format!("changes to {text}")).await?;
     }
     Ok(())
 }
@@ -121,12 +121,12 @@ async fn times_measures_and_messages_come_back(case: &CaseContext) -> Check {
         let (call, changes) = round_fixture.round.add(new, at)?;
         round_fixture.pending.extend(changes);
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("a commit at {micros}")).await?;
+        round_fixture.matches_model(&format!("a commit at {micros}")).await?;
         measures.cache_read_tokens = Some(7);
         let changes = Changes::new().measure(&measures).set("success", true);
         round_fixture.pending.extend(round_fixture.round.change(call, &changes, None, at)?);
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("a change at {micros}")).await?;
+        round_fixture.matches_model(&format!("a change at {micros}")).await?;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ async fn every_field_of_every_kind_comes_back(case: &CaseContext) -> Check {
             round_fixture.change(node, &Changes::new().set(field.name, other))?;
         }
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("a {kind}")).await?;
+        round_fixture.matches_model(&format!("a {kind}")).await?;
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ async fn full_queues_come_back(case: &CaseContext) -> Check {
             )?;
         }
         round_fixture.record().await?;
-        round_fixture.is_kept(&format!("{} was filled", name.as_str())).await?;
+        round_fixture.matches_model(&format!("{} was filled", name.as_str())).await?;
     }
     Ok(())
 }
@@ -197,13 +197,13 @@ async fn large_values_come_back(case: &CaseContext) -> Check {
     let call = NewNode::new(NodeBody::action("a", json.clone()), [query]).describe(text.as_str());
     let call = round_fixture.add(call)?;
     round_fixture.record().await?;
-    round_fixture.is_kept("a megabyte").await?;
+    round_fixture.matches_model("a megabyte").await?;
     round_fixture.change(
         call,
         &Changes::new().set("output", json).set("params", serde_json::json!({})).describe("short"),
     )?;
     round_fixture.record().await?;
-    round_fixture.is_kept("a version of a megabyte").await?;
+    round_fixture.matches_model("a version of a megabyte").await?;
     let heads = fixture.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
     same("the head", &heads, &vec![round_fixture.round.head()])
 }
@@ -221,7 +221,7 @@ async fn the_largest_commit_is_accepted(case: &CaseContext) -> Check {
     round_fixture.change(last, &Changes::new().set("goal", "the last change"))?;
     same("how many changes there are", &round_fixture.pending.len(), &limits::MAX_COMMIT_ITEMS)?;
     round_fixture.record().await?;
-    round_fixture.is_kept("the largest commit").await
+    round_fixture.matches_model("the largest commit").await
 }
 
 /// Builds a commit of one change without validation.
@@ -263,7 +263,7 @@ async fn bad_commits_are_refused(case: &CaseContext) -> Check {
     let mut many = added(fine());
     many.changes = vec![Change::NodeRemoved { id: query }; limits::MAX_COMMIT_ITEMS + 1];
     let (invalid, unknown) = (ErrorKind::Invalid, ErrorKind::NotFound);
-    for (what, commit, kind) in [
+    for (label, commit, kind) in [
         ("an empty user", whose("", "s", 0, 3), invalid),
         ("a long user", whose(&long, "s", 0, 3), invalid),
         ("an empty session", whose("ada", "", 0, 3), invalid),
@@ -307,8 +307,8 @@ async fn bad_commits_are_refused(case: &CaseContext) -> Check {
         ),
     ] {
         let saw = fixture.trajectories()?.record_round(&commit).await;
-        refused(format!("a commit with {what}"), saw, kind)?;
-        round_fixture.is_kept(&format!("a commit with {what}")).await?;
+        refused(format!("a commit with {label}"), saw, kind)?;
+        round_fixture.matches_model(&format!("a commit with {label}")).await?;
     }
     let others = fixture.heads_of(&context_core::store::RoundQuery::of_user("ada")).await?;
     same("the rounds there are", &others.len(), &1)

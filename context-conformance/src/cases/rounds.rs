@@ -46,11 +46,11 @@ async fn created_by_its_first_commit(case: &CaseContext) -> Check {
     let call = round_fixture.add(call.author("ada").describe("looks it up"))?;
     round_fixture.file(call, "found.csv")?;
     round_fixture.record().await?;
-    round_fixture.is_kept("its first commit").await?;
+    round_fixture.matches_model("its first commit").await?;
     // A first commit may also just begin the round.
     let mut empty = fixture.round("s", 1).below(0, query);
     empty.record().await?;
-    empty.is_kept("a commit without nodes").await?;
+    empty.matches_model("a commit without nodes").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
@@ -66,11 +66,11 @@ async fn later_commits_go_on_with_it(case: &CaseContext) -> Check {
             &Changes::new().set("output", serde_json::json!({"n": i})).set("success", true),
         )?;
         round_fixture.record().await?;
-        round_fixture.is_kept("one commit more").await?;
+        round_fixture.matches_model("one commit more").await?;
     }
     round_fixture.set_state(RoundState::Closed);
     round_fixture.record().await?;
-    round_fixture.is_kept("its end").await?;
+    round_fixture.matches_model("its end").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
@@ -93,22 +93,22 @@ async fn a_stale_commit_is_a_conflict(case: &CaseContext) -> Check {
     let mut late = other.commit();
     late.key = "another".into();
     same("a commit behind another one", &fixture.record(&late).await?, &conflict(2))?;
-    round_fixture.is_kept("a conflict").await?;
+    round_fixture.matches_model("a conflict").await?;
     let mut anew = fixture.round("s", 0);
     anew.ask("from the start")?;
     let mut anew = anew.commit();
     anew.key = "anew".into();
     same("a round created again", &fixture.record(&anew).await?, &conflict(2))?;
-    round_fixture.is_kept("it was created again").await?;
+    round_fixture.matches_model("it was created again").await?;
     let mut early = round_fixture.clone();
     early.conclude(query, "three")?;
     early.round.committed();
     let early = early.commit();
     same("a commit two ahead", &fixture.record(&early).await?, &conflict(2))?;
-    round_fixture.is_kept("a commit two ahead").await?;
+    round_fixture.matches_model("a commit two ahead").await?;
     round_fixture.conclude(query, "three")?;
     round_fixture.record().await?;
-    round_fixture.is_kept("conflicts").await
+    round_fixture.matches_model("conflicts").await
 }
 
 async fn a_repeated_commit_is_replayed(case: &CaseContext) -> Check {
@@ -118,23 +118,23 @@ async fn a_repeated_commit_is_replayed(case: &CaseContext) -> Check {
     let first = round_fixture.record().await?;
     for _ in 0..2 {
         same("the first commit again", &fixture.record(&first).await?, &RecordOutcome::Replayed)?;
-        round_fixture.is_kept("its first commit came twice").await?;
+        round_fixture.matches_model("its first commit came twice").await?;
     }
     let leaf = round_fixture.conclude(query, "because")?;
     round_fixture.change(leaf, &Changes::new().set("content", "therefore"))?;
     let second = round_fixture.record().await?;
     same("the second commit again", &fixture.record(&second).await?, &RecordOutcome::Replayed)?;
-    round_fixture.is_kept("its second commit came twice").await?;
+    round_fixture.matches_model("its second commit came twice").await?;
     let stale = RecordOutcome::Conflict { actual: 2 };
     same("the first commit after the second", &fixture.record(&first).await?, &stale)?;
     let mut renamed = second.clone();
     renamed.key = "somebody else's".into();
     same("the same under another key", &fixture.record(&renamed).await?, &stale)?;
-    round_fixture.is_kept("old commits came again").await?;
+    round_fixture.matches_model("old commits came again").await?;
     round_fixture.remove(leaf, NodeRemoval::Leaf)?;
     let third = round_fixture.record().await?;
     same("a removal again", &fixture.record(&third).await?, &RecordOutcome::Replayed)?;
-    round_fixture.is_kept("a removal came twice").await
+    round_fixture.matches_model("a removal came twice").await
 }
 
 async fn a_commit_without_changes_is_one(case: &CaseContext) -> Check {
@@ -143,7 +143,7 @@ async fn a_commit_without_changes_is_one(case: &CaseContext) -> Check {
     for state in [RoundState::Interrupted, RoundState::Open, RoundState::Closed] {
         round_fixture.set_state(state);
         round_fixture.record().await?;
-        round_fixture.is_kept("a change of its state").await?;
+        round_fixture.matches_model("a change of its state").await?;
     }
     let at = round_fixture.at();
     let item = context_core::trajectory::QueueItem::new("plan");
@@ -153,11 +153,11 @@ async fn a_commit_without_changes_is_one(case: &CaseContext) -> Check {
         &true,
     )?;
     round_fixture.record().await?;
-    round_fixture.is_kept("a step was put into a queue").await?;
+    round_fixture.matches_model("a step was put into a queue").await?;
     let at = round_fixture.at();
     let _step = round_fixture.round.queues_mut(at).todo.pop();
     round_fixture.record().await?;
-    round_fixture.is_kept("it was taken out").await
+    round_fixture.matches_model("it was taken out").await
 }
 
 async fn versions_are_kept_in_order(case: &CaseContext) -> Check {
@@ -179,11 +179,11 @@ async fn versions_are_kept_in_order(case: &CaseContext) -> Check {
         // Includes several versions of one node in one commit.
         if i % 2 == 0 {
             round_fixture.record().await?;
-            round_fixture.is_kept("changes of fields").await?;
+            round_fixture.matches_model("changes of fields").await?;
         }
     }
     round_fixture.record().await?;
-    round_fixture.is_kept("all changes of fields").await
+    round_fixture.matches_model("all changes of fields").await
 }
 
 async fn removed_nodes_take_their_edges(case: &CaseContext) -> Check {
@@ -196,27 +196,27 @@ async fn removed_nodes_take_their_edges(case: &CaseContext) -> Check {
     round_fixture.connect(states[0], below, "also")?;
     let file = round_fixture.file(states[2], "made.csv")?;
     round_fixture.record().await?;
-    for (what, node, removal) in [
+    for (label, node, removal) in [
         ("splicing", states[1], NodeRemoval::Splice),
         ("removing a leaf", states[3], NodeRemoval::Leaf),
         ("removing a branch", states[2], NodeRemoval::Cascade),
     ] {
         round_fixture.remove(node, removal)?;
         round_fixture.record().await?;
-        round_fixture.is_kept(what).await?;
+        round_fixture.matches_model(label).await?;
     }
     same("whether the branch went whole", &round_fixture.round.node(file).is_none(), &true)?;
     // A node added and removed within one commit, with an edge.
     let gone = round_fixture.conclude(below, "gone at once")?;
     round_fixture.remove(gone, NodeRemoval::Leaf)?;
     round_fixture.record().await?;
-    round_fixture.is_kept("a node came and went").await?;
+    round_fixture.matches_model("a node came and went").await?;
     round_fixture.remove(query, NodeRemoval::Cascade)?;
     round_fixture.record().await?;
-    round_fixture.is_kept("removing all").await?;
+    round_fixture.matches_model("removing all").await?;
     round_fixture.ask("anew")?;
     round_fixture.record().await?;
-    round_fixture.is_kept("asking anew").await?;
+    round_fixture.matches_model("asking anew").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
@@ -237,11 +237,11 @@ async fn edges_keep_their_order(case: &CaseContext) -> Check {
         }
     }
     round_fixture.record().await?;
-    round_fixture.is_kept("connecting").await?;
+    round_fixture.matches_model("connecting").await?;
     round_fixture.remove(nodes[11], NodeRemoval::Leaf)?;
     round_fixture.connect(nodes[1], nodes[10], "z")?;
     round_fixture.record().await?;
-    round_fixture.is_kept("removing a node between").await
+    round_fixture.matches_model("removing a node between").await
 }
 
 async fn references_to_earlier_rounds_stay(case: &CaseContext) -> Check {
@@ -261,11 +261,11 @@ async fn references_to_earlier_rounds_stay(case: &CaseContext) -> Check {
     second.refer(call, &own)?;
     second.refer(query, &data)?;
     second.record().await?;
-    second.is_kept("references to an earlier round").await?;
+    second.matches_model("references to an earlier round").await?;
     // The target of a reference may be removed. The reference still tells that it existed.
     first.remove(file, NodeRemoval::Leaf)?;
     first.record().await?;
-    second.is_kept("what it refers to was removed").await?;
+    second.matches_model("what it refers to was removed").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
@@ -329,7 +329,7 @@ async fn users_sessions_and_agents_are_apart(case: &CaseContext) -> Check {
         round_fixture.record().await?;
     }
     for round_fixture in &diaries {
-        round_fixture.is_kept("others were written").await?;
+        round_fixture.matches_model("others were written").await?;
         let agent = &round_fixture.reference().agent;
         let all = fixture.trajectories()?.load_rounds(agent, 0..=u32::MAX).await?;
         same(format!("how many rounds {agent:?} has"), &all.len(), &2)?;
@@ -344,7 +344,7 @@ async fn namespaces_are_apart(case: &CaseContext) -> Check {
     two.asked("s", 0).await?;
     round_fixture.set_state(RoundState::Closed);
     round_fixture.record().await?;
-    round_fixture.is_kept("the same in another namespace").await
+    round_fixture.matches_model("the same in another namespace").await
 }
 
 async fn need_no_chat(case: &CaseContext) -> Check {
@@ -353,7 +353,7 @@ async fn need_no_chat(case: &CaseContext) -> Check {
     round_fixture
         .asks(NewQuery::new("why?").message(MessageLink::new("a chat that is not there", "m")))?;
     round_fixture.record().await?;
-    round_fixture.is_kept("a commit of a user without chats").await?;
+    round_fixture.matches_model("a commit of a user without chats").await?;
     same("what check() found", &fixture.findings().await?, &Vec::new())
 }
 
@@ -374,7 +374,7 @@ async fn random_rounds_come_back(case: &CaseContext) -> Check {
                     &RecordOutcome::Replayed,
                 )?;
             }
-            round_fixture.is_kept(&did).await?;
+            round_fixture.matches_model(&did).await?;
         }
     }
     same("what check() found", &fixture.findings().await?, &Vec::new())
@@ -395,7 +395,7 @@ async fn there_after_opening_again(case: &CaseContext) -> Check {
     drop((fixture, round_fixture));
     let mut round_fixture =
         RoundFixture::of(&ChatFixture::new(case.reopen("durable").await?, "ada", "chat"), round);
-    round_fixture.is_kept("opening again").await?;
+    round_fixture.matches_model("opening again").await?;
     same(
         "the last commit again",
         &round_fixture.fixture.record(&last).await?,
@@ -403,7 +403,7 @@ async fn there_after_opening_again(case: &CaseContext) -> Check {
     )?;
     round_fixture.set_state(RoundState::Closed);
     round_fixture.record().await?;
-    round_fixture.is_kept("going on after that").await
+    round_fixture.matches_model("going on after that").await
 }
 
 async fn seen_through_another_handle(case: &CaseContext) -> Check {

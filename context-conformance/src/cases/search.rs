@@ -365,11 +365,11 @@ async fn absent_places_are_not_found(case: &CaseContext) -> Check {
         ("a branch of another user's chat", SearchScope::Branch("bobs".into(), "main".into())),
         ("an absent branch", SearchScope::Branch("chat".into(), "absent".into())),
     ];
-    for (what, scope) in places {
+    for (label, scope) in places {
         for text in ["apple", ""] {
             let query = SearchQuery { scope: scope.clone(), ..fixture.asks(text) };
             let result = fixture.search()?.search(&query).await;
-            refused(format!("searching {what} for {text:?}"), result, ErrorKind::NotFound)?;
+            refused(format!("searching {label} for {text:?}"), result, ErrorKind::NotFound)?;
         }
     }
     Ok(())
@@ -389,12 +389,12 @@ async fn what_is_too_much_is_refused(case: &CaseContext) -> Check {
         ("nobody", nobody, None),
         ("no chat", nowhere, None),
     ];
-    for (what, query, limit) in tries {
+    for (label, query, limit) in tries {
         let result = fixture.search()?.search(&query).await;
-        let error: Error = refused(format!("searching with {what}"), result, ErrorKind::Invalid)?;
+        let error: Error = refused(format!("searching with {label}"), result, ErrorKind::Invalid)?;
         let named = error.get("limit").map(ToOwned::to_owned);
         same(
-            format!("{what}: the limit in {error}"),
+            format!("{label}: the limit in {error}"),
             &named,
             &limit.map(|limit| limit.to_string()),
         )?;

@@ -43,7 +43,7 @@ fn at(micros: i64) -> Timestamp {
 }
 
 fn counted(outcomes: &[StreamOutcome]) -> (usize, usize, usize) {
-    let count = |what: &str| outcomes.iter().filter(|outcome| said(outcome) == what).count();
+    let count = |label: &str| outcomes.iter().filter(|outcome| said(outcome) == label).count();
     (count("applied"), count("replayed"), count("refused"))
 }
 
@@ -322,7 +322,7 @@ async fn a_lost_reply_is_found_out_by_the_same_call(case: &CaseContext) -> Check
     let (streams, id, chat) = (fixture.streams()?, "s".into(), &fixture.chat);
     let append = fixture.chunks("w", 0, &["a", "b"]).end(StreamEnd::Completed);
     let claim = StreamClaim::new("w", fixture.at());
-    for (what, lost, again) in [
+    for (label, lost, again) in [
         (
             "create_stream",
             streams.create_stream(chat, &id, at(1)).await,
@@ -344,8 +344,8 @@ async fn a_lost_reply_is_found_out_by_the_same_call(case: &CaseContext) -> Check
             streams.reopen_stream(chat, &id, 0, fixture.at()).await,
         ),
     ] {
-        ensure(lost.is_err(), || format!("{what}: the reply was not lost"))?;
-        same(format!("{what} again"), &said(&again?), &"replayed")?;
+        ensure(lost.is_err(), || format!("{label}: the reply was not lost"))?;
+        same(format!("{label} again"), &said(&again?), &"replayed")?;
     }
     same("the run", &fixture.known("s").await?.run, &1)
 }

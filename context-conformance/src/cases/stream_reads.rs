@@ -129,12 +129,12 @@ async fn what_is_too_large_is_refused(case: &CaseContext) -> Check {
     let fixture = case.fixture().await?;
     fixture.begin("s", "w").await?;
     let before = fixture.add("s", "w", 0, &["a"]).await?;
-    let refuses = async |what: &str, append: StreamAppend, limit: String| -> Check {
+    let refuses = async |label: &str, append: StreamAppend, limit: String| -> Check {
         let result = fixture.streams()?.append_stream(&fixture.chat, &"s".into(), append).await;
-        let error = refused(what, result, ErrorKind::Invalid)?;
+        let error = refused(label, result, ErrorKind::Invalid)?;
         let seen = (error.get("limit"), error.retry());
         same(
-            format!("{what}: the limit it names, and whether to retry"),
+            format!("{label}: the limit it names, and whether to retry"),
             &seen,
             &(Some(&*limit), Retry::Never),
         )
@@ -199,10 +199,15 @@ async fn listed_page_by_page(case: &CaseContext) -> Check {
 }
 
 /// Makes every call on a chat and a stream, and expects this kind of error.
-async fn all_are(fixture: &ChatFixture, what: &str, kind: ErrorKind, changes_alone: bool) -> Check {
+async fn all_are(
+    fixture: &ChatFixture,
+    label: &str,
+    kind: ErrorKind,
+    changes_alone: bool,
+) -> Check {
     let (streams, chat, id) = (fixture.streams()?, &fixture.chat, &"absent".into());
     let claim = StreamClaim::new("w", fixture.at());
-    let of = |call: &str| format!("{call} of {what}");
+    let of = |call: &str| format!("{call} of {label}");
     refused(of("claim_stream"), streams.claim_stream(chat, id, &claim).await, kind)?;
     refused(
         of("append_stream"),

@@ -81,13 +81,13 @@ async fn an_idle_writer_is_taken_over_and_fenced(case: &CaseContext) -> Check {
     let expected = (Some("new".into()), claimed.started_at, at(heard + 100), 1, 0);
     same("a stream that was taken over", &seen, &expected)?;
     replayed("taking it over again", &takes(heard).await?, &taken)?;
-    for (what, append) in [
+    for (label, append) in [
         ("what the old writer adds", fixture.chunks("old", 1, &["x"])),
         ("what it had added", fixture.chunks("old", 0, &["a"])),
         ("an end it makes", fixture.chunks("old", 1, &[]).end(StreamEnd::Completed)),
         ("a sign of it", fixture.chunks("old", 1, &[])),
     ] {
-        turned_down(what, &fixture.append("s", append).await?, &taken)?;
+        turned_down(label, &fixture.append("s", append).await?, &taken)?;
     }
     turned_down("the old writer's claim", &fixture.claim("s", "old").await?, &taken)?;
     fixture.add("s", "new", 1, &["b"]).await?;
@@ -105,9 +105,9 @@ async fn chunks_follow_each_other_without_a_gap(case: &CaseContext) -> Check {
     let stream = written("adding", fixture.append("s", append).await?)?;
     same("counts and time", &(stream.chunks, stream.bytes, stream.updated_at), &(2, 3, now))?;
     let stream = fixture.add("s", "w", 2, &["d"]).await?;
-    for (what, offset) in [("behind a gap", 4), ("far behind a gap", u64::MAX)] {
+    for (label, offset) in [("behind a gap", 4), ("far behind a gap", u64::MAX)] {
         let outcome = fixture.append("s", fixture.chunks("w", offset, &["x"])).await?;
-        turned_down(&format!("adding {what}"), &outcome, &stream)?;
+        turned_down(&format!("adding {label}"), &outcome, &stream)?;
     }
     let stranger = fixture.append("s", fixture.chunks("v", 3, &["x"])).await?;
     turned_down("adding under another name", &stranger, &stream)?;

@@ -62,9 +62,9 @@ async fn filled(case: &CaseContext) -> Check<ChatFixture> {
 }
 
 /// Expects the window to be the window of the whole chain.
-fn check(what: &str, window: &Window, whole: &Chain, seen: &Chain) -> Check {
+fn check(label: &str, window: &Window, whole: &Chain, seen: &Chain) -> Check {
     let expected = window.of(whole);
-    let did = format!("{what} through {window:?}");
+    let did = format!("{label} through {window:?}");
     same(
         format!("{did}: how many are left out, and the rest"),
         &(seen.skipped(), ids(seen)),

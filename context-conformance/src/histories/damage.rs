@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::History;
+use super::MessageList;
 
 /// One kind of damage. An [`Index`] picks among the candidates. Without a candidate, the damage
 /// does nothing.
@@ -118,7 +118,7 @@ fn odd() -> impl Strategy<Value = String> {
 
 impl Damage {
     /// Applies the damage to a history.
-    pub fn apply(&self, history: &mut History) {
+    pub fn apply(&self, history: &mut MessageList) {
         if history.is_empty() {
             return;
         }
@@ -204,11 +204,11 @@ impl Damage {
     }
 }
 
-fn parts(history: &mut History, at: usize) -> &mut Vec<Part> {
+fn parts(history: &mut MessageList, at: usize) -> &mut Vec<Part> {
     &mut Arc::make_mut(&mut history[at]).parts
 }
 
-fn pick(history: &History, at: &Index, holds: fn(&Part) -> bool) -> Option<(usize, usize)> {
+fn pick(history: &MessageList, at: &Index, holds: fn(&Part) -> bool) -> Option<(usize, usize)> {
     let places = |(i, message): (usize, &Arc<Message>)| {
         let fitting = message.parts.iter().enumerate().filter(|(_, part)| holds(part));
         fitting.map(|(part, _)| (i, part)).collect::<Vec<_>>()
@@ -218,7 +218,7 @@ fn pick(history: &History, at: &Index, holds: fn(&Part) -> bool) -> Option<(usiz
 }
 
 fn with_part(
-    history: &mut History,
+    history: &mut MessageList,
     at: &Index,
     holds: fn(&Part) -> bool,
     act: impl FnOnce(&mut Part),
@@ -228,7 +228,7 @@ fn with_part(
     }
 }
 
-fn truncate(history: &mut History, at: usize, part: &Index) {
+fn truncate(history: &mut MessageList, at: usize, part: &Index) {
     history.truncate(at + 1);
     let parts = parts(history, at);
     parts.truncate(part.index(parts.len() + 1));
@@ -246,7 +246,7 @@ fn truncate(history: &mut History, at: usize, part: &Index) {
     }
 }
 
-fn cross(history: &mut History, at: &Index, other: &Index) {
+fn cross(history: &mut MessageList, at: &Index, other: &Index) {
     let (Some(a), Some(b)) = (pick(history, at, has_id), pick(history, other, has_id)) else {
         return;
     };
@@ -258,7 +258,7 @@ fn cross(history: &mut History, at: &Index, other: &Index) {
     set_id(&mut parts(history, b.0)[b.1], &of_a);
 }
 
-fn rename(history: &mut History, at: &Index, new: &str) {
+fn rename(history: &mut MessageList, at: &Index, new: &str) {
     let Some((message, part)) = pick(history, at, is_call) else { return };
     let old = id(&history[message].parts[part]).unwrap_or_default().to_owned();
     for message in history {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
 
-use super::{History, histories};
+use super::{MessageList, histories};
 
 /// The smallest valid file of each type (images, a document, sounds), in Base64.
 const SOUND: [(&str, &str); 10] = [
@@ -35,7 +35,7 @@ pub(super) fn bytes_of(media_type: &str) -> &'static str {
 
 /// Generates histories in which some media are damaged: invalid or truncated Base64, types that do
 /// not match the bytes or that no provider accepts, URLs of other resources, missing sources.
-pub fn damaged_media() -> impl Strategy<Value = History> {
+pub fn damaged_media() -> impl Strategy<Value = MessageList> {
     (histories(), vec((any::<Index>(), any::<bool>(), damaged()), 1..5)).prop_map(
         |(mut history, media)| {
             for (at, in_result, part) in media {
@@ -47,7 +47,7 @@ pub fn damaged_media() -> impl Strategy<Value = History> {
 }
 
 /// Puts a part into a result, if there is one and `in_result` is set, or else into a user message.
-fn place(history: &mut History, at: &Index, in_result: bool, part: Part) {
+fn place(history: &mut MessageList, at: &Index, in_result: bool, part: Part) {
     let role = if in_result { Role::Tool } else { Role::User };
     let fitting: Vec<usize> = (0..history.len()).filter(|i| history[*i].role == role).collect();
     let Some(message) = (!fitting.is_empty()).then(|| fitting[at.index(fitting.len())]) else {

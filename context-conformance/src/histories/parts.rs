@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::Holds;
+use super::HistoryContent;
 use super::media::bytes_of;
 
 /// The tools of random histories. [`requests`](super::requests) declare them.
@@ -43,11 +43,11 @@ pub(super) fn input() -> impl Strategy<Value = Json> {
 }
 
 /// Generates the parts of a user message.
-pub(super) fn user(holds: Holds) -> BoxedStrategy<Vec<Part>> {
+pub(super) fn user(content: HistoryContent) -> BoxedStrategy<Vec<Part>> {
     let text = || words().prop_map(Part::text);
-    match holds {
-        Holds::Plain => vec(text(), 1..3).boxed(),
-        Holds::Everything => {
+    match content {
+        HistoryContent::Plain => vec(text(), 1..3).boxed(),
+        HistoryContent::Everything => {
             let any = prop_oneof![4 => text(), 2 => media(), 1 => data()];
             (text(), vec(any, 0..3))
                 .prop_map(|(first, rest)| [vec![first], rest].concat())
@@ -58,11 +58,11 @@ pub(super) fn user(holds: Holds) -> BoxedStrategy<Vec<Part>> {
 }
 
 /// Generates the parts of the last assistant message of a turn.
-pub(super) fn said(holds: Holds) -> BoxedStrategy<Vec<Part>> {
+pub(super) fn assistant(content: HistoryContent) -> BoxedStrategy<Vec<Part>> {
     let text = words().prop_map(Part::text);
-    match holds {
-        Holds::Plain => vec(text, 1..2).boxed(),
-        Holds::Everything => (before_calls(holds), text)
+    match content {
+        HistoryContent::Plain => vec(text, 1..2).boxed(),
+        HistoryContent::Everything => (before_calls(content), text)
             .prop_map(|(mut before, text)| {
                 before.push(text);
                 before
@@ -72,11 +72,11 @@ pub(super) fn said(holds: Holds) -> BoxedStrategy<Vec<Part>> {
 }
 
 /// Generates the text and thinking of an assistant before its calls or its end.
-pub(super) fn before_calls(holds: Holds) -> BoxedStrategy<Vec<Part>> {
+pub(super) fn before_calls(content: HistoryContent) -> BoxedStrategy<Vec<Part>> {
     let text = words().prop_map(|text| vec![Part::text(text)]);
-    match holds {
-        Holds::Plain => prop_oneof![Just(Vec::new()), text].boxed(),
-        Holds::Everything => {
+    match content {
+        HistoryContent::Plain => prop_oneof![Just(Vec::new()), text].boxed(),
+        HistoryContent::Everything => {
             let thought = thought().prop_map(|thought| vec![thought]);
             let piece = prop_oneof![3 => text, 3 => thought, 1 => opaque(),
                 1 => data().prop_map(|data| vec![data])];
@@ -86,11 +86,13 @@ pub(super) fn before_calls(holds: Holds) -> BoxedStrategy<Vec<Part>> {
 }
 
 /// Generates the output of a tool.
-pub(super) fn output(holds: Holds) -> BoxedStrategy<Vec<Part>> {
+pub(super) fn output(content: HistoryContent) -> BoxedStrategy<Vec<Part>> {
     let text = words().prop_map(Part::text);
-    match holds {
-        Holds::Plain => vec(text, 1..2).boxed(),
-        Holds::Everything => vec(prop_oneof![5 => text, 2 => media(), 1 => data()], 0..3).boxed(),
+    match content {
+        HistoryContent::Plain => vec(text, 1..2).boxed(),
+        HistoryContent::Everything => {
+            vec(prop_oneof![5 => text, 2 => media(), 1 => data()], 0..3).boxed()
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use context_core::memory::{CapturedMessage, MemoryForget, MemoryScope, MemorySou
 use context_core::{CancelSignal, Message, Role};
 
 use super::memory_cases;
-use super::table::{Kit, at, query, turn, turn_of, whole};
+use super::probe::{Kit, at, full_scope, query, turn, turn_of};
 use crate::expect::ensure;
 use crate::polls::polled;
 use crate::verdict::Check;
@@ -23,51 +23,51 @@ memory_cases!(
 const MOST_POLLS: usize = 40;
 
 async fn a_cancelled_recall_ends(kit: &Kit<'_>) -> Check {
-    let mind = kit.open().await;
+    let probe = kit.open().await;
     if kit.claims.captures {
-        mind.told(&whole(), [0]).await?;
+        probe.capture_and_flush(&full_scope(), [0]).await?;
     }
     let early = CancelSource::new();
     early.cancel();
-    let _either = mind.provider.recall(&query(&whole(), 0), &early.signal()).await;
+    let _either = probe.provider.recall(&query(&full_scope(), 0), &early.signal()).await;
     let late = CancelSource::new();
-    let (signal, asked) = (late.signal(), mind.clone());
+    let (signal, recalling) = (late.signal(), probe.clone());
     let recall = tokio::spawn(async move {
-        let _either = asked.provider.recall(&query(&whole(), 0), &signal).await;
+        let _either = recalling.provider.recall(&query(&full_scope(), 0), &signal).await;
     });
     tokio::task::yield_now().await;
     late.cancel();
     ensure(recall.await.is_ok(), || "a recall that was cancelled panicked".to_owned())?;
-    let _either = mind.provider.flush(&early.signal()).await;
+    let _either = probe.provider.flush(&early.signal()).await;
     if kit.claims.captures {
-        mind.expect("cancelled recalls", &whole(), [0]).await?;
+        probe.expect("cancelled recalls", &full_scope(), [0]).await?;
     }
     Ok(())
 }
 
 /// Checks that a cancelled capture is either complete or, with an error, has no effect.
 async fn a_cancelled_capture_is_taken_or_not(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     let cancelled = CancelSource::new();
     cancelled.cancel();
-    let taken = mind.provider.capture(&turn(&whole(), 0..2), &cancelled.signal()).await;
-    let _either = mind.provider.flush(&cancelled.signal()).await;
-    mind.flush().await?;
+    let taken = probe.provider.capture(&turn(&full_scope(), 0..2), &cancelled.signal()).await;
+    let _either = probe.provider.flush(&cancelled.signal()).await;
+    probe.flush().await?;
     match taken {
-        Ok(()) => mind.expect("a cancelled capture that succeeded", &whole(), 0..2).await?,
-        Err(_) => mind.expect_gone("a cancelled capture that failed", &whole(), 0..2).await?,
+        Ok(()) => probe.expect("a cancelled capture that succeeded", &full_scope(), 0..2).await?,
+        Err(_) => probe.expect_gone("a cancelled capture that failed", &full_scope(), 0..2).await?,
     }
-    mind.told(&whole(), 0..2).await?;
-    mind.expect("telling it again", &whole(), 0..2).await
+    probe.capture_and_flush(&full_scope(), 0..2).await?;
+    probe.expect("telling it again", &full_scope(), 0..2).await
 }
 
 async fn a_dropped_recall_harms_nothing(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
-    mind.told(&whole(), 0..3).await?;
+    let probe = kit.capturing().await?;
+    probe.capture_and_flush(&full_scope(), 0..3).await?;
     for polls in 0..MOST_POLLS {
-        let (query, never) = (query(&whole(), 1), CancelSignal::never());
-        let ended = polled(mind.provider.recall(&query, &never), polls).await;
-        mind.expect(&format!("a recall dropped after {polls} polls"), &whole(), 0..3).await?;
+        let (query, never) = (query(&full_scope(), 1), CancelSignal::never());
+        let ended = polled(probe.provider.recall(&query, &never), polls).await;
+        probe.expect(&format!("a recall dropped after {polls} polls"), &full_scope(), 0..3).await?;
         if ended.is_some() {
             break;
         }
@@ -76,16 +76,16 @@ async fn a_dropped_recall_harms_nothing(kit: &Kit<'_>) -> Check {
 }
 
 async fn a_dropped_capture_is_told_again(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     for polls in 0..MOST_POLLS {
         let (from, never) = (polls * 2, CancelSignal::never());
-        let told = turn(&whole(), from..from + 2);
-        let ended = polled(mind.provider.capture(&told, &never), polls).await.is_some();
-        let flushed = polled(mind.provider.flush(&never), polls).await.is_some();
-        mind.capture(&told).await?;
-        mind.flush().await?;
+        let turn_again = turn(&full_scope(), from..from + 2);
+        let ended = polled(probe.provider.capture(&turn_again, &never), polls).await.is_some();
+        let flushed = polled(probe.provider.flush(&never), polls).await.is_some();
+        probe.capture(&turn_again).await?;
+        probe.flush().await?;
         let did = format!("a capture and a flush dropped after {polls} polls");
-        mind.expect(&did, &whole(), from..from + 2).await?;
+        probe.expect(&did, &full_scope(), from..from + 2).await?;
         if ended && flushed {
             break;
         }
@@ -94,16 +94,16 @@ async fn a_dropped_capture_is_told_again(kit: &Kit<'_>) -> Check {
 }
 
 async fn a_dropped_forgetting_is_done_again(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     for polls in 0..MOST_POLLS {
-        mind.told(&whole(), [polls, polls + 100]).await?;
+        probe.capture_and_flush(&full_scope(), [polls, polls + 100]).await?;
         let source = MemorySource::message("s1", format!("m{polls}"));
         let forget = MemoryForget::source(MemoryScope::new("ada"), source);
-        let ended = polled(mind.provider.forget(&forget), polls).await.is_some();
-        let _counted = mind.forget(&forget).await?;
+        let ended = polled(probe.provider.forget(&forget), polls).await.is_some();
+        let _counted = probe.forget(&forget).await?;
         let did = format!("forgetting dropped after {polls} polls, and done again");
-        mind.expect_gone(&did, &whole(), [polls]).await?;
-        mind.expect(&did, &whole(), [polls + 100]).await?;
+        probe.expect_gone(&did, &full_scope(), [polls]).await?;
+        probe.expect(&did, &full_scope(), [polls + 100]).await?;
         if ended {
             break;
         }
@@ -114,8 +114,8 @@ async fn a_dropped_forgetting_is_done_again(kit: &Kit<'_>) -> Check {
 /// Checks that neither errors nor `Debug` output contain captured content.
 async fn nobody_sees_content_by_debugging(kit: &Kit<'_>) -> Check {
     const SECRET: &str = "swordfish77";
-    let mind = kit.open().await;
-    let says = |id: &str| {
+    let probe = kit.open().await;
+    let message_with_text = |id: &str| {
         let text = format!("The password is {SECRET}.");
         CapturedMessage::new(id, Message::text(Role::User, text)).at(at(0))
     };
@@ -124,18 +124,21 @@ async fn nobody_sees_content_by_debugging(kit: &Kit<'_>) -> Check {
     cancelled.cancel();
     for signal in [CancelSignal::never(), cancelled.signal()] {
         let long = "x".repeat(100_000);
-        for (scope, id) in
-            [(whole(), "m"), (whole(), ""), (whole(), &long), (MemoryScope::new(""), "m")]
-        {
+        for (scope, id) in [
+            (full_scope(), "m"),
+            (full_scope(), ""),
+            (full_scope(), &long),
+            (MemoryScope::new(""), "m"),
+        ] {
             if kit.claims.captures {
-                let turn = turn_of(&scope, vec![says(id)]);
-                shown.extend(mind.provider.capture(&turn, &signal).await.err());
-                shown.extend(mind.provider.flush(&signal).await.err());
-                texts.push(format!("{:?}", mind.provider));
+                let turn = turn_of(&scope, vec![message_with_text(id)]);
+                shown.extend(probe.provider.capture(&turn, &signal).await.err());
+                shown.extend(probe.provider.flush(&signal).await.err());
+                texts.push(format!("{:?}", probe.provider));
             }
             let query = RecallQuery::new(scope.clone(), format!("Is it {SECRET}?"));
-            shown.extend(mind.provider.recall(&query, &signal).await.err());
-            shown.extend(mind.provider.forget(&MemoryForget::Scope(scope)).await.err());
+            shown.extend(probe.provider.recall(&query, &signal).await.err());
+            shown.extend(probe.provider.forget(&MemoryForget::Scope(scope)).await.err());
         }
     }
     texts.extend(shown.iter().flat_map(|error| [format!("{error}"), format!("{error:?}")]));

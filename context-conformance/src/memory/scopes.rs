@@ -4,7 +4,7 @@ use context_core::memory::MemoryScope;
 use context_core::{CancelSignal, ErrorKind};
 
 use super::memory_cases;
-use super::table::{Kit, Sight, query, turn, unsupported, whole, word};
+use super::probe::{Kit, ScopeVisibility, full_scope, query, turn, unsupported, word};
 use crate::expect::{ensure, fail, same};
 use crate::memory_fixture::scope;
 use crate::verdict::Check;
@@ -19,43 +19,45 @@ memory_cases!(
 );
 
 async fn users_are_apart(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     let of = |user: &str| MemoryScope::new(user).project("trip").agent("guide").session("s1");
     let users = ["ada", "ADA", "ada ", "ad", "bob", "ada|trip"];
     for (n, user) in users.iter().enumerate() {
-        mind.told(&of(user), [n]).await?;
+        probe.capture_and_flush(&of(user), [n]).await?;
     }
     for (n, user) in users.iter().enumerate() {
-        mind.expect("users apart", &of(user), [n]).await?;
+        probe.expect("users apart", &of(user), [n]).await?;
         let others = (0..users.len()).filter(|other| *other != n);
-        mind.expect_gone(&format!("what user {user} is told of others"), &of(user), others).await?;
+        probe
+            .expect_gone(&format!("what user {user} is told of others"), &of(user), others)
+            .await?;
     }
     Ok(())
 }
 
 async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Check {
-    let sight = Sight::of(&kit.capturing().await?).await?;
-    let mind = kit.capturing().await?;
+    let visibility = ScopeVisibility::of(&kit.capturing().await?).await?;
+    let probe = kit.capturing().await?;
     let of = |project: &str, agent: &str| {
         MemoryScope::new("ada").project(project).agent(agent).session("s1")
     };
     let scopes =
         [of("a|b", "c"), of("a", "b|c"), of("A", "b"), of("a ", "b"), of("a", "b"), of("b", "a")];
-    let mut told = Vec::new();
+    let mut captured = Vec::new();
     for (n, scope) in scopes.iter().enumerate() {
-        match mind.provider.capture(&turn(scope, [n]), &CancelSignal::never()).await {
+        match probe.provider.capture(&turn(scope, [n]), &CancelSignal::never()).await {
             Err(error) if unsupported(&error) => continue,
             result => result?,
         }
-        mind.flush().await?;
-        told.push((n, scope));
+        probe.flush().await?;
+        captured.push((n, scope));
     }
-    for (n, scope) in &told {
+    for (n, scope) in &captured {
         for from in &scopes {
-            let times = if sight.sees(from, scope) { 1 } else { 0 };
+            let times = if visibility.sees(from, scope) { 1 } else { 0 };
             same(
                 format!("what {from:?} is told of {scope:?}"),
-                &mind.times(from, *n).await?,
+                &probe.times(from, *n).await?,
                 &times,
             )?;
         }
@@ -64,30 +66,34 @@ async fn lookalike_scopes_are_apart(kit: &Kit<'_>) -> Check {
 }
 
 async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Check {
-    let sight = Sight::of(&kit.capturing().await?).await?;
+    let visibility = ScopeVisibility::of(&kit.capturing().await?).await?;
     for n in 0..kit.settings.sequences.div_ceil(10) {
         let seed = kit.settings.seed.wrapping_add(n.into());
         let mut random = Random::new(seed);
-        let mind = kit.capturing().await?;
+        let probe = kit.capturing().await?;
         let users = ["ada", "bob"];
-        let mut told: Vec<MemoryScope> = Vec::new();
+        let mut captured: Vec<MemoryScope> = Vec::new();
         for i in 0..20 {
             let user = users[random.below(2)];
             let place = scope(&mut random, user);
-            match mind.provider.capture(&turn(&place, [told.len()]), &CancelSignal::never()).await {
-                Ok(()) => told.push(place),
+            match probe
+                .provider
+                .capture(&turn(&place, [captured.len()]), &CancelSignal::never())
+                .await
+            {
+                Ok(()) => captured.push(place),
                 Err(error) if unsupported(&error) => {}
                 Err(error) => return Err(error.into()),
             }
             if random.one_in(2) {
                 continue;
             }
-            mind.flush().await?;
+            probe.flush().await?;
             let user = users[random.below(2)];
             let from = scope(&mut random, user);
-            for (n, place) in told.iter().enumerate().filter(|(n, _)| n + 8 > told.len()) {
+            for (n, place) in captured.iter().enumerate().filter(|(n, _)| n + 8 > captured.len()) {
                 let recalled =
-                    match mind.provider.recall(&query(&from, n), &CancelSignal::never()).await {
+                    match probe.provider.recall(&query(&from, n), &CancelSignal::never()).await {
                         Err(error) if unsupported(&error) => break,
                         recalled => recalled?,
                     };
@@ -98,8 +104,8 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Check {
                             "{did}: a memory of {filed:?}, which is not visible from there"
                         ));
                     }
-                    let foreign = told.iter().enumerate().find(|(n, place)| {
-                        memory.text.contains(&word(*n)) && !sight.sees(&from, place)
+                    let foreign = captured.iter().enumerate().find(|(n, place)| {
+                        memory.text.contains(&word(*n)) && !visibility.sees(&from, place)
                     });
                     if let Some((_, place)) = foreign {
                         return fail(format!(
@@ -108,7 +114,7 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Check {
                     }
                 }
                 let comes = recalled.memories.iter().any(|memory| memory.text.contains(&word(n)));
-                let visible = sight.sees(&from, place);
+                let visible = visibility.sees(&from, place);
                 same(
                     format!("{did}: whether what was said in {place:?} comes back"),
                     &comes,
@@ -122,9 +128,9 @@ async fn random_recalls_see_only_what_is_visible(kit: &Kit<'_>) -> Check {
 
 /// Checks that a scope that cannot be isolated is refused, instead of answered from a wider one.
 async fn scopes_are_kept_apart_or_refused(kit: &Kit<'_>) -> Check {
-    let mind = kit.open().await;
-    for place in whole().visible() {
-        if let Err(error) = mind.provider.recall(&query(&place, 0), &CancelSignal::never()).await {
+    let probe = kit.open().await;
+    for place in full_scope().visible() {
+        if let Err(error) = probe.provider.recall(&query(&place, 0), &CancelSignal::never()).await {
             same(
                 format!("the kind of error of a recall from {place:?}"),
                 &error.kind(),
@@ -136,15 +142,15 @@ async fn scopes_are_kept_apart_or_refused(kit: &Kit<'_>) -> Check {
 }
 
 async fn bad_scopes_are_refused(kit: &Kit<'_>) -> Check {
-    let mind = kit.open().await;
+    let probe = kit.open().await;
     if kit.claims.captures {
-        mind.told(&whole(), [0]).await?;
+        probe.capture_and_flush(&full_scope(), [0]).await?;
     }
     let long = "x".repeat(10_000);
     for bad in
         [MemoryScope::new(""), MemoryScope::new(long.as_str()), MemoryScope::new("ada").project("")]
     {
-        let recalled = mind.provider.recall(&query(&bad, 0), &CancelSignal::never()).await;
+        let recalled = probe.provider.recall(&query(&bad, 0), &CancelSignal::never()).await;
         let nothing =
             recalled.is_err() || recalled.is_ok_and(|recalled| recalled.memories.is_empty());
         ensure(nothing, || "a recall from a scope with a bad name gave something".to_owned())?;

@@ -25,18 +25,18 @@ impl Entry {
 }
 
 /// A found record, its score and its similarity.
-pub(crate) type Found<'a> = (&'a Entry, f64, Option<f32>);
+pub(crate) type MemoryHit<'a> = (&'a Entry, f64, Option<f32>);
 
 /// All records, in the order in which they were first written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Remembered {
+pub(crate) struct MemoryModel {
     pub(crate) entries: Vec<Entry>,
     marks: BTreeSet<(MemoryScope, MemoryId)>,
     /// Every name that was ever used.
     pub(crate) names: BTreeMap<MemoryScope, BTreeSet<MemoryId>>,
 }
 
-impl Remembered {
+impl MemoryModel {
     pub(crate) fn get(&self, scope: &MemoryScope, id: &MemoryId) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.record().scope == *scope && entry.record().id == *id)
     }
@@ -116,7 +116,7 @@ impl Remembered {
         self.entries.iter().rev().filter(|entry| list.takes(entry.record())).collect()
     }
 
-    pub(crate) fn find(&self, find: &MemoryFind) -> (Vec<Found<'_>>, Bm25) {
+    pub(crate) fn find(&self, find: &MemoryFind) -> (Vec<MemoryHit<'_>>, Bm25) {
         let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
         let mut counted = Vec::new();
         let within = self.entries.iter().enumerate();

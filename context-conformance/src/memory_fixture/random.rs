@@ -4,7 +4,7 @@ use context_core::memory::{MemoryForget, MemoryRecord, MemoryScope, MemorySource
 use context_core::store::{MemoryExpected, MemoryWrite};
 use context_core::{Metadata, Timestamp};
 
-use super::model::Remembered;
+use super::model::MemoryModel;
 use context_simulator::Random;
 
 /// A random step.
@@ -41,7 +41,7 @@ pub(crate) fn words(random: &mut Random, most: usize) -> Vec<String> {
 }
 
 /// Returns distinct words to search for.
-pub(crate) fn looked_for(random: &mut Random) -> Vec<String> {
+pub(crate) fn search_words(random: &mut Random) -> Vec<String> {
     let mut words = words(random, 3);
     words.sort();
     words.dedup();
@@ -62,7 +62,7 @@ fn source(random: &mut Random) -> MemorySource {
     MemorySource::message(session, format!("m{}", random.below(4)))
 }
 
-fn write(random: &mut Random, user: &str, model: &Remembered) -> MemoryWrite {
+fn write(random: &mut Random, user: &str, model: &MemoryModel) -> MemoryWrite {
     let words = words(random, 6).join(" ");
     let at = Timestamp::from_micros(random.below(1000) as i64 - 500);
     let kind = pick(random, KINDS);
@@ -87,7 +87,7 @@ fn write(random: &mut Random, user: &str, model: &Remembered) -> MemoryWrite {
 
 impl MemoryStep {
     /// Returns a random step that makes sense in the state of the model.
-    pub(crate) fn random(random: &mut Random, user: &str, model: &Remembered) -> Self {
+    pub(crate) fn random(random: &mut Random, user: &str, model: &MemoryModel) -> Self {
         match random.below(10) {
             0 => Self::Forget(MemoryForget::Scope(scope(random, user))),
             1 => Self::Forget(MemoryForget::source(scope(random, user), source(random))),
@@ -116,12 +116,12 @@ impl MemoryStep {
 /// Random steps of user `ada`, each of which makes sense after the previous ones.
 pub(crate) struct MemoryLife {
     random: Random,
-    pub(crate) model: Remembered,
+    pub(crate) model: MemoryModel,
 }
 
 impl MemoryLife {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), model: Remembered::default() }
+        Self { random: Random::new(seed), model: MemoryModel::default() }
     }
 
     /// Returns the next step and applies it to the model.

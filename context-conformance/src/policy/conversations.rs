@@ -11,21 +11,21 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::QuarterCounter;
-use crate::histories::{History, damaged};
+use crate::histories::{MessageList, damaged};
 
 /// A conversation with the goal of its compaction.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct CompactionCase {
     /// The conversation.
-    pub messages: History,
+    pub messages: MessageList,
     /// The goal of a compaction.
     pub goal: Goal,
 }
 
-impl Asked {
+impl CompactionCase {
     /// Creates a case whose goal is this many tokens of history.
-    pub(super) fn new(messages: History, history: u64) -> Self {
+    pub(super) fn new(messages: MessageList, history: u64) -> Self {
         let outside = 100;
         let budget = Budget::new(200_000, 8_000);
         Self { messages, goal: Goal::new(budget, outside, history.saturating_add(outside)) }
@@ -34,7 +34,7 @@ impl Asked {
 
 /// Generates conversations of several turns after damage. Some have long texts, checkpoints and
 /// gaps. Their goals are met already, attainable or unattainable.
-pub fn conversations() -> impl Strategy<Value = Asked> {
+pub fn conversations() -> impl Strategy<Value = CompactionCase> {
     let histories = vec(damaged().prop_map(|(history, _)| history), 1..4);
     let long = vec((any::<Index>(), 1_000_usize..20_000), 0..6);
     let gap = proptest::option::weighted(0.2, any::<Index>());
@@ -57,19 +57,19 @@ pub fn conversations() -> impl Strategy<Value = Asked> {
                 messages.insert(0, Arc::new(summary.with_origin(Origin::Checkpoint)));
             }
             let total = HistoryView::new(&messages, &QuarterCounter).total();
-            let mut asked = Asked::new(messages, total.saturating_mul(percent) / 100);
+            let mut case = CompactionCase::new(messages, total.saturating_mul(percent) / 100);
             if warm {
                 let mut cached = CacheState::default();
-                cached.messages = asked.messages.len() / 2;
-                asked.goal = asked.goal.cache(cached);
+                cached.messages = case.messages.len() / 2;
+                case.goal = case.goal.cache(cached);
             }
-            asked
+            case
         },
     )
 }
 
 /// Extends a text of a part of one message to this length, preferably the text of a result.
-fn lengthen(history: &mut History, at: &Index, bytes: usize) {
+fn lengthen(history: &mut MessageList, at: &Index, bytes: usize) {
     if history.is_empty() {
         return;
     }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use context_core::{Message, Part, Role, ToolResult};
 use serde_json::json;
 
-use super::Asked;
-use crate::histories::History;
+use super::CompactionCase;
+use crate::histories::MessageList;
 
-type Make = fn() -> Vec<Message>;
+type BuildMessages = fn() -> Vec<Message>;
 
 /// Returns the cases with their names, each with the goals of half its tokens, none and all of
 /// them.
-pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
-    let histories: [(&str, Make); 9] = [
+pub(super) fn all() -> impl Iterator<Item = (String, CompactionCase)> {
+    let histories: [(&str, BuildMessages); 9] = [
         ("no message", Vec::new),
         ("messages without parts", || {
             let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
@@ -87,12 +87,13 @@ pub(super) fn all() -> impl Iterator<Item = (String, Asked)> {
             ]
         }),
     ];
-    histories.into_iter().flat_map(|(what, history)| {
-        let history: History = history().into_iter().map(Arc::new).collect();
+    histories.into_iter().flat_map(|(label, history)| {
+        let history: MessageList = history().into_iter().map(Arc::new).collect();
         let total =
             context_core::history::HistoryView::new(&history, &super::QuarterCounter).total();
-        [total / 2, 0, u64::MAX]
-            .map(|goal| (format!("{what}, to {goal} tokens"), Asked::new(history.clone(), goal)))
+        [total / 2, 0, u64::MAX].map(|goal| {
+            (format!("{label}, to {goal} tokens"), CompactionCase::new(history.clone(), goal))
+        })
     })
 }
 

@@ -9,19 +9,19 @@ use proptest::sample::Index;
 
 /// Fragments of numbered words, and the words that the prompt must contain, in order.
 #[derive(Clone)]
-pub(super) struct Numbered {
+pub(super) struct NumberedFragments {
     pub(super) fragments: Vec<Fragment>,
     pub(super) names: Vec<String>,
     pub(super) texts: Vec<String>,
 }
 
-impl AsRef<[Fragment]> for Numbered {
+impl AsRef<[Fragment]> for NumberedFragments {
     fn as_ref(&self) -> &[Fragment] {
         &self.fragments
     }
 }
 
-impl fmt::Debug for Numbered {
+impl fmt::Debug for NumberedFragments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fragments.fmt(f)
     }
@@ -29,18 +29,18 @@ impl fmt::Debug for Numbered {
 
 /// The same fragments twice. In the second copy, one of them is marked as untrusted.
 #[derive(Clone)]
-pub(super) struct Marked {
+pub(super) struct MarkedFragments {
     pub(super) plain: Vec<Fragment>,
     pub(super) marked: Vec<Fragment>,
 }
 
-impl AsRef<[Fragment]> for Marked {
+impl AsRef<[Fragment]> for MarkedFragments {
     fn as_ref(&self) -> &[Fragment] {
         &self.marked
     }
 }
 
-impl fmt::Debug for Marked {
+impl fmt::Debug for MarkedFragments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.marked.fmt(f)
     }
@@ -61,21 +61,24 @@ enum Shape {
 }
 
 /// Generates fragments of any shape.
-pub(super) fn shapes() -> impl Strategy<Value = Numbered> {
+pub(super) fn shapes() -> impl Strategy<Value = NumberedFragments> {
     shape_list().prop_map(|shapes| {
-        let mut words = Words::default();
+        let mut words = WordGenerator::default();
         let fragments = words.fragments(&shapes, None);
-        Numbered { fragments, names: words.names, texts: words.texts }
+        NumberedFragments { fragments, names: words.names, texts: words.texts }
     })
 }
 
 /// Generates fragments of any shape, one of them marked.
-pub(super) fn marked() -> impl Strategy<Value = Marked> {
+pub(super) fn marked() -> impl Strategy<Value = MarkedFragments> {
     (shape_list(), any::<Index>()).prop_filter_map("a fragment to mark", |(shapes, which)| {
-        let mut words = Words::default();
+        let mut words = WordGenerator::default();
         let plain = words.fragments(&shapes, None);
         let mark = (words.fragments > 0).then(|| which.index(words.fragments))?;
-        Some(Marked { plain, marked: Words::default().fragments(&shapes, Some(mark)) })
+        Some(MarkedFragments {
+            plain,
+            marked: WordGenerator::default().fragments(&shapes, Some(mark)),
+        })
     })
 }
 
@@ -95,7 +98,7 @@ fn shape_list() -> impl Strategy<Value = Vec<Shape>> {
 
 /// A generator of numbered words, which records those that the prompt must contain.
 #[derive(Default)]
-struct Words {
+struct WordGenerator {
     next: u32,
     names: Vec<String>,
     texts: Vec<String>,
@@ -105,7 +108,7 @@ struct Words {
     mark: Option<usize>,
 }
 
-impl Words {
+impl WordGenerator {
     fn fragments(&mut self, shapes: &[Shape], mark: Option<usize>) -> Vec<Fragment> {
         self.mark = mark;
         shapes.iter().map(|shape| self.fragment(shape)).collect()

@@ -13,29 +13,30 @@ const LONG: usize = 100_000;
 
 /// Fragments whose texts read back unchanged and whose numbers every format prints in the same way.
 #[derive(Clone)]
-pub(super) struct Hostile(Vec<Fragment>);
+pub(super) struct HostileFragments(Vec<Fragment>);
 
-impl AsRef<[Fragment]> for Hostile {
+impl AsRef<[Fragment]> for HostileFragments {
     fn as_ref(&self) -> &[Fragment] {
         &self.0
     }
 }
 
-impl fmt::Debug for Hostile {
+impl fmt::Debug for HostileFragments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
 /// Generates fragments that are all untrusted.
-pub(super) fn untrusted() -> impl Strategy<Value = Hostile> {
-    trees::of(trees::whole_number())
-        .prop_map(|fragments| Hostile(fragments.into_iter().map(Fragment::untrusted).collect()))
+pub(super) fn untrusted() -> impl Strategy<Value = HostileFragments> {
+    trees::of(trees::whole_number()).prop_map(|fragments| {
+        HostileFragments(fragments.into_iter().map(Fragment::untrusted).collect())
+    })
 }
 
 /// Generates fragments with and without the untrusted mark.
-pub(super) fn trusted() -> impl Strategy<Value = Hostile> {
-    trees::of(trees::whole_number()).prop_map(Hostile)
+pub(super) fn trusted() -> impl Strategy<Value = HostileFragments> {
+    trees::of(trees::whole_number()).prop_map(HostileFragments)
 }
 
 /// Checks that every text reads back, whole and once. The order is not checked here, but with
@@ -43,7 +44,7 @@ pub(super) fn trusted() -> impl Strategy<Value = Hostile> {
 pub(super) fn reads_back(
     renderer: &dyn Renderer,
     reader: &dyn PromptReader,
-    fragments: &Hostile,
+    fragments: &HostileFragments,
 ) -> Result<(), String> {
     let prompt = rendered(renderer, &fragments.0)?;
     let read =
@@ -79,7 +80,7 @@ pub(super) fn long(renderer: &dyn Renderer, reader: &dyn PromptReader) -> Result
         ("word", &word),
     ]);
     let list = FragmentData::list([FragmentData::from(text.trim_end()), map]);
-    let fragments = Hostile(vec![Fragment::new(name.as_str(), list).untrusted()]);
+    let fragments = HostileFragments(vec![Fragment::new(name.as_str(), list).untrusted()]);
     // Texts of this size are cut in the message.
     reads_back(renderer, reader, &fragments).map_err(|why| why.chars().take(400).collect())
 }

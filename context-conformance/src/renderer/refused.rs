@@ -11,7 +11,7 @@ use context_core::{Encoded, Fragment, FragmentData, Renderer, assistant, hint, u
 pub(super) fn all(renderer: &dyn Renderer) -> Result<(), String> {
     let unknown = FragmentContent::Unknown(Encoded::new("chart", 1, "{}"));
     let unknown = Fragment::from_content("graph", FragmentKind::Context, unknown);
-    for (what, foreign) in [
+    for (label, foreign) in [
         ("a message of the user", user("hi")),
         ("a message of the assistant", assistant("yes")),
         ("the last answer, changed", last_assistant_message("later")),
@@ -20,7 +20,7 @@ pub(super) fn all(renderer: &dyn Renderer) -> Result<(), String> {
         let name = foreign.name().to_owned();
         for (place, fragments) in places(&foreign.clone().into(), Some(foreign)) {
             let expected = RenderError::NotData { name: name.clone() };
-            refused(renderer, &fragments, &expected, &format!("{what}, {place}"))?;
+            refused(renderer, &fragments, &expected, &format!("{label}, {place}"))?;
         }
     }
     let loaded = FragmentData::from(lazy(|| async { Ok::<_, Infallible>("loaded") }));
@@ -72,13 +72,13 @@ fn refused(
     renderer: &dyn Renderer,
     fragments: &[Fragment],
     expected: &RenderError,
-    what: &str,
+    label: &str,
 ) -> Result<(), String> {
     match renderer.render(fragments) {
         Err(error) if error == *expected => Ok(()),
-        Err(error) => Err(format!("{what}: expected the error {expected:?}, saw {error:?}")),
+        Err(error) => Err(format!("{label}: expected the error {expected:?}, saw {error:?}")),
         Ok(prompt) => {
-            Err(format!("{what}: expected the error {expected:?}, saw the prompt {prompt:?}"))
+            Err(format!("{label}: expected the error {expected:?}, saw the prompt {prompt:?}"))
         }
     }
 }

@@ -4,7 +4,7 @@
 use context_core::fragment::{Arrangement, Piece, Pieces};
 use context_core::{Fragment, FragmentData, Renderer};
 
-use super::numbered::{Marked, Numbered};
+use super::numbered::{MarkedFragments, NumberedFragments};
 
 /// Returns the prompt, or the reason why there is none.
 pub(super) fn rendered(renderer: &dyn Renderer, fragments: &[Fragment]) -> Result<String, String> {
@@ -15,7 +15,10 @@ pub(super) fn rendered(renderer: &dyn Renderer, fragments: &[Fragment]) -> Resul
 
 /// Checks that the names appear in order, and the texts likewise. A table may print its names
 /// first. Case is ignored, since titles may be capitalized.
-pub(super) fn shows_all(renderer: &dyn Renderer, numbered: &Numbered) -> Result<(), String> {
+pub(super) fn shows_all(
+    renderer: &dyn Renderer,
+    numbered: &NumberedFragments,
+) -> Result<(), String> {
     let prompt = rendered(renderer, &numbered.fragments)?.to_lowercase();
     // None of these texts ends with a line break, so a trailing one comes from the format.
     if prompt.ends_with(['\n', '\r']) {
@@ -45,7 +48,7 @@ fn in_order(prompt: &str, words: &[String]) -> Result<(), String> {
 /// Checks that the untrusted mark changes the prompt but hides nothing.
 pub(super) fn shows_marks(
     renderer: &dyn Renderer,
-    Marked { plain, marked }: &Marked,
+    MarkedFragments { plain, marked }: &MarkedFragments,
 ) -> Result<(), String> {
     match rendered(renderer, plain)? == rendered(renderer, marked)? {
         true => {
@@ -104,9 +107,10 @@ fn render_pieces(renderer: &dyn Renderer, pieces: &[Piece<'_>]) -> Result<Vec<St
 /// Checks that fragments without content leave nothing in the prompt.
 pub(super) fn nothing_is_empty(renderer: &dyn Renderer) -> Result<(), String> {
     let null = || Fragment::new("n1q", FragmentData::Null);
-    for (what, fragments) in [("no fragment", vec![]), ("a fragment that holds null", vec![null()])]
+    for (label, fragments) in
+        [("no fragment", vec![]), ("a fragment that holds null", vec![null()])]
     {
-        same(&format!("the prompt of {what}"), &rendered(renderer, &fragments)?, "")?;
+        same(&format!("the prompt of {label}"), &rendered(renderer, &fragments)?, "")?;
     }
     let [first, second] = ["w1q", "w2q"].map(|text| Fragment::new(text, text));
     let with = [first.clone(), null(), second.clone()];
@@ -122,9 +126,9 @@ pub(super) fn nothing_is_empty(renderer: &dyn Renderer) -> Result<(), String> {
     )
 }
 
-fn same(what: &str, seen: &str, expected: &str) -> Result<(), String> {
+fn same(label: &str, seen: &str, expected: &str) -> Result<(), String> {
     if seen == expected {
         return Ok(());
     }
-    Err(format!("{what}: expected {expected:?}, saw {seen:?}"))
+    Err(format!("{label}: expected {expected:?}, saw {seen:?}"))
 }

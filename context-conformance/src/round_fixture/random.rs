@@ -78,7 +78,7 @@ fn measures(random: &mut Random) -> Measures {
 }
 
 /// The result of a step.
-type Done = Result<(), context_core::trajectory::TrajectoryError>;
+type StepResult = Result<(), context_core::trajectory::TrajectoryError>;
 
 impl RoundFixture {
     /// Makes one to four random changes for one commit. Changes that the round refuses are dropped.
@@ -88,7 +88,7 @@ impl RoundFixture {
         }
     }
 
-    fn step(&mut self, random: &mut Random) -> Done {
+    fn step(&mut self, random: &mut Random) -> StepResult {
         let at = self.fixture.at();
         let nodes: Vec<NodeId> = self.round.nodes().map(|node| node.id).collect();
         let Some(some) = nodes.get(random.below(nodes.len())).copied() else {

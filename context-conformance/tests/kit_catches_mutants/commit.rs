@@ -7,9 +7,9 @@ use context_core::{BranchName, ChatRef, Encoded, Node, Result, Store};
 use tokio::task::yield_now;
 
 use crate::fault::Fault;
-use crate::mutant::{Broken, lock};
+use crate::mutant::{BrokenStore, lock};
 
-impl Broken {
+impl BrokenStore {
     /// Commits at the head, wherever that is.
     async fn force(&self, mut commit: Commit) -> Result<CommitOutcome> {
         loop {

@@ -15,23 +15,23 @@ use context_core::store::{
 use context_core::{Json, Result, Store, UserId};
 
 use crate::fault::Fault;
-use crate::mutant::{Broken, lock};
+use crate::mutant::{BrokenStore, lock};
 
-type Name = (MemoryScope, MemoryId);
+type RecordKey = (MemoryScope, MemoryId);
 
 /// Data that should have been removed.
 #[derive(Default)]
 pub(crate) struct Stale {
-    words: HashMap<Name, String>,
-    vectors: HashMap<Name, MemoryVector>,
-    marks: HashSet<Name>,
+    words: HashMap<RecordKey, String>,
+    vectors: HashMap<RecordKey, MemoryVector>,
+    marks: HashSet<RecordKey>,
 }
 
-fn name(record: &MemoryRecord) -> Name {
+fn name(record: &MemoryRecord) -> RecordKey {
     (record.scope.clone(), record.id.clone())
 }
 
-impl Broken {
+impl BrokenStore {
     fn memory(&self) -> &dyn MemoryRecordStore {
         self.inner.memories().expect("the reference store keeps memories")
     }
@@ -127,7 +127,7 @@ impl Broken {
 }
 
 #[async_trait]
-impl MemoryRecordStore for Broken {
+impl MemoryRecordStore for BrokenStore {
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
         context_core::store::check_memory_writes(writes)?;
         let mut spoiled: Vec<_> = writes.iter().map(|write| self.spoiled(write.clone())).collect();

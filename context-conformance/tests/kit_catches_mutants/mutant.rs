@@ -24,18 +24,18 @@ use crate::fault::Fault;
 use crate::memories::Stale;
 
 #[derive(Clone)]
-pub(crate) struct Mutant(Arc<Broken>);
+pub(crate) struct Mutant(Arc<BrokenStore>);
 
 impl Mutant {
     pub(crate) fn new(fault: Fault) -> Self {
-        Self(Arc::new(Broken::new(fault)))
+        Self(Arc::new(BrokenStore::new(fault)))
     }
 }
 
 /// The visible ends of streams, and whether a reader has seen them.
 type Ending = HashMap<(ChatRef, StreamId), (Option<StreamEnd>, bool)>;
 
-pub(crate) struct Broken {
+pub(crate) struct BrokenStore {
     pub(crate) fault: Fault,
     pub(crate) inner: InMemoryStore,
     pub(crate) keys: Mutex<HashMap<(ChatRef, CommitKey), Committed>>,
@@ -57,7 +57,7 @@ pub(crate) struct Broken {
     counter: AtomicUsize,
 }
 
-impl Broken {
+impl BrokenStore {
     fn new(fault: Fault) -> Self {
         Self {
             fault,
@@ -139,7 +139,7 @@ impl fmt::Debug for Mutant {
 }
 
 #[async_trait]
-impl HistoryStore for Broken {
+impl HistoryStore for BrokenStore {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
         if self.is(Fault::ShowsContent) {
             lock(&self.title).clone_from(&new.title);
@@ -334,7 +334,7 @@ impl HistoryStore for Broken {
 }
 
 #[async_trait]
-impl FragmentStore for Broken {
+impl FragmentStore for BrokenStore {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
         let mut fragments = self.inner.fragments().fragments(chat).await?;
         for fragment in &mut fragments {

@@ -14,9 +14,9 @@ use context_core::trajectory::{
 use context_core::{ChatId, Json, MessageId, Result, Store, UserId};
 
 use crate::fault::Fault;
-use crate::mutant::{Broken, lock};
+use crate::mutant::{BrokenStore, lock};
 
-impl Broken {
+impl BrokenStore {
     fn ledger(&self) -> &dyn TrajectoryStore {
         self.inner.trajectories().expect("the reference store keeps trajectories")
     }
@@ -88,7 +88,7 @@ fn sorted(value: &FieldValue) -> FieldValue {
 }
 
 #[async_trait]
-impl TrajectoryStore for Broken {
+impl TrajectoryStore for BrokenStore {
     async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
         let mut commit = commit.clone();
         let round = commit.head.round.clone();

@@ -11,9 +11,9 @@ use context_core::store::{
 use context_core::{CancelSignal, Result, Store, Timestamp, UserId};
 
 use crate::fault::Fault;
-use crate::mutant::{Broken, lock};
+use crate::mutant::{BrokenStore, lock};
 
-impl Broken {
+impl BrokenStore {
     fn searcher(&self) -> &dyn SearchStore {
         self.inner.search().expect("the reference store searches")
     }
@@ -46,7 +46,7 @@ impl Broken {
 }
 
 #[async_trait]
-impl SearchStore for Broken {
+impl SearchStore for BrokenStore {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
         let mut query = query.clone();
         match self.fault {
@@ -86,7 +86,7 @@ impl SearchStore for Broken {
 }
 
 #[async_trait]
-impl Maintenance for Broken {
+impl Maintenance for BrokenStore {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
         self.upkeep().check(cancel).await
     }

@@ -10,11 +10,11 @@ use context_core::store::{
 use context_core::{ChatRef, Result, Store, Timestamp};
 
 use crate::fault::Fault;
-use crate::mutant::{Broken, lock};
+use crate::mutant::{BrokenStore, lock};
 
 const MOST_TURNS: usize = 100_000;
 
-impl Broken {
+impl BrokenStore {
     fn flow(&self) -> &dyn StreamStore {
         self.inner.streams().expect("the reference store keeps streams")
     }
@@ -41,7 +41,7 @@ impl Broken {
 }
 
 #[async_trait]
-impl StreamStore for Broken {
+impl StreamStore for BrokenStore {
     async fn create_stream(
         &self,
         chat: &ChatRef,

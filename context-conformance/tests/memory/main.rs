@@ -1,51 +1,51 @@
 //! Checks that the suite passes a correct memory provider, and catches those that break one promise
 //! each.
 
-mod plain;
+mod faulty_provider;
 
 use std::sync::Arc;
 
-use context_conformance::memory::{MemoryAsked, MemoryClaims, assert_memory_conforms};
+use context_conformance::memory::{MemoryClaims, MemorySuiteReport, assert_memory_conforms};
 
-use crate::plain::{Plain, Wrong};
+use crate::faulty_provider::{Fault, FaultyProvider};
 
-async fn asked(wrong: Wrong, claims: &MemoryClaims) -> MemoryAsked {
-    assert_memory_conforms(async || Arc::new(Plain::new(wrong)) as _, claims).await
+async fn asked(fault: Fault, claims: &MemoryClaims) -> MemorySuiteReport {
+    assert_memory_conforms(async || Arc::new(FaultyProvider::new(fault)) as _, claims).await
 }
 
 #[tokio::test]
 async fn a_good_memory_passes() {
-    let asked = asked(Wrong::Nothing, &MemoryClaims::default()).await;
+    let asked = asked(Fault::Nothing, &MemoryClaims::default()).await;
     assert!(asked.skipped.is_empty() && asked.passed.len() > 20, "{asked:?}");
 }
 
 /// A provider may choose the scope under which it files memories.
 #[tokio::test]
 async fn a_memory_that_files_under_the_user_passes() {
-    asked(Wrong::FilesUnderTheUser, &MemoryClaims::default()).await;
+    asked(Fault::FilesUnderTheUser, &MemoryClaims::default()).await;
 }
 
 #[tokio::test]
 async fn a_memory_without_agents_that_says_so_passes() {
-    asked(Wrong::RefusesSomeScopes, &MemoryClaims::default()).await;
+    asked(Fault::RefusesSomeScopes, &MemoryClaims::default()).await;
 }
 
 #[tokio::test]
 async fn what_is_not_claimed_is_not_asked() {
     let mut claims = MemoryClaims::default();
     claims.captures = false;
-    let asked = asked(Wrong::CapturesNothing, &claims).await;
+    let asked = asked(Fault::CapturesNothing, &claims).await;
     assert!(asked.passed.contains(&"remembers_nothing_at_first"), "{asked:?}");
     assert!(asked.skipped.iter().any(|(name, _)| *name == "captured_turns_come_back"), "{asked:?}");
 }
 
 macro_rules! caught {
-    ($($wrong:ident => $case:literal;)+) => {$(
+    ($($fault:ident => $case:literal;)+) => {$(
         #[allow(non_snake_case)]
         #[tokio::test]
         #[should_panic(expected = $case)]
-        async fn $wrong() {
-            asked(Wrong::$wrong, &MemoryClaims::default()).await;
+        async fn $fault() {
+            asked(Fault::$fault, &MemoryClaims::default()).await;
         }
     )+};
 }

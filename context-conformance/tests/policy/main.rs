@@ -9,7 +9,7 @@ use context_core::{CompactionPolicy, Message, Part, Role};
 
 /// The fault of a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Wrong {
+enum Fault {
     Nothing,
     /// Counts its calls, which makes it impure.
     Impure,
@@ -31,9 +31,9 @@ enum Wrong {
 /// A policy that shortens every long text to its first sixteen bytes, oldest first, until the goal
 /// is met.
 #[derive(Debug)]
-struct Shorten(Wrong, AtomicU64);
+struct ShorteningPolicy(Fault, AtomicU64);
 
-impl CompactionPolicy for Shorten {
+impl CompactionPolicy for ShorteningPolicy {
     fn name(&self) -> &'static str {
         "shorten"
     }
@@ -41,7 +41,7 @@ impl CompactionPolicy for Shorten {
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
         let asked = self.1.fetch_add(1, Ordering::Relaxed);
         let excess = match self.0 {
-            Wrong::Endless => u64::MAX,
+            Fault::Endless => u64::MAX,
             _ => goal.excess(view.total()),
         };
         let (mut edits, mut saved) = (Vec::new(), 0);
@@ -51,30 +51,30 @@ impl CompactionPolicy for Shorten {
             if saved < excess && less > 0 {
                 saved += less;
                 edits.push(Edit::replace(position, short));
-                if self.0 == Wrong::Endless {
+                if self.0 == Fault::Endless {
                     break;
                 }
             }
         }
-        if self.0 == Wrong::SpeaksForTheUser && !edits.is_empty() {
+        if self.0 == Fault::SpeaksForTheUser && !edits.is_empty() {
             edits.insert(0, Edit::new(0..0, vec![Arc::new(Message::from("left out"))]));
         }
         let what =
-            if self.0 == Wrong::Impure { format!("asked {asked} times") } else { "shorter".into() };
-        let name = if self.0 == Wrong::OtherName { "another" } else { self.name() };
+            if self.0 == Fault::Impure { format!("asked {asked} times") } else { "shorter".into() };
+        let name = if self.0 == Fault::OtherName { "another" } else { self.name() };
         match Plan::new(name, BoundaryKind::Microcompact, view, edits, what) {
             Ok(mut plan) => {
-                plan.after -= u64::from(self.0 == Wrong::Boasts);
+                plan.after -= u64::from(self.0 == Fault::Boasts);
                 Proposal::Plan(plan)
             }
-            Err(error) if self.0 == Wrong::Panics => panic!("{error}"),
-            Err(_) if self.0 == Wrong::Silent => Proposal::nothing(""),
+            Err(error) if self.0 == Fault::Panics => panic!("{error}"),
+            Err(_) if self.0 == Fault::Silent => Proposal::nothing(""),
             Err(error) => Proposal::nothing(error.to_string()),
         }
     }
 }
 
-impl Shorten {
+impl ShorteningPolicy {
     fn short(&self, message: &Message) -> Message {
         let mut short = message.clone();
         let mut changed = false;
@@ -87,66 +87,66 @@ impl Shorten {
                 changed = true;
             }
         }
-        if changed && self.0 == Wrong::ChangesRoles && short.role == Role::Assistant {
+        if changed && self.0 == Fault::ChangesRoles && short.role == Role::Assistant {
             short.role = Role::System;
         }
         short
     }
 }
 
-fn asked(wrong: Wrong) {
-    assert_policy_conforms(&Shorten(wrong, AtomicU64::new(0)));
+fn asked(fault: Fault) {
+    assert_policy_conforms(&ShorteningPolicy(fault, AtomicU64::new(0)));
 }
 
 #[test]
 fn a_good_policy_passes() {
-    asked(Wrong::Nothing);
+    asked(Fault::Nothing);
 }
 
 #[test]
 #[should_panic(expected = "two proposals for the same view and goal")]
 fn an_impure_policy_is_caught() {
-    asked(Wrong::Impure);
+    asked(Fault::Impure);
 }
 
 #[test]
 #[should_panic(expected = "there is another plan")]
 fn a_policy_that_goes_on_is_caught() {
-    asked(Wrong::Endless);
+    asked(Fault::Endless);
 }
 
 #[test]
 #[should_panic(expected = "are in truth")]
 fn a_policy_that_boasts_is_caught() {
-    asked(Wrong::Boasts);
+    asked(Fault::Boasts);
 }
 
 #[test]
 #[should_panic(expected = "is spoken by system")]
 fn a_policy_that_changes_roles_is_caught() {
-    asked(Wrong::ChangesRoles);
+    asked(Fault::ChangesRoles);
 }
 
 #[test]
 #[should_panic(expected = "put into the user's mouth")]
 fn a_policy_that_speaks_for_the_user_is_caught() {
-    asked(Wrong::SpeaksForTheUser);
+    asked(Fault::SpeaksForTheUser);
 }
 
 #[test]
 #[should_panic(expected = "no reason given")]
 fn a_policy_without_a_reason_is_caught() {
-    asked(Wrong::Silent);
+    asked(Fault::Silent);
 }
 
 #[test]
 #[should_panic(expected = "said to be of another")]
 fn a_policy_under_another_name_is_caught() {
-    asked(Wrong::OtherName);
+    asked(Fault::OtherName);
 }
 
 #[test]
 #[should_panic(expected = "shorten")]
 fn a_policy_that_panics_is_caught() {
-    asked(Wrong::Panics);
+    asked(Fault::Panics);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The fault of a renderer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Wrong {
+pub(crate) enum Fault {
     Nothing,
     DropsNumbers,
     DropsTheLastEntry,
@@ -38,7 +38,7 @@ pub(crate) enum Wrong {
 
 #[derive(Debug)]
 pub(crate) struct Lines {
-    wrong: Wrong,
+    fault: Fault,
     asked: AtomicU32,
 }
 
@@ -51,12 +51,12 @@ struct Open<'a> {
 }
 
 impl Lines {
-    pub(crate) fn new(wrong: Wrong) -> Self {
-        Self { wrong, asked: AtomicU32::new(0) }
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self { fault, asked: AtomicU32::new(0) }
     }
 
-    fn is(&self, wrong: Wrong) -> bool {
-        self.wrong == wrong
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
     }
 
     /// Writes names on their own lines, then values: `["rule",1,null]`, `["Ask."]`. Linear in the
@@ -66,14 +66,14 @@ impl Lines {
         while let Some(Open { name, data, depth }) = open.pop() {
             if let Some((name, untrusted)) = name {
                 let hides =
-                    self.is(Wrong::HidesMarks) || (self.is(Wrong::MarksOnlyAtTheTop) && depth > 0);
+                    self.is(Fault::HidesMarks) || (self.is(Fault::MarksOnlyAtTheTop) && depth > 0);
                 self.line(depth, &json!([name, u8::from(untrusted && !hides), null]), out);
             }
             let children = open.len();
             match data {
                 FragmentData::Null => {}
                 FragmentData::Bool(value) => self.line(depth, &json!([value]), out),
-                FragmentData::Number(_) if self.is(Wrong::DropsNumbers) => {}
+                FragmentData::Number(_) if self.is(Fault::DropsNumbers) => {}
                 FragmentData::Number(number) => self.line(depth, &json!([number.to_string()]), out),
                 FragmentData::Text(text) => self.text(depth, text, out),
                 FragmentData::Fragment(fragment) => open.push(self.child(fragment, depth + 1)?),
@@ -94,16 +94,16 @@ impl Lines {
                             data => Open { name: Some((key, false)), data, depth: depth + 1 },
                         });
                     }
-                    if self.is(Wrong::DropsTheLastEntry) && map.len() > 1 {
+                    if self.is(Fault::DropsTheLastEntry) && map.len() > 1 {
                         open.pop();
                     }
-                    if self.is(Wrong::SortsKeys) {
+                    if self.is(Fault::SortsKeys) {
                         open[children..].sort_by_key(|open| std::cmp::Reverse(open.name));
                     }
                 }
                 FragmentData::Lazy(_) => {
                     let name = fragment.name().to_owned();
-                    return Err(match self.is(Wrong::RefusesAsNotData) {
+                    return Err(match self.is(Fault::RefusesAsNotData) {
                         true => RenderError::NotData { name },
                         // Data that is not loaded is the only value of its fragment here.
                         false => RenderError::NotLoaded { name: self.loading(fragment) },
@@ -121,8 +121,8 @@ impl Lines {
         let name = Some((fragment.name(), fragment.is_untrusted()));
         let data = match fragment.data() {
             Some(data) => data,
-            None if self.is(Wrong::ShowsMessages) => &NOTHING,
-            None if self.is(Wrong::NamesNobody) => {
+            None if self.is(Fault::ShowsMessages) => &NOTHING,
+            None if self.is(Fault::NamesNobody) => {
                 return Err(RenderError::NotData { name: String::new() });
             }
             None => return Err(RenderError::NotData { name: fragment.name().to_owned() }),
@@ -151,10 +151,10 @@ impl Lines {
     }
 
     fn text(&self, depth: usize, text: &str, out: &mut String) {
-        match self.wrong {
-            Wrong::DropsLongTexts if text.len() > 50_000 => {}
-            Wrong::Trims => self.line(depth, &json!([text.trim()]), out),
-            Wrong::DoesNotEscape => {
+        match self.fault {
+            Fault::DropsLongTexts if text.len() > 50_000 => {}
+            Fault::Trims => self.line(depth, &json!([text.trim()]), out),
+            Fault::DoesNotEscape => {
                 out.push_str("[\"");
                 out.push_str(text);
                 out.push_str("\"]\n");
@@ -164,7 +164,7 @@ impl Lines {
     }
 
     fn line(&self, depth: usize, value: &Value, out: &mut String) {
-        if self.is(Wrong::Indents) {
+        if self.is(Fault::Indents) {
             out.extend(std::iter::repeat_n(' ', depth));
         }
         out.push_str(&value.to_string());
@@ -172,18 +172,18 @@ impl Lines {
     }
 
     fn piece(&self, fragment: &Fragment, out: &mut String) -> Result<(), RenderError> {
-        if self.is(Wrong::Recurses) {
+        if self.is(Fault::Recurses) {
             descend(fragment.data());
         }
         let nothing =
-            fragment.data().is_some_and(FragmentData::is_empty) && !self.is(Wrong::ShowsNothing);
+            fragment.data().is_some_and(FragmentData::is_empty) && !self.is(Fault::ShowsNothing);
         if !nothing {
             self.write(fragment, out)?;
         }
-        if self.is(Wrong::Counts) {
+        if self.is(Fault::Counts) {
             out.push_str(&json!([self.asked.fetch_add(1, Ordering::Relaxed), null]).to_string());
         }
-        if out.ends_with('\n') && !self.is(Wrong::EndsLines) {
+        if out.ends_with('\n') && !self.is(Fault::EndsLines) {
             out.pop();
         }
         Ok(())
@@ -218,10 +218,10 @@ impl Renderer for Lines {
         for piece in pieces {
             let mut text = String::new();
             self.piece(piece.fragment, &mut text)?;
-            if self.is(Wrong::LooksAround) && pieces.len() > 1 && !text.is_empty() {
+            if self.is(Fault::LooksAround) && pieces.len() > 1 && !text.is_empty() {
                 text.insert_str(0, "[1,null]\n");
             }
-            if text.is_empty() && self.is(Wrong::SkipsEmptyPieces) {
+            if text.is_empty() && self.is(Fault::SkipsEmptyPieces) {
                 continue;
             }
             out.text().push_str(&text);
@@ -236,6 +236,6 @@ impl Renderer for Lines {
         let mut out = Pieces::default();
         self.render_pieces(&arrangement.pieces(&fragments), &mut out)?;
         let prompt = arrangement.join(out.iter());
-        Ok(if self.is(Wrong::JoinsOtherwise) { prompt.replace('\n', "\n\n") } else { prompt })
+        Ok(if self.is(Fault::JoinsOtherwise) { prompt.replace('\n', "\n\n") } else { prompt })
     }
 }

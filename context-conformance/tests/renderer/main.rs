@@ -7,7 +7,7 @@ use context_conformance::renderer::{
 };
 use context_core::BoxError;
 
-use crate::lines::{Lines, Wrong};
+use crate::lines::{Fault, Lines};
 
 /// Returns the values of all lines: the last element of each array.
 fn read(prompt: &str) -> Result<Vec<String>, BoxError> {
@@ -24,16 +24,16 @@ fn read(prompt: &str) -> Result<Vec<String>, BoxError> {
 
 #[test]
 fn a_good_renderer_passes() {
-    assert_renderer_conforms(&Lines::new(Wrong::Nothing), &read);
+    assert_renderer_conforms(&Lines::new(Fault::Nothing), &read);
 }
 
 macro_rules! caught {
-    ($($wrong:ident => $why:literal;)+) => {$(
+    ($($fault:ident => $why:literal;)+) => {$(
         #[allow(non_snake_case)]
         #[test]
         #[should_panic(expected = $why)]
-        fn $wrong() {
-            assert_renders_soundly(&Lines::new(Wrong::$wrong));
+        fn $fault() {
+            assert_renders_soundly(&Lines::new(Fault::$fault));
         }
     )+};
 }
@@ -58,38 +58,38 @@ caught! {
 #[test]
 #[should_panic(expected = "grows with the square of its depth")]
 fn indentation_without_end_is_caught() {
-    assert_grows_with_depth(&Lines::new(Wrong::Indents));
+    assert_grows_with_depth(&Lines::new(Fault::Indents));
 }
 
 #[test]
 #[should_panic(expected = "cannot be read")]
 fn a_text_that_ends_its_place_is_caught() {
-    assert_reads_back(&Lines::new(Wrong::DoesNotEscape), &read);
+    assert_reads_back(&Lines::new(Fault::DoesNotEscape), &read);
 }
 
 #[test]
 #[should_panic(expected = "given untrusted fragments: the text")]
 fn a_text_of_which_a_part_is_lost_is_caught() {
-    assert_reads_back(&Lines::new(Wrong::Trims), &read);
+    assert_reads_back(&Lines::new(Fault::Trims), &read);
 }
 
 #[test]
 #[should_panic(expected = "given long names and texts")]
 fn a_long_text_that_is_lost_is_caught() {
-    assert_reads_back(&Lines::new(Wrong::DropsLongTexts), &read);
+    assert_reads_back(&Lines::new(Fault::DropsLongTexts), &read);
 }
 
 #[test]
 #[should_panic(expected = "fragments: [")]
 fn a_failure_shows_the_fragments() {
-    assert_renders_soundly(&Lines::new(Wrong::DropsNumbers));
+    assert_renders_soundly(&Lines::new(Fault::DropsNumbers));
 }
 
 /// Aborts the process that runs it.
 #[test]
 #[ignore = "overflows its stack; run by the test below"]
 fn recursion() {
-    assert_renders_soundly(&Lines::new(Wrong::Recurses));
+    assert_renders_soundly(&Lines::new(Fault::Recurses));
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl ConversationReplay {
         self.steps.len()
     }
 
-    /// Returns whether there are no nodes.
+    /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }

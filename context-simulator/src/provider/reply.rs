@@ -27,7 +27,7 @@ pub struct SimulatedReply {
 pub enum ReplyContent {
     /// A body.
     Body(String),
-    /// Returns the data fields of server-sent events.
+    /// The data fields of server-sent events.
     Events(Vec<String>),
 }
 

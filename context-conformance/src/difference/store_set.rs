@@ -1,4 +1,4 @@
-//! The stores that take part, and calls to all of them.
+//! The stores under comparison, and calls to all of them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,64 +11,65 @@ use crate::store_fixture::StoreFixture;
 use crate::verdict::{Check, Stop};
 
 /// The result of a call to one store.
-pub(super) enum Asked<T> {
+pub(super) enum CallResult<T> {
     Answer(T),
     Refused(ErrorKind),
     /// The store lacks the ability, so it is not compared.
     Unable,
 }
 
-impl<T> From<context_core::Result<T>> for Asked<T> {
+impl<T> From<context_core::Result<T>> for CallResult<T> {
     fn from(result: context_core::Result<T>) -> Self {
         result.map_or_else(|error| Self::Refused(error.kind()), Self::Answer)
     }
 }
 
-pub(super) struct Seat {
+/// A store and the name of its subject.
+pub(super) struct OpenStore {
     name: String,
     pub(super) store: Arc<dyn Store>,
 }
 
 /// The stores, in the given order.
-pub(super) struct Table(pub(super) Vec<Seat>);
+pub(super) struct StoreSet(pub(super) Vec<OpenStore>);
 
-impl Table {
+impl StoreSet {
     pub(super) async fn open(subjects: &[Arc<dyn StoreFixture>]) -> Result<Self, Error> {
-        let mut seats = Vec::new();
+        let mut stores = Vec::new();
         for subject in subjects {
             let store = subject.open("same").await?;
-            seats.push(Seat { name: subject.name().to_owned(), store });
+            stores.push(OpenStore { name: subject.name().to_owned(), store });
         }
-        Ok(Self(seats))
+        Ok(Self(stores))
     }
 
     /// Makes a call to every store. All stores with the ability must give the same result as the
     /// first of them.
-    pub(super) async fn same<T: PartialEq + Debug>(
+    pub(super) async fn compare<T: PartialEq + Debug>(
         &self,
         user: &str,
         chat: &str,
         did: &str,
-        ask: impl AsyncFn(ChatFixture) -> Check<Asked<T>>,
+        ask: impl AsyncFn(ChatFixture) -> Check<CallResult<T>>,
     ) -> Check<Option<T>> {
         let mut first: Option<(&str, Result<T, ErrorKind>)> = None;
-        for seat in &self.0 {
-            let fixture = ChatFixture::new(Arc::clone(&seat.store), user, chat);
+        for store in &self.0 {
+            let fixture = ChatFixture::new(Arc::clone(&store.store), user, chat);
             let saw = match ask(fixture).await {
-                Ok(Asked::Answer(answer)) => Ok(answer),
-                Ok(Asked::Refused(kind)) => Err(kind),
-                Ok(Asked::Unable) => continue,
+                Ok(CallResult::Answer(answer)) => Ok(answer),
+                Ok(CallResult::Refused(kind)) => Err(kind),
+                Ok(CallResult::Unable) => continue,
                 Err(Stop::Fail(text) | Stop::Skip(text)) => {
-                    return fail(format!("{did}: {}: {text}", seat.name));
+                    return fail(format!("{did}: {}: {text}", store.name));
                 }
             };
             match &first {
-                None => first = Some((&seat.name, saw)),
+                None => first = Some((&store.name, saw)),
                 Some((name, expected)) if *expected != saw => {
                     let (expected, saw) = (shown(expected), shown(&saw));
                     return fail(format!(
                         "{did}:\n  {name} saw {expected}\n  {} saw {saw}",
-                        seat.name
+                        store.name
                     ));
                 }
                 Some(_) => {}

@@ -5,9 +5,9 @@ use context_core::memory::StoredMemory;
 use context_core::store::{MemoriesFound, MemoryFind, MemoryList, MemoryOutcome};
 
 use super::moves::MemoryMove;
-use super::table::{Asked, Table};
+use super::store_set::{CallResult, StoreSet};
 use crate::chat_fixture::ChatFixture;
-use crate::memory_fixture::{MemoryStep, Remembered, looked_for, scope, vector};
+use crate::memory_fixture::{MemoryModel, MemoryStep, scope, search_words, vector};
 use crate::verdict::Check;
 use context_simulator::Random;
 
@@ -15,7 +15,7 @@ use context_simulator::Random;
 #[derive(Default)]
 pub(super) struct Memories {
     /// The expected memories, from which valid steps are generated.
-    model: Remembered,
+    model: MemoryModel,
     /// The last step, to be repeated.
     last: Option<MemoryStep>,
 }
@@ -23,40 +23,46 @@ pub(super) struct Memories {
 impl Memories {
     pub(super) async fn play(
         &mut self,
-        table: &Table,
+        stores: &StoreSet,
         chat: &ChatRef,
         did: &str,
-        what: &MemoryMove,
+        action: &MemoryMove,
     ) -> Check {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
-        match *what {
+        match *action {
             MemoryMove::Live { seed } => {
                 let step = MemoryStep::random(&mut Random::new(seed), user, &self.model);
-                self.step(table, chat, did, step).await
+                self.step(stores, chat, did, step).await
             }
-            MemoryMove::Again => match self.last.clone() {
-                Some(step) => self.step(table, chat, did, step).await,
+            MemoryMove::Repeat => match self.last.clone() {
+                Some(step) => self.step(stores, chat, did, step).await,
                 None => Ok(()),
             },
             MemoryMove::Find { seed } => {
                 let mut random = Random::new(seed);
                 let scopes = (0..=random.below(4)).map(|_| scope(&mut random, user)).collect();
                 let mut find =
-                    MemoryFind::new(scopes, looked_for(&mut random), 1 + random.below(6));
+                    MemoryFind::new(scopes, search_words(&mut random), 1 + random.below(6));
                 find.vector = random.one_in(2).then(|| vector(&mut random));
                 let found = async |fixture: ChatFixture| match fixture.store.memories() {
                     Some(memories) => Ok(memories.find_memories(&find).await.map(hits).into()),
-                    None => Ok(Asked::Unable),
+                    None => Ok(CallResult::Unable),
                 };
-                table.same(user, name, did, found).await.map(drop)
+                stores.compare(user, name, did, found).await.map(drop)
             }
         }
     }
 
-    async fn step(&mut self, table: &Table, chat: &ChatRef, did: &str, step: MemoryStep) -> Check {
+    async fn step(
+        &mut self,
+        stores: &StoreSet,
+        chat: &ChatRef,
+        did: &str,
+        step: MemoryStep,
+    ) -> Check {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
         let done = async |fixture: ChatFixture| match (fixture.store.memories(), &step) {
-            (None, _) => Ok(Asked::Unable),
+            (None, _) => Ok(CallResult::Unable),
             (Some(memories), MemoryStep::Write(writes)) => {
                 Ok(memories.write_memories(writes).await.map(outcome).into())
             }
@@ -66,7 +72,7 @@ impl Memories {
                 .map(|forgotten| format!("{forgotten:?}"))
                 .into()),
         };
-        table.same(user, name, did, done).await?;
+        stores.compare(user, name, did, done).await?;
         match &step {
             MemoryStep::Write(writes) => drop(self.model.write(writes)),
             MemoryStep::Forget(forget) => drop(self.model.forget(forget)),
@@ -76,7 +82,7 @@ impl Memories {
             self.model.names.keys().filter(|scope| scope.user == *user).cloned().collect();
         let all = async |fixture: ChatFixture| {
             if fixture.store.memories().is_none() {
-                return Ok(Asked::Unable);
+                return Ok(CallResult::Unable);
             }
             let stats = fixture.memory_stats(&fixture.chat.user, 2).await?;
             let mut seen = vec![format!("{stats:?}")];
@@ -84,9 +90,9 @@ impl Memories {
                 let listed = fixture.list_memories(&MemoryList::new(scopes.to_vec(), 3)).await?;
                 seen.extend(listed.iter().map(text));
             }
-            Ok(Asked::Answer(seen))
+            Ok(CallResult::Answer(seen))
         };
-        table.same(user, name, &format!("the memories after {did}"), all).await.map(drop)
+        stores.compare(user, name, &format!("the memories after {did}"), all).await.map(drop)
     }
 }
 

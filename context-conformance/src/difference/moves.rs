@@ -12,16 +12,16 @@ pub(crate) const CHATS: usize = 3;
 pub(crate) enum Move {
     Live(Step),
     Update { n: usize },
-    Look(Look),
+    Read(ReadMove),
     Blob(BlobMove),
-    Stream { stream: usize, what: StreamMove },
+    Stream { stream: usize, action: StreamMove },
     Round(RoundMove),
     Memory(MemoryMove),
 }
 
 /// A read of a chat.
 #[derive(Clone, Debug)]
-pub(crate) enum Look {
+pub(crate) enum ReadMove {
     Window { branch: usize, kind: usize, n: usize },
     Messages { n: usize },
     Listing { limit: usize },
@@ -42,7 +42,7 @@ pub(crate) enum StreamMove {
     Create,
     Claim { writer: usize, idle: Option<usize> },
     Append { writer: usize, back: usize, chunks: usize, size: usize, end: usize },
-    Again,
+    Repeat,
     Cancel,
     Reopen { stale: bool },
     Read { from: usize, limit: usize },
@@ -53,7 +53,7 @@ pub(crate) enum StreamMove {
 #[derive(Clone, Debug)]
 pub(crate) enum RoundMove {
     Live { session: usize, round: u32, seed: u64, stale: bool },
-    Again,
+    Repeat,
     Message { n: usize },
     Prune { back: usize, session: Option<usize> },
 }
@@ -61,7 +61,7 @@ pub(crate) enum RoundMove {
 #[derive(Clone, Debug)]
 pub(crate) enum MemoryMove {
     Live { seed: u64 },
-    Again,
+    Repeat,
     Find { seed: u64 },
 }
 
@@ -69,20 +69,20 @@ impl Move {
     /// Returns a random move and the number of its chat.
     pub(crate) fn random(random: &mut Random) -> (usize, Self) {
         let chat = random.below(CHATS);
-        let what = match random.below(28) {
+        let action = match random.below(28) {
             0..=8 => Self::Live(Step::random(random)),
             9 => Self::Update { n: random.below(60) },
-            10..=12 => Self::Look(Look::random(random)),
+            10..=12 => Self::Read(ReadMove::random(random)),
             13..=15 => Self::Blob(BlobMove::random(random)),
             20..=23 => Self::Round(RoundMove::random(random)),
             24..=27 => Self::Memory(MemoryMove::random(random)),
-            _ => Self::Stream { stream: random.below(3), what: StreamMove::random(random) },
+            _ => Self::Stream { stream: random.below(3), action: StreamMove::random(random) },
         };
-        (chat, what)
+        (chat, action)
     }
 }
 
-impl Look {
+impl ReadMove {
     fn random(random: &mut Random) -> Self {
         match random.below(10) {
             0..=4 => Self::Window {
@@ -128,7 +128,7 @@ impl StreamMove {
                 size: if random.one_in(8) { 70_000 } else { random.below(40) },
                 end: random.below(12),
             },
-            14 | 15 => Self::Again,
+            14 | 15 => Self::Repeat,
             16 => Self::Cancel,
             17 => Self::Reopen { stale: random.one_in(3) },
             18..=20 => Self::Read { from: random.below(8), limit: 1 + random.below(4) },
@@ -146,7 +146,7 @@ impl MemoryMove {
     fn random(random: &mut Random) -> Self {
         match random.below(8) {
             0..=4 => Self::Live { seed: random.bits() },
-            5 => Self::Again,
+            5 => Self::Repeat,
             _ => Self::Find { seed: random.bits() },
         }
     }
@@ -161,7 +161,7 @@ impl RoundMove {
                 seed: random.bits(),
                 stale: random.one_in(8),
             },
-            8 | 9 => Self::Again,
+            8 | 9 => Self::Repeat,
             10 => Self::Message { n: random.below(5) },
             _ => Self::Prune {
                 back: random.below(12),

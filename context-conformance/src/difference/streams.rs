@@ -7,9 +7,9 @@ use context_core::base::StreamId;
 use context_core::store::{StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamPrune};
 use context_core::{ChatRef, Timestamp};
 
-use super::ago::earlier;
 use super::moves::StreamMove;
-use super::table::{Asked, Table};
+use super::store_set::{CallResult, StoreSet};
+use super::timestamp::earlier;
 use crate::blob_fixture::noise;
 use crate::chat_fixture::ChatFixture;
 use crate::verdict::Check;
@@ -24,33 +24,33 @@ pub(super) struct Streams {
 impl Streams {
     pub(super) async fn play(
         &mut self,
-        table: &Table,
+        stores: &StoreSet,
         chat: &ChatRef,
         did: &str,
         stream: usize,
-        what: &StreamMove,
+        action: &StreamMove,
         now: Timestamp,
     ) -> Check {
         let id = StreamId::from(format!("s{stream}"));
-        let seen = look(table, chat, &format!("a stream before {did}"), &id).await?;
-        let append = self.append(chat, stream, what, seen.as_ref(), now);
+        let seen = look(stores, chat, &format!("a stream before {did}"), &id).await?;
+        let append = self.append(chat, stream, action, seen.as_ref(), now);
         let seen = (seen.as_ref().map_or(0, |stream| stream.run), append);
-        let doing = async |fixture: ChatFixture| done(&fixture, &id, what, &seen, now).await;
-        table.same(chat.user.as_str(), chat.chat.as_str(), did, doing).await?;
+        let doing = async |fixture: ChatFixture| done(&fixture, &id, action, &seen, now).await;
+        stores.compare(chat.user.as_str(), chat.chat.as_str(), did, doing).await?;
         let all = async |fixture: ChatFixture| {
-            let Some(streams) = fixture.store.streams() else { return Ok(Asked::Unable) };
+            let Some(streams) = fixture.store.streams() else { return Ok(CallResult::Unable) };
             let (mut pages, mut after) = (Vec::new(), None);
             loop {
                 let page = streams.streams(&fixture.chat, 2, after.as_ref()).await?;
                 pages.push(page.items);
                 after = page.next;
                 if after.is_none() || pages.len() > 3 {
-                    return Ok(Asked::Answer(pages));
+                    return Ok(CallResult::Answer(pages));
                 }
             }
         };
         let did = format!("the streams after {did}");
-        table.same(chat.user.as_str(), chat.chat.as_str(), &did, all).await.map(drop)
+        stores.compare(chat.user.as_str(), chat.chat.as_str(), &did, all).await.map(drop)
     }
 
     /// Returns the append of a move, if the move appends.
@@ -58,15 +58,15 @@ impl Streams {
         &mut self,
         chat: &ChatRef,
         stream: usize,
-        what: &StreamMove,
+        action: &StreamMove,
         seen: Option<&StoredStream>,
         now: Timestamp,
     ) -> Option<StreamAppend> {
         let key = (chat.clone(), stream);
-        if matches!(what, StreamMove::Again) {
+        if matches!(action, StreamMove::Repeat) {
             return self.last.get(&key).cloned();
         }
-        let StreamMove::Append { writer, back, chunks, size, end } = *what else { return None };
+        let StreamMove::Append { writer, back, chunks, size, end } = *action else { return None };
         let there = seen.map_or(0, |stream| stream.chunks);
         let offset = if back == 3 { there + 1 } else { there.saturating_sub(back as u64) };
         let chunks: Vec<Bytes> = (0..chunks).map(|i| noise(size * (i + 1), i as u8)).collect();
@@ -83,38 +83,38 @@ impl Streams {
 }
 
 async fn look(
-    table: &Table,
+    stores: &StoreSet,
     chat: &ChatRef,
     did: &str,
     id: &StreamId,
 ) -> Check<Option<StoredStream>> {
     let stream = async |fixture: ChatFixture| {
-        let Some(streams) = fixture.store.streams() else { return Ok(Asked::Unable) };
+        let Some(streams) = fixture.store.streams() else { return Ok(CallResult::Unable) };
         Ok(streams.stream(&fixture.chat, id).await.into())
     };
-    Ok(table.same(chat.user.as_str(), chat.chat.as_str(), did, stream).await?.flatten())
+    Ok(stores.compare(chat.user.as_str(), chat.chat.as_str(), did, stream).await?.flatten())
 }
 
 /// Returns the result of a move as text, since the results have several types.
 async fn done(
     fixture: &ChatFixture,
     id: &StreamId,
-    what: &StreamMove,
+    action: &StreamMove,
     (run, append): &(u32, Option<StreamAppend>),
     now: Timestamp,
-) -> Check<Asked<String>> {
-    let Some(streams) = fixture.store.streams() else { return Ok(Asked::Unable) };
+) -> Check<CallResult<String>> {
+    let Some(streams) = fixture.store.streams() else { return Ok(CallResult::Unable) };
     let chat = &fixture.chat;
-    let result = match *what {
+    let result = match *action {
         StreamMove::Create => text(streams.create_stream(chat, id, now).await),
         StreamMove::Claim { writer, idle } => {
             let claim = StreamClaim::new(format!("w{writer}"), now);
             let claim = idle.map_or(claim.clone(), |back| claim.take_over(earlier(now, back)));
             text(streams.claim_stream(chat, id, &claim).await)
         }
-        StreamMove::Append { .. } | StreamMove::Again => match append {
+        StreamMove::Append { .. } | StreamMove::Repeat => match append {
             Some(append) => text(streams.append_stream(chat, id, append.clone()).await),
-            None => return Ok(Asked::Unable),
+            None => return Ok(CallResult::Unable),
         },
         StreamMove::Cancel => text(streams.cancel_stream(chat, id, now).await),
         StreamMove::Reopen { stale } => {

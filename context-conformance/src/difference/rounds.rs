@@ -8,7 +8,7 @@ use context_core::{ChatRef, Error, ErrorKind, Store, Timestamp};
 use serde::Serialize;
 
 use super::moves::RoundMove;
-use super::table::{Asked, Table};
+use super::store_set::{CallResult, StoreSet};
 use crate::chat_fixture::ChatFixture;
 use crate::round_fixture::RoundFixture;
 use crate::verdict::Check;
@@ -26,31 +26,31 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) async fn play(
         &mut self,
-        table: &Table,
+        stores: &StoreSet,
         chat: &ChatRef,
         did: &str,
-        what: &RoundMove,
+        action: &RoundMove,
     ) -> Check {
         let (user, name) = (chat.user.as_str(), chat.chat.as_str());
-        match *what {
+        match *action {
             RoundMove::Live { session, round, seed, stale } => {
                 let place = AgentRef::main(user, format!("s{session}")).round(round);
-                let seen = load(table, chat, &format!("the round before {did}"), &place).await?;
-                let commit = self.commit(table, &place, seen, seed, stale);
-                self.record(table, chat, did, commit).await?;
-                load(table, chat, &format!("the round after {did}"), &place).await?;
+                let seen = load(stores, chat, &format!("the round before {did}"), &place).await?;
+                let commit = self.commit(stores, &place, seen, seed, stale);
+                self.record(stores, chat, did, commit).await?;
+                load(stores, chat, &format!("the round after {did}"), &place).await?;
             }
-            RoundMove::Again => {
+            RoundMove::Repeat => {
                 if let Some(commit) =
                     self.last.clone().filter(|last| last.head.round.agent.user == *user)
                 {
-                    self.record(table, chat, did, commit).await?;
+                    self.record(stores, chat, did, commit).await?;
                 }
             }
             RoundMove::Message { n } => {
                 let nodes = async |fixture: ChatFixture| {
                     let Some(trajectories) = fixture.store.trajectories() else {
-                        return Ok(Asked::Unable);
+                        return Ok(CallResult::Unable);
                     };
                     let message = format!("m{n}").into();
                     Ok(trajectories
@@ -58,7 +58,7 @@ impl Rounds {
                         .await
                         .into())
                 };
-                table.same(user, name, did, nodes).await?;
+                stores.compare(user, name, did, nodes).await?;
             }
             RoundMove::Prune { back, session } => {
                 let prune = RoundPrune::of_user(user).updated_until(written(back));
@@ -66,32 +66,32 @@ impl Rounds {
                     session.map_or(prune.clone(), |session| prune.session(format!("s{session}")));
                 let pruned = async |fixture: ChatFixture| {
                     let Some(trajectories) = fixture.store.trajectories() else {
-                        return Ok(Asked::Unable);
+                        return Ok(CallResult::Unable);
                     };
                     Ok(trajectories.prune_rounds(&prune).await.into())
                 };
-                table.same(user, name, did, pruned).await?;
+                stores.compare(user, name, did, pruned).await?;
             }
         }
         let heads = async |fixture: ChatFixture| match fixture.store.trajectories() {
-            Some(_) => Ok(Asked::Answer(texts(
+            Some(_) => Ok(CallResult::Answer(texts(
                 &fixture.heads_of(&RoundQuery::of_user(user).limit(2)).await?,
             ))),
-            None => Ok(Asked::Unable),
+            None => Ok(CallResult::Unable),
         };
-        table.same(user, name, &format!("the rounds after {did}"), heads).await.map(drop)
+        stores.compare(user, name, &format!("the rounds after {did}"), heads).await.map(drop)
     }
 
     /// Returns the next commit of a random round. The store need not expect it next.
     fn commit(
         &mut self,
-        table: &Table,
+        stores: &StoreSet,
         place: &RoundRef,
         seen: Option<RoundRecord>,
         seed: u64,
         stale: bool,
     ) -> RoundCommit {
-        let store: Arc<dyn Store> = Arc::clone(&table.0[0].store);
+        let store: Arc<dyn Store> = Arc::clone(&stores.0[0].store);
         let fixture = ChatFixture::new(store, place.agent.user.as_str(), "chat");
         let begun = RoundFixture::new(&fixture, place.clone());
         let mut round_fixture = match seen.map(Round::from_record) {
@@ -110,16 +110,18 @@ impl Rounds {
 
     async fn record(
         &mut self,
-        table: &Table,
+        stores: &StoreSet,
         chat: &ChatRef,
         did: &str,
         commit: RoundCommit,
     ) -> Check {
         let recorded = async |fixture: ChatFixture| {
-            let Some(trajectories) = fixture.store.trajectories() else { return Ok(Asked::Unable) };
+            let Some(trajectories) = fixture.store.trajectories() else {
+                return Ok(CallResult::Unable);
+            };
             Ok(trajectories.record_round(&commit).await.into())
         };
-        let outcome = table.same(chat.user.as_str(), chat.chat.as_str(), did, recorded).await?;
+        let outcome = stores.compare(chat.user.as_str(), chat.chat.as_str(), did, recorded).await?;
         if outcome == Some(RecordOutcome::Applied) {
             self.last = Some(commit);
         }
@@ -134,17 +136,19 @@ fn written(ticks: usize) -> Timestamp {
 
 /// Loads a round, which must be the same in all stores.
 async fn load(
-    table: &Table,
+    stores: &StoreSet,
     chat: &ChatRef,
     did: &str,
     place: &RoundRef,
 ) -> Check<Option<RoundRecord>> {
     let loaded = async |fixture: ChatFixture| {
-        let Some(trajectories) = fixture.store.trajectories() else { return Ok(Asked::Unable) };
+        let Some(trajectories) = fixture.store.trajectories() else {
+            return Ok(CallResult::Unable);
+        };
         let rounds = trajectories.load_rounds(&place.agent, place.round..=place.round).await;
         Ok(rounds.map(|rounds| texts(&rounds)).into())
     };
-    let texts = table.same(chat.user.as_str(), chat.chat.as_str(), did, loaded).await?;
+    let texts = stores.compare(chat.user.as_str(), chat.chat.as_str(), did, loaded).await?;
     let read = |text: String| {
         serde_json::from_str(&text)
             .map_err(|error| Error::new(ErrorKind::Corrupt, "load_rounds", error.to_string()))

@@ -9,12 +9,12 @@ use context_core::store::{
 };
 use context_core::{CancelSignal, ChatRef, Metadata};
 
-use super::ago::earlier;
 use super::memories::Memories;
-use super::moves::{BlobMove, CHATS, Look, Move};
+use super::moves::{BlobMove, CHATS, Move, ReadMove};
 use super::rounds::Rounds;
+use super::store_set::{CallResult, StoreSet};
 use super::streams::Streams;
-use super::table::{Asked, Table};
+use super::timestamp::earlier;
 use crate::blob_fixture::noise;
 use crate::chat_fixture::ChatFixture;
 use crate::environment::FixedClock;
@@ -25,8 +25,8 @@ use crate::verdict::Check;
 use crate::visible_chat::VisibleChat;
 
 /// The chats of a sequence, and the generators of their next moves.
-pub(super) struct Play<'a> {
-    table: &'a Table,
+pub(super) struct Playback<'a> {
+    stores: &'a StoreSet,
     scripts: Vec<Script>,
     streams: Streams,
     rounds: Rounds,
@@ -34,15 +34,15 @@ pub(super) struct Play<'a> {
     clock: FixedClock,
 }
 
-impl<'a> Play<'a> {
+impl<'a> Playback<'a> {
     /// Creates chats for new users. `n` makes their names unique.
-    pub(super) async fn begin(table: &'a Table, n: u64) -> Check<Self> {
+    pub(super) async fn begin(stores: &'a StoreSet, n: u64) -> Check<Self> {
         let users = ["ada", "ada", "bob"];
         let chat =
             |i: usize| ChatRef::new(format!("{}-{n}", users[i % users.len()]), format!("chat-{i}"));
         let scripts: Vec<_> = (0..CHATS).map(|i| Script::new(chat(i), false)).collect();
         let play = Self {
-            table,
+            stores,
             scripts,
             streams: Streams::default(),
             rounds: Rounds::default(),
@@ -59,24 +59,24 @@ impl<'a> Play<'a> {
     }
 
     pub(super) async fn play(&mut self, moves: &[(usize, Move)]) -> Check {
-        for (i, (chat, what)) in moves.iter().enumerate() {
-            let did = format!("move {i}, chat {chat}, {what:?}");
-            match what {
+        for (i, (chat, action)) in moves.iter().enumerate() {
+            let did = format!("move {i}, chat {chat}, {action:?}");
+            match action {
                 Move::Live(step) => self.live(*chat, &did, step).await?,
                 Move::Update { n } => self.update(*chat, &did, *n).await?,
-                Move::Look(look) => self.look(*chat, &did, look).await?,
+                Move::Read(look) => self.look(*chat, &did, look).await?,
                 Move::Blob(blob) => self.blob(*chat, &did, blob).await?,
-                Move::Stream { stream, what } => {
+                Move::Stream { stream, action } => {
                     let at = self.clock.tick();
                     self.streams
-                        .play(self.table, &self.chat(*chat), &did, *stream, what, at)
+                        .play(self.stores, &self.chat(*chat), &did, *stream, action, at)
                         .await?;
                 }
-                Move::Memory(what) => {
-                    self.memories.play(self.table, &self.chat(*chat), &did, what).await?;
+                Move::Memory(action) => {
+                    self.memories.play(self.stores, &self.chat(*chat), &did, action).await?;
                 }
-                Move::Round(what) => {
-                    self.rounds.play(self.table, &self.chat(*chat), &did, what).await?;
+                Move::Round(action) => {
+                    self.rounds.play(self.stores, &self.chat(*chat), &did, action).await?;
                 }
             }
         }
@@ -91,10 +91,10 @@ impl<'a> Play<'a> {
         &self,
         chat: usize,
         did: &str,
-        ask: impl AsyncFn(ChatFixture) -> Check<Asked<T>>,
+        ask: impl AsyncFn(ChatFixture) -> Check<CallResult<T>>,
     ) -> Check<Option<T>> {
         let chat = self.chat(chat);
-        self.table.same(chat.user.as_str(), chat.chat.as_str(), did, ask).await
+        self.stores.compare(chat.user.as_str(), chat.chat.as_str(), did, ask).await
     }
 
     async fn live(&mut self, chat: usize, did: &str, step: &Step) -> Check {
@@ -130,13 +130,14 @@ impl<'a> Play<'a> {
     /// Compares the complete visible state of a chat.
     async fn look_at_all(&self, chat: usize, did: &str) -> Check {
         let did = format!("the chat after {did}");
-        let all = async |fixture: ChatFixture| Ok(Asked::Answer(VisibleChat::of(&fixture).await?));
+        let all =
+            async |fixture: ChatFixture| Ok(CallResult::Answer(VisibleChat::of(&fixture).await?));
         self.ask(chat, &did, all).await.map(drop)
     }
 
-    async fn look(&self, chat: usize, did: &str, look: &Look) -> Check {
+    async fn look(&self, chat: usize, did: &str, look: &ReadMove) -> Check {
         match *look {
-            Look::Window { branch, kind, n } => {
+            ReadMove::Window { branch, kind, n } => {
                 let branches = &self.scripts[chat].model.branches;
                 let branch = &branches[branch % branches.len()];
                 let (end, placed) = (ChainEnd::Branch(branch.name.clone()), branch.head.clone());
@@ -159,14 +160,14 @@ impl<'a> Play<'a> {
                 };
                 self.ask(chat, did, window).await.map(drop)
             }
-            Look::Messages { n } => {
+            ReadMove::Messages { n } => {
                 let ids: Vec<_> = (n..n + 8).map(|i| format!("n{}", i % 40).into()).collect();
                 let messages = async |fixture: ChatFixture| {
                     Ok(fixture.history().messages(&fixture.chat, &ids).await.into())
                 };
                 self.ask(chat, did, messages).await.map(drop)
             }
-            Look::Listing { limit } => {
+            ReadMove::Listing { limit } => {
                 let listing = async |fixture: ChatFixture| {
                     let mut query = ChatQuery { limit, ..ChatQuery::new(&fixture.chat.user) };
                     let mut pages = Vec::new();
@@ -175,13 +176,13 @@ impl<'a> Play<'a> {
                         pages.push(page.items);
                         query.after = page.next;
                         if query.after.is_none() || pages.len() > CHATS {
-                            return Ok(Asked::Answer(pages));
+                            return Ok(CallResult::Answer(pages));
                         }
                     }
                 };
                 self.ask(chat, did, listing).await.map(drop)
             }
-            Look::Size => {
+            ReadMove::Size => {
                 // The size in bytes may differ between stores.
                 let size = async |fixture: ChatFixture| {
                     Ok(fixture
@@ -193,13 +194,13 @@ impl<'a> Play<'a> {
                 };
                 self.ask(chat, did, size).await.map(drop)
             }
-            Look::Found { word, prefix } => {
+            ReadMove::Found { word, prefix } => {
                 let words = ["words", "amended", "redacted", "something else", "this"];
                 let text =
                     words.get(word).map_or_else(|| format!("n{word}"), |word| (*word).to_owned());
                 let found = async |fixture: ChatFixture| {
                     if fixture.store.search().is_none() {
-                        return Ok(Asked::Unable);
+                        return Ok(CallResult::Unable);
                     }
                     let mut query = fixture.asks_chat(&text);
                     (query.prefix, query.scope) = (prefix, SearchScope::User);
@@ -208,21 +209,21 @@ impl<'a> Play<'a> {
                     let mut hits: Vec<_> =
                         hits.into_iter().map(|hit| (hit.chat, hit.message)).collect();
                     hits.sort();
-                    Ok(Asked::Answer(hits))
+                    Ok(CallResult::Answer(hits))
                 };
                 self.ask(chat, did, found).await.map(drop)
             }
         }
     }
 
-    async fn blob(&self, chat: usize, did: &str, what: &BlobMove) -> Check {
+    async fn blob(&self, chat: usize, did: &str, action: &BlobMove) -> Check {
         let (now, before) = (self.clock.tick(), |back: usize| earlier(self.clock.tick(), back));
-        match *what {
+        match *action {
             BlobMove::Put { blob, typed } => {
                 let new = NewBlob::new(bytes(blob), now);
                 let new = if typed { new.media_type(format!("text/x-{}", blob % 2)) } else { new };
                 let put = async |fixture: ChatFixture| {
-                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    let Ok(blobs) = fixture.blobs() else { return Ok(CallResult::Unable) };
                     Ok(blobs.put_blob(&fixture.chat, new.clone()).await.into())
                 };
                 self.ask(chat, did, put).await?;
@@ -230,7 +231,7 @@ impl<'a> Play<'a> {
             BlobMove::Read { blob, from, to, used } => {
                 let (id, range): (_, Range<u64>) = (BlobId::of(&bytes(blob)), from..to);
                 let read = async |fixture: ChatFixture| {
-                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    let Ok(blobs) = fixture.blobs() else { return Ok(CallResult::Unable) };
                     let at = used.then_some(now);
                     Ok(blobs.read_blob(&fixture.chat, &id, range.clone(), at).await.into())
                 };
@@ -239,7 +240,7 @@ impl<'a> Play<'a> {
             BlobMove::Remove { blob } => {
                 let id = BlobId::of(&bytes(blob));
                 let remove = async |fixture: ChatFixture| {
-                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    let Ok(blobs) = fixture.blobs() else { return Ok(CallResult::Unable) };
                     Ok(blobs.remove_blob(&fixture.chat, &id).await.into())
                 };
                 self.ask(chat, did, remove).await?;
@@ -247,7 +248,7 @@ impl<'a> Play<'a> {
             BlobMove::Prune { back, of_chat } => {
                 let since = before(back);
                 let prune = async |fixture: ChatFixture| {
-                    let Ok(blobs) = fixture.blobs() else { return Ok(Asked::Unable) };
+                    let Ok(blobs) = fixture.blobs() else { return Ok(CallResult::Unable) };
                     let prune = BlobPrune::new(&fixture.chat.user, since);
                     let prune = if of_chat { prune.of_chat(&fixture.chat.chat) } else { prune };
                     Ok(blobs.prune_blobs(&prune).await.into())
@@ -257,8 +258,8 @@ impl<'a> Play<'a> {
         }
         for chat in 0..CHATS {
             let all = async |fixture: ChatFixture| match fixture.blobs() {
-                Ok(_) => Ok(Asked::Answer(fixture.all_blobs(2).await?)),
-                Err(_) => Ok(Asked::Unable),
+                Ok(_) => Ok(CallResult::Answer(fixture.all_blobs(2).await?)),
+                Err(_) => Ok(CallResult::Unable),
             };
             self.ask(chat, &format!("the blobs of chat {chat} after {did}"), all).await?;
         }
@@ -270,13 +271,13 @@ impl<'a> Play<'a> {
         for chat in [0, CHATS - 1] {
             let erase = async |fixture: ChatFixture| {
                 let Some(maintenance) = fixture.store.maintenance() else {
-                    return Ok(Asked::Unable);
+                    return Ok(CallResult::Unable);
                 };
                 let erased =
                     maintenance.erase_user(&fixture.chat.user, &CancelSignal::never()).await?;
                 same("what was left of a user that was erased", &erased.remaining, &0)?;
                 // Not all stores count blobs and streams, so they are not compared.
-                Ok(Asked::Answer((erased.chats, erased.messages)))
+                Ok(CallResult::Answer((erased.chats, erased.messages)))
             };
             self.ask(chat, "erasing a user", erase).await?;
             let gone = async |fixture: ChatFixture| {
@@ -285,7 +286,7 @@ impl<'a> Play<'a> {
                 }
                 let there = fixture.history().chat(&fixture.chat).await?.is_some();
                 ensure(!there, || "a chat is there after its user was erased".to_owned())?;
-                Ok(Asked::Answer(()))
+                Ok(CallResult::Answer(()))
             };
             self.ask(chat, "looking for a chat of an erased user", gone).await?;
         }

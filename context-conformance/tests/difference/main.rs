@@ -14,13 +14,13 @@ use context_store_inmem::InMemoryStore;
 
 /// A store that delegates to two stores, which are separate if `parted` is set.
 #[derive(Debug, Default)]
-struct Split {
+struct SplitStore {
     one: InMemoryStore,
     other: InMemoryStore,
     parted: bool,
 }
 
-impl Store for Split {
+impl Store for SplitStore {
     fn info(&self) -> StoreInfo {
         self.one.info()
     }
@@ -50,16 +50,17 @@ impl Store for Split {
     }
 }
 
-struct Named(&'static str, bool);
+/// A named subject. The flag separates the two stores of a [`SplitStore`].
+struct SplitFixture(&'static str, bool);
 
 #[async_trait]
-impl StoreFixture for Named {
+impl StoreFixture for SplitFixture {
     fn name(&self) -> &str {
         self.0
     }
 
     async fn open(&self, _namespace: &str) -> Result<Arc<dyn Store>> {
-        Ok(Arc::new(Split { parted: self.1, ..Split::default() }))
+        Ok(Arc::new(SplitStore { parted: self.1, ..SplitStore::default() }))
     }
 
     async fn reopen(&self, _namespace: &str) -> Result<Option<Arc<dyn Store>>> {
@@ -80,7 +81,7 @@ fn settings(sequences: u32) -> CaseSettings {
 #[tokio::test]
 async fn stores_that_are_alike_do_not_come_apart() {
     let subjects: [Arc<dyn StoreFixture>; 2] =
-        [Arc::new(Named("one", false)), Arc::new(Named("two", false))];
+        [Arc::new(SplitFixture("one", false)), Arc::new(SplitFixture("two", false))];
     let difference = find_difference(&subjects, &settings(8)).await.unwrap();
     assert!(difference.is_none(), "{}", difference.unwrap());
 }
@@ -88,7 +89,7 @@ async fn stores_that_are_alike_do_not_come_apart() {
 #[tokio::test]
 async fn a_store_that_forgets_whose_blobs_it_has_is_found_out_in_one_move() {
     let subjects: [Arc<dyn StoreFixture>; 2] =
-        [Arc::new(Named("right", false)), Arc::new(Named("wrong", true))];
+        [Arc::new(SplitFixture("right", false)), Arc::new(SplitFixture("wrong", true))];
     let difference =
         find_difference(&subjects, &settings(8)).await.unwrap().expect("they come apart");
     assert_eq!(difference.moves.len(), 1, "{difference}");

@@ -16,7 +16,7 @@ use context_store_kit::search;
 
 /// The fault of a provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Wrong {
+pub(crate) enum Fault {
     Nothing,
     /// Not a fault: files everything under the user.
     FilesUnderTheUser,
@@ -49,56 +49,56 @@ pub(crate) enum Wrong {
     ShowsContent,
 }
 
-struct Kept {
+struct StoredRecord {
     record: MemoryRecord,
     words: Vec<String>,
 }
 
 #[derive(Default)]
-struct Held {
+struct ProviderState {
     waiting: Vec<MemoryRecord>,
-    kept: BTreeMap<(MemoryScope, MemoryId), Kept>,
+    kept: BTreeMap<(MemoryScope, MemoryId), StoredRecord>,
     marks: BTreeSet<(MemoryScope, MemoryId)>,
     seen: BTreeSet<(MemoryScope, MemoryId)>,
     copies: usize,
 }
 
-pub(crate) struct Plain {
-    wrong: Wrong,
-    held: Mutex<Held>,
+pub(crate) struct FaultyProvider {
+    fault: Fault,
+    state: Mutex<ProviderState>,
 }
 
-impl fmt::Debug for Plain {
+impl fmt::Debug for FaultyProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut plain = f.debug_struct("Plain");
-        if self.wrong == Wrong::ShowsContent {
+        let mut output = f.debug_struct("FaultyProvider");
+        if self.fault == Fault::ShowsContent {
             let texts: Vec<_> =
-                self.held().kept.values().map(|kept| kept.record.text.clone()).collect();
-            plain.field("texts", &texts);
+                self.state().kept.values().map(|kept| kept.record.text.clone()).collect();
+            output.field("texts", &texts);
         }
-        plain.finish_non_exhaustive()
+        output.finish_non_exhaustive()
     }
 }
 
-impl Plain {
-    pub(crate) fn new(wrong: Wrong) -> Self {
-        Self { wrong, held: Mutex::default() }
+impl FaultyProvider {
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self { fault, state: Mutex::default() }
     }
 
-    fn is(&self, wrong: Wrong) -> bool {
-        self.wrong == wrong
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().expect("no holder panics")
+    fn state(&self) -> MutexGuard<'_, ProviderState> {
+        self.state.lock().expect("no holder panics")
     }
 
     fn filed(&self, scope: &MemoryScope) -> MemoryScope {
         let mut filed = scope.clone();
-        match self.wrong {
-            Wrong::FilesUnderTheUser => filed = MemoryScope::new(scope.user.clone()),
-            Wrong::CrossesUsers => filed.user = filed.user.as_str().to_lowercase().into(),
-            Wrong::JoinsNames => {
+        match self.fault {
+            Fault::FilesUnderTheUser => filed = MemoryScope::new(scope.user.clone()),
+            Fault::CrossesUsers => filed.user = filed.user.as_str().to_lowercase().into(),
+            Fault::JoinsNames => {
                 let names = (&filed.project.take(), &filed.agent.take());
                 let joined = format!(
                     "{}|{}",
@@ -114,7 +114,7 @@ impl Plain {
 
     fn check(&self, operation: &'static str, scope: &MemoryScope) -> Result<()> {
         scope.check(operation)?;
-        if self.is(Wrong::RefusesSomeScopes) && scope.agent.is_some() != scope.session.is_some() {
+        if self.is(Fault::RefusesSomeScopes) && scope.agent.is_some() != scope.session.is_some() {
             return Err(Error::new(ErrorKind::Unsupported, operation, "agents go with sessions"));
         }
         Ok(())
@@ -122,8 +122,8 @@ impl Plain {
 
     /// Whether a record may be recalled from a scope.
     fn sees(&self, from: &MemoryScope, filed: &MemoryScope) -> bool {
-        match self.wrong {
-            Wrong::CrossesSessions => {
+        match self.fault {
+            Fault::CrossesSessions => {
                 let (mut from, mut filed) = (from.clone(), filed.clone());
                 (from.session, filed.session) = (None, None);
                 // Recalls without a session must stay correct.
@@ -135,7 +135,7 @@ impl Plain {
 
     fn taken(&self, turn: &CapturedTurn) {
         let scope = self.filed(&turn.scope);
-        let mut held = self.held();
+        let mut state = self.state();
         for message in &turn.messages {
             let mut record = MemoryRecord::new(
                 scope.clone(),
@@ -149,34 +149,34 @@ impl Plain {
                 .session
                 .clone()
                 .map(|session| MemorySource::message(session, message.id.clone()));
-            match self.wrong {
-                Wrong::KeepsTwice => {
-                    held.copies += 1;
-                    record.id = format!("{}-{}", record.id, held.copies).into();
+            match self.fault {
+                Fault::KeepsTwice => {
+                    state.copies += 1;
+                    record.id = format!("{}-{}", record.id, state.copies).into();
                 }
-                Wrong::NamesByTurn => record.id = format!("{}-{}", turn.turn, record.id).into(),
-                Wrong::ForgetsTimes => record.at = turn.at,
+                Fault::NamesByTurn => record.id = format!("{}-{}", turn.turn, record.id).into(),
+                Fault::ForgetsTimes => record.at = turn.at,
                 _ => {}
             }
-            if self.is(Wrong::LosesDropped)
-                && !held.seen.insert((record.scope.clone(), record.id.clone()))
+            if self.is(Fault::LosesDropped)
+                && !state.seen.insert((record.scope.clone(), record.id.clone()))
             {
                 continue;
             }
-            held.waiting.push(record);
+            state.waiting.push(record);
         }
     }
 }
 
 #[async_trait]
-impl MemoryProvider for Plain {
+impl MemoryProvider for FaultyProvider {
     async fn recall(&self, query: &RecallQuery, cancel: &CancelSignal) -> Result<Recalled> {
         self.check("recall", &query.scope)?;
         tokio::task::yield_now().await;
         cancel.check("recall")?;
         let asked: BTreeSet<_> = search::words(&query.text).map(|word| word.folded).collect();
         let mut memories = Vec::new();
-        for Kept { record, words } in self.held().kept.values() {
+        for StoredRecord { record, words } in self.state().kept.values() {
             if !self.sees(&query.scope, &record.scope) {
                 continue;
             }
@@ -186,21 +186,21 @@ impl MemoryProvider for Plain {
             }
             let mut memory = RecalledMemory::new(&record.kind, &record.text);
             memory.id = Some(record.id.clone());
-            memory.scope = Some(if self.is(Wrong::JoinsNames) {
+            memory.scope = Some(if self.is(Fault::JoinsNames) {
                 query.scope.clone()
             } else {
                 record.scope.clone()
             });
-            memory.source = record.source.clone().filter(|_| !self.is(Wrong::NoSources));
+            memory.source = record.source.clone().filter(|_| !self.is(Fault::NoSources));
             memory.at = Some(record.at);
             memory.score = score as f64;
             memories.push(memory);
         }
         memories.sort_by(|a, b| b.score.total_cmp(&a.score));
-        if self.is(Wrong::WorstFirst) {
+        if self.is(Fault::WorstFirst) {
             memories.reverse();
         }
-        if let Some(tokens) = query.max_tokens.filter(|_| !self.is(Wrong::IgnoresBudgets)) {
+        if let Some(tokens) = query.max_tokens.filter(|_| !self.is(Fault::IgnoresBudgets)) {
             let mut left = tokens * 4;
             memories.retain(|memory| {
                 let fits = memory.text.len() as u64 <= left;
@@ -216,44 +216,44 @@ impl MemoryProvider for Plain {
         for message in &turn.messages {
             limits::check_id("capture", "message", message.id.as_str())?;
         }
-        if self.is(Wrong::RefusesStrangeTexts)
+        if self.is(Fault::RefusesStrangeTexts)
             && turn.messages.iter().any(|message| message.message.plain_text().contains('\0'))
         {
             return Err(Error::invalid("capture", "a text with a NUL"));
         }
-        if cancel.is_cancelled() && self.is(Wrong::TakesWhatItRefuses) {
+        if cancel.is_cancelled() && self.is(Fault::TakesWhatItRefuses) {
             self.taken(turn);
         }
         cancel.check("capture")?;
-        if !self.is(Wrong::CapturesNothing) {
+        if !self.is(Fault::CapturesNothing) {
             self.taken(turn);
         }
         Ok(())
     }
 
     async fn flush(&self, cancel: &CancelSignal) -> Result<()> {
-        if self.is(Wrong::IgnoresFlush) {
+        if self.is(Fault::IgnoresFlush) {
             return Ok(());
         }
-        let waiting = if self.is(Wrong::LosesDropped) {
-            std::mem::take(&mut self.held().waiting)
+        let waiting = if self.is(Fault::LosesDropped) {
+            std::mem::take(&mut self.state().waiting)
         } else {
             Vec::new()
         };
         tokio::task::yield_now().await;
         cancel.check("flush")?;
-        let mut held = self.held();
-        let held = &mut *held;
-        for mut record in waiting.into_iter().chain(std::mem::take(&mut held.waiting)) {
+        let mut state = self.state();
+        let state = &mut *state;
+        for mut record in waiting.into_iter().chain(std::mem::take(&mut state.waiting)) {
             let mut name = (record.scope.clone(), record.id.clone());
-            if self.is(Wrong::KeepsTwiceBehindAFlush) && held.kept.contains_key(&name) {
-                held.copies += 1;
-                record.id = format!("{}-{}", record.id, held.copies).into();
+            if self.is(Fault::KeepsTwiceBehindAFlush) && state.kept.contains_key(&name) {
+                state.copies += 1;
+                record.id = format!("{}-{}", record.id, state.copies).into();
                 name.1 = record.id.clone();
             }
-            if !held.marks.contains(&name) {
+            if !state.marks.contains(&name) {
                 let words = search::words(&record.text).map(|word| word.folded).collect();
-                held.kept.entry(name).or_insert(Kept { record, words });
+                state.kept.entry(name).or_insert(StoredRecord { record, words });
             }
         }
         Ok(())
@@ -261,18 +261,18 @@ impl MemoryProvider for Plain {
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         forget.check()?;
-        if self.is(Wrong::ForgetsNothing) {
+        if self.is(Fault::ForgetsNothing) {
             return Ok(MemoriesForgotten::new(1, 0));
         }
-        if !self.is(Wrong::ForgetsOnlyWhatIsKept) && !self.is(Wrong::ForgetsWithoutMarks) {
+        if !self.is(Fault::ForgetsOnlyWhatIsKept) && !self.is(Fault::ForgetsWithoutMarks) {
             let never = CancelSignal::never();
             self.flush(&never).await?;
         }
-        let mut held = self.held();
-        let held = &mut *held;
-        let mut removed = u64::from(self.is(Wrong::Miscounts));
-        let all = self.is(Wrong::ForgetsAllUsers);
-        let gone = held.kept.extract_if(.., |_, kept| {
+        let mut state = self.state();
+        let state = &mut *state;
+        let mut removed = u64::from(self.is(Fault::Miscounts));
+        let all = self.is(Fault::ForgetsAllUsers);
+        let gone = state.kept.extract_if(.., |_, kept| {
             let mut record = kept.record.clone();
             if all {
                 record.scope.user = forget.scope().user.clone();
@@ -281,8 +281,8 @@ impl MemoryProvider for Plain {
         });
         for (name, _) in gone {
             removed += 1;
-            if forget.leaves_marks() && !self.is(Wrong::ForgetsWithoutMarks) {
-                held.marks.insert(name);
+            if forget.leaves_marks() && !self.is(Fault::ForgetsWithoutMarks) {
+                state.marks.insert(name);
             }
         }
         Ok(MemoriesForgotten::new(removed, 0))

@@ -1,4 +1,4 @@
-//! The context of memory cases: a provider, unique words, and the scopes that see them.
+//! The context of memory cases: a provider under test, unique words, and the scopes that see them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,9 +25,9 @@ pub(super) struct Kit<'a> {
     pub(super) settings: CaseSettings,
 }
 
-/// A provider under test.
+/// A provider under test, with calls that check its results.
 #[derive(Clone)]
-pub(super) struct Mind {
+pub(super) struct MemoryProbe {
     pub(super) provider: Arc<dyn MemoryProvider>,
 }
 
@@ -36,12 +36,12 @@ impl<'a> Kit<'a> {
         Self { open, claims, settings }
     }
 
-    pub(super) async fn open(&self) -> Mind {
-        Mind { provider: (self.open)().await }
+    pub(super) async fn open(&self) -> MemoryProbe {
+        MemoryProbe { provider: (self.open)().await }
     }
 
     /// Returns a fresh provider that claims to capture, or skips the case.
-    pub(super) async fn capturing(&self) -> Check<Mind> {
+    pub(super) async fn capturing(&self) -> Check<MemoryProbe> {
         if !self.claims.captures {
             return Err(Stop::Skip("does not claim to keep what it captures".to_owned()));
         }
@@ -50,7 +50,7 @@ impl<'a> Kit<'a> {
 }
 
 /// Returns a scope with all names: a user's session in a project, with an agent.
-pub(super) fn whole() -> MemoryScope {
+pub(super) fn full_scope() -> MemoryScope {
     MemoryScope::new("ada").project("trip").agent("guide").session("s1")
 }
 
@@ -65,10 +65,10 @@ pub(super) fn at(n: usize) -> Timestamp {
 
 /// Returns a message about the word with this number.
 pub(super) fn message(n: usize) -> CapturedMessage {
-    says(n, &format!("The parcel {} lies in the hall of the old station.", word(n)))
+    message_with_text(n, &format!("The parcel {} lies in the hall of the old station.", word(n)))
 }
 
-pub(super) fn says(n: usize, text: &str) -> CapturedMessage {
+pub(super) fn message_with_text(n: usize, text: &str) -> CapturedMessage {
     let role = if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
     CapturedMessage::new(format!("m{n}"), Message::text(role, text)).at(at(n))
 }
@@ -93,7 +93,7 @@ pub(super) fn unsupported(error: &Error) -> bool {
     error.kind() == ErrorKind::Unsupported
 }
 
-impl Mind {
+impl MemoryProbe {
     pub(super) async fn capture(&self, turn: &CapturedTurn) -> Check {
         Ok(self.provider.capture(turn, &CancelSignal::never()).await?)
     }
@@ -103,7 +103,7 @@ impl Mind {
     }
 
     /// Captures the messages with these words in one turn and flushes.
-    pub(super) async fn told(
+    pub(super) async fn capture_and_flush(
         &self,
         scope: &MemoryScope,
         messages: impl IntoIterator<Item = usize>,
@@ -112,7 +112,7 @@ impl Mind {
         self.flush().await
     }
 
-    pub(super) async fn asked(&self, query: &RecallQuery) -> Check<Recalled> {
+    pub(super) async fn recall(&self, query: &RecallQuery) -> Check<Recalled> {
         Ok(self.provider.recall(query, &CancelSignal::never()).await?)
     }
 
@@ -127,7 +127,7 @@ impl Mind {
 
     /// Returns the recalled memories that contain the word with this number.
     pub(super) async fn about(&self, scope: &MemoryScope, n: usize) -> Check<Vec<RecalledMemory>> {
-        let recalled = self.asked(&query(scope, n)).await?;
+        let recalled = self.recall(&query(scope, n)).await?;
         Ok(recalled.memories.into_iter().filter(|memory| memory.text.contains(&word(n))).collect())
     }
 
@@ -172,7 +172,7 @@ impl Mind {
 
 /// Whether a memory is visible from a scope, indexed by the names in which that scope agrees with
 /// the scope of the capture: bit 0 for the project, bit 1 for the agent, bit 2 for the session.
-pub(super) struct Sight([bool; 8]);
+pub(super) struct ScopeVisibility([bool; 8]);
 
 /// Returns the scope with only the names in the bit set.
 fn part(of: &MemoryScope, names: usize) -> MemoryScope {
@@ -183,15 +183,15 @@ fn part(of: &MemoryScope, names: usize) -> MemoryScope {
     scope
 }
 
-impl Sight {
+impl ScopeVisibility {
     /// Finds out the visibility by a recall from every part of a scope.
-    pub(super) async fn of(mind: &Mind) -> Check<Self> {
-        mind.told(&whole(), [0]).await?;
+    pub(super) async fn of(probe: &MemoryProbe) -> Check<Self> {
+        probe.capture_and_flush(&full_scope(), [0]).await?;
         let mut seen = [false; 8];
         for (names, seen) in seen.iter_mut().enumerate() {
-            let recalled = mind
+            let recalled = probe
                 .provider
-                .recall(&query(&part(&whole(), names), 0), &CancelSignal::never())
+                .recall(&query(&part(&full_scope(), names), 0), &CancelSignal::never())
                 .await;
             *seen = match recalled {
                 Ok(recalled) => {
@@ -207,8 +207,8 @@ impl Sight {
                 if seen[names] && !seen[more] {
                     return fail(format!(
                         "seen from {:?}, but not from {:?}, which is within it",
-                        part(&whole(), names),
-                        part(&whole(), more)
+                        part(&full_scope(), names),
+                        part(&full_scope(), more)
                     ));
                 }
             }

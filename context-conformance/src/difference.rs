@@ -1,13 +1,13 @@
 //! Differential tests: several stores must give the same results for the same calls in the same
 //! order.
 
-mod ago;
 mod memories;
 mod moves;
 mod play;
 mod rounds;
+mod store_set;
 mod streams;
-mod table;
+mod timestamp;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::store_fixture::StoreFixture;
 use crate::verdict::Stop;
 use context_simulator::Random;
 use moves::Move;
-use play::Play;
-use table::Table;
+use play::Playback;
+use store_set::StoreSet;
 
 /// The number of moves of a sequence.
 const MOVES: usize = 40;
@@ -68,11 +68,11 @@ pub async fn find_difference(
     subjects: &[Arc<dyn StoreFixture>],
     settings: &CaseSettings,
 ) -> Result<Option<Difference>> {
-    let table = Table::open(subjects).await?;
+    let stores = StoreSet::open(subjects).await?;
     let mut tries = 0;
     let mut played = async |moves: &[(usize, Move)]| {
         tries += 1;
-        let playing = async { Play::begin(&table, tries).await?.play(moves).await };
+        let playing = async { Playback::begin(&stores, tries).await?.play(moves).await };
         playing.await.err().map(|stop| match stop {
             Stop::Fail(text) | Stop::Skip(text) => text,
         })
@@ -89,17 +89,17 @@ pub async fn find_difference(
                 text = still;
             }
         }
-        let told = |(chat, what): &(usize, Move)| format!("chat {chat}, {what:?}");
-        let moves = shrinker.shortest().iter().map(told).collect();
+        let describe = |(chat, action): &(usize, Move)| format!("chat {chat}, {action:?}");
+        let moves = shrinker.shortest().iter().map(describe).collect();
         return Ok(Some(Difference { seed, text, moves }));
     }
-    for seat in &table.0 {
-        let Some(maintenance) = seat.store.maintenance() else { continue };
+    for store in &stores.0 {
+        let Some(maintenance) = store.store.maintenance() else { continue };
         let report = maintenance.check(&CancelSignal::never()).await?;
         if let Some(finding) = report.findings.first() {
             let text = format!(
                 "after all sequences, {} found of itself: {finding}",
-                seat.store.info().name
+                store.store.info().name
             );
             return Ok(Some(Difference { seed: settings.seed, text, moves: Vec::new() }));
         }

@@ -4,7 +4,7 @@ use context_core::memory::{CapturedMessage, RecallQuery};
 use context_core::{Message, Role};
 
 use super::memory_cases;
-use super::table::{Kit, at, message, query, says, turn, turn_of, whole, word};
+use super::probe::{Kit, at, full_scope, message, message_with_text, query, turn, turn_of, word};
 use crate::expect::{ensure, same};
 use crate::round_fixture::TEXTS;
 use crate::verdict::{Check, Stop};
@@ -23,84 +23,84 @@ memory_cases!(
 );
 
 async fn remembers_nothing_at_first(kit: &Kit<'_>) -> Check {
-    let mind = kit.open().await;
+    let probe = kit.open().await;
     for text in ["", " ", "Where is the parcel?", "\u{0}"] {
-        let recalled = mind.asked(&RecallQuery::new(whole(), text)).await?;
+        let recalled = probe.recall(&RecallQuery::new(full_scope(), text)).await?;
         same("what a new memory recalls", &recalled.memories.len(), &0)?;
     }
     Ok(())
 }
 
 async fn captured_turns_come_back(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     for n in 0..5 {
-        mind.told(&whole(), [2 * n, 2 * n + 1]).await?;
+        probe.capture_and_flush(&full_scope(), [2 * n, 2 * n + 1]).await?;
     }
-    mind.expect("capturing five turns", &whole(), 0..10).await?;
-    mind.capture(&turn_of(&whole(), Vec::new())).await?;
-    mind.flush().await?;
-    mind.expect("capturing a turn without messages", &whole(), 0..10).await
+    probe.expect("capturing five turns", &full_scope(), 0..10).await?;
+    probe.capture(&turn_of(&full_scope(), Vec::new())).await?;
+    probe.flush().await?;
+    probe.expect("capturing a turn without messages", &full_scope(), 0..10).await
 }
 
 async fn the_same_turn_counts_once(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
-    mind.capture(&turn(&whole(), 0..2)).await?;
-    mind.capture(&turn(&whole(), 0..2)).await?;
-    mind.flush().await?;
-    mind.expect("a turn that was told twice", &whole(), 0..2).await?;
-    mind.told(&whole(), 0..2).await?;
-    mind.expect("a turn that was told again behind a flush", &whole(), 0..2).await
+    let probe = kit.capturing().await?;
+    probe.capture(&turn(&full_scope(), 0..2)).await?;
+    probe.capture(&turn(&full_scope(), 0..2)).await?;
+    probe.flush().await?;
+    probe.expect("a turn that was told twice", &full_scope(), 0..2).await?;
+    probe.capture_and_flush(&full_scope(), 0..2).await?;
+    probe.expect("a turn that was told again behind a flush", &full_scope(), 0..2).await
 }
 
 async fn overlapping_turns_count_once(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     for (from, to) in [(0, 2), (1, 3), (0, 4), (3, 6)] {
-        mind.capture(&turn(&whole(), from..to)).await?;
+        probe.capture(&turn(&full_scope(), from..to)).await?;
         if to == 4 {
-            mind.flush().await?;
+            probe.flush().await?;
         }
     }
     // A message may be captured again in another turn, at another time.
-    let mut late = turn(&whole(), [2, 6]);
+    let mut late = turn(&full_scope(), [2, 6]);
     (late.turn, late.at) = ("another".to_owned(), at(5000));
-    mind.capture(&late).await?;
-    mind.flush().await?;
-    mind.expect("overlapping turns", &whole(), 0..7).await
+    probe.capture(&late).await?;
+    probe.flush().await?;
+    probe.expect("overlapping turns", &full_scope(), 0..7).await
 }
 
 async fn turns_at_once_count_once(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..8 {
-        let mind = mind.clone();
+        let probe = probe.clone();
         tasks.spawn(async move {
-            mind.capture(&turn(&whole(), n / 2..n / 2 + 3)).await?;
-            if n % 3 == 0 { mind.flush().await } else { Ok(()) }
+            probe.capture(&turn(&full_scope(), n / 2..n / 2 + 3)).await?;
+            if n % 3 == 0 { probe.flush().await } else { Ok(()) }
         });
     }
     while let Some(done) = tasks.join_next().await {
         done.map_err(|error| Stop::Fail(format!("a capture: {error}")))??;
     }
-    mind.flush().await?;
-    mind.expect("turns that were told at once", &whole(), 0..6).await
+    probe.flush().await?;
+    probe.expect("turns that were told at once", &full_scope(), 0..6).await
 }
 
 async fn results_are_attributed(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     if !kit.claims.attributed {
         return Err(Stop::Skip("does not claim to attribute".to_owned()));
     }
-    mind.told(&whole(), 0..4).await?;
+    probe.capture_and_flush(&full_scope(), 0..4).await?;
     for n in 0..4 {
-        for memory in mind.about(&whole(), n).await? {
-            let about = |what: &str| format!("the {what} of message m{n}");
+        for memory in probe.about(&full_scope(), n).await? {
+            let about = |label: &str| format!("the {label} of message m{n}");
             same(about("name: whether there is one"), &memory.id.is_some(), &true)?;
             let scope = memory.scope.ok_or_else(|| Stop::Fail(about("scope: there is none")))?;
-            ensure(whole().sees(&scope), || {
+            ensure(full_scope().sees(&scope), || {
                 format!("{}: {scope:?} is not part of its own", about("scope"))
             })?;
             let source = memory.source.ok_or_else(|| Stop::Fail(about("source: there is none")))?;
-            same(about("session"), &Some(source.session), &whole().session)?;
+            same(about("session"), &Some(source.session), &full_scope().session)?;
             ensure(
                 source.message.is_none_or(|message| *message.as_str() == *format!("m{n}")),
                 || format!("{} is another message", about("source")),
@@ -113,13 +113,13 @@ async fn results_are_attributed(kit: &Kit<'_>) -> Check {
 }
 
 async fn the_best_first(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     if !kit.claims.ranked {
         return Err(Stop::Skip("does not claim to rank".to_owned()));
     }
-    mind.told(&whole(), 0..12).await?;
+    probe.capture_and_flush(&full_scope(), 0..12).await?;
     for n in 0..12 {
-        let recalled = mind.asked(&query(&whole(), n)).await?;
+        let recalled = probe.recall(&query(&full_scope(), n)).await?;
         let scores: Vec<_> = recalled.memories.iter().map(|memory| memory.score).collect();
         ensure(scores.is_sorted_by(|a, b| a >= b), || {
             format!("scores rise from one to the next: {scores:?}")
@@ -135,20 +135,20 @@ async fn the_best_first(kit: &Kit<'_>) -> Check {
 }
 
 async fn a_budget_is_kept(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     if !kit.claims.budgeted {
         return Err(Stop::Skip("does not claim to keep within a budget".to_owned()));
     }
     let long = |n: usize| {
-        says(
+        message_with_text(
             n,
             &format!("The parcel {} {}", word(n), "lies in the hall of the station. ".repeat(12)),
         )
     };
-    mind.capture(&turn_of(&whole(), (0..16).map(long).collect())).await?;
-    mind.flush().await?;
+    probe.capture(&turn_of(&full_scope(), (0..16).map(long).collect())).await?;
+    probe.flush().await?;
     for tokens in [0, 1, 20, 200, 500, 2_000] {
-        let recalled = mind.asked(&query(&whole(), 3).max_tokens(tokens)).await?;
+        let recalled = probe.recall(&query(&full_scope(), 3).max_tokens(tokens)).await?;
         let bytes: usize = recalled.memories.iter().map(|memory| memory.text.len()).sum();
         ensure(bytes as u64 <= 8 * tokens, || {
             format!("a recall of at most {tokens} tokens: {bytes} bytes of text")
@@ -159,7 +159,7 @@ async fn a_budget_is_kept(kit: &Kit<'_>) -> Check {
 
 /// Checks hostile texts: each is captured or refused, and messages next to them are captured.
 async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Check {
-    let mind = kit.capturing().await?;
+    let probe = kit.capturing().await?;
     let long = "word ".repeat(60_000);
     let wide = "é".repeat(80_000);
     let one = "x".repeat(100_000);
@@ -182,16 +182,16 @@ async fn hostile_texts_do_no_harm(kit: &Kit<'_>) -> Check {
                 .at(at(n));
         let nothing =
             CapturedMessage::new(format!("empty {n}"), Message::new(Role::User, [])).at(at(n));
-        mind.capture(&turn_of(&whole(), vec![hostile, nothing, message(n)])).await?;
-        mind.flush().await?;
-        let _recalled = mind.asked(&RecallQuery::new(whole(), *text)).await?;
-        mind.expect("hostile texts", &whole(), [n]).await?;
+        probe.capture(&turn_of(&full_scope(), vec![hostile, nothing, message(n)])).await?;
+        probe.flush().await?;
+        let _recalled = probe.recall(&RecallQuery::new(full_scope(), *text)).await?;
+        probe.expect("hostile texts", &full_scope(), [n]).await?;
     }
-    mind.expect("all hostile texts", &whole(), [0, texts.len() / 2, texts.len() - 1]).await
+    probe.expect("all hostile texts", &full_scope(), [0, texts.len() / 2, texts.len() - 1]).await
 }
 
 async fn flushing_nothing(kit: &Kit<'_>) -> Check {
-    let mind = kit.open().await;
-    mind.flush().await?;
-    mind.flush().await
+    let probe = kit.open().await;
+    probe.flush().await?;
+    probe.flush().await
 }
