@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::targets::{codec, file, form, graph, own, search};
+use crate::targets::{codec, file, form, graph, native, search};
 
 /// A parser with the checks of its guarantees.
 #[derive(Clone, Copy)]
@@ -38,10 +38,10 @@ impl FuzzTarget {
 
 /// All targets.
 pub const TARGETS: &[FuzzTarget] = &[
-    FuzzTarget { name: "packed", check: own::packed, seeds: own::packed_seeds },
-    FuzzTarget { name: "message", check: own::message, seeds: own::message_seeds },
-    FuzzTarget { name: "fragment", check: own::fragment, seeds: own::fragment_seeds },
-    FuzzTarget { name: "chats", check: own::chats, seeds: own::chats_seeds },
+    FuzzTarget { name: "packed", check: native::packed, seeds: native::packed_seeds },
+    FuzzTarget { name: "message", check: native::message, seeds: native::message_seeds },
+    FuzzTarget { name: "fragment", check: native::fragment, seeds: native::fragment_seeds },
+    FuzzTarget { name: "chats", check: native::chats, seeds: native::chats_seeds },
     FuzzTarget { name: "search", check: search::search, seeds: search::seeds },
     FuzzTarget { name: "openai", check: codec::openai, seeds: codec::openai_seeds },
     FuzzTarget { name: "openai-responses", check: codec::responses, seeds: codec::responses_seeds },

@@ -5,7 +5,7 @@ pub(crate) mod codec;
 pub(crate) mod file;
 pub(crate) mod form;
 pub(crate) mod graph;
-pub(crate) mod own;
+pub(crate) mod native;
 pub(crate) mod search;
 
 /// Returns texts as seeds.

@@ -59,12 +59,14 @@ fn damage(target: &FuzzTarget) -> Result<(), Failed> {
         Some(_) => default,
         None => Config { cases: CASES, rng_seed: RngSeed::Fixed(20_260_101), ..default },
     };
-    let result =
-        TestRunner::new(config).run(&damaged(target.seeds()).prop_map(Shown), |Shown(bytes)| {
+    let result = TestRunner::new(config).run(
+        &damaged(target.seeds()).prop_map(DisplayBytes),
+        |DisplayBytes(bytes)| {
             catch_unwind(AssertUnwindSafe(|| target.check(&bytes)))
                 .map(|_taken| ())
                 .map_err(|panic| TestCaseError::fail(said(&*panic)))
-        });
+        },
+    );
     match result {
         Ok(()) => Ok(()),
         Err(TestError::Fail(why, document)) => Err(format!("{why}\n{document:?}").into()),
@@ -78,9 +80,9 @@ fn said(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Bytes, formatted as in Rust source.
-struct Shown(Vec<u8>);
+struct DisplayBytes(Vec<u8>);
 
-impl fmt::Debug for Shown {
+impl fmt::Debug for DisplayBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "b\"{}\"", self.0.escape_ascii())
     }

@@ -40,12 +40,12 @@ pub enum ServerError {
         log: String,
     },
     /// The server answered with an error.
-    #[error("{server} refused {what}: {message}")]
+    #[error("{server} refused {request}: {message}")]
     Refused {
         /// The name of the server.
         server: &'static str,
         /// The request.
-        what: String,
+        request: String,
         /// The error message of the server.
         message: String,
     },

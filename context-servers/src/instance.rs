@@ -27,23 +27,23 @@ const LOG_LINES: usize = 40;
 const GATE: &str = "read -r go && exec \"$@\" </dev/null";
 
 /// The reason why a launch failed.
-pub(crate) enum Failed {
+pub(crate) enum LaunchError {
     /// Another process uses the port.
     PortTaken(ServerError),
     /// Any other error.
     Other(ServerError),
 }
 
-impl From<ServerError> for Failed {
+impl From<ServerError> for LaunchError {
     fn from(error: ServerError) -> Self {
         Self::Other(error)
     }
 }
 
-impl From<Failed> for ServerError {
-    fn from(failed: Failed) -> Self {
+impl From<LaunchError> for ServerError {
+    fn from(failed: LaunchError) -> Self {
         match failed {
-            Failed::PortTaken(error) | Failed::Other(error) => error,
+            LaunchError::PortTaken(error) | LaunchError::Other(error) => error,
         }
     }
 }
@@ -140,7 +140,7 @@ impl Instance {
         program: &Path,
         args: &[String],
         answers: impl Fn(u32) -> Result<(), ServerError>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), LaunchError> {
         let before = fs::metadata(self.log_path()).map_or(0, |log| log.len());
         let mut command = self.command(Path::new("sh"))?;
         command
@@ -162,9 +162,9 @@ impl Instance {
             if let Some(status) = self.ended()? {
                 let error = self.not_ready(format!("ended while it started ({status})"));
                 return Err(if self.port_taken(before) {
-                    Failed::PortTaken(error)
+                    LaunchError::PortTaken(error)
                 } else {
-                    Failed::Other(error)
+                    LaunchError::Other(error)
                 });
             }
             let last = match answers(id) {
@@ -192,7 +192,7 @@ impl Instance {
         let start = Instant::now();
         loop {
             match self.launch(program, args, &answers) {
-                Err(Failed::PortTaken(_)) if start.elapsed() < PATIENCE => sleep(PAUSE),
+                Err(LaunchError::PortTaken(_)) if start.elapsed() < PATIENCE => sleep(PAUSE),
                 done => return done.map_err(ServerError::from),
             }
         }

@@ -102,8 +102,8 @@ fn failed(source: io::Error) -> ServerError {
     ServerError::Io { doing: "talk to PostgreSQL".to_owned(), source }
 }
 
-fn refused(what: &str) -> impl FnOnce(String) -> ServerError {
-    move |message| ServerError::Refused { server: SERVER, what: what.to_owned(), message }
+fn refused(request: &str) -> impl FnOnce(String) -> ServerError {
+    move |message| ServerError::Refused { server: SERVER, request: request.to_owned(), message }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use crate::error::ServerError;
-use crate::instance::{Failed, Instance};
+use crate::instance::{Instance, LaunchError};
 use crate::pg_wire::Session;
 use crate::{port, programs};
 
@@ -99,13 +99,13 @@ impl Postgres {
             server.port = port::free()?;
             tries += 1;
             match server.launch() {
-                Err(Failed::PortTaken(_)) if tries < TRIES => {}
+                Err(LaunchError::PortTaken(_)) if tries < TRIES => {}
                 done => return done.map(|()| server).map_err(ServerError::from),
             }
         }
     }
 
-    fn launch(&mut self) -> Result<(), Failed> {
+    fn launch(&mut self) -> Result<(), LaunchError> {
         let (args, answers) = (self.args(), answers(self.address(), self.instance.data()));
         self.instance.launch(&self.programs.join("postgres"), &args, answers)
     }
@@ -220,7 +220,7 @@ fn answers(address: SocketAddrV4, data: PathBuf) -> impl Fn(u32) -> Result<(), S
             let message = format!("its state is {:?}", line(7));
             return Err(ServerError::Refused {
                 server: SERVER,
-                what: "connections".to_owned(),
+                request: "connections".to_owned(),
                 message,
             });
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use crate::error::ServerError;
-use crate::instance::{Failed, Instance};
+use crate::instance::{Instance, LaunchError};
 use crate::resp::Session;
 use crate::{port, programs};
 
@@ -102,13 +102,13 @@ impl Redis {
             server.port = port::free()?;
             tries += 1;
             match server.launch() {
-                Err(Failed::PortTaken(_)) if tries < TRIES => {}
+                Err(LaunchError::PortTaken(_)) if tries < TRIES => {}
                 done => return done.map(|()| server).map_err(ServerError::from),
             }
         }
     }
 
-    fn launch(&mut self) -> Result<(), Failed> {
+    fn launch(&mut self) -> Result<(), LaunchError> {
         let (args, address) = (self.args(), self.address());
         self.instance.launch(&self.program, &args, |id| answers(address, id))
     }
@@ -216,5 +216,5 @@ fn answers(address: SocketAddrV4, id: u32) -> Result<(), ServerError> {
         return Ok(());
     }
     let message = format!("it is not process {id}");
-    Err(ServerError::Refused { server: SERVER, what: "connections".to_owned(), message })
+    Err(ServerError::Refused { server: SERVER, request: "connections".to_owned(), message })
 }

@@ -35,8 +35,8 @@ impl Session {
         match answer {
             Reply::Text(text) => Ok(text),
             Reply::Error(message) => {
-                let what = words.first().map_or("a command", AsRef::as_ref).to_owned();
-                Err(ServerError::Refused { server: SERVER, what, message })
+                let request = words.first().map_or("a command", AsRef::as_ref).to_owned();
+                Err(ServerError::Refused { server: SERVER, request, message })
             }
         }
     }

@@ -22,13 +22,13 @@
 //! Both listen on a free port of 127.0.0.1 and need a tokio runtime with IO and time. Dropping a
 //! server closes its port and connections. They do not speak TLS.
 
-mod bad;
+mod bad_server;
 mod body;
 mod embeddings;
 mod face;
-mod listen;
+mod port;
 mod replies;
 
-pub use bad::{Bad, BadServer};
+pub use bad_server::{Bad, BadServer};
 pub use embeddings::hashed_vector;
-pub use face::{HttpFace, HttpServer, Seen};
+pub use face::{HttpFace, HttpServer, ReceivedRequest};

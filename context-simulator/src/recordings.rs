@@ -59,7 +59,7 @@ fn skipped(folder: &Path) {
 ///
 /// If a file cannot be read: this function is for tests.
 pub fn exchanges(folder: &Path, provider: &str) -> Vec<Exchange> {
-    found(folder, provider, answers)
+    matching(folder, provider, answers)
 }
 
 /// Returns the exchanges below a folder that ask a provider to count the tokens of a request,
@@ -69,26 +69,26 @@ pub fn exchanges(folder: &Path, provider: &str) -> Vec<Exchange> {
 ///
 /// If a file cannot be read: this function is for tests.
 pub fn counts(folder: &Path, provider: &str) -> Vec<Exchange> {
-    found(folder, provider, counts_tokens)
+    matching(folder, provider, counts_tokens)
 }
 
 /// A function from the path of a URI to the codec of the wire form used there, or `None` if the
 /// exchange is not wanted.
-type Told = fn(&str) -> Option<&'static str>;
+type CodecOfPath = fn(&str) -> Option<&'static str>;
 
-fn found(folder: &Path, provider: &str, told: Told) -> Vec<Exchange> {
+fn matching(folder: &Path, provider: &str, codec_of: CodecOfPath) -> Vec<Exchange> {
     let mut files = Vec::new();
-    below(folder, &mut files);
+    collect_files(folder, &mut files);
     files.sort();
-    let all = files.iter().flat_map(|file| read(file, told));
+    let all = files.iter().flat_map(|file| read(file, codec_of));
     all.filter(|exchange| exchange.provider == provider).collect()
 }
 
-fn below(folder: &Path, files: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            below(&path, files);
+            collect_files(&path, files);
         } else if path.extension().is_some_and(|end| end == "yaml") {
             files.push(path);
         }
@@ -132,7 +132,7 @@ struct Body {
     string: String,
 }
 
-fn read(file: &Path, told: Told) -> Vec<Exchange> {
+fn read(file: &Path, codec_of: CodecOfPath) -> Vec<Exchange> {
     let fault = |error: &dyn std::fmt::Display| -> ! { panic!("{}: {error}", file.display()) };
     let text = fs::read_to_string(file).unwrap_or_else(|error| fault(&error));
     let options = serde_saphyr::options! { ignore_binary_tag_for_string: true };
@@ -140,9 +140,9 @@ fn read(file: &Path, told: Told) -> Vec<Exchange> {
         serde_saphyr::from_str_with_options(&text, options).unwrap_or_else(|error| fault(&error));
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let interactions = cassette.interactions.into_iter().enumerate();
-    let asked = interactions.filter_map(|(i, Interaction { request, response })| {
+    let exchanges = interactions.filter_map(|(i, Interaction { request, response })| {
         let path = request.uri.split('?').next()?;
-        let provider = told(path).filter(|_| request.parsed_body.is_object())?;
+        let provider = codec_of(path).filter(|_| request.parsed_body.is_object())?;
         Some(Exchange {
             name: format!("{stem}[{i}]"),
             uri: request.uri,
@@ -153,7 +153,7 @@ fn read(file: &Path, told: Told) -> Vec<Exchange> {
             events: events(&response.body.map(|body| body.string).unwrap_or_default()),
         })
     });
-    asked.collect()
+    exchanges.collect()
 }
 
 fn answers(path: &str) -> Option<&'static str> {

@@ -12,11 +12,11 @@
 //! everywhere.
 
 mod anthropic;
+mod body_path;
 mod forms;
 mod gemini;
 mod official_clients;
 mod openai;
-mod place;
 mod responses;
 mod values;
 

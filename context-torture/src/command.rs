@@ -14,7 +14,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct CommandOutput {
     /// Whether the exit status is 0.
     pub succeeded: bool,
     /// The reason why the command did not end properly: a panic, a signal, a timeout.
@@ -25,7 +25,7 @@ pub struct Ran {
     pub err: Vec<u8>,
 }
 
-impl Ran {
+impl CommandOutput {
     /// Returns standard error as text.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.err).into_owned()
@@ -42,15 +42,15 @@ impl Ran {
 }
 
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Shared {
+impl SharedBuffer {
     fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Write for Shared {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -62,25 +62,25 @@ impl Write for Shared {
 }
 
 /// Returns the arguments of a command on a SQLite store.
-pub fn on(store: &Path, args: &[&str]) -> Vec<OsString> {
+pub fn store_args(store: &Path, args: &[&str]) -> Vec<OsString> {
     let url = format!("sqlite:{}", store.display());
     let store = ["context", "--store", url.as_str()].map(OsString::from);
     store.into_iter().chain(args.iter().map(OsString::from)).collect()
 }
 
 /// Runs a command in this process.
-pub fn inside(args: Vec<OsString>) -> Ran {
-    let (out, err) = (Shared::default(), Shared::default());
+pub fn run_in_process(args: Vec<OsString>) -> CommandOutput {
+    let (out, err) = (SharedBuffer::default(), SharedBuffer::default());
     let run = || context_cli::run_with(args, out.clone(), err.clone());
     let ended = catch_unwind(AssertUnwindSafe(run));
     let fault = ended.is_err().then(|| "panicked".to_owned());
     let succeeded = ended.is_ok_and(|code| code == ExitCode::SUCCESS);
-    Ran { succeeded, fault, out: out.take(), err: err.take() }
+    CommandOutput { succeeded, fault, out: out.take(), err: err.take() }
 }
 
 /// Returns the program of the command: the one that `CONTEXT_TORTURE_COMMAND` names, or else this
 /// program, which runs the same code when its first argument is `context`.
-pub fn process(args: &[OsString]) -> io::Result<Command> {
+pub fn child_command(args: &[OsString]) -> io::Result<Command> {
     let mut command = match std::env::var_os("CONTEXT_TORTURE_COMMAND") {
         Some(program) => Command::new(program),
         None => {
@@ -97,13 +97,13 @@ pub fn process(args: &[OsString]) -> io::Result<Command> {
 }
 
 /// Runs a command as a child process with a time limit.
-pub fn outside(args: &[OsString], folder: &Path, limit: Duration) -> Ran {
-    let run = || -> io::Result<Ran> {
-        let mut command = process(args)?;
+pub fn run_as_child(args: &[OsString], folder: &Path, limit: Duration) -> CommandOutput {
+    let run = || -> io::Result<CommandOutput> {
+        let mut command = child_command(args)?;
         command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
         wait(command, limit)
     };
-    run().unwrap_or_else(|error| Ran {
+    run().unwrap_or_else(|error| CommandOutput {
         succeeded: false,
         fault: Some(format!("does not run: {error}")),
         out: Vec::new(),
@@ -112,7 +112,7 @@ pub fn outside(args: &[OsString], folder: &Path, limit: Duration) -> Ran {
 }
 
 /// Waits until a process exits, or kills it at the time limit.
-pub fn wait(mut command: Command, limit: Duration) -> io::Result<Ran> {
+pub fn wait(mut command: Command, limit: Duration) -> io::Result<CommandOutput> {
     let mut child = command.spawn()?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let read = |from: Option<Box<dyn Read + Send>>| {
@@ -143,6 +143,11 @@ pub fn wait(mut command: Command, limit: Duration) -> io::Result<Ran> {
         Some(_) => None,
         None => Some(format!("died of {status}")),
     });
-    let said = |bytes: thread::JoinHandle<Vec<u8>>| bytes.join().unwrap_or_default();
-    Ok(Ran { succeeded: status.success(), fault, out: said(out), err: said(err) })
+    let collected = |bytes: thread::JoinHandle<Vec<u8>>| bytes.join().unwrap_or_default();
+    Ok(CommandOutput {
+        succeeded: status.success(),
+        fault,
+        out: collected(out),
+        err: collected(err),
+    })
 }

@@ -39,18 +39,18 @@ fn main() -> ExitCode {
         Some("context") => {
             limit_memory();
             let _ = args.remove(0);
-            context_cli::run_with(args, io::stdout(), Beside)
+            context_cli::run_with(args, io::stdout(), StderrWriter)
         }
-        Some("work") => ended(worker(&args)),
-        _ => ended(run(&Args::parse())),
+        Some("work") => exit_code(worker(&args)),
+        _ => exit_code(run(&Args::parse())),
     }
 }
 
 /// Standard error as a cloneable writer.
 #[derive(Clone)]
-struct Beside;
+struct StderrWriter;
 
-impl io::Write for Beside {
+impl io::Write for StderrWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         io::stderr().write(bytes)
     }
@@ -60,7 +60,7 @@ impl io::Write for Beside {
     }
 }
 
-fn ended(result: Result<bool>) -> ExitCode {
+fn exit_code(result: Result<bool>) -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -8,7 +8,7 @@ use context_runtime::store::{BlobId, NewBlob, StreamAppend, StreamClaim, StreamE
 use context_runtime::{ChatRef, StreamId, Timestamp};
 use serde_json::{Value, json};
 
-use crate::command::{Ran, inside, on};
+use crate::command::{CommandOutput, run_in_process, store_args};
 
 /// The owner of the chats, and the default user of the command.
 const USER: &str = "local";
@@ -30,21 +30,28 @@ impl Scene {
     /// Creates a store in a folder.
     pub fn new(folder: &Path) -> Result<Self> {
         let store = folder.join("sound.db");
-        let said = |args: &[&str]| -> Result<Ran> {
-            let ran = inside(on(&store, args));
-            ensure!(ran.succeeded, "{args:?}: {}", ran.err());
-            Ok(ran)
+        let run_command = |args: &[&str]| -> Result<CommandOutput> {
+            let output = run_in_process(store_args(&store, args));
+            ensure!(output.succeeded, "{args:?}: {}", output.err());
+            Ok(output)
         };
         for chat in ["trip", "bill"] {
             let file = folder.join(format!("{chat}.json"));
             fs::write(&file, messages(chat).to_string())?;
-            let _ = said(&["import", "--trajectory", "--chat", chat, &file.display().to_string()])?;
+            let _ = run_command(&[
+                "import",
+                "--trajectory",
+                "--chat",
+                chat,
+                &file.display().to_string(),
+            ])?;
         }
-        let _ = said(&["checkpoint", "trip", "before", "--at", "m4"])?;
-        let _ = said(&["rewind", "trip", "m3"])?;
-        let _ = said(&["fork", "bill", "other"]).or_else(|_| said(&["rewind", "bill", "m2"]))?;
-        let _ = said(&["redact", "bill", "m1"])?;
-        let _ = said(&[
+        let _ = run_command(&["checkpoint", "trip", "before", "--at", "m4"])?;
+        let _ = run_command(&["rewind", "trip", "m3"])?;
+        let _ = run_command(&["fork", "bill", "other"])
+            .or_else(|_| run_command(&["rewind", "bill", "m2"]))?;
+        let _ = run_command(&["redact", "bill", "m1"])?;
+        let _ = run_command(&[
             "compact",
             "bill",
             "--window",
@@ -54,14 +61,14 @@ impl Scene {
             "--policy",
             "truncate-head",
         ]);
-        let _ = said(&["memory", "add", "Ines pays 100 for the venue."])?;
-        let _ = said(&["memory", "add", "--fact", "venue", "costs", "4200"])?;
-        beside(&store)?;
-        let lines = said(&EXPORT.split(' ').collect::<Vec<_>>())?.out;
+        let _ = run_command(&["memory", "add", "Ines pays 100 for the venue."])?;
+        let _ = run_command(&["memory", "add", "--fact", "venue", "costs", "4200"])?;
+        add_blobs_and_streams(&store)?;
+        let lines = run_command(&EXPORT.split(' ').collect::<Vec<_>>())?.out;
         // No WAL file may remain next to the database, since copies would lack it.
-        let _ = said(&["verify"])?;
+        let _ = run_command(&["verify"])?;
         let copy = folder.join("whole.db");
-        let _ = said(&["backup", &copy.display().to_string()])?;
+        let _ = run_command(&["backup", &copy.display().to_string()])?;
         fs::rename(&copy, &store)?;
         for end in ["-wal", "-shm"] {
             let _ = fs::remove_file(folder.join(format!("sound.db{end}")));
@@ -71,7 +78,7 @@ impl Scene {
 }
 
 /// Adds content that commands cannot create: blobs and streams.
-fn beside(store: &Path) -> Result<()> {
+fn add_blobs_and_streams(store: &Path) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let store = context_runtime::open(&format!("sqlite:{}", store.display())).await?;
@@ -115,7 +122,7 @@ fn messages(chat: &str) -> Value {
 
 /// Returns the read commands for a store with the content of [`Scene`]. The output of none depends
 /// on the time.
-pub fn looks() -> Vec<Vec<String>> {
+pub fn read_commands() -> Vec<Vec<String>> {
     let blob = BlobId::of(REPORT.as_bytes()).to_string();
     let lines = [
         EXPORT,
@@ -149,7 +156,7 @@ pub fn looks() -> Vec<Vec<String>> {
 }
 
 /// Runs a read command on a store.
-pub fn look(store: &Path, args: &[String]) -> Ran {
+pub fn run_read_command(store: &Path, args: &[String]) -> CommandOutput {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    inside(on(store, &args))
+    run_in_process(store_args(store, &args))
 }

@@ -64,7 +64,7 @@ fn watch(part: &str, seed: u64, range: std::ops::Range<u64>) -> Tally {
     let mut next = range.start;
     while next < range.end {
         let before = next;
-        let ended = one(part, seed, next..range.end, |number, result| {
+        let ended = run_worker(part, seed, next..range.end, |number, result| {
             tally.count(format_args!("{part} {number} (seed {seed})"), result);
             next = number + 1;
         });
@@ -80,11 +80,11 @@ fn watch(part: &str, seed: u64, range: std::ops::Range<u64>) -> Tally {
 }
 
 /// Runs a worker until it exits. The error is the reason of an abnormal end.
-fn one(
+fn run_worker(
     part: &str,
     seed: u64,
     range: std::ops::Range<u64>,
-    mut said: impl FnMut(u64, Result<(), String>),
+    mut on_result: impl FnMut(u64, Result<(), String>),
 ) -> Result<(), String> {
     let text = |error: io::Error| format!("no worker: {error}");
     let mut command = Command::new(std::env::current_exe().map_err(text)?);
@@ -107,7 +107,7 @@ fn one(
                 if let Some((number, result)) = line.split_once(' ')
                     && let Ok(number) = number.parse()
                 {
-                    said(number, if result == "ok" { Ok(()) } else { Err(result.to_owned()) });
+                    on_result(number, if result == "ok" { Ok(()) } else { Err(result.to_owned()) });
                 }
             }
             Err(RecvTimeoutError::Disconnected) => break status(&mut child),

@@ -12,9 +12,9 @@ fn every_part_runs_and_holds() {
     let said = torture(&["--scale", "seconds", "--seed", "1"]);
     assert!(!said.contains("no worker") && !said.contains("fell over"), "{said}");
     for part in torture(&["--list"]).lines().filter_map(|line| line.split_whitespace().next()) {
-        let ran =
+        let output =
             said.split(&format!("\n{part}: ")).nth(1).unwrap_or_else(|| panic!("{part}: {said}"));
-        let last = ran.lines().find(|line| line.contains(" passed, ")).unwrap_or_default();
+        let last = output.lines().find(|line| line.contains(" passed, ")).unwrap_or_default();
         assert!(last.contains(" passed, 0 failed, "), "{part}: {said}");
     }
 }

@@ -59,23 +59,24 @@ struct Step<'a> {
     run: Box<dyn Fn() -> Result<Verdict> + 'a>,
 }
 
-struct Done {
+/// The outcome of a step.
+struct StepOutcome {
     name: String,
     verdict: Verdict,
-    took: Duration,
+    duration: Duration,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
-    let mut done = Vec::new();
+    let mut outcomes = Vec::new();
     let outside = workspace.outside()?;
     // Start the servers first, so that a missing one is reported before anything is built. Servers
     // are required, since nobody reads here which tests were skipped.
     let services = Services::start(&test::needs(workspace, &outside, &[])?, true)?;
     let run = Run { workspace, services: &services, long: args.long, with_tools: args.with_tools };
-    let asked = |step: &Step<'_>| {
+    let is_selected = |step: &Step<'_>| {
         args.only.is_empty() || args.only.iter().any(|text| step.name.contains(text))
     };
-    let steps: Vec<_> = steps(run, &outside).into_iter().filter(asked).collect();
+    let steps: Vec<_> = steps(run, &outside).into_iter().filter(is_selected).collect();
     ensure!(!steps.is_empty(), "no step has that in its name: --list names them");
     if args.list {
         steps.iter().for_each(|step| println!("{}", step.name));
@@ -89,23 +90,23 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<Verdict> {
             println!("error: {error:#}");
             Verdict::Failed
         });
-        done.push(Done { name: step.name, verdict, took: start.elapsed() });
+        outcomes.push(StepOutcome { name: step.name, verdict, duration: start.elapsed() });
         if verdict == Verdict::Failed && !args.keep_going {
             break;
         }
     }
-    Ok(summary(&done))
+    Ok(summary(&outcomes))
 }
 
-fn summary(done: &[Done]) -> Verdict {
+fn summary(outcomes: &[StepOutcome]) -> Verdict {
     println!();
-    for Done { name, verdict, took } in done {
+    for StepOutcome { name, verdict, duration } in outcomes {
         let word = if *verdict == Verdict::Passed { "ok" } else { "FAILED" };
-        println!("{word:<7}{:>7.1} s  {name}", took.as_secs_f64());
+        println!("{word:<7}{:>7.1} s  {name}", duration.as_secs_f64());
     }
-    let total: Duration = done.iter().map(|step| step.took).sum();
-    let failed = done.iter().filter(|step| step.verdict == Verdict::Failed).count();
-    println!("{} steps, {failed} failed, {:.0} s", done.len(), total.as_secs_f64());
+    let total: Duration = outcomes.iter().map(|step| step.duration).sum();
+    let failed = outcomes.iter().filter(|step| step.verdict == Verdict::Failed).count();
+    println!("{} steps, {failed} failed, {:.0} s", outcomes.len(), total.as_secs_f64());
     Verdict::of(failed == 0)
 }
 

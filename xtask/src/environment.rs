@@ -23,8 +23,11 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let read = named(files.iter().filter(|file| !file.path.ends_with(".md")));
     let absent = read.iter().filter(|(name, _)| !listed.contains_key(*name));
     let unread = listed.iter().filter(|(name, _)| !read.contains_key(*name));
-    let finding =
-        |(path, line): &(String, usize), what| Finding { path: path.clone(), line: *line, what };
+    let finding = |(path, line): &(String, usize), message| Finding {
+        path: path.clone(),
+        line: *line,
+        message,
+    };
     let absent =
         absent.map(|(name, place)| finding(place, format!("`{name}` does not stand in {FILE}")));
     let unread = unread.map(|(name, place)| finding(place, format!("nobody reads `{name}`")));

@@ -37,8 +37,8 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     for page in pages.iter().filter(|file| file.path.starts_with(FOLDER)) {
         let name = page.path.strip_prefix(DOCS).unwrap_or(&page.path);
         if !index.is_some_and(|index| index.text.contains(&format!("({name})"))) {
-            let what = format!("{INDEX} has no link to it");
-            found.push(Finding { path: page.path.clone(), line: 0, what });
+            let message = format!("{INDEX} has no link to it");
+            found.push(Finding { path: page.path.clone(), line: 0, message });
         }
     }
     found
@@ -59,7 +59,8 @@ fn check_page(page: &SourceFile, tests: &HashMap<String, Vec<&str>>, found: &mut
         if !in_table || last.contains("---") {
             continue;
         }
-        let mut report = |what| found.push(Finding { path: page.path.clone(), line: n + 1, what });
+        let mut report =
+            |message| found.push(Finding { path: page.path.clone(), line: n + 1, message });
         let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
         if names.is_empty() {
             report("the row names no test".to_owned());

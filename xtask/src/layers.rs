@@ -77,18 +77,18 @@ pub struct Violation {
     /// The number of the rule.
     pub rule: u8,
     /// A description of the violation.
-    pub what: String,
+    pub message: String,
 }
 
 impl Violation {
-    pub(crate) fn new(rule: u8, what: impl Into<String>) -> Self {
-        Self { rule, what: what.into() }
+    pub(crate) fn new(rule: u8, message: impl Into<String>) -> Self {
+        Self { rule, message: message.into() }
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rule {}: {}", self.rule, self.what)
+        write!(f, "rule {}: {}", self.rule, self.message)
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
         })
     });
     let finding = |(line, (name, number))| {
-        let what = format!("no table of {PAGE} has `{name}` with {number}");
-        Finding { path: CODE.to_owned(), line, what }
+        let message = format!("no table of {PAGE} has `{name}` with {number}");
+        Finding { path: CODE.to_owned(), line, message }
     };
     absent.map(finding).collect()
 }

@@ -18,8 +18,8 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
             let spans = line.split('`').skip(1).step_by(2);
             let paths = spans.filter(|span| is_path(span)).flat_map(expand);
             for path in paths.filter(|path| !exists(files, path)) {
-                let what = format!("there is no `{path}`");
-                found.push(Finding { path: page.path.clone(), line: n + 1, what });
+                let message = format!("there is no `{path}`");
+                found.push(Finding { path: page.path.clone(), line: n + 1, message });
             }
         }
     }
@@ -34,7 +34,7 @@ fn is_path(span: &str) -> bool {
         && STARTS.iter().any(|start| span.starts_with(start))
 }
 
-/// The paths that braces stand for.
+/// Returns the paths that the braces of a path stand for.
 fn expand(span: &str) -> Vec<String> {
     let Some((before, rest)) = span.split_once('{') else { return vec![span.to_owned()] };
     let Some((choices, after)) = rest.split_once('}') else { return vec![span.to_owned()] };
@@ -42,7 +42,7 @@ fn expand(span: &str) -> Vec<String> {
     choices.split(',').flat_map(each).collect()
 }
 
-/// Whether a file or folder is there. A star stands for the rest of a name.
+/// Whether a file or folder exists. A star stands for the rest of a name.
 fn exists(files: &[SourceFile], path: &str) -> bool {
     let path = path.trim_end_matches('/');
     let parts: Vec<&str> = path.split('/').collect();

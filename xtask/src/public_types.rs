@@ -1,4 +1,4 @@
-//! Public types: no two of one name, so that a name in a message or on a page means one type.
+//! Public types: no two have the same name, so that a name in an error or on a page means one type.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
                 Some(place) => found.push(Finding {
                     path: file.path.clone(),
                     line: n + 1,
-                    what: format!("{place} has a public type `{name}` as well"),
+                    message: format!("{place} has a public type `{name}` as well"),
                 }),
                 None => {
                     first.insert(name.to_owned(), file.path.clone());

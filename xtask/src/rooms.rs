@@ -14,8 +14,9 @@ const HEAD: &str = "| room |";
 pub(crate) fn check(files: &[SourceFile]) -> Vec<Finding> {
     let Some(page) = files.iter().find(|file| file.path == PAGE) else { return Vec::new() };
     let mut found = Vec::new();
-    let mut report =
-        |line: usize, what| found.push(Finding { path: PAGE.to_owned(), line: line + 1, what });
+    let mut report = |line: usize, message| {
+        found.push(Finding { path: PAGE.to_owned(), line: line + 1, message })
+    };
     let lines: Vec<_> = page.text.lines().enumerate().collect();
     let Some(head) = lines.iter().position(|(_, line)| line.starts_with(HEAD)) else {
         return found;

@@ -3,10 +3,9 @@
 //! Every module has docs, files stay small, and no unfinished code or machine-specific path is left
 //! behind. The tables of the README name every crate and every feature of the facade. The tables of
 //! guarantees name tests that exist. The stores that keep rows have the same modules. No two public
-//! types have one name. The pages on
-//! the environment and on security list every variable and every limit of this workspace. [`check`]
-//! is a pure function over data, so that the rules can be tested. A test of this crate checks the
-//! workspace itself.
+//! types have one name. The pages on the environment and on security list every variable and every
+//! limit of this workspace. [`check`] is a pure function over data, so that the rules can be
+//! tested. A test of this crate checks the workspace itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,13 +33,17 @@ pub struct Finding {
     /// The line, from 1. 0 stands for the whole file.
     pub line: usize,
     /// A description of the violation.
-    pub what: String,
+    pub message: String,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, line, what } = self;
-        if *line == 0 { write!(f, "{path}: {what}") } else { write!(f, "{path}:{line}: {what}") }
+        let Self { path, line, message } = self;
+        if *line == 0 {
+            write!(f, "{path}: {message}")
+        } else {
+            write!(f, "{path}:{line}: {message}")
+        }
     }
 }
 
@@ -173,5 +176,5 @@ fn reporter<'a>(
     file: &'a SourceFile,
     found: &'a mut Vec<Finding>,
 ) -> impl FnMut(usize, String) + 'a {
-    |line, what| found.push(Finding { path: file.path.clone(), line, what })
+    |line, message| found.push(Finding { path: file.path.clone(), line, message })
 }

@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::source::{SourceFile, literals};
 
-/// The most columns of a line.
+/// The maximum number of columns of a line.
 pub(crate) const MAX_COLUMNS: usize = 100;
 
-/// How many characters of literals a line of code must have to be allowed to be too long.
+/// The number of characters in literals from which a line of code may be too long.
 const LONG_LITERALS: usize = 24;
 
 /// Returns the numbers of the lines that are too long, from 1.
@@ -65,7 +65,7 @@ fn wide_prose<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<usize> {
     wide.map(|(n, _)| n + 1).collect()
 }
 
-/// The text of a line that is a comment, without its mark.
+/// Returns the text of a line that is a comment, without its comment marker.
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     Some(text.strip_prefix(['/', '!']).unwrap_or(text))
@@ -77,7 +77,8 @@ fn may_be_wide(text: &str) -> bool {
     text.starts_with('|') || text.split_whitespace().count() < 3 || text.starts_with('[')
 }
 
-/// The lines, from 0, that literals fill: one that runs over several lines, or enough of them.
+/// Returns the lines, from 0, that literals fill: those of a literal of several lines, and those
+/// with at least [`LONG_LITERALS`] characters in literals.
 fn long_literals(text: &str) -> HashSet<usize> {
     let (mut lines, mut lengths) = (HashSet::new(), HashMap::<usize, usize>::new());
     for literal in literals(text) {

@@ -43,14 +43,14 @@ pub(crate) struct BrokenStore {
     pub(crate) amended: Mutex<HashMap<ChatRef, MessageId>>,
     deleted: Mutex<HashSet<ChatRef>>,
     /// Stored messages that are hidden.
-    gone: Mutex<HashSet<(ChatRef, MessageId)>>,
+    hidden: Mutex<HashSet<(ChatRef, MessageId)>>,
     /// Renamed branches.
     renamed: Mutex<HashSet<(ChatRef, BranchName)>>,
     /// Fragments of erased chats.
-    pub(crate) kept: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
+    pub(crate) erased_fragments: Mutex<HashMap<ChatRef, Vec<StoredFragment>>>,
     pub(crate) ending: Mutex<Ending>,
     /// Rounds that are being written.
-    pub(crate) half: Mutex<HashSet<RoundRef>>,
+    pub(crate) unfinished_rounds: Mutex<HashSet<RoundRef>>,
     /// Data of memories that should have been removed.
     pub(crate) stale: Mutex<Stale>,
     title: Mutex<Option<String>>,
@@ -66,11 +66,11 @@ impl BrokenStore {
             owners: Mutex::default(),
             amended: Mutex::default(),
             deleted: Mutex::default(),
-            gone: Mutex::default(),
+            hidden: Mutex::default(),
             renamed: Mutex::default(),
-            kept: Mutex::default(),
+            erased_fragments: Mutex::default(),
             ending: Mutex::default(),
-            half: Mutex::default(),
+            unfinished_rounds: Mutex::default(),
             stale: Mutex::default(),
             title: Mutex::default(),
             counter: AtomicUsize::new(0),
@@ -82,7 +82,7 @@ impl BrokenStore {
     }
 
     fn hides(&self, chat: &ChatRef, placed: &Placed) -> bool {
-        lock(&self.gone).contains(&(chat.clone(), placed.node.id.clone()))
+        lock(&self.hidden).contains(&(chat.clone(), placed.node.id.clone()))
     }
 
     pub(crate) fn history(&self) -> &dyn HistoryStore {
@@ -147,8 +147,8 @@ impl HistoryStore for BrokenStore {
         let chat = new.chat.clone();
         let at = new.at;
         let created = self.history().create_chat(new).await?;
-        let kept = lock(&self.kept).remove(&chat);
-        if let Some(fragments) = kept {
+        let erased = lock(&self.erased_fragments).remove(&chat);
+        if let Some(fragments) = erased {
             self.inner.fragments().put_fragments(&chat, &fragments, at).await?;
         }
         lock(&self.owners).entry(chat.chat.clone()).or_insert_with(|| chat.user.clone());
@@ -213,7 +213,7 @@ impl HistoryStore for BrokenStore {
                     .history()
                     .chain(chat, &ChainEnd::Branch(branch.clone()), &Window::Whole)
                     .await?;
-                lock(&self.gone).extend(chain.iter().map(|node| (chat.clone(), node.id.clone())));
+                lock(&self.hidden).extend(chain.iter().map(|node| (chat.clone(), node.id.clone())));
                 self.history().delete_branch(chat, branch, expected, at).await
             }
             (Fault::DeletingLeavesOrphans, Some(head)) => {

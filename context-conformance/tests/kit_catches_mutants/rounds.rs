@@ -59,7 +59,9 @@ impl BrokenStore {
                 record.head.updated_at =
                     context_core::Timestamp::from_micros(millis.saturating_mul(1000));
             }
-            Fault::WritesHalfRounds if lock(&self.half).contains(&record.head.round) => {
+            Fault::WritesHalfRounds
+                if lock(&self.unfinished_rounds).contains(&record.head.round) =>
+            {
                 record.nodes.pop();
             }
             _ => {}
@@ -106,12 +108,12 @@ impl TrajectoryStore for BrokenStore {
             commit.changes.retain(|change| !matches!(change, Change::NodeRemoved { .. }));
         }
         if self.is(Fault::WritesHalfRounds) {
-            lock(&self.half).insert(round.clone());
+            lock(&self.unfinished_rounds).insert(round.clone());
             let outcome = self.ledger().record_round(&commit).await;
             for _ in 0..20 {
                 tokio::task::yield_now().await;
             }
-            lock(&self.half).remove(&round);
+            lock(&self.unfinished_rounds).remove(&round);
             return outcome;
         }
         let outcome = self.ledger().record_round(&commit).await?;

@@ -95,7 +95,7 @@ impl Maintenance for BrokenStore {
         if self.is(Fault::ErasingLeavesFragments) {
             for item in self.inner.history().list_chats(&ChatQuery::new(user)).await?.items {
                 let fragments = self.inner.fragments().fragments(&item.chat.chat).await?;
-                lock(&self.kept).insert(item.chat.chat, fragments);
+                lock(&self.erased_fragments).insert(item.chat.chat, fragments);
             }
         }
         self.upkeep().erase_user(user, cancel).await

@@ -94,15 +94,15 @@ fn result(call_id: String, name: Option<String>, output: Vec<Part>, is_error: bo
 /// Returns the parts of a text or of a list of blocks.
 fn content(content: Option<&Value>) -> Vec<Part> {
     match content {
-        Some(Value::String(said)) => said_text(said).into_iter().collect(),
+        Some(Value::String(text)) => text_part(text).into_iter().collect(),
         Some(Value::Array(blocks)) => blocks.iter().filter_map(block).collect(),
         _ => Vec::new(),
     }
 }
 
-fn said_text(said: &str) -> Option<Part> {
-    let text = Text { text: said.to_owned(), metadata: Metadata::default() };
-    (!said.trim().is_empty()).then_some(Part::Text(text))
+fn text_part(text: &str) -> Option<Part> {
+    let text = Text { text: text.to_owned(), metadata: Metadata::default() };
+    (!text.text.trim().is_empty()).then_some(Part::Text(text))
 }
 
 /// Returns the part of a block of a message. The blocks within a result do not nest further.
@@ -110,7 +110,7 @@ fn block(block: &Value) -> Option<Part> {
     match text(block, "type")? {
         "tool_result" => {
             let output = match block.get("content") {
-                Some(Value::String(said)) => said_text(said).into_iter().collect(),
+                Some(Value::String(text)) => text_part(text).into_iter().collect(),
                 Some(Value::Array(blocks)) => blocks.iter().filter_map(plain_block).collect(),
                 _ => Vec::new(),
             };
@@ -127,7 +127,7 @@ fn block(block: &Value) -> Option<Part> {
 
 fn plain_block(block: &Value) -> Option<Part> {
     match text(block, "type")? {
-        "text" => said_text(text(block, "text")?),
+        "text" => text_part(text(block, "text")?),
         "image" => {
             let source = block.get("source")?;
             let media_type = text(source, "media_type").map(str::to_owned);
@@ -168,14 +168,14 @@ mod tests {
             json!({"role": "assistant", "content": " "}),
         ]);
         let input = Json::from_text(r#"{"at":1}"#).unwrap();
-        let named = |id: &str, said: &str| {
-            let output = said_text(said).into_iter().collect();
+        let named = |id: &str, text: &str| {
+            let output = text_part(text).into_iter().collect();
             Message::new(
                 Role::Tool,
                 [result(id.to_owned(), Some("look".to_owned()), output, false)],
             )
         };
-        let failed = result("c".to_owned(), None, said_text("no").into_iter().collect(), true);
+        let failed = result("c".to_owned(), None, text_part("no").into_iter().collect(), true);
         assert_eq!(
             read,
             [

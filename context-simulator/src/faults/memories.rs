@@ -10,30 +10,30 @@ use context_core::store::{
 use context_core::{Result, UserId};
 
 use super::plan::Operation;
-use super::store::{Faulty, lacks};
+use super::store::{FaultInjector, lacks};
 
-impl Faulty {
-    fn memory(&self) -> Result<&dyn MemoryRecordStore> {
+impl FaultInjector {
+    fn memory_store(&self) -> Result<&dyn MemoryRecordStore> {
         self.inner.memories().ok_or_else(|| lacks("memories"))
     }
 }
 
 #[async_trait]
-impl MemoryRecordStore for Faulty {
+impl MemoryRecordStore for FaultInjector {
     async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
-        self.call(Operation::WriteMemories, self.memory()?.write_memories(writes)).await
+        self.call(Operation::WriteMemories, self.memory_store()?.write_memories(writes)).await
     }
 
     async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
-        self.call(Operation::Memories, self.memory()?.memories(scope, ids)).await
+        self.call(Operation::Memories, self.memory_store()?.memories(scope, ids)).await
     }
 
     async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
-        self.call(Operation::ListMemories, self.memory()?.list_memories(list)).await
+        self.call(Operation::ListMemories, self.memory_store()?.list_memories(list)).await
     }
 
     async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
-        self.call(Operation::FindMemories, self.memory()?.find_memories(find)).await
+        self.call(Operation::FindMemories, self.memory_store()?.find_memories(find)).await
     }
 
     async fn memories_beside(
@@ -42,12 +42,12 @@ impl MemoryRecordStore for Faulty {
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        let call = self.memory()?.memories_beside(scope, ids, each_side);
+        let call = self.memory_store()?.memories_beside(scope, ids, each_side);
         self.call(Operation::MemoriesBeside, call).await
     }
 
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-        self.call(Operation::ForgetMemories, self.memory()?.forget_memories(forget)).await
+        self.call(Operation::ForgetMemories, self.memory_store()?.forget_memories(forget)).await
     }
 
     async fn memory_stats(
@@ -56,6 +56,7 @@ impl MemoryRecordStore for Faulty {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Page<MemoryStats>> {
-        self.call(Operation::MemoryStats, self.memory()?.memory_stats(user, limit, after)).await
+        self.call(Operation::MemoryStats, self.memory_store()?.memory_stats(user, limit, after))
+            .await
     }
 }

@@ -11,18 +11,18 @@ use context_core::trajectory::{AgentRef, RoundHead, RoundRecord};
 use context_core::{ChatId, MessageId, Result, UserId};
 
 use super::plan::Operation;
-use super::store::{Faulty, lacks};
+use super::store::{FaultInjector, lacks};
 
-impl Faulty {
-    fn ledger(&self) -> Result<&dyn TrajectoryStore> {
+impl FaultInjector {
+    fn trajectory_store(&self) -> Result<&dyn TrajectoryStore> {
         self.inner.trajectories().ok_or_else(|| lacks("trajectories"))
     }
 }
 
 #[async_trait]
-impl TrajectoryStore for Faulty {
+impl TrajectoryStore for FaultInjector {
     async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
-        self.call(Operation::RecordRound, self.ledger()?.record_round(commit)).await
+        self.call(Operation::RecordRound, self.trajectory_store()?.record_round(commit)).await
     }
 
     async fn load_rounds(
@@ -30,11 +30,11 @@ impl TrajectoryStore for Faulty {
         agent: &AgentRef,
         rounds: RangeInclusive<u32>,
     ) -> Result<Vec<RoundRecord>> {
-        self.call(Operation::LoadRounds, self.ledger()?.load_rounds(agent, rounds)).await
+        self.call(Operation::LoadRounds, self.trajectory_store()?.load_rounds(agent, rounds)).await
     }
 
     async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
-        self.call(Operation::Rounds, self.ledger()?.rounds(query)).await
+        self.call(Operation::Rounds, self.trajectory_store()?.rounds(query)).await
     }
 
     async fn nodes_of_message(
@@ -43,11 +43,14 @@ impl TrajectoryStore for Faulty {
         chat: &ChatId,
         message: &MessageId,
     ) -> Result<Vec<MessageNode>> {
-        self.call(Operation::NodesOfMessage, self.ledger()?.nodes_of_message(user, chat, message))
-            .await
+        self.call(
+            Operation::NodesOfMessage,
+            self.trajectory_store()?.nodes_of_message(user, chat, message),
+        )
+        .await
     }
 
     async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
-        self.call(Operation::PruneRounds, self.ledger()?.prune_rounds(prune)).await
+        self.call(Operation::PruneRounds, self.trajectory_store()?.prune_rounds(prune)).await
     }
 }

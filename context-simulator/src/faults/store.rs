@@ -51,11 +51,11 @@ use super::plan::{Fault, FaultPlan, Operation};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct FaultStore(Arc<Faulty>);
+pub struct FaultStore(Arc<FaultInjector>);
 
 /// The implementation of the store traits. It is separate from [`FaultStore`], so that
 /// `store.fragments()` is not ambiguous.
-pub(super) struct Faulty {
+pub(super) struct FaultInjector {
     pub(super) inner: Arc<dyn Store>,
     plan: FaultPlan,
     calls: Mutex<HashMap<Operation, u32>>,
@@ -64,7 +64,7 @@ pub(super) struct Faulty {
 impl FaultStore {
     /// Creates a store that behaves like `inner` except for the faults of the plan.
     pub fn new(inner: Arc<dyn Store>, plan: FaultPlan) -> Self {
-        Self(Arc::new(Faulty { inner, plan, calls: Mutex::default() }))
+        Self(Arc::new(FaultInjector { inner, plan, calls: Mutex::default() }))
     }
 
     /// Returns the number of calls of this kind so far.
@@ -126,7 +126,7 @@ impl Store for FaultStore {
     }
 }
 
-impl Faulty {
+impl FaultInjector {
     /// Makes a call, or injects the planned fault.
     pub(super) async fn call<T>(
         &self,
@@ -167,15 +167,15 @@ impl Faulty {
         self.plan.fault(operation, nth)
     }
 
-    fn searcher(&self) -> Result<&dyn SearchStore> {
+    fn search_store(&self) -> Result<&dyn SearchStore> {
         self.inner.search().ok_or_else(|| lacks("search"))
     }
 
-    fn shelf(&self) -> Result<&dyn BlobStore> {
+    fn blob_store(&self) -> Result<&dyn BlobStore> {
         self.inner.blobs().ok_or_else(|| lacks("blobs"))
     }
 
-    fn upkeep(&self) -> Result<&dyn Maintenance> {
+    fn maintenance_store(&self) -> Result<&dyn Maintenance> {
         self.inner.maintenance().ok_or_else(|| lacks("maintenance"))
     }
 }
@@ -186,7 +186,7 @@ pub(super) fn lacks(operation: &'static str) -> Error {
 }
 
 #[async_trait]
-impl HistoryStore for Faulty {
+impl HistoryStore for FaultInjector {
     async fn create_chat(&self, new: NewChat) -> Result<Created> {
         self.call(Operation::CreateChat, self.inner.history().create_chat(new)).await
     }
@@ -301,7 +301,7 @@ impl HistoryStore for Faulty {
 }
 
 #[async_trait]
-impl FragmentStore for Faulty {
+impl FragmentStore for FaultInjector {
     async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
         self.call(Operation::Fragments, self.inner.fragments().fragments(chat)).await
     }
@@ -325,20 +325,20 @@ impl FragmentStore for Faulty {
 }
 
 #[async_trait]
-impl SearchStore for Faulty {
+impl SearchStore for FaultInjector {
     async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>> {
-        self.call(Operation::Search, self.searcher()?.search(query)).await
+        self.call(Operation::Search, self.search_store()?.search(query)).await
     }
 }
 
 #[async_trait]
-impl BlobStore for Faulty {
+impl BlobStore for FaultInjector {
     async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
-        self.call(Operation::PutBlob, self.shelf()?.put_blob(chat, blob)).await
+        self.call(Operation::PutBlob, self.blob_store()?.put_blob(chat, blob)).await
     }
 
     async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
-        self.call(Operation::Blob, self.shelf()?.blob(chat, id)).await
+        self.call(Operation::Blob, self.blob_store()?.blob(chat, id)).await
     }
 
     async fn read_blob(
@@ -348,7 +348,7 @@ impl BlobStore for Faulty {
         range: Range<u64>,
         at: Option<Timestamp>,
     ) -> Result<Option<Bytes>> {
-        self.call(Operation::ReadBlob, self.shelf()?.read_blob(chat, id, range, at)).await
+        self.call(Operation::ReadBlob, self.blob_store()?.read_blob(chat, id, range, at)).await
     }
 
     async fn blobs(
@@ -357,37 +357,37 @@ impl BlobStore for Faulty {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Page<Blob>> {
-        self.call(Operation::Blobs, self.shelf()?.blobs(chat, limit, after)).await
+        self.call(Operation::Blobs, self.blob_store()?.blobs(chat, limit, after)).await
     }
 
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
-        self.call(Operation::RemoveBlob, self.shelf()?.remove_blob(chat, id)).await
+        self.call(Operation::RemoveBlob, self.blob_store()?.remove_blob(chat, id)).await
     }
 
     async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
-        self.call(Operation::PruneBlobs, self.shelf()?.prune_blobs(prune)).await
+        self.call(Operation::PruneBlobs, self.blob_store()?.prune_blobs(prune)).await
     }
 }
 
 #[async_trait]
-impl Maintenance for Faulty {
+impl Maintenance for FaultInjector {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        self.call(Operation::Check, self.upkeep()?.check(cancel)).await
+        self.call(Operation::Check, self.maintenance_store()?.check(cancel)).await
     }
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
-        self.upkeep()?.users(limit, after).await
+        self.maintenance_store()?.users(limit, after).await
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-        self.call(Operation::EraseUser, self.upkeep()?.erase_user(user, cancel)).await
+        self.call(Operation::EraseUser, self.maintenance_store()?.erase_user(user, cancel)).await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {
-        self.call(Operation::Vacuum, self.upkeep()?.vacuum()).await
+        self.call(Operation::Vacuum, self.maintenance_store()?.vacuum()).await
     }
 
     async fn backup(&self, to: &Path) -> Result<()> {
-        self.call(Operation::Backup, self.upkeep()?.backup(to)).await
+        self.call(Operation::Backup, self.maintenance_store()?.backup(to)).await
     }
 }

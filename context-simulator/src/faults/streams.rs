@@ -9,23 +9,23 @@ use context_core::store::{
 use context_core::{ChatRef, Result, Timestamp};
 
 use super::plan::Operation;
-use super::store::{Faulty, lacks};
+use super::store::{FaultInjector, lacks};
 
-impl Faulty {
-    fn flow(&self) -> Result<&dyn StreamStore> {
+impl FaultInjector {
+    fn stream_store(&self) -> Result<&dyn StreamStore> {
         self.inner.streams().ok_or_else(|| lacks("streams"))
     }
 }
 
 #[async_trait]
-impl StreamStore for Faulty {
+impl StreamStore for FaultInjector {
     async fn create_stream(
         &self,
         chat: &ChatRef,
         id: &StreamId,
         at: Timestamp,
     ) -> Result<StreamOutcome> {
-        self.call(Operation::CreateStream, self.flow()?.create_stream(chat, id, at)).await
+        self.call(Operation::CreateStream, self.stream_store()?.create_stream(chat, id, at)).await
     }
 
     async fn claim_stream(
@@ -34,7 +34,7 @@ impl StreamStore for Faulty {
         id: &StreamId,
         claim: &StreamClaim,
     ) -> Result<StreamOutcome> {
-        self.call(Operation::ClaimStream, self.flow()?.claim_stream(chat, id, claim)).await
+        self.call(Operation::ClaimStream, self.stream_store()?.claim_stream(chat, id, claim)).await
     }
 
     async fn append_stream(
@@ -43,7 +43,8 @@ impl StreamStore for Faulty {
         id: &StreamId,
         append: StreamAppend,
     ) -> Result<StreamOutcome> {
-        self.call(Operation::AppendStream, self.flow()?.append_stream(chat, id, append)).await
+        self.call(Operation::AppendStream, self.stream_store()?.append_stream(chat, id, append))
+            .await
     }
 
     async fn cancel_stream(
@@ -52,7 +53,7 @@ impl StreamStore for Faulty {
         id: &StreamId,
         at: Timestamp,
     ) -> Result<StoredStream> {
-        self.call(Operation::CancelStream, self.flow()?.cancel_stream(chat, id, at)).await
+        self.call(Operation::CancelStream, self.stream_store()?.cancel_stream(chat, id, at)).await
     }
 
     async fn reopen_stream(
@@ -62,11 +63,12 @@ impl StreamStore for Faulty {
         run: u32,
         at: Timestamp,
     ) -> Result<StreamOutcome> {
-        self.call(Operation::ReopenStream, self.flow()?.reopen_stream(chat, id, run, at)).await
+        self.call(Operation::ReopenStream, self.stream_store()?.reopen_stream(chat, id, run, at))
+            .await
     }
 
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
-        self.call(Operation::Stream, self.flow()?.stream(chat, id)).await
+        self.call(Operation::Stream, self.stream_store()?.stream(chat, id)).await
     }
 
     async fn read_stream(
@@ -76,7 +78,8 @@ impl StreamStore for Faulty {
         offset: u64,
         limit: usize,
     ) -> Result<Option<StreamPart>> {
-        self.call(Operation::ReadStream, self.flow()?.read_stream(chat, id, offset, limit)).await
+        self.call(Operation::ReadStream, self.stream_store()?.read_stream(chat, id, offset, limit))
+            .await
     }
 
     async fn streams(
@@ -85,14 +88,14 @@ impl StreamStore for Faulty {
         limit: usize,
         after: Option<&Cursor>,
     ) -> Result<Page<StoredStream>> {
-        self.call(Operation::Streams, self.flow()?.streams(chat, limit, after)).await
+        self.call(Operation::Streams, self.stream_store()?.streams(chat, limit, after)).await
     }
 
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
-        self.call(Operation::RemoveStream, self.flow()?.remove_stream(chat, id)).await
+        self.call(Operation::RemoveStream, self.stream_store()?.remove_stream(chat, id)).await
     }
 
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
-        self.call(Operation::PruneStreams, self.flow()?.prune_streams(prune)).await
+        self.call(Operation::PruneStreams, self.stream_store()?.prune_streams(prune)).await
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::body::PieceBody;
 use super::embeddings;
-use super::listen::Port;
+use super::port::Port;
 use super::replies::{self, HttpReply};
 use crate::provider::Simulator;
 
@@ -57,10 +57,10 @@ impl HttpFace {
     ///
     /// If the server cannot listen on a port.
     pub async fn start(self) -> io::Result<HttpServer> {
-        let seen = Arc::<Mutex<Vec<Seen>>>::default();
-        let shared = Arc::new(Shared { face: self, seen: Arc::clone(&seen) });
+        let requests = Arc::<Mutex<Vec<ReceivedRequest>>>::default();
+        let shared = Arc::new(ServerState { face: self, requests: Arc::clone(&requests) });
         let port = Port::open(move |stream| serve(stream, Arc::clone(&shared))).await?;
-        Ok(HttpServer { port, seen })
+        Ok(HttpServer { port, requests })
     }
 }
 
@@ -78,7 +78,7 @@ impl fmt::Debug for HttpFace {
 #[derive(Debug)]
 pub struct HttpServer {
     port: Port,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl HttpServer {
@@ -93,15 +93,15 @@ impl HttpServer {
     }
 
     /// Returns the requests so far, in the order of the replies.
-    pub fn requests(&self) -> Vec<Seen> {
-        locked(&self.seen).clone()
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        locked(&self.requests).clone()
     }
 }
 
 /// A received request. `Debug` shows only the names of headers.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct ReceivedRequest {
     /// The method, such as `POST`.
     pub method: String,
     /// The path without the query.
@@ -114,33 +114,33 @@ pub struct Seen {
     pub status: u16,
 }
 
-impl Seen {
+impl ReceivedRequest {
     /// Returns the value of the first header with this lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for ReceivedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        let mut shown = f.debug_struct("Seen");
+        let mut shown = f.debug_struct("ReceivedRequest");
         shown.field("method", &self.method).field("path", &self.path).field("headers", &headers);
         shown.field("bytes", &self.body.len()).field("status", &self.status).finish()
     }
 }
 
-struct Shared {
+struct ServerState {
     face: HttpFace,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-fn locked(seen: &Mutex<Vec<Seen>>) -> MutexGuard<'_, Vec<Seen>> {
+fn locked(requests: &Mutex<Vec<ReceivedRequest>>) -> MutexGuard<'_, Vec<ReceivedRequest>> {
     // A list of requests is consistent at any time.
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+    requests.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, shared: Arc<ServerState>) {
     let service = service_fn(move |request| {
         let shared = Arc::clone(&shared);
         async move { shared.reply(request).await }
@@ -149,34 +149,39 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-impl Shared {
+impl ServerState {
     async fn reply(&self, request: Request<Incoming>) -> io::Result<Response<PieceBody>> {
         let (head, body) = request.into_parts();
         let body = Limited::new(body, LONGEST_BODY).collect().await;
         let body = body.map_err(|error| io::Error::other(error.to_string()))?.to_bytes();
         let body = String::from_utf8_lossy(&body).into_owned();
-        let said =
-            self.face.said(&head.method, head.uri.path(), head.uri.query(), &head.headers, &body);
+        let reply = self.face.reply_to(
+            &head.method,
+            head.uri.path(),
+            head.uri.query(),
+            &head.headers,
+            &body,
+        );
         let number = {
             let headers = head.headers.iter().map(|(name, value)| {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
             });
-            let mut seen = locked(&self.seen);
-            seen.push(Seen {
+            let mut requests = locked(&self.requests);
+            requests.push(ReceivedRequest {
                 method: head.method.to_string(),
                 path: head.uri.path().to_owned(),
                 headers: headers.collect(),
                 body,
-                status: said.status(),
+                status: reply.status(),
             });
-            seen.len()
+            requests.len()
         };
-        said.into_response(number)
+        reply.into_response(number)
     }
 }
 
 impl HttpFace {
-    fn said(
+    fn reply_to(
         &self,
         method: &Method,
         path: &str,

@@ -122,10 +122,10 @@ pub(super) fn no_such_key(provider: &str) -> HttpReply {
     match provider {
         "anthropic" => anthropic(401, "authentication_error", "invalid x-api-key"),
         "gemini" => {
-            let said = "API key not valid. Please pass a valid API key.";
+            let message = "API key not valid. Please pass a valid API key.";
             HttpReply::Json(
                 400,
-                json!({"error": {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}}),
+                json!({"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}),
             )
         }
         _ => openai(

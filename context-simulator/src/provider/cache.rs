@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::prompt::{Boundary, Place};
+use super::prompt::{Boundary, PromptPosition};
 
 /// The minimum size of an entry, in tokens.
 const LEAST: u64 = 1_024;
@@ -16,7 +16,7 @@ const STEP: u64 = 128;
 
 /// The caching strategy of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeping {
+pub(super) enum CacheStrategy {
     /// Only prefixes at cache breakpoints of the request.
     Marked,
     /// The whole request, reported in steps.
@@ -25,7 +25,7 @@ pub(super) enum Keeping {
     Everything,
 }
 
-impl Keeping {
+impl CacheStrategy {
     pub(super) fn of(provider: &str) -> Self {
         match provider {
             "anthropic" => Self::Marked,
@@ -37,7 +37,7 @@ impl Keeping {
 
 /// The tokens of a request that were read from the cache and written to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cached {
+pub(super) struct CacheUsage {
     pub(super) read: u64,
     pub(super) written: u64,
 }
@@ -48,56 +48,56 @@ pub(super) struct PromptCache(HashMap<u64, Option<u64>>);
 
 impl PromptCache {
     /// Looks up a request of `total` tokens and stores it. `count` returns its tokens up to a
-    /// place.
+    /// position.
     pub(super) fn take(
         &mut self,
-        keeping: Keeping,
+        strategy: CacheStrategy,
         boundaries: &[Boundary],
         total: u64,
-        count: impl Fn(Place) -> u64,
-    ) -> Cached {
+        count: impl Fn(PromptPosition) -> u64,
+    ) -> CacheUsage {
         let last = boundaries.len().saturating_sub(1);
         let tokens = |cache: &mut Self, at: usize| match cache.0.get(&boundaries[at].hash) {
             Some(Some(known)) => *known,
             _ if at == last => total,
             seen => {
                 let is_kept = seen.is_some();
-                let counted = count(boundaries[at].place).min(total);
+                let counted = count(boundaries[at].position).min(total);
                 if is_kept {
                     cache.0.insert(boundaries[at].hash, Some(counted));
                 }
                 counted
             }
         };
-        let found = self.find(keeping, boundaries);
+        let found = self.find(strategy, boundaries);
         let read = found.map_or(0, |at| tokens(self, at));
-        let read = match keeping {
+        let read = match strategy {
             _ if read < LEAST => 0,
-            Keeping::InSteps => read / STEP * STEP,
+            CacheStrategy::InSteps => read / STEP * STEP,
             _ => read,
         };
         let mut written = 0;
         for (at, boundary) in boundaries.iter().enumerate() {
-            match keeping {
-                Keeping::Marked if boundary.marked => {
+            match strategy {
+                CacheStrategy::Marked if boundary.marked => {
                     let tokens = tokens(self, at);
                     if tokens >= LEAST {
                         self.0.insert(boundary.hash, Some(tokens));
                         written = tokens.saturating_sub(read);
                     }
                 }
-                Keeping::Marked => {}
+                CacheStrategy::Marked => {}
                 _ if at == last => _ = self.0.insert(boundary.hash, Some(total)),
                 _ => _ = self.0.entry(boundary.hash).or_insert(None),
             }
         }
-        Cached { read, written }
+        CacheUsage { read, written }
     }
 
     /// Returns the last boundary up to which the request was sent before.
-    fn find(&self, keeping: Keeping, boundaries: &[Boundary]) -> Option<usize> {
+    fn find(&self, strategy: CacheStrategy, boundaries: &[Boundary]) -> Option<usize> {
         let is_kept = |at: &usize| self.0.contains_key(&boundaries[*at].hash);
-        if keeping != Keeping::Marked {
+        if strategy != CacheStrategy::Marked {
             return (0..boundaries.len()).rev().find(is_kept);
         }
         let marks = (0..boundaries.len()).rev().filter(|at| boundaries[*at].marked);
@@ -113,7 +113,7 @@ mod tests {
     fn prompt(hashes: &[u64], marks: &[usize]) -> Vec<Boundary> {
         let boundary = |(i, hash): (usize, &u64)| Boundary {
             hash: *hash,
-            place: Place::Messages(i + 1, 0),
+            position: PromptPosition::Messages(i + 1, 0),
             marked: marks.contains(&i),
         };
         hashes.iter().enumerate().map(boundary).collect()
@@ -121,44 +121,45 @@ mod tests {
 
     fn take(
         cache: &mut PromptCache,
-        keeping: Keeping,
+        strategy: CacheStrategy,
         hashes: &[u64],
         marks: &[usize],
     ) -> (u64, u64) {
-        let count = |place| match place {
-            Place::Messages(n, _) => n as u64 * 1_000,
+        let count = |position| match position {
+            PromptPosition::Messages(n, _) => n as u64 * 1_000,
             _ => 0,
         };
         let total = hashes.len() as u64 * 1_000;
-        let Cached { read, written } = cache.take(keeping, &prompt(hashes, marks), total, count);
+        let CacheUsage { read, written } =
+            cache.take(strategy, &prompt(hashes, marks), total, count);
         (read, written)
     }
 
     #[test]
     fn what_begins_alike_is_read() {
         let mut cache = PromptCache::default();
-        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 3], &[]), (0, 0));
-        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 3, 4], &[]), (3_000, 0));
-        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 2, 9, 10], &[]), (2_000, 0));
-        assert_eq!(take(&mut cache, Keeping::InSteps, &[1, 2, 8], &[]), (1_920, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Everything, &[1, 2, 3], &[]), (0, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Everything, &[1, 2, 3, 4], &[]), (3_000, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Everything, &[1, 2, 9, 10], &[]), (2_000, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::InSteps, &[1, 2, 8], &[]), (1_920, 0));
         // The request is too small for an entry.
-        assert_eq!(take(&mut cache, Keeping::Everything, &[1, 7], &[]), (0, 0));
-        assert_eq!(take(&mut cache, Keeping::Everything, &[], &[]), (0, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Everything, &[1, 7], &[]), (0, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Everything, &[], &[]), (0, 0));
     }
 
     #[test]
     fn with_marks_only_what_is_marked_is_kept_and_found() {
         let mut cache = PromptCache::default();
-        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3], &[]), (0, 0));
-        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3], &[1, 2]), (0, 3_000));
-        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3, 4], &[3]), (3_000, 1_000));
-        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 3, 4], &[]), (0, 0));
-        assert_eq!(take(&mut cache, Keeping::Marked, &[1, 2, 8], &[2]), (2_000, 1_000));
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &[1, 2, 3], &[]), (0, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &[1, 2, 3], &[1, 2]), (0, 3_000));
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &[1, 2, 3, 4], &[3]), (3_000, 1_000));
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &[1, 2, 3, 4], &[]), (0, 0));
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &[1, 2, 8], &[2]), (2_000, 1_000));
         // A cache breakpoint far behind the entry does not find it. A second breakpoint at the
         // entry does.
         let long: Vec<u64> = [1, 2, 3, 4].into_iter().chain(100..130).collect();
-        assert_eq!(take(&mut cache, Keeping::Marked, &long, &[33]).0, 0);
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &long, &[33]).0, 0);
         let other: Vec<u64> = [1, 2, 3, 4].into_iter().chain(200..230).collect();
-        assert_eq!(take(&mut cache, Keeping::Marked, &other, &[3, 33]).0, 4_000);
+        assert_eq!(take(&mut cache, CacheStrategy::Marked, &other, &[3, 33]).0, 4_000);
     }
 }

@@ -5,7 +5,7 @@ use context_core::model::{TokenCounter, Usage};
 
 use super::answer::{End, Piece, ProviderAnswer};
 use super::behaviour::Say;
-use super::cache::Cached;
+use super::cache::CacheUsage;
 
 /// The properties of an answer besides its pieces.
 pub(super) struct Draft<'a> {
@@ -13,7 +13,7 @@ pub(super) struct Draft<'a> {
     pub(super) number: u64,
     pub(super) model: String,
     pub(super) input: u64,
-    pub(super) cached: Cached,
+    pub(super) cached: CacheUsage,
     pub(super) reports_usage: bool,
     /// The maximum number of tokens of the answer.
     pub(super) most: Option<u64>,
@@ -63,18 +63,18 @@ impl Draft<'_> {
             }
         }
         let last = if calls > 0 { End::Calls } else { End::Done };
-        let mut said = self.said(pieces, end.unwrap_or(last));
-        said.usage.output = output;
-        said.usage.reasoning = (thinking > 0).then_some(thinking);
-        said
+        let mut answer = self.composed(pieces, end.unwrap_or(last));
+        answer.usage.output = output;
+        answer.usage.reasoning = (thinking > 0).then_some(thinking);
+        answer
     }
 
     /// Returns an empty answer.
     pub(super) fn nothing(&self, end: End) -> ProviderAnswer {
-        self.said(Vec::new(), end)
+        self.composed(Vec::new(), end)
     }
 
-    fn said(&self, pieces: Vec<Piece>, end: End) -> ProviderAnswer {
+    fn composed(&self, pieces: Vec<Piece>, end: End) -> ProviderAnswer {
         let mut usage = Usage::default();
         (usage.cache_read, usage.cache_write) = (self.cached.read, self.cached.written);
         usage.input = self.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);

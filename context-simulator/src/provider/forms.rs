@@ -4,10 +4,10 @@
 mod anthropic;
 mod chat;
 mod form;
+mod format;
 mod gemini;
 mod openai;
 mod responses;
-mod words;
 
 pub(super) use form::Form;
 

@@ -30,7 +30,7 @@ fn layout(provider: &str) -> Layout {
 
 /// The end of a prefix of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum PromptPosition {
     /// After this many tools.
     Tools(usize),
     /// After all tools and this many blocks of the system prompt.
@@ -44,7 +44,7 @@ pub(super) enum Place {
 pub(super) struct Boundary {
     /// The hash of the prefix up to this boundary.
     pub(super) hash: u64,
-    pub(super) place: Place,
+    pub(super) position: PromptPosition,
     /// Whether the request has a cache breakpoint here.
     pub(super) marked: bool,
 }
@@ -52,16 +52,16 @@ pub(super) struct Boundary {
 /// Returns all boundaries of a request, in order.
 pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Boundary> {
     let layout = layout(provider);
-    let mut walk = Walk { hasher: DefaultHasher::new(), found: Vec::new() };
+    let mut walk = PromptWalk { hasher: DefaultHasher::new(), boundaries: Vec::new() };
     model.hash(&mut walk.hasher);
     walk.settings(body, &FRONT);
     for (i, tool) in list(body.get("tools")).iter().enumerate() {
-        walk.block(tool, Place::Tools(i + 1));
+        walk.block(tool, PromptPosition::Tools(i + 1));
     }
     "system".hash(&mut walk.hasher);
     walk.blocks(
         body.get(layout.system).map(|system| system.get(layout.blocks).unwrap_or(system)),
-        Place::System,
+        PromptPosition::System,
     );
     if provider == "anthropic" {
         walk.settings(body, &SETTINGS);
@@ -69,7 +69,7 @@ pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Bound
     "messages".hash(&mut walk.hasher);
     let messages = body.get(layout.messages);
     if messages.is_some_and(Value::is_string) {
-        walk.blocks(messages, |n| Place::Messages(n, 0));
+        walk.blocks(messages, |n| PromptPosition::Messages(n, 0));
     }
     for (i, message) in list(messages).iter().enumerate() {
         let rest =
@@ -79,27 +79,27 @@ pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Bound
             walk.feed(value);
         }
         match message.get(layout.blocks) {
-            Some(blocks) => walk.blocks(Some(blocks), |n| Place::Messages(i, n)),
-            None => walk.found.push(Boundary {
+            Some(blocks) => walk.blocks(Some(blocks), |n| PromptPosition::Messages(i, n)),
+            None => walk.boundaries.push(Boundary {
                 hash: walk.hasher.finish(),
-                place: Place::Messages(i + 1, 0),
+                position: PromptPosition::Messages(i + 1, 0),
                 marked: false,
             }),
         }
     }
-    walk.found
+    walk.boundaries
 }
 
 fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-struct Walk {
+struct PromptWalk {
     hasher: DefaultHasher,
-    found: Vec<Boundary>,
+    boundaries: Vec<Boundary>,
 }
 
-impl Walk {
+impl PromptWalk {
     fn settings(&mut self, body: &Value, keys: &[&str]) {
         for key in keys {
             if let Some(value) = body.get(key) {
@@ -110,23 +110,23 @@ impl Walk {
     }
 
     /// Adds blocks. A plain text is the same as a single text block.
-    fn blocks(&mut self, blocks: Option<&Value>, place: impl Fn(usize) -> Place) {
+    fn blocks(&mut self, blocks: Option<&Value>, position: impl Fn(usize) -> PromptPosition) {
         match blocks {
             Some(Value::String(text)) => {
-                self.block(&json!({"type": "text", "text": text}), place(1))
+                self.block(&json!({"type": "text", "text": text}), position(1))
             }
             blocks => {
                 for (i, block) in list(blocks).iter().enumerate() {
-                    self.block(block, place(i + 1));
+                    self.block(block, position(i + 1));
                 }
             }
         }
     }
 
-    fn block(&mut self, block: &Value, place: Place) {
+    fn block(&mut self, block: &Value, position: PromptPosition) {
         self.feed(block);
         let marked = block.get(MARK).is_some_and(|mark| !mark.is_null());
-        self.found.push(Boundary { hash: self.hasher.finish(), place, marked });
+        self.boundaries.push(Boundary { hash: self.hasher.finish(), position, marked });
     }
 
     /// Adds a value without its cache breakpoints. Recursion is bounded, since bodies are parsed
@@ -153,25 +153,27 @@ impl Walk {
 }
 
 /// Returns the body of the request up to a place.
-pub(super) fn cut(provider: &str, body: &Value, place: Place) -> Value {
+pub(super) fn cut(provider: &str, body: &Value, position: PromptPosition) -> Value {
     let layout = layout(provider);
     let mut out = Map::new();
     for (key, value) in body.as_object().into_iter().flatten() {
         let kept = match key.as_str() {
-            "tools" => match place {
-                Place::Tools(n) => first(value, n),
+            "tools" => match position {
+                PromptPosition::Tools(n) => first(value, n),
                 _ => value.clone(),
             },
-            key if key == layout.system => match place {
-                Place::Tools(_) => continue,
-                Place::System(n) => match value.get(layout.blocks) {
-                    Some(blocks) => within(value, layout.blocks, first(blocks, n)),
+            key if key == layout.system => match position {
+                PromptPosition::Tools(_) => continue,
+                PromptPosition::System(n) => match value.get(layout.blocks) {
+                    Some(blocks) => with_value(value, layout.blocks, first(blocks, n)),
                     None => first(value, n),
                 },
-                Place::Messages(..) => value.clone(),
+                PromptPosition::Messages(..) => value.clone(),
             },
-            key if key == layout.messages => match place {
-                Place::Messages(messages, blocks) => cut_messages(value, messages, blocks, &layout),
+            key if key == layout.messages => match position {
+                PromptPosition::Messages(messages, blocks) => {
+                    cut_messages(value, messages, blocks, &layout)
+                }
                 _ => Value::Array(Vec::new()),
             },
             _ => value.clone(),
@@ -186,7 +188,7 @@ fn cut_messages(messages: &Value, whole: usize, blocks: usize, layout: &Layout) 
     let mut kept: Vec<Value> = items.iter().take(whole).cloned().collect();
     if let Some(next) = items.get(whole).filter(|_| blocks > 0) {
         kept.push(match next.get(layout.blocks) {
-            Some(content) => within(next, layout.blocks, first(content, blocks)),
+            Some(content) => with_value(next, layout.blocks, first(content, blocks)),
             None => next.clone(),
         });
     }
@@ -194,7 +196,7 @@ fn cut_messages(messages: &Value, whole: usize, blocks: usize, layout: &Layout) 
 }
 
 /// Returns an object with the value under a key replaced.
-fn within(object: &Value, key: &str, value: Value) -> Value {
+fn with_value(object: &Value, key: &str, value: Value) -> Value {
     let mut object = object.clone();
     object[key] = value;
     object
@@ -245,13 +247,13 @@ mod tests {
     #[test]
     fn a_body_is_cut_where_it_is_told() {
         let body = body("x", false);
-        let tools = cut("anthropic", &body, Place::Tools(1));
+        let tools = cut("anthropic", &body, PromptPosition::Tools(1));
         assert_eq!(tools, json!({"model": "m", "tools": [{"name": "a"}], "messages": []}));
-        let system = cut("anthropic", &body, Place::System(1));
+        let system = cut("anthropic", &body, PromptPosition::System(1));
         assert_eq!((&system["system"], &system["messages"]), (&body["system"], &json!([])));
-        let one = cut("anthropic", &body, Place::Messages(0, 1));
+        let one = cut("anthropic", &body, PromptPosition::Messages(0, 1));
         assert_eq!(one["messages"], json!([{"role": "user", "content": "q"}]));
-        let whole = boundaries("anthropic", "m", &body).last().map(|at| at.place);
-        assert_eq!(whole.map(|place| cut("anthropic", &body, place)), Some(body));
+        let whole = boundaries("anthropic", "m", &body).last().map(|at| at.position);
+        assert_eq!(whole.map(|position| cut("anthropic", &body, position)), Some(body));
     }
 }

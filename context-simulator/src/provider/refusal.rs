@@ -60,13 +60,13 @@ pub(super) enum Pair<'a> {
 impl<'a> Pair<'a> {
     /// Parses the message of a violation.
     pub(super) fn of(violation: &'a Violation) -> Self {
-        let said = violation.message.as_str();
-        let behind = |front| said.split_once(front).map(|(_, rest)| rest);
+        let message = violation.message.as_str();
+        let behind = |front| message.split_once(front).map(|(_, rest)| rest);
         let unanswered = behind("without results: ").or_else(|| behind("without output: "));
-        let quoted = || said.split('"').nth(1);
+        let quoted = || message.split('"').nth(1);
         match unanswered {
             Some(ids) => Self::Unanswered(ids),
-            None if said.starts_with("a result of ") || said.starts_with("an output of ") => {
+            None if message.starts_with("a result of ") || message.starts_with("an output of ") => {
                 quoted().map_or(Self::Other, Self::Unasked)
             }
             None => Self::Other,

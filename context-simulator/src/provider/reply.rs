@@ -59,7 +59,7 @@ impl SimulatedReply {
     /// answer is not [complete](Answer::complete).
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub fn read(&self, codec: &dyn ModelCodec) -> Result<Answer, ModelError> {
-        let fault = |code, said: &str| ModelError::new(codec.name(), code, said);
+        let fault = |code, message: &str| ModelError::new(codec.name(), code, message);
         let unreadable = || fault(ModelErrorCode::Unknown, "the answer cannot be read");
         let answer = match &self.content {
             ReplyContent::Body(body) if self.status >= 400 => {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::answer::{End, ProviderAnswer};
 use super::behaviour::{Agent, Behaviour};
-use super::cache::{Cached, Keeping, PromptCache};
+use super::cache::{CacheStrategy, CacheUsage, PromptCache};
 use super::compose::Draft;
 use super::fault::{ProviderFault, Script};
 use super::forms::{self, Form};
@@ -206,7 +206,9 @@ impl Simulator {
         let fault = self.script.fault(number);
         let mut served = Served::new(number, body.len(), fault);
         let mut reply = match self.answer(body, &mut served) {
-            Ok((said, asks_for_events)) => self.write(&said, in_events || asks_for_events, fault),
+            Ok((answer, asks_for_events)) => {
+                self.write(&answer, in_events || asks_for_events, fault)
+            }
             Err((refusal, model)) => self.refuse(&refusal, &model),
         };
         if reply.status >= 400 {
@@ -270,20 +272,20 @@ impl Simulator {
             reports_usage: reports_usage == Some(true),
             most: asked.chain(cut_off).min(),
         };
-        let said = match fault {
+        let answer = match fault {
             Some(ProviderFault::EmptyAnswer) => draft.nothing(End::Done),
             Some(ProviderFault::ContentFilter) => draft.nothing(End::Filtered),
             _ => {
-                let mut said = draft.answer(self.behaviour.answer(&valid.request));
+                let mut answer = draft.answer(self.behaviour.answer(&valid.request));
                 if cut_off.is_some() {
-                    said.end = End::Length;
+                    answer.end = End::Length;
                 }
-                said
+                answer
             }
         };
         (served.cache_read, served.cache_write) = (cached.read, cached.written);
-        served.output = said.usage.output;
-        Ok((said, asks_for_events))
+        served.output = answer.usage.output;
+        Ok((answer, asks_for_events))
     }
 
     /// Returns the refusal that the script asks for, regardless of the request.
@@ -321,12 +323,12 @@ impl Simulator {
         })
     }
 
-    fn cached(&self, model: &str, body: &Value, valid: &ValidRequest) -> Cached {
+    fn cached(&self, model: &str, body: &Value, valid: &ValidRequest) -> CacheUsage {
         let provider = self.codec.name();
         let boundaries = boundaries(provider, model, body);
         let validator = self.validator();
-        let count = |place| validator.count(&cut(provider, body, place));
-        self.state().cache.take(Keeping::of(provider), &boundaries, valid.input, count)
+        let count = |position| validator.count(&cut(provider, body, position));
+        self.state().cache.take(CacheStrategy::of(provider), &boundaries, valid.input, count)
     }
 
     fn refuse(&self, refusal: &Refusal, model: &str) -> SimulatedReply {
@@ -340,24 +342,25 @@ impl Simulator {
 
     fn write(
         &self,
-        said: &ProviderAnswer,
+        answer: &ProviderAnswer,
         in_events: bool,
         fault: Option<ProviderFault>,
     ) -> SimulatedReply {
         if !in_events {
             return match fault {
                 Some(ProviderFault::FailsMidway { .. }) => {
-                    self.refuse(&Refusal::Overloaded, &said.model)
+                    self.refuse(&Refusal::Overloaded, &answer.model)
                 }
-                _ => {
-                    SimulatedReply::new(200, ReplyContent::Body(self.form.answer(said).to_string()))
-                }
+                _ => SimulatedReply::new(
+                    200,
+                    ReplyContent::Body(self.form.answer(answer).to_string()),
+                ),
             };
         }
-        let mut events = self.form.events(said);
+        let mut events = self.form.events(answer);
         if let Some(ProviderFault::FailsMidway { after_events }) = fault {
             events.truncate(after_events.min(events.len().saturating_sub(1)));
-            events.push(self.form.failed(said));
+            events.push(self.form.failed(answer));
         }
         SimulatedReply::new(200, ReplyContent::Events(events))
     }
@@ -375,7 +378,7 @@ impl LanguageModel for Simulator {
         request: &ModelRequest,
         cancel: &CancelSignal,
     ) -> Result<Answer, ModelError> {
-        let fault = |code, said: String| ModelError::new(self.codec.name(), code, said);
+        let fault = |code, answer: String| ModelError::new(self.codec.name(), code, answer);
         if cancel.is_cancelled() {
             return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));
         }

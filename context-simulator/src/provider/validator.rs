@@ -103,15 +103,17 @@ fn foreign_signature(body: &Value) -> Option<Refusal> {
 /// Returns the signed thinking blocks of a body: their paths, signatures and texts.
 fn thoughts(body: &Value) -> impl Iterator<Item = (String, &str, String)> {
     blocks(body).filter_map(|(path, block)| {
-        let said = |key: &str| block.get(key).and_then(Value::as_str);
-        match said("type")? {
-            "thinking" => {
-                Some((path, said("signature")?, said("thinking").unwrap_or_default().to_owned()))
-            }
+        let text_under = |key: &str| block.get(key).and_then(Value::as_str);
+        match text_under("type")? {
+            "thinking" => Some((
+                path,
+                text_under("signature")?,
+                text_under("thinking").unwrap_or_default().to_owned(),
+            )),
             "reasoning" => {
                 let summary = block.get("summary").and_then(Value::as_array).into_iter().flatten();
                 let texts = summary.filter_map(|part| part.get("text").and_then(Value::as_str));
-                Some((path, said("encrypted_content")?, texts.collect()))
+                Some((path, text_under("encrypted_content")?, texts.collect()))
             }
             _ => None,
         }

@@ -100,11 +100,11 @@ pub(super) struct Relay {
     state: Arc<State>,
     ends: watch::Receiver<u64>,
     /// Whether the last bytes that passed went to the server.
-    asked: bool,
+    last_to_server: bool,
 }
 
 /// The result of a read from one side.
-enum Heard {
+enum ReadOutcome {
     Bytes(Way, usize),
     Closed(Way),
     End,
@@ -112,7 +112,7 @@ enum Heard {
 
 impl Relay {
     pub(super) fn new(number: u64, state: Arc<State>, ends: watch::Receiver<u64>) -> Self {
-        Self { number, state, ends, asked: false }
+        Self { number, state, ends, last_to_server: false }
     }
 
     /// Forwards until both sides have closed, one of them is gone, or the connection is cut.
@@ -124,22 +124,22 @@ impl Relay {
         let (mut requests, mut replies) = (vec![0; BUFFER], vec![0; BUFFER]);
         let (mut asking, mut answering) = (true, true);
         while asking || answering {
-            let heard = tokio::select! {
-                read = from_client.read(&mut requests), if asking => heard(Way::ToServer, read),
-                read = from_server.read(&mut replies), if answering => heard(Way::ToClient, read),
-                _ = self.ends.changed() => Heard::End,
+            let event = tokio::select! {
+                read = from_client.read(&mut requests), if asking => outcome(Way::ToServer, read),
+                read = from_server.read(&mut replies), if answering => outcome(Way::ToClient, read),
+                _ = self.ends.changed() => ReadOutcome::End,
             };
-            let passed = match heard {
-                Heard::End => return,
-                Heard::Closed(Way::ToServer) => {
+            let passed = match event {
+                ReadOutcome::End => return,
+                ReadOutcome::Closed(Way::ToServer) => {
                     asking = false;
                     to_server.shutdown().await
                 }
-                Heard::Closed(Way::ToClient) => {
+                ReadOutcome::Closed(Way::ToClient) => {
                     answering = false;
                     to_client.shutdown().await
                 }
-                Heard::Bytes(way, n) => {
+                ReadOutcome::Bytes(way, n) => {
                     let (passing, cut) = self.state.pass(self.number, way, n);
                     let passed = match way {
                         Way::ToServer => to_server.write_all(&requests[..passing]).await,
@@ -167,11 +167,11 @@ impl Relay {
         if passed == 0 {
             return;
         }
-        let asked = way == Way::ToServer;
-        if self.asked && !asked {
+        let to_server = way == Way::ToServer;
+        if self.last_to_server && !to_server {
             self.state.lock().traffic.turns += 1;
         }
-        self.asked = asked;
+        self.last_to_server = to_server;
     }
 
     /// Reads and discards all bytes until one side closes.
@@ -182,22 +182,22 @@ impl Relay {
     ) {
         let (mut requests, mut replies) = (vec![0; BUFFER], vec![0; BUFFER]);
         loop {
-            let heard = tokio::select! {
-                read = from_client.read(&mut requests) => heard(Way::ToServer, read),
-                read = from_server.read(&mut replies) => heard(Way::ToClient, read),
-                _ = self.ends.changed() => Heard::End,
+            let event = tokio::select! {
+                read = from_client.read(&mut requests) => outcome(Way::ToServer, read),
+                read = from_server.read(&mut replies) => outcome(Way::ToClient, read),
+                _ = self.ends.changed() => ReadOutcome::End,
             };
-            if !matches!(heard, Heard::Bytes(..)) {
+            if !matches!(event, ReadOutcome::Bytes(..)) {
                 return;
             }
         }
     }
 }
 
-fn heard(way: Way, read: std::io::Result<usize>) -> Heard {
+fn outcome(way: Way, read: std::io::Result<usize>) -> ReadOutcome {
     match read {
-        Ok(0) => Heard::Closed(way),
-        Ok(n) => Heard::Bytes(way, n),
-        Err(_) => Heard::End,
+        Ok(0) => ReadOutcome::Closed(way),
+        Ok(n) => ReadOutcome::Bytes(way, n),
+        Err(_) => ReadOutcome::End,
     }
 }

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::body_path::{BodyPath, Findings, items, kind, text};
 use super::forms::Forms;
-use super::place::{At, Findings, items, kind, text};
 use super::values::{base64_data, blank, id, letters, name, web_url};
 use super::{Rule, Violation};
 
@@ -20,48 +20,48 @@ static FORMS: LazyLock<Forms> =
 const MAX_NAME: usize = 128;
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
-    let mut found = Findings::default();
-    FORMS.check("body", body, &At::Body, &mut found);
-    system(body, &mut found);
-    let at = At::Body.key("messages");
+    let mut findings = Findings::default();
+    FORMS.check("body", body, &BodyPath::Body, &mut findings);
+    system(body, &mut findings);
+    let at = BodyPath::Body.key("messages");
     let messages = items(body.get("messages"));
-    found.ask(!messages.is_empty(), Rule::Empty, &at, "no messages");
+    findings.ask(!messages.is_empty(), Rule::Empty, &at, "no messages");
     for (i, each) in messages.iter().enumerate() {
-        message(each, &at.item(i), &mut found);
+        message(each, &at.item(i), &mut findings);
     }
-    pairs::check(messages, &at, &mut found);
-    last_words(messages, &at, &mut found);
-    tools(body, &mut found);
-    marks::check(body, &mut found);
-    found.into_violations()
+    pairs::check(messages, &at, &mut findings);
+    last_words(messages, &at, &mut findings);
+    tools(body, &mut findings);
+    marks::check(body, &mut findings);
+    findings.into_violations()
 }
 
-fn system(body: &Value, found: &mut Findings) {
-    let at = At::Body.key("system");
+fn system(body: &Value, findings: &mut Findings) {
+    let at = BodyPath::Body.key("system");
     match body.get("system") {
         Some(Value::String(said)) => {
-            found.ask(!blank(said), Rule::Empty, &at, "a text without words")
+            findings.ask(!blank(said), Rule::Empty, &at, "a text without words")
         }
         Some(Value::Array(blocks)) => {
-            found.ask(!blocks.is_empty(), Rule::Empty, &at, "a list without blocks");
+            findings.ask(!blocks.is_empty(), Rule::Empty, &at, "a list without blocks");
             for (i, each) in blocks.iter().enumerate() {
-                block(each, None, &at.item(i), found);
+                block(each, None, &at.item(i), findings);
             }
         }
         _ => {}
     }
 }
 
-fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
+fn message(message: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     let content = at.key("content");
     match message.get("content") {
         Some(Value::String(said)) => {
-            found.ask(!blank(said), Rule::Empty, &content, "a text without words")
+            findings.ask(!blank(said), Rule::Empty, &content, "a text without words")
         }
         Some(Value::Array(blocks)) => {
-            found.ask(!blocks.is_empty(), Rule::Empty, &content, "a list without blocks");
+            findings.ask(!blocks.is_empty(), Rule::Empty, &content, "a list without blocks");
             for (i, each) in blocks.iter().enumerate() {
-                block(each, text(message, "role"), &content.item(i), found);
+                block(each, text(message, "role"), &content.item(i), findings);
             }
         }
         _ => {}
@@ -79,62 +79,62 @@ fn speaker(kind: &str) -> Option<&'static str> {
     }
 }
 
-fn block(block: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
+fn block(block: &Value, role: Option<&str>, at: &BodyPath<'_>, findings: &mut Findings) {
     let kind = kind(block);
     if let (Some(role), Some(speaker)) = (role, speaker(kind)) {
         // Files made by a provider's tool come back in the assistant message.
         let allowed = role == speaker || kind == "container_upload";
-        found.ask(allowed, Rule::Place, at, "a block of another role");
+        findings.ask(allowed, Rule::Place, at, "a block of another role");
     }
     let said = |key| text(block, key);
     match kind {
-        "text" => found.ask(
+        "text" => findings.ask(
             !blank(said("text").unwrap_or_default()),
             Rule::Empty,
             at,
             "a text without words",
         ),
-        "image" | "document" => source(block, at, found),
+        "image" | "document" => source(block, at, findings),
         "thinking" => {
             let signed = said("signature").is_some_and(|signature| !signature.is_empty());
-            found.ask(signed, Rule::Thinking, at, "a thought without a signature");
+            findings.ask(signed, Rule::Thinking, at, "a thought without a signature");
         }
         "redacted_thinking" => {
             let there = said("data").is_some_and(|data| !data.is_empty());
-            found.ask(there, Rule::Thinking, at, "a thought without data");
+            findings.ask(there, Rule::Thinking, at, "a thought without data");
         }
         "tool_use" => {
-            found.ask(
+            findings.ask(
                 block.get("input").is_some_and(Value::is_object),
                 Rule::ToolInput,
                 at,
                 "no object",
             );
-            id(found, &at.key("id"), said("id").unwrap_or_default());
-            name(found, &at.key("name"), said("name").unwrap_or_default(), "_-", MAX_NAME);
+            id(findings, &at.key("id"), said("id").unwrap_or_default());
+            name(findings, &at.key("name"), said("name").unwrap_or_default(), "_-", MAX_NAME);
         }
         "server_tool_use" => {
-            found.ask(
+            findings.ask(
                 block.get("input").is_some_and(Value::is_object),
                 Rule::ToolInput,
                 at,
                 "no object",
             );
-            server_id(said("id"), &at.key("id"), found);
+            server_id(said("id"), &at.key("id"), findings);
         }
-        "tool_result" => result(block, at, found),
+        "tool_result" => result(block, at, findings),
         // Tools of MCP servers are called under ids of another form.
         kind if kind.ends_with("_tool_result") && kind != "mcp_tool_result" => {
-            server_id(said("tool_use_id"), &at.key("tool_use_id"), found)
+            server_id(said("tool_use_id"), &at.key("tool_use_id"), findings)
         }
         _ => {}
     }
 }
 
-fn server_id(id: Option<&str>, at: &At<'_>, found: &mut Findings) {
+fn server_id(id: Option<&str>, at: &BodyPath<'_>, findings: &mut Findings) {
     let good =
         id.and_then(|id| id.strip_prefix("srvtoolu_")).is_some_and(|rest| letters(rest, "_"));
-    found.ask(
+    findings.ask(
         good,
         Rule::Id,
         at,
@@ -142,51 +142,58 @@ fn server_id(id: Option<&str>, at: &At<'_>, found: &mut Findings) {
     );
 }
 
-fn source(block: &Value, at: &At<'_>, found: &mut Findings) {
+fn source(block: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     let Some(source) = block.get("source") else { return };
     let at = at.key("source");
     match kind(source) {
-        "base64" => base64_data(found, &at.key("data"), text(source, "data").unwrap_or_default()),
-        "url" => web_url(found, &at.key("url"), text(source, "url").unwrap_or_default()),
+        "base64" => {
+            base64_data(findings, &at.key("data"), text(source, "data").unwrap_or_default())
+        }
+        "url" => web_url(findings, &at.key("url"), text(source, "url").unwrap_or_default()),
         "text" => {
             let said = text(source, "data").unwrap_or_default();
-            found.ask(!blank(said), Rule::Empty, &at, "a document without words");
+            findings.ask(!blank(said), Rule::Empty, &at, "a document without words");
         }
         "content" => {
             let (at, key) = (&at, "content");
             for (i, each) in items(source.get(key)).iter().enumerate() {
-                block_of_result(each, &at.key(key).item(i), found);
+                block_of_result(each, &at.key(key).item(i), findings);
             }
         }
         _ => {}
     }
 }
 
-fn result(result: &Value, at: &At<'_>, found: &mut Findings) {
-    id(found, &at.key("tool_use_id"), text(result, "tool_use_id").unwrap_or_default());
+fn result(result: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
+    id(findings, &at.key("tool_use_id"), text(result, "tool_use_id").unwrap_or_default());
     let failed = result.get("is_error").and_then(Value::as_bool) == Some(true);
     let list = at.key("content");
     for (i, each) in items(result.get("content")).iter().enumerate() {
         let at = list.item(i);
-        block_of_result(each, &at, found);
-        found.ask(!failed || kind(each) == "text", Rule::Place, &at, "an error that is not text");
+        block_of_result(each, &at, findings);
+        findings.ask(
+            !failed || kind(each) == "text",
+            Rule::Place,
+            &at,
+            "an error that is not text",
+        );
     }
 }
 
-fn block_of_result(block: &Value, at: &At<'_>, found: &mut Findings) {
+fn block_of_result(block: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     match kind(block) {
         "text" => {
             let said = text(block, "text").unwrap_or_default();
-            found.ask(!blank(said), Rule::Empty, at, "a text without words");
+            findings.ask(!blank(said), Rule::Empty, at, "a text without words");
         }
-        "image" | "document" => source(block, at, found),
+        "image" | "document" => source(block, at, findings),
         _ => {}
     }
 }
 
 /// Checks that a trailing assistant message, which the model would continue, ends neither with a
 /// thinking block nor with white space.
-fn last_words(messages: &[Value], list: &At<'_>, found: &mut Findings) {
+fn last_words(messages: &[Value], list: &BodyPath<'_>, findings: &mut Findings) {
     let Some(last) = messages.last().filter(|last| text(last, "role") == Some("assistant")) else {
         return;
     };
@@ -195,28 +202,28 @@ fn last_words(messages: &[Value], list: &At<'_>, found: &mut Findings) {
         Some(Value::String(said)) => Some(said.as_str()),
         Some(Value::Array(blocks)) => blocks.last().and_then(|block| {
             let thinks = kind(block).ends_with("thinking");
-            found.ask(!thinks, Rule::Thinking, &at, "the last block is a thought");
+            findings.ask(!thinks, Rule::Thinking, &at, "the last block is a thought");
             text(block, "text")
         }),
         _ => None,
     };
     let spaces = said.is_some_and(|said| said.ends_with(char::is_whitespace));
-    found.ask(!spaces, Rule::Empty, &at, "the text to go on with ends with spaces");
+    findings.ask(!spaces, Rule::Empty, &at, "the text to go on with ends with spaces");
 }
 
-fn tools(body: &Value, found: &mut Findings) {
-    let at = At::Body.key("tools");
+fn tools(body: &Value, findings: &mut Findings) {
+    let at = BodyPath::Body.key("tools");
     let mut names = HashSet::new();
     for (i, tool) in items(body.get("tools")).iter().enumerate() {
         if let Some(tool) = text(tool, "name") {
             let (tool_at, key) = (at.item(i), "name");
             let at = tool_at.key(key);
-            name(found, &at, tool, "_-", MAX_NAME);
-            found.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
+            name(findings, &at, tool, "_-", MAX_NAME);
+            findings.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
         }
         if let Some(schema) = tool.get("input_schema") {
             let object = text(schema, "type") == Some("object");
-            found.ask(
+            findings.ask(
                 object,
                 Rule::Tools,
                 &at.item(i).key("input_schema"),
@@ -225,13 +232,13 @@ fn tools(body: &Value, found: &mut Findings) {
         }
     }
     let Some(choice) = body.get("tool_choice") else { return };
-    let at = At::Body.key("tool_choice");
+    let at = BodyPath::Body.key("tool_choice");
     let there = !items(body.get("tools")).is_empty();
-    found.ask(there, Rule::Tools, &at, "a choice without tools");
+    findings.ask(there, Rule::Tools, &at, "a choice without tools");
     if kind(choice) == "tool" {
         let chosen = text(choice, "name").unwrap_or_default();
         if !names.contains(chosen) {
-            found.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
+            findings.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
         }
     }
 }
@@ -243,8 +250,8 @@ mod tests {
     use super::*;
 
     fn faults(messages: Value) -> Vec<Rule> {
-        let found = check(&json!({"model": "m", "max_tokens": 9, "messages": messages}));
-        found.into_iter().map(|violation| violation.rule).collect()
+        let findings = check(&json!({"model": "m", "max_tokens": 9, "messages": messages}));
+        findings.into_iter().map(|violation| violation.rule).collect()
     }
 
     #[test]
@@ -277,9 +284,9 @@ mod tests {
     fn tools_of_other_servers_have_ids_of_their_own() {
         let block = json!({"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1",
             "is_error": false, "content": []});
-        let found = faults(
+        let findings = faults(
             json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": [block]}]),
         );
-        assert!(!found.contains(&Rule::Id) && found.contains(&Rule::Pairing), "{found:?}");
+        assert!(!findings.contains(&Rule::Id) && findings.contains(&Rule::Pairing), "{findings:?}");
     }
 }

@@ -10,14 +10,14 @@
 //! Keywords of the language: `str`, `int`, `num`, `bool`, `null`, `any`, `base64`. A line that
 //! begins with `#` is a comment.
 
-mod read;
+mod parser;
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
 use super::Rule;
-use super::place::{At, Findings};
+use super::body_path::{BodyPath, Findings};
 use super::values::any_base64;
 
 /// Schemas that refer to each other by name.
@@ -54,41 +54,47 @@ struct Key {
 impl Forms {
     /// Parses a file of schemas. The file is part of this crate, so errors panic.
     pub(super) fn read(text: &str) -> Self {
-        read::forms(text)
+        parser::forms(text)
     }
 
     /// Checks a value against the schema of this name.
-    pub(super) fn check(&self, name: &str, value: &Value, at: &At<'_>, found: &mut Findings) {
+    pub(super) fn check(
+        &self,
+        name: &str,
+        value: &Value,
+        at: &BodyPath<'_>,
+        findings: &mut Findings,
+    ) {
         let form = self.names.get(name).expect("a form that the file has");
-        self.walk(&self.forms[*form], value, at, found);
+        self.walk(&self.forms[*form], value, at, findings);
     }
 
-    fn walk(&self, form: &Form, value: &Value, at: &At<'_>, found: &mut Findings) {
+    fn walk(&self, form: &Form, value: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
         match form {
-            Form::Named(index) => self.walk(&self.forms[*index], value, at, found),
-            Form::OneOf(forms) => self.one_of(forms, value, at, found),
+            Form::Named(index) => self.walk(&self.forms[*index], value, at, findings),
+            Form::OneOf(forms) => self.one_of(forms, value, at, findings),
             Form::List(item) => match value {
                 Value::Array(values) => {
                     for (i, value) in values.iter().enumerate() {
-                        self.walk(item, value, &at.item(i), found);
+                        self.walk(item, value, &at.item(i), findings);
                     }
                 }
-                _ => wrong(form, value, at, found),
+                _ => wrong(form, value, at, findings),
             },
             Form::Map(each) => match value {
                 Value::Object(map) => {
                     for (key, value) in map {
-                        self.walk(each, value, &at.key(key), found);
+                        self.walk(each, value, &at.key(key), findings);
                     }
                 }
-                _ => wrong(form, value, at, found),
+                _ => wrong(form, value, at, findings),
             },
             Form::Object { keys, open } => match value {
-                Value::Object(map) => self.object(keys, *open, map, at, found),
-                _ => wrong(form, value, at, found),
+                Value::Object(map) => self.object(keys, *open, map, at, findings),
+                _ => wrong(form, value, at, findings),
             },
             _ if leaf_fits(form, value) => {}
-            _ => wrong(form, value, at, found),
+            _ => wrong(form, value, at, findings),
         }
     }
 
@@ -97,23 +103,25 @@ impl Forms {
         keys: &[Key],
         open: bool,
         map: &Map<String, Value>,
-        at: &At<'_>,
-        found: &mut Findings,
+        at: &BodyPath<'_>,
+        findings: &mut Findings,
     ) {
         for key in keys {
             match map.get(&key.name) {
-                Some(value) => self.walk(&key.form, value, &at.key(&key.name), found),
-                None if key.needed => found.add(Rule::Missing, &at.key(&key.name), "must be there"),
+                Some(value) => self.walk(&key.form, value, &at.key(&key.name), findings),
+                None if key.needed => {
+                    findings.add(Rule::Missing, &at.key(&key.name), "must be there")
+                }
                 None => {}
             }
         }
         for key in map.keys().filter(|name| !open && !keys.iter().any(|key| key.name == **name)) {
-            found.add(Rule::UnknownKey, &at.key(key), "no key of this object");
+            findings.add(Rule::UnknownKey, &at.key(key), "no key of this object");
         }
     }
 
     /// Checks a value against alternatives. If none matches, reports the errors of the closest one.
-    fn one_of(&self, forms: &[Form], value: &Value, at: &At<'_>, found: &mut Findings) {
+    fn one_of(&self, forms: &[Form], value: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
         let mut meant: Vec<&Form> =
             forms.iter().filter(|form| self.may_be_meant(form, value)).collect();
         match meant.len() {
@@ -121,9 +129,9 @@ impl Forms {
                 let kind = value.get("type").or_else(|| value.get("role"));
                 let said =
                     kind.map_or_else(|| short(value), |kind| format!("an object of kind {kind}"));
-                found.add(Rule::Type, at, format!("{said} may not be here"));
+                findings.add(Rule::Type, at, format!("{said} may not be here"));
             }
-            1 => self.walk(meant.remove(0), value, at, found),
+            1 => self.walk(meant.remove(0), value, at, findings),
             _ => {
                 let tries = meant.into_iter().map(|form| {
                     let mut findings = Findings::default();
@@ -131,7 +139,7 @@ impl Forms {
                     findings
                 });
                 if let Some(best) = tries.min_by_key(Findings::len) {
-                    found.append(best);
+                    findings.append(best);
                 }
             }
         }
@@ -172,7 +180,7 @@ fn leaf_fits(form: &Form, value: &Value) -> bool {
     }
 }
 
-fn wrong(form: &Form, value: &Value, at: &At<'_>, found: &mut Findings) {
+fn wrong(form: &Form, value: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     let expected = match form {
         Form::Text => "a string".into(),
         Form::Int => "a whole number".into(),
@@ -184,7 +192,7 @@ fn wrong(form: &Form, value: &Value, at: &At<'_>, found: &mut Findings) {
         Form::List(_) => "a list".into(),
         _ => "an object".to_owned(),
     };
-    found.add(Rule::Type, at, format!("must be {expected}, found {}", short(value)));
+    findings.add(Rule::Type, at, format!("must be {expected}, found {}", short(value)));
 }
 
 fn short(value: &Value) -> String {

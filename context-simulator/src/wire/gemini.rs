@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::body_path::{BodyPath, Findings, items, text};
 use super::forms::Forms;
-use super::place::{At, Findings, items, text};
 use super::values::{any_base64, blank, length, name};
 use super::{Rule, Violation};
 
@@ -30,34 +30,34 @@ const DATA: [&str; 9] = [
 ];
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
-    let mut found = Findings::default();
-    FORMS.check("body", body, &At::Body, &mut found);
-    let at = At::Body.key("contents");
+    let mut findings = Findings::default();
+    FORMS.check("body", body, &BodyPath::Body, &mut findings);
+    let at = BodyPath::Body.key("contents");
     let contents = items(body.get("contents"));
-    found.ask(!contents.is_empty(), Rule::Empty, &at, "no contents");
-    roles(contents, &at, &mut found);
+    findings.ask(!contents.is_empty(), Rule::Empty, &at, "no contents");
+    roles(contents, &at, &mut findings);
     for (i, content) in contents.iter().enumerate() {
-        parts(content, text(content, "role"), &at.item(i), &mut found);
+        parts(content, text(content, "role"), &at.item(i), &mut findings);
     }
-    pairs(contents, &at, &mut found);
+    pairs(contents, &at, &mut findings);
     if let Some(system) = body.get("systemInstruction") {
-        let at = At::Body.key("systemInstruction");
-        parts(system, None, &at, &mut found);
+        let at = BodyPath::Body.key("systemInstruction");
+        parts(system, None, &at, &mut findings);
         for part in items(system.get("parts")) {
-            found.ask(part.get("text").is_some(), Rule::Place, &at, "instructions are text");
+            findings.ask(part.get("text").is_some(), Rule::Place, &at, "instructions are text");
         }
     }
-    tools(body, &mut found);
-    found.into_violations()
+    tools(body, &mut findings);
+    findings.into_violations()
 }
 
 /// Checks that the user begins, that user and model alternate, and that the user ends.
-fn roles(contents: &[Value], at: &At<'_>, found: &mut Findings) {
+fn roles(contents: &[Value], at: &BodyPath<'_>, findings: &mut Findings) {
     let mut expected = "user";
     for (i, content) in contents.iter().enumerate() {
         let role = text(content, "role").unwrap_or_default();
         if role != expected {
-            found.add(
+            findings.add(
                 Rule::Role,
                 &at.item(i),
                 format!("{role:?} speaks, and it is the turn of {expected}"),
@@ -66,28 +66,28 @@ fn roles(contents: &[Value], at: &At<'_>, found: &mut Findings) {
         expected = if role == "user" { "model" } else { "user" };
     }
     let last = contents.last().is_none_or(|last| text(last, "role") == Some("user"));
-    found.ask(last, Rule::Role, at, "the user has not the last word");
+    findings.ask(last, Rule::Role, at, "the user has not the last word");
 }
 
-fn parts(content: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
+fn parts(content: &Value, role: Option<&str>, at: &BodyPath<'_>, findings: &mut Findings) {
     let at = at.key("parts");
     let parts = items(content.get("parts"));
-    found.ask(!parts.is_empty(), Rule::Empty, &at, "no parts");
+    findings.ask(!parts.is_empty(), Rule::Empty, &at, "no parts");
     for (i, each) in parts.iter().enumerate() {
-        part(each, role, &at.item(i), found);
+        part(each, role, &at.item(i), findings);
     }
 }
 
-fn part(part: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
+fn part(part: &Value, role: Option<&str>, at: &BodyPath<'_>, findings: &mut Findings) {
     let held = DATA.iter().filter(|key| part.get(key).is_some()).count();
-    found.ask(held == 1, Rule::Empty, at, "a part holds one thing");
+    findings.ask(held == 1, Rule::Empty, at, "a part holds one thing");
     let signed = text(part, "thoughtSignature").is_some_and(|signature| !signature.is_empty());
     if let Some(said) = text(part, "text") {
         // A signature may come with an empty text.
-        found.ask(signed || !blank(said), Rule::Empty, at, "a text without words");
+        findings.ask(signed || !blank(said), Rule::Empty, at, "a text without words");
     }
     let thinks = part.get("thought").and_then(Value::as_bool) == Some(true);
-    found.ask(
+    findings.ask(
         !(thinks || signed) || role == Some("model"),
         Rule::Thinking,
         at,
@@ -96,20 +96,20 @@ fn part(part: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
     let by_model =
         ["functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"];
     if by_model.iter().any(|key| part.get(key).is_some()) {
-        found.ask(role == Some("model"), Rule::Place, at, "only the model calls");
+        findings.ask(role == Some("model"), Rule::Place, at, "only the model calls");
     }
     if let Some(called) = part.get("functionCall") {
         let at = at.key("functionCall");
-        function(called, &at, found);
+        function(called, &at, findings);
         // Partial inputs occur only in streamed answers.
         let whole = called.get("partialArgs").is_none() && called.get("willContinue").is_none();
-        found.ask(whole, Rule::ToolInput, &at, "an input in pieces");
+        findings.ask(whole, Rule::ToolInput, &at, "an input in pieces");
     }
     if let Some(answer) = part.get("functionResponse") {
         let at = at.key("functionResponse");
-        found.ask(role == Some("user"), Rule::Place, &at, "the model gives no results");
-        function(answer, &at, found);
-        found.ask(
+        findings.ask(role == Some("user"), Rule::Place, &at, "the model gives no results");
+        function(answer, &at, findings);
+        findings.ask(
             answer.get("response").is_some(),
             Rule::Missing,
             &at.key("response"),
@@ -117,42 +117,42 @@ fn part(part: &Value, role: Option<&str>, at: &At<'_>, found: &mut Findings) {
         );
         for (i, each) in items(answer.get("parts")).iter().enumerate() {
             let (list, key) = (at.key("parts"), i);
-            media(each, &list.item(key), found);
+            media(each, &list.item(key), findings);
         }
     }
-    media(part, at, found);
+    media(part, at, findings);
 }
 
-fn function(said: &Value, at: &At<'_>, found: &mut Findings) {
+fn function(said: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     let at = at.key("name");
     match text(said, "name") {
-        Some(called) => function_name(called, &at, found),
-        None => found.add(Rule::Missing, &at, "must be there"),
+        Some(called) => function_name(called, &at, findings),
+        None => findings.add(Rule::Missing, &at, "must be there"),
     }
 }
 
-fn function_name(called: &str, at: &At<'_>, found: &mut Findings) {
-    name(found, at, called, NAME_SIGNS, MAX_NAME);
+fn function_name(called: &str, at: &BodyPath<'_>, findings: &mut Findings) {
+    name(findings, at, called, NAME_SIGNS, MAX_NAME);
     let first = called.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    found.ask(first, Rule::Name, at, "a name begins with a letter or _");
+    findings.ask(first, Rule::Name, at, "a name begins with a letter or _");
 }
 
-fn media(part: &Value, at: &At<'_>, found: &mut Findings) {
+fn media(part: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     if let Some(blob) = part.get("inlineData") {
         let at = at.key("inlineData");
         let taken =
             text(blob, "mimeType").is_some_and(|named| is_media_type(named) && is_taken(named));
-        found.ask(taken, Rule::Media, &at, "no media type that is taken");
+        findings.ask(taken, Rule::Media, &at, "no media type that is taken");
         // The service reads both alphabets. The published types require one of them.
         let read = text(blob, "data").is_some_and(|data| !data.is_empty() && any_base64(data));
-        found.ask(read, Rule::Media, &at, "not Base64, or nothing");
+        findings.ask(read, Rule::Media, &at, "not Base64, or nothing");
     }
     if let Some(file) = part.get("fileData") {
         let at = at.key("fileData");
         let somewhere = text(file, "fileUri").is_some_and(|uri| !uri.is_empty());
-        found.ask(somewhere, Rule::Media, &at, "no address");
+        findings.ask(somewhere, Rule::Media, &at, "no address");
         let good = text(file, "mimeType").is_none_or(is_media_type);
-        found.ask(good, Rule::Media, &at, "no media type");
+        findings.ask(good, Rule::Media, &at, "no media type");
     }
 }
 
@@ -174,7 +174,7 @@ fn is_media_type(text: &str) -> bool {
 }
 
 /// Checks that a turn with calls is followed by one with as many results, of the same names.
-fn pairs(contents: &[Value], at: &At<'_>, found: &mut Findings) {
+fn pairs(contents: &[Value], at: &BodyPath<'_>, findings: &mut Findings) {
     let of = |content: &Value, key: &str| -> Vec<(String, Option<String>)> {
         let held =
             items(content.get("parts")).iter().filter_map(|part| part.get(key)).map(|said| {
@@ -189,14 +189,14 @@ fn pairs(contents: &[Value], at: &At<'_>, found: &mut Findings) {
         let results = of(content, "functionResponse");
         if results.len() != open.len() {
             let message = format!("{} results for {} calls", results.len(), open.len());
-            found.add(Rule::Pairing, &at, message);
+            findings.add(Rule::Pairing, &at, message);
         } else {
             let names = |of: &[(String, Option<String>)]| {
                 let mut names: Vec<String> = of.iter().map(|(name, _)| name.clone()).collect();
                 names.sort_unstable();
                 names
             };
-            found.ask(
+            findings.ask(
                 names(&results) == names(&open),
                 Rule::Pairing,
                 &at,
@@ -207,7 +207,7 @@ fn pairs(contents: &[Value], at: &At<'_>, found: &mut Findings) {
                 ids.sort_unstable();
                 ids
             };
-            found.ask(
+            findings.ask(
                 ids(&results) == ids(&open),
                 Rule::Pairing,
                 &at,
@@ -217,19 +217,19 @@ fn pairs(contents: &[Value], at: &At<'_>, found: &mut Findings) {
         open = of(content, "functionCall");
         let ids: Vec<&String> = open.iter().filter_map(|(_, id)| id.as_ref()).collect();
         let different: HashSet<&&String> = ids.iter().collect();
-        found.ask(different.len() == ids.len(), Rule::Duplicate, &at, "two calls with one id");
+        findings.ask(different.len() == ids.len(), Rule::Duplicate, &at, "two calls with one id");
     }
     if !open.is_empty() {
-        found.add(Rule::Pairing, at, format!("{} calls at the end without results", open.len()));
+        findings.add(Rule::Pairing, at, format!("{} calls at the end without results", open.len()));
     }
 }
 
-fn tools(body: &Value, found: &mut Findings) {
-    let at = At::Body.key("tools");
+fn tools(body: &Value, findings: &mut Findings) {
+    let at = BodyPath::Body.key("tools");
     let mut names = HashSet::new();
     for (i, tool) in items(body.get("tools")).iter().enumerate() {
         let at = at.item(i);
-        found.ask(
+        findings.ask(
             tool.as_object().is_some_and(|tool| !tool.is_empty()),
             Rule::Tools,
             &at,
@@ -238,22 +238,22 @@ fn tools(body: &Value, found: &mut Findings) {
         let list = at.key("functionDeclarations");
         for (i, declared) in items(tool.get("functionDeclarations")).iter().enumerate() {
             let at = list.item(i);
-            function(declared, &at, found);
+            function(declared, &at, findings);
             let declared = text(declared, "name").unwrap_or_default();
-            found.ask(names.insert(declared), Rule::Tools, &at, "two functions of one name");
+            findings.ask(names.insert(declared), Rule::Tools, &at, "two functions of one name");
         }
     }
     let config = body.get("toolConfig").and_then(|config| config.get("functionCallingConfig"));
     for chosen in items(config.and_then(|config| config.get("allowedFunctionNames"))) {
-        let (config, calling) = (At::Body.key("toolConfig"), "functionCallingConfig");
+        let (config, calling) = (BodyPath::Body.key("toolConfig"), "functionCallingConfig");
         let at = config.key(calling);
         let declared = chosen.as_str().is_some_and(|chosen| names.contains(chosen));
-        found.ask(declared, Rule::Tools, &at, "a function that is not declared");
+        findings.ask(declared, Rule::Tools, &at, "a function that is not declared");
     }
     let labels = body.get("labels").and_then(Value::as_object);
     for (key, value) in labels.into_iter().flatten() {
-        let at = At::Body.key("labels");
-        length(found, &at, Rule::Name, key, 63);
-        length(found, &at, Rule::Name, value.as_str().unwrap_or_default(), 63);
+        let at = BodyPath::Body.key("labels");
+        length(findings, &at, Rule::Name, key, 63);
+        length(findings, &at, Rule::Name, value.as_str().unwrap_or_default(), 63);
     }
 }

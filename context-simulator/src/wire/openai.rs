@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::body_path::{BodyPath, Findings, items, kind, text};
 use super::forms::Forms;
-use super::place::{At, Findings, items, kind, text};
 use super::values::{IMAGES, base64_data, blank, data_url, length, letters, media_url, name};
 use super::{Rule, Violation};
 
@@ -18,28 +18,28 @@ const MAX_ID: usize = 40;
 const MAX_NAME: usize = 64;
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
-    let mut found = Findings::default();
-    FORMS.check("body", body, &At::Body, &mut found);
-    let at = At::Body.key("messages");
+    let mut findings = Findings::default();
+    FORMS.check("body", body, &BodyPath::Body, &mut findings);
+    let at = BodyPath::Body.key("messages");
     let messages = items(body.get("messages"));
-    found.ask(!messages.is_empty(), Rule::Empty, &at, "no messages");
+    findings.ask(!messages.is_empty(), Rule::Empty, &at, "no messages");
     for (i, each) in messages.iter().enumerate() {
-        message(each, &at.item(i), &mut found);
+        message(each, &at.item(i), &mut findings);
     }
-    pairs(messages, &at, &mut found);
-    tools(body, &mut found);
-    found.into_violations()
+    pairs(messages, &at, &mut findings);
+    tools(body, &mut findings);
+    findings.into_violations()
 }
 
-fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
+fn message(message: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     if let (Some(speaker), false) =
         (text(message, "name"), text(message, "role") == Some("function"))
     {
         let at = at.key("name");
         let good = !speaker.is_empty()
             && !speaker.contains(|c: char| c.is_whitespace() || "<|\\/>".contains(c));
-        found.ask(good, Rule::Name, &at, "a speaker's name has no spaces and none of <|\\/>");
-        length(found, &at, Rule::Name, speaker, MAX_NAME);
+        findings.ask(good, Rule::Name, &at, "a speaker's name has no spaces and none of <|\\/>");
+        length(findings, &at, Rule::Name, speaker, MAX_NAME);
     }
     let content = at.key("content");
     match message.get("content") {
@@ -47,36 +47,36 @@ fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
         Some(Value::String(said)) if blank(said) => match text(message, "role") {
             Some("tool" | "function") => {}
             Some("assistant") if has_calls(message) || text(message, "refusal").is_some() => {}
-            _ => found.add(Rule::Empty, &content, "a text without words"),
+            _ => findings.add(Rule::Empty, &content, "a text without words"),
         },
         Some(Value::Array(parts)) => {
-            found.ask(!parts.is_empty(), Rule::Empty, &content, "a list without parts");
+            findings.ask(!parts.is_empty(), Rule::Empty, &content, "a list without parts");
             for (i, each) in parts.iter().enumerate() {
-                part(each, &content.item(i), found);
+                part(each, &content.item(i), findings);
             }
         }
         _ => {}
     }
     if let Some(calls) = message.get("tool_calls") {
         let at = at.key("tool_calls");
-        found.ask(
+        findings.ask(
             calls.as_array().is_some_and(|calls| !calls.is_empty()),
             Rule::Empty,
             &at,
             "a list without calls",
         );
         for (i, each) in items(Some(calls)).iter().enumerate() {
-            call(each, &at.item(i), found);
+            call(each, &at.item(i), findings);
         }
     }
     if let Some(function) = message.get("function_call").and_then(|call| text(call, "name")) {
-        name(found, &at.key("function_call").key("name"), function, "_-", MAX_NAME);
+        name(findings, &at.key("function_call").key("name"), function, "_-", MAX_NAME);
     }
 }
 
-fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
+fn part(part: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     match kind(part) {
-        "text" => found.ask(
+        "text" => findings.ask(
             !blank(text(part, "text").unwrap_or_default()),
             Rule::Empty,
             at,
@@ -85,30 +85,30 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
         "image_url" => {
             let at = at.key("image_url");
             if let Some(url) = part.get("image_url").and_then(|image| text(image, "url")) {
-                media_url(found, &at.key("url"), url, &IMAGES);
+                media_url(findings, &at.key("url"), url, &IMAGES);
             }
         }
         "input_audio" => {
             let at = at.key("input_audio");
             if let Some(data) = part.get("input_audio").and_then(|audio| text(audio, "data")) {
-                base64_data(found, &at.key("data"), data);
+                base64_data(findings, &at.key("data"), data);
             }
         }
         "file" => {
             let at = at.key("file");
             let said = |key| part.get("file").and_then(|file| text(file, key));
             match (said("file_data"), said("file_id")) {
-                (None, None) => found.add(Rule::Media, &at, "neither file_data nor file_id"),
-                (Some(_), Some(_)) => found.add(Rule::Media, &at, "both file_data and file_id"),
+                (None, None) => findings.add(Rule::Media, &at, "neither file_data nor file_id"),
+                (Some(_), Some(_)) => findings.add(Rule::Media, &at, "both file_data and file_id"),
                 (Some(data), None) => {
-                    found.ask(
+                    findings.ask(
                         said("filename").is_some(),
                         Rule::Media,
                         &at,
                         "data without a filename",
                     );
                     let data = data_url(data).map_or(data, |(_, data)| data);
-                    base64_data(found, &at.key("file_data"), data);
+                    base64_data(findings, &at.key("file_data"), data);
                 }
                 (None, Some(_)) => {}
             }
@@ -117,14 +117,14 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-fn call(call: &Value, at: &At<'_>, found: &mut Findings) {
+fn call(call: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     if let Some(id) = text(call, "id") {
-        found.ask(!id.is_empty(), Rule::Id, &at.key("id"), "an id has letters");
-        length(found, &at.key("id"), Rule::Id, id, MAX_ID);
+        findings.ask(!id.is_empty(), Rule::Id, &at.key("id"), "an id has letters");
+        length(findings, &at.key("id"), Rule::Id, id, MAX_ID);
     }
     for key in ["function", "custom"] {
         if let Some(tool) = call.get(key).and_then(|called| text(called, "name")) {
-            name(found, &at.key(key).key("name"), tool, "_-", MAX_NAME);
+            name(findings, &at.key(key).key("name"), tool, "_-", MAX_NAME);
         }
     }
 }
@@ -134,7 +134,7 @@ fn has_calls(message: &Value) -> bool {
 }
 
 /// Checks that the results directly follow the message with their calls, exactly one per call.
-fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
+fn pairs(messages: &[Value], list: &BodyPath<'_>, findings: &mut Findings) {
     let mut open: Vec<&str> = Vec::new();
     for (i, message) in messages.iter().enumerate() {
         let at = list.item(i);
@@ -143,7 +143,7 @@ fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
             let id = text(message, "tool_call_id").unwrap_or_default();
             match open.iter().position(|call| *call == id) {
                 Some(place) => drop(open.remove(place)),
-                None => found.add(
+                None => findings.add(
                     Rule::Pairing,
                     &at,
                     format!("a result of {id:?}, which no open call has"),
@@ -151,14 +151,14 @@ fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
             }
             continue;
         }
-        unanswered(&mut open, &at, found);
+        unanswered(&mut open, &at, findings);
         if role == "function" {
             let before = i.checked_sub(1).and_then(|i| messages.get(i));
             let called = before
                 .and_then(|before| before.get("function_call"))
                 .and_then(|call| text(call, "name"));
             let fits = called.is_some() && called == text(message, "name");
-            found.ask(fits, Rule::Pairing, &at, "a function's answer not right behind its call");
+            findings.ask(fits, Rule::Pairing, &at, "a function's answer not right behind its call");
         }
         if role == "assistant" {
             open = items(message.get("tool_calls"))
@@ -167,9 +167,9 @@ fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
                 .collect();
             let different: HashSet<&str> = open.iter().copied().collect();
             let once = different.len() == open.len();
-            found.ask(once, Rule::Duplicate, &at.key("tool_calls"), "two calls with one id");
+            findings.ask(once, Rule::Duplicate, &at.key("tool_calls"), "two calls with one id");
             let says = ["content", "refusal", "audio"].iter().any(|key| is_there(message.get(key)));
-            found.ask(
+            findings.ask(
                 says || has_calls(message),
                 Rule::Empty,
                 &at,
@@ -177,12 +177,12 @@ fn pairs(messages: &[Value], list: &At<'_>, found: &mut Findings) {
             );
         }
     }
-    unanswered(&mut open, list, found);
+    unanswered(&mut open, list, findings);
 }
 
-fn unanswered(open: &mut Vec<&str>, at: &At<'_>, found: &mut Findings) {
+fn unanswered(open: &mut Vec<&str>, at: &BodyPath<'_>, findings: &mut Findings) {
     if !open.is_empty() {
-        found.add(
+        findings.add(
             Rule::Pairing,
             at,
             format!("before it, calls without results: {}", open.join(", ")),
@@ -202,8 +202,8 @@ fn is_there(value: Option<&Value>) -> bool {
     })
 }
 
-fn tools(body: &Value, found: &mut Findings) {
-    let at = At::Body.key("tools");
+fn tools(body: &Value, findings: &mut Findings) {
+    let at = BodyPath::Body.key("tools");
     let mut names = HashSet::new();
     for (i, tool) in items(body.get("tools")).iter().enumerate() {
         let at = at.item(i);
@@ -211,30 +211,30 @@ fn tools(body: &Value, found: &mut Findings) {
         if let Some(tool) = tool.get(which).and_then(|tool| text(tool, "name")) {
             let (inner, named) = (at.key(which), "name");
             let at = inner.key(named);
-            name(found, &at, tool, "_-", MAX_NAME);
-            found.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
+            name(findings, &at, tool, "_-", MAX_NAME);
+            findings.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
         }
     }
     if let Some(tools) = body.get("tools") {
-        found.ask(!items(Some(tools)).is_empty(), Rule::Tools, &at, "a list without tools");
+        findings.ask(!items(Some(tools)).is_empty(), Rule::Tools, &at, "a list without tools");
     }
     if let Some(choice) = body.get("tool_choice") {
-        let at = At::Body.key("tool_choice");
-        found.ask(body.get("tools").is_some(), Rule::Tools, &at, "a choice without tools");
+        let at = BodyPath::Body.key("tool_choice");
+        findings.ask(body.get("tools").is_some(), Rule::Tools, &at, "a choice without tools");
         let chosen = choice.get(kind(choice)).and_then(|tool| text(tool, "name"));
         if let Some(tool) = chosen.filter(|tool| !names.contains(tool)) {
-            found.add(Rule::Tools, &at, format!("{tool:?} is no tool of this request"));
+            findings.add(Rule::Tools, &at, format!("{tool:?} is no tool of this request"));
         }
     }
     let form = body.get("response_format").and_then(|format| format.get("json_schema"));
     if let Some(form) = form.and_then(|form| text(form, "name")) {
-        let at = At::Body.key("response_format");
-        found.ask(
+        let at = BodyPath::Body.key("response_format");
+        findings.ask(
             letters(form, "_-"),
             Rule::Name,
             &at,
             "the name of a form has letters, digits, _ and -",
         );
-        length(found, &at, Rule::Name, form, MAX_NAME);
+        length(findings, &at, Rule::Name, form, MAX_NAME);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::body_path::{BodyPath, Findings, items, kind, text};
 use super::forms::Forms;
-use super::place::{At, Findings, items, kind, text};
 use super::values::{self, IMAGES, base64_data, blank, data_url, length, media_url, name, web_url};
 use super::{Rule, Violation};
 
@@ -33,26 +33,26 @@ const ID_STARTS: [(&str, &str); 4] =
     [("message", "msg"), ("function_call", "fc"), ("reasoning", "rs"), ("custom_tool_call", "ctc")];
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
-    let mut found = Findings::default();
-    FORMS.check("body", body, &At::Body, &mut found);
-    let at = At::Body.key("input");
+    let mut findings = Findings::default();
+    FORMS.check("body", body, &BodyPath::Body, &mut findings);
+    let at = BodyPath::Body.key("input");
     match body.get("input") {
         Some(Value::String(said)) => {
-            found.ask(!blank(said), Rule::Empty, &at, "a text without words")
+            findings.ask(!blank(said), Rule::Empty, &at, "a text without words")
         }
         Some(Value::Array(list)) => {
-            found.ask(!list.is_empty(), Rule::Empty, &at, "no items");
+            findings.ask(!list.is_empty(), Rule::Empty, &at, "no items");
             for (i, each) in list.iter().enumerate() {
-                item(each, &at.item(i), &mut found);
+                item(each, &at.item(i), &mut findings);
             }
-            ids(list, &at, &mut found);
-            pairs(list, &at, &mut found);
-            thoughts(list, &at, &mut found);
+            ids(list, &at, &mut findings);
+            pairs(list, &at, &mut findings);
+            thoughts(list, &at, &mut findings);
         }
         _ => {}
     }
-    tools(body, &mut found);
-    found.into_violations()
+    tools(body, &mut findings);
+    findings.into_violations()
 }
 
 /// Returns the type of an item. A message may omit it.
@@ -63,20 +63,20 @@ fn item_kind(item: &Value) -> &str {
     }
 }
 
-fn item(item: &Value, at: &At<'_>, found: &mut Findings) {
+fn item(item: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     match item_kind(item) {
-        "message" => message(item, at, found),
+        "message" => message(item, at, findings),
         "function_call" => {
             if let Some(tool) = text(item, "name") {
-                name(found, &at.key("name"), tool, "_-", MAX_NAME);
+                name(findings, &at.key("name"), tool, "_-", MAX_NAME);
             }
         }
         "function_call_output" | "custom_tool_call_output" => {
             let at = at.key("output");
             if let Some(Value::Array(parts)) = item.get("output") {
-                found.ask(!parts.is_empty(), Rule::Empty, &at, "a list without parts");
+                findings.ask(!parts.is_empty(), Rule::Empty, &at, "a list without parts");
                 for (i, each) in parts.iter().enumerate() {
-                    part(each, &at.item(i), found);
+                    part(each, &at.item(i), findings);
                 }
             }
         }
@@ -84,7 +84,7 @@ fn item(item: &Value, at: &At<'_>, found: &mut Findings) {
             let id = text(item, "id").unwrap_or_default();
             let encrypted =
                 text(item, "encrypted_content").is_none_or(|content| !content.is_empty());
-            found.ask(
+            findings.ask(
                 encrypted && !id.is_empty(),
                 Rule::Thinking,
                 at,
@@ -95,32 +95,32 @@ fn item(item: &Value, at: &At<'_>, found: &mut Findings) {
     }
 }
 
-fn message(message: &Value, at: &At<'_>, found: &mut Findings) {
+fn message(message: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     let content = at.key("content");
     let by_model = text(message, "role") == Some("assistant");
     match message.get("content") {
         Some(Value::String(said)) => {
-            found.ask(!blank(said), Rule::Empty, &content, "a text without words")
+            findings.ask(!blank(said), Rule::Empty, &content, "a text without words")
         }
         Some(Value::Array(parts)) => {
-            found.ask(!parts.is_empty(), Rule::Empty, &content, "a list without parts");
+            findings.ask(!parts.is_empty(), Rule::Empty, &content, "a list without parts");
             for (i, each) in parts.iter().enumerate() {
                 let at = content.item(i);
                 // The types allow output blocks in user messages. The service does not.
                 let of_model = matches!(kind(each), "output_text" | "refusal");
-                found.ask(of_model == by_model, Rule::Place, &at, "a block of another role");
-                part(each, &at, found);
+                findings.ask(of_model == by_model, Rule::Place, &at, "a block of another role");
+                part(each, &at, findings);
             }
         }
         _ => {}
     }
 }
 
-fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
+fn part(part: &Value, at: &BodyPath<'_>, findings: &mut Findings) {
     let said = |key| text(part, key);
     match kind(part) {
         "input_text" | "output_text" => {
-            found.ask(
+            findings.ask(
                 !blank(said("text").unwrap_or_default()),
                 Rule::Empty,
                 at,
@@ -128,46 +128,51 @@ fn part(part: &Value, at: &At<'_>, found: &mut Findings) {
             );
         }
         "input_image" => match (said("image_url"), said("file_id")) {
-            (Some(url), None) => media_url(found, &at.key("image_url"), url, &IMAGES),
+            (Some(url), None) => media_url(findings, &at.key("image_url"), url, &IMAGES),
             (None, Some(_)) => {}
-            _ => found.add(Rule::Media, at, "needs one of image_url and file_id"),
+            _ => findings.add(Rule::Media, at, "needs one of image_url and file_id"),
         },
         "input_file" => match (said("file_data"), said("file_url"), said("file_id")) {
             (Some(data), None, None) => {
-                found.ask(said("filename").is_some(), Rule::Media, at, "data without a filename");
+                findings.ask(
+                    said("filename").is_some(),
+                    Rule::Media,
+                    at,
+                    "data without a filename",
+                );
                 base64_data(
-                    found,
+                    findings,
                     &at.key("file_data"),
                     data_url(data).map_or(data, |(_, data)| data),
                 );
             }
-            (None, Some(url), None) => web_url(found, &at.key("file_url"), url),
+            (None, Some(url), None) => web_url(findings, &at.key("file_url"), url),
             (None, None, Some(_)) => {}
-            _ => found.add(Rule::Media, at, "needs one of file_data, file_url and file_id"),
+            _ => findings.add(Rule::Media, at, "needs one of file_data, file_url and file_id"),
         },
         _ => {}
     }
 }
 
 /// Checks that items have unique ids with the prefix of their type.
-fn ids(list: &[Value], at: &At<'_>, found: &mut Findings) {
+fn ids(list: &[Value], at: &BodyPath<'_>, findings: &mut Findings) {
     let mut seen = HashSet::new();
     for (i, item) in list.iter().enumerate() {
         let Some(id) = text(item, "id") else { continue };
         let (item_at, key) = (at.item(i), "id");
         let at = item_at.key(key);
-        found.ask(seen.insert(id), Rule::Duplicate, &at, "two items with one id");
-        values::id(found, &at, id);
-        length(found, &at, Rule::Id, id, MAX_ID);
+        findings.ask(seen.insert(id), Rule::Duplicate, &at, "two items with one id");
+        values::id(findings, &at, id);
+        length(findings, &at, Rule::Id, id, MAX_ID);
         let start = ID_STARTS.iter().find(|(kind, _)| *kind == item_kind(item));
         if let Some((kind, start)) = start.filter(|(_, start)| !id.starts_with(start)) {
-            found.add(Rule::Id, &at, format!("the id of a {kind} begins with {start}"));
+            findings.add(Rule::Id, &at, format!("the id of a {kind} begins with {start}"));
         }
     }
 }
 
 /// Checks that every call has exactly one output, anywhere after it.
-fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
+fn pairs(list: &[Value], at: &BodyPath<'_>, findings: &mut Findings) {
     for (call_kind, output_kind) in PAIRS {
         let mut open: HashMap<&str, bool> = HashMap::new();
         for (i, item) in list.iter().enumerate() {
@@ -179,9 +184,9 @@ fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
             };
             let (at, id) = (at.item(i), text(item, key).unwrap_or_default());
             if kind(item) == call_kind {
-                found.ask(!id.is_empty(), Rule::Id, &at.key(key), "an id has letters");
-                length(found, &at.key(key), Rule::Id, id, MAX_ID);
-                found.ask(
+                findings.ask(!id.is_empty(), Rule::Id, &at.key(key), "an id has letters");
+                length(findings, &at.key(key), Rule::Id, id, MAX_ID);
+                findings.ask(
                     open.insert(id, false).is_none(),
                     Rule::Duplicate,
                     &at,
@@ -191,9 +196,9 @@ fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
                 match open.get_mut(id) {
                     Some(answered) if !*answered => *answered = true,
                     Some(_) => {
-                        found.add(Rule::Duplicate, &at, format!("a second output of {id:?}"))
+                        findings.add(Rule::Duplicate, &at, format!("a second output of {id:?}"))
                     }
-                    None => found.add(
+                    None => findings.add(
                         Rule::Pairing,
                         &at,
                         format!("an output of {id:?}, which no call before has"),
@@ -205,13 +210,17 @@ fn pairs(list: &[Value], at: &At<'_>, found: &mut Findings) {
             open.iter().filter(|(_, answered)| !**answered).map(|(id, _)| *id).collect();
         without.sort_unstable();
         if !without.is_empty() {
-            found.add(Rule::Pairing, at, format!("calls without output: {}", without.join(", ")));
+            findings.add(
+                Rule::Pairing,
+                at,
+                format!("calls without output: {}", without.join(", ")),
+            );
         }
     }
 }
 
 /// Checks that a reasoning item is followed by the item it led to.
-fn thoughts(list: &[Value], at: &At<'_>, found: &mut Findings) {
+fn thoughts(list: &[Value], at: &BodyPath<'_>, findings: &mut Findings) {
     let mut behind: Option<&Value> = None;
     for (i, item) in list.iter().enumerate().rev() {
         if item_kind(item) == "reasoning" {
@@ -223,7 +232,7 @@ fn thoughts(list: &[Value], at: &At<'_>, found: &mut Findings) {
                         || matches!(kind, "program" | "item_reference")
                 }
             });
-            found.ask(
+            findings.ask(
                 led_to,
                 Rule::Thinking,
                 &at.item(i),
@@ -234,24 +243,24 @@ fn thoughts(list: &[Value], at: &At<'_>, found: &mut Findings) {
     }
 }
 
-fn tools(body: &Value, found: &mut Findings) {
-    let at = At::Body.key("tools");
+fn tools(body: &Value, findings: &mut Findings) {
+    let at = BodyPath::Body.key("tools");
     let mut names = HashSet::new();
     for (i, tool) in items(body.get("tools")).iter().enumerate() {
         if let Some(tool) = text(tool, "name") {
             let (tool_at, key) = (at.item(i), "name");
             let at = tool_at.key(key);
-            name(found, &at, tool, "_-", MAX_NAME);
-            found.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
+            name(findings, &at, tool, "_-", MAX_NAME);
+            findings.ask(names.insert(tool), Rule::Tools, &at, "two tools of one name");
         }
     }
     let Some(choice) = body.get("tool_choice") else { return };
-    let at = At::Body.key("tool_choice");
-    found.ask(!items(body.get("tools")).is_empty(), Rule::Tools, &at, "a choice without tools");
+    let at = BodyPath::Body.key("tool_choice");
+    findings.ask(!items(body.get("tools")).is_empty(), Rule::Tools, &at, "a choice without tools");
     if matches!(kind(choice), "function" | "custom") {
         let chosen = text(choice, "name").unwrap_or_default();
         if !names.contains(chosen) {
-            found.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
+            findings.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of single values: names, ids, URLs, Base64.
 
 use super::Rule;
-use super::place::{At, Findings};
+use super::body_path::{BodyPath, Findings};
 
 /// Whether a text has no visible content. The control characters U+001C to U+001F count as white
 /// space.
@@ -15,32 +15,49 @@ pub(super) fn letters(text: &str, others: &str) -> bool {
 }
 
 /// Checks the characters of an id.
-pub(super) fn id(found: &mut Findings, at: &At<'_>, id: &str) {
-    found.ask(letters(id, "_-"), Rule::Id, at, "an id has ASCII letters, digits, _ and - only");
+pub(super) fn id(findings: &mut Findings, at: &BodyPath<'_>, id: &str) {
+    findings.ask(letters(id, "_-"), Rule::Id, at, "an id has ASCII letters, digits, _ and - only");
 }
 
 /// Checks the characters and the length of a tool name.
-pub(super) fn name(found: &mut Findings, at: &At<'_>, name: &str, others: &str, most: usize) {
+pub(super) fn name(
+    findings: &mut Findings,
+    at: &BodyPath<'_>,
+    name: &str,
+    others: &str,
+    most: usize,
+) {
     if !letters(name, others) {
-        found.add(
+        findings.add(
             Rule::Name,
             at,
             format!("the name {name:?} has other characters than letters, digits and {others}"),
         );
     }
-    length(found, at, Rule::Name, name, most);
+    length(findings, at, Rule::Name, name, most);
 }
 
-pub(super) fn length(found: &mut Findings, at: &At<'_>, rule: Rule, text: &str, most: usize) {
+pub(super) fn length(
+    findings: &mut Findings,
+    at: &BodyPath<'_>,
+    rule: Rule,
+    text: &str,
+    most: usize,
+) {
     let count = text.chars().count();
     if count > most {
-        found.add(rule, at, format!("{count} characters, {most} is the most"));
+        findings.add(rule, at, format!("{count} characters, {most} is the most"));
     }
 }
 
 /// Checks for non-empty, padded Base64 in the standard alphabet.
-pub(super) fn base64_data(found: &mut Findings, at: &At<'_>, data: &str) {
-    found.ask(!data.is_empty() && standard_base64(data), Rule::Media, at, "not Base64, or nothing");
+pub(super) fn base64_data(findings: &mut Findings, at: &BodyPath<'_>, data: &str) {
+    findings.ask(
+        !data.is_empty() && standard_base64(data),
+        Rule::Media,
+        at,
+        "not Base64, or nothing",
+    );
 }
 
 /// Whether this is Base64 of either alphabet, padded or not.
@@ -70,25 +87,29 @@ pub(super) fn data_url(url: &str) -> Option<(&str, &str)> {
 }
 
 /// Checks for an HTTP or HTTPS URL.
-pub(super) fn web_url(found: &mut Findings, at: &At<'_>, url: &str) {
+pub(super) fn web_url(findings: &mut Findings, at: &BodyPath<'_>, url: &str) {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let good = rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace));
-    found.ask(good, Rule::Media, at, "no address that begins with https:// or http://");
+    findings.ask(good, Rule::Media, at, "no address that begins with https:// or http://");
 }
 
 /// Checks for an HTTP or HTTPS URL, or a `data:` URL of one of these media types.
-pub(super) fn media_url(found: &mut Findings, at: &At<'_>, url: &str, types: &[&str]) {
+pub(super) fn media_url(findings: &mut Findings, at: &BodyPath<'_>, url: &str, types: &[&str]) {
     if !url.starts_with("data:") {
-        return web_url(found, at, url);
+        return web_url(findings, at, url);
     }
     match data_url(url) {
         Some((media_type, data)) => {
             if !types.contains(&media_type) {
-                found.add(Rule::Media, at, format!("{media_type} is none of {}", types.join(", ")));
+                findings.add(
+                    Rule::Media,
+                    at,
+                    format!("{media_type} is none of {}", types.join(", ")),
+                );
             }
-            base64_data(found, at, data);
+            base64_data(findings, at, data);
         }
-        None => found.add(Rule::Media, at, "no data address in Base64"),
+        None => findings.add(Rule::Media, at, "no data address in Base64"),
     }
 }
 

@@ -34,13 +34,13 @@ fn what_the_official_types_refuse_is_refused() {
     let strategy = (0..recorded.len(), mutations());
     let mut bodies: Vec<(&str, Value)> =
         recorded.iter().map(|each| (each.provider, each.body.clone())).collect();
-    let mut what: Vec<String> = recorded.iter().map(|each| each.name.clone()).collect();
+    let mut names: Vec<String> = recorded.iter().map(|each| each.name.clone()).collect();
     for _ in 0..cases() {
         let (which, mutations) = strategy.new_tree(&mut runner).unwrap().current();
         let mut body = recorded[which].body.clone();
         mutations.iter().for_each(|mutation| mutation.apply(&mut body));
         bodies.push((recorded[which].provider, body));
-        what.push(format!("{} {mutations:?}", recorded[which].name));
+        names.push(format!("{} {mutations:?}", recorded[which].name));
     }
     let borrowed: Vec<(&str, &Value)> =
         bodies.iter().map(|(provider, body)| (*provider, body)).collect();
@@ -58,7 +58,9 @@ fn what_the_official_types_refuse_is_refused() {
     for (i, ((provider, body), theirs)) in bodies.iter().zip(&theirs).enumerate() {
         let ours = check_request(provider, body);
         match (ours.is_empty(), theirs.is_empty()) {
-            (true, false) => laxer.push(format!("{provider}: {theirs:?}\n  {}\n  {body}", what[i])),
+            (true, false) => {
+                laxer.push(format!("{provider}: {theirs:?}\n  {}\n  {body}", names[i]))
+            }
             (false, false) => both += 1,
             (false, true) => {
                 *stricter.entry(format!("{provider}, {:?}", ours[0].rule)).or_default() += 1;

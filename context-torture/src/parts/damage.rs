@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use crate::command::{LIMIT, Ran, inside, on, outside};
+use crate::command::{CommandOutput, LIMIT, run_as_child, run_in_process, store_args};
 use crate::damage::{pages, text};
 use crate::random::SeededRandom;
-use crate::scene::{EXPORT, Scene, look, looks};
+use crate::scene::{EXPORT, Scene, read_commands, run_read_command};
 use crate::settings::TortureSettings;
 use crate::tally::Tally;
 use crate::worker;
@@ -32,18 +32,20 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
 pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let scene = Scene::new(folder.path())?;
-    let sound: Vec<(Vec<String>, Ran)> =
-        looks().into_iter().map(|args| (args.clone(), look(&scene.store, &args))).collect();
-    for (args, ran) in &sound {
-        ensure!(ran.succeeded, "a look at a sound store: {args:?}: {}", ran.err());
+    let sound: Vec<(Vec<String>, CommandOutput)> = read_commands()
+        .into_iter()
+        .map(|args| (args.clone(), run_read_command(&scene.store, &args)))
+        .collect();
+    for (args, output) in &sound {
+        ensure!(output.succeeded, "a look at a sound store: {args:?}: {}", output.err());
     }
     let bytes = fs::read(&scene.store)?;
     let runs = folder.path().join("runs");
-    let ran = look(
+    let output = run_read_command(
         &scene.store,
         &words(&format!("trajectory export trip --format peer --output {}", runs.display())),
     );
-    ensure!(ran.succeeded, "files of rounds: {}", ran.err());
+    ensure!(output.succeeded, "files of rounds: {}", output.err());
     Ok(worker::work(range, |number| {
         let mut random = SeededRandom::of(seed, number);
         if number % EXPORTS == EXPORTS - 1 {
@@ -82,36 +84,37 @@ fn clear(path: &Path) -> std::io::Result<()> {
 /// Runs read commands on a damaged store.
 fn check(
     path: &Path,
-    sound: &[(Vec<String>, Ran)],
+    sound: &[(Vec<String>, CommandOutput)],
     number: u64,
     folder: &Path,
 ) -> Result<(), String> {
     let count = if number.is_multiple_of(THOROUGH) { sound.len() } else { READERS };
     let mut differs = None;
     for (args, before) in &sound[..count] {
-        let ran = look(path, args);
-        ran.sound().map_err(|why| format!("{}: {why}", args.join(" ")))?;
-        if ran.succeeded && ran.out != before.out {
+        let output = run_read_command(path, args);
+        output.sound().map_err(|why| format!("{}: {why}", args.join(" ")))?;
+        if output.succeeded && output.out != before.out {
             return Err(format!(
                 "ALTERED, exit 0: {}{}",
                 args.join(" "),
-                first_difference(&before.out, &ran.out)
+                first_difference(&before.out, &output.out)
             ));
         }
-        if !ran.succeeded {
-            if ran.err.is_empty() {
+        if !output.succeeded {
+            if output.err.is_empty() {
                 return Err(format!("failed without a word: {}", args.join(" ")));
             }
             differs = Some(args.join(" "));
         }
     }
-    let verified = inside(on(path, &["verify"]));
+    let verified = run_in_process(store_args(path, &["verify"]));
     verified.sound().map_err(|why| format!("verify: {why}"))?;
     if let (Some(args), true) = (differs, verified.succeeded) {
         return Err(format!("`verify` calls it sound, and `{args}` fails"));
     }
     if number.is_multiple_of(PROCESSES) {
-        outside(&on(path, &EXPORT.split(' ').collect::<Vec<_>>()), folder, LIMIT).sound()?;
+        run_as_child(&store_args(path, &EXPORT.split(' ').collect::<Vec<_>>()), folder, LIMIT)
+            .sound()?;
     }
     Ok(())
 }
@@ -172,15 +175,15 @@ fn damaged_copy(from: &Path, to: &Path, random: &mut SeededRandom) -> std::io::R
 
 /// Imports into a new store, which must be sound whether or not the import succeeds.
 fn taken(store: &Path, args: &[&str]) -> Result<(), String> {
-    let ran = inside(on(store, args));
-    ran.sound()?;
-    if !ran.succeeded && ran.err.is_empty() {
+    let output = run_in_process(store_args(store, args));
+    output.sound()?;
+    if !output.succeeded && output.err.is_empty() {
         return Err("failed without a word".to_owned());
     }
     if !store.exists() {
         return Ok(());
     }
-    let verified = inside(on(store, &["verify"]));
+    let verified = run_in_process(store_args(store, &["verify"]));
     verified.sound()?;
     let said = || String::from_utf8_lossy(&verified.out).into_owned() + &verified.err();
     if verified.succeeded { Ok(()) } else { Err(format!("an unsound store: {}", said())) }

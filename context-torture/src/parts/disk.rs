@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use crate::command::{LIMIT, inside, on, outside};
+use crate::command::{LIMIT, run_as_child, run_in_process, store_args};
 use crate::scene::Scene;
 use crate::settings::TortureSettings;
 use crate::tally::Tally;
@@ -18,9 +18,9 @@ const SIZE: u32 = 4;
 const BALLAST: usize = 1 << 20;
 
 /// A separate filesystem, which is unmounted on drop.
-struct Small<'a>(&'a Path);
+struct MountedFilesystem<'a>(&'a Path);
 
-impl Drop for Small<'_> {
+impl Drop for MountedFilesystem<'_> {
     fn drop(&mut self) {
         // If unmounting fails, the remaining folder shows it.
         let _ = Command::new("umount").arg("-l").arg(self.0).stderr(Stdio::null()).status();
@@ -38,7 +38,7 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
             tally.skip("disk: no small filesystem can be mounted (it needs root)");
             return Ok(tally);
         }
-        let small = Small(place.path());
+        let small = MountedFilesystem(place.path());
         filled(&mut tally, place.path(), &scene, round)?;
         drop(small);
     }
@@ -53,14 +53,18 @@ fn filled(tally: &mut Tally, place: &Path, scene: &Scene, round: u64) -> Result<
     let mut refused = 0;
     for number in 0..1_000 {
         let chat = format!("chat{number}");
-        let ran =
-            outside(&on(&store, &["import", "--trajectory", "--chat", &chat, &file]), place, LIMIT);
-        tally.count(format_args!("import {number} into round {round}"), ran.sound());
-        if ran.succeeded {
+        let output = run_as_child(
+            &store_args(&store, &["import", "--trajectory", "--chat", &chat, &file]),
+            place,
+            LIMIT,
+        );
+        tally.count(format_args!("import {number} into round {round}"), output.sound());
+        if output.succeeded {
             kept.push(chat);
         } else {
             refused += 1;
-            let said = if ran.err().trim().is_empty() { Err("no word".to_owned()) } else { Ok(()) };
+            let said =
+                if output.err().trim().is_empty() { Err("no word".to_owned()) } else { Ok(()) };
             tally.count("a refusal says why", said);
         }
         if refused == 5 {
@@ -71,17 +75,17 @@ fn filled(tally: &mut Tally, place: &Path, scene: &Scene, round: u64) -> Result<
         if refused == 5 { Ok(()) } else { Err(format!("it never was full: {} chats", kept.len())) };
     tally.count(format_args!("the disk of round {round} is full"), full);
     fs::remove_file(place.join("ballast"))?;
-    let verified = inside(on(&store, &["verify"]));
+    let verified = run_in_process(store_args(&store, &["verify"]));
     tally.count(
         format_args!("verify when there is space, round {round}"),
         if verified.succeeded { Ok(()) } else { Err(verified.err()) },
     );
     for chat in &kept {
-        let ran = inside(on(&store, &["export", chat, "--to", "openai"]));
-        let there = if ran.succeeded { Ok(()) } else { Err(format!("lost: {}", ran.err())) };
+        let output = run_in_process(store_args(&store, &["export", chat, "--to", "openai"]));
+        let there = if output.succeeded { Ok(()) } else { Err(format!("lost: {}", output.err())) };
         tally.count(format_args!("{chat} of round {round}"), there);
     }
-    let ran = inside(on(&store, &["import", "--chat", "after", &file]));
-    tally.count("writing goes on", if ran.succeeded { Ok(()) } else { Err(ran.err()) });
+    let output = run_in_process(store_args(&store, &["import", "--chat", "after", &file]));
+    tally.count("writing goes on", if output.succeeded { Ok(()) } else { Err(output.err()) });
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 
-use crate::command::{Ran, inside, on};
+use crate::command::{CommandOutput, run_in_process, store_args};
 use crate::scene::Scene;
 use crate::settings::TortureSettings;
 use crate::table::{COMMANDS, Use, filled};
@@ -22,7 +22,7 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     let scene = Scene::new(folder.path())?;
     let file = folder.path().join("trip.json").display().to_string();
     let few = settings.checks([1, 2, 2]) == 1;
-    for (name, make) in FILES {
+    for (name, create) in FILES {
         for (command, usage, line) in COMMANDS {
             // A command that creates a store may do so where there is no file.
             if few && !FEW.contains(command) || name == "no file" && *usage == Use::Makes {
@@ -30,15 +30,15 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
             }
             let (place, elsewhere) = (tempfile::tempdir()?, tempfile::tempdir()?);
             let path = place.path().join("other.db");
-            make(&path, &scene).with_context(|| format!("{name} cannot be made"))?;
+            create(&path, &scene).with_context(|| format!("{name} cannot be made"))?;
             let before = bytes(place.path())?;
             let store = format!("sqlite:{}", path.display());
             let args = filled(line, &store, &file, elsewhere.path());
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            let ran = inside(on(&path, &args));
+            let output = run_in_process(store_args(&path, &args));
             tally.count(
                 format_args!("{line} of {name}"),
-                judged(&ran, *usage, &before, &bytes(place.path())?),
+                judged(&output, *usage, &before, &bytes(place.path())?),
             );
         }
     }
@@ -46,19 +46,19 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
 }
 
 fn judged(
-    ran: &Ran,
+    output: &CommandOutput,
     usage: Use,
     before: &BTreeMap<String, Vec<u8>>,
     after: &BTreeMap<String, Vec<u8>>,
 ) -> Result<(), String> {
-    ran.sound()?;
+    output.sound()?;
     if before != after {
         let names: Vec<_> =
             after.keys().filter(|name| before.get(*name) != after.get(*name)).collect();
         return Err(format!("changed or made {names:?}"));
     }
     // A command that opens no store has nothing to refuse.
-    if ran.succeeded && usage != Use::None { Err("exit 0".to_owned()) } else { Ok(()) }
+    if output.succeeded && usage != Use::None { Err("exit 0".to_owned()) } else { Ok(()) }
 }
 
 /// Returns the contents of a folder.
@@ -77,10 +77,10 @@ fn bytes(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
         .collect()
 }
 
-type Make = fn(&Path, &Scene) -> Result<()>;
+type CreateFile = fn(&Path, &Scene) -> Result<()>;
 
 /// Files of other programs.
-const FILES: [(&str, Make); 9] = [
+const FILES: [(&str, CreateFile); 9] = [
     ("no file", |_, _| Ok(())),
     ("an empty file", |path, _| Ok(fs::write(path, b"")?)),
     ("a text", |path, _| Ok(fs::write(path, "Ines pays 100.\n".repeat(400))?)),

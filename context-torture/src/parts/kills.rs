@@ -8,7 +8,7 @@ use std::{fs, thread};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use crate::command::{inside, on, process};
+use crate::command::{child_command, run_in_process, store_args};
 use crate::random::SeededRandom;
 use crate::scene::Scene;
 use crate::settings::TortureSettings;
@@ -34,7 +34,7 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
             2 => vec!["vacuum"],
             _ => vec!["import", "--trajectory", "--chat", &chat, &file],
         };
-        let mut command = process(&on(&scene.store, &line))?;
+        let mut command = child_command(&store_args(&scene.store, &line))?;
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         thread::sleep(Duration::from_micros(random.below(LONGEST) as u64));
         let ended = child.try_wait()?;
@@ -54,7 +54,7 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
             acknowledged.push(chat.clone());
         }
         if number % VERIFIED == VERIFIED - 1 {
-            let verified = inside(on(&scene.store, &["verify"]));
+            let verified = run_in_process(store_args(&scene.store, &["verify"]));
             let sound = if verified.succeeded { Ok(()) } else { Err(verified.err()) };
             tally.count(format_args!("verify after kill {number} (seed {})", settings.seed), sound);
             tally.count(
@@ -69,12 +69,12 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
 
 /// Checks that all these chats are there.
 fn kept(scene: &Scene, chats: &[String]) -> Result<(), String> {
-    let ran = inside(on(&scene.store, &["chats", "--json", "-n", "100000"]));
-    ran.sound()?;
-    if !ran.succeeded {
-        return Err(ran.err());
+    let output = run_in_process(store_args(&scene.store, &["chats", "--json", "-n", "100000"]));
+    output.sound()?;
+    if !output.succeeded {
+        return Err(output.err());
     }
-    let out = String::from_utf8_lossy(&ran.out).into_owned();
+    let out = String::from_utf8_lossy(&output.out).into_owned();
     let there: Vec<Value> =
         out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let is_there = |chat: &String| there.iter().any(|record| record["chat"] == **chat);

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 
-use crate::command::{Ran, inside, on};
+use crate::command::{CommandOutput, run_in_process, store_args};
 use crate::scene::Scene;
 use crate::settings::TortureSettings;
 use crate::table::{COMMANDS, filled};
@@ -59,8 +59,8 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
             vec!["memory", "add", "--", name],
         ];
         for args in made {
-            let ran = inside(on(&scene.store, &args));
-            tally.count(format_args!("{args:?}"), judged(&ran, name, false));
+            let output = run_in_process(store_args(&scene.store, &args));
+            tally.count(format_args!("{args:?}"), judged(&output, name, false));
         }
         // First the chat has the name. Then the contents of an existing chat have it.
         for (command, _, line) in COMMANDS {
@@ -77,13 +77,13 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
                 for is_json in [false, true].into_iter().take(if few { 1 } else { 2 }) {
                     args.extend(is_json.then(|| "--json".to_owned()));
                     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-                    let ran = inside(on(&scene.store, &words));
-                    let what = format_args!("{args:?} with name {n}").to_string();
-                    tally.count(what, judged(&ran, name, is_json || CONTENT.contains(command)));
+                    let output = run_in_process(store_args(&scene.store, &words));
+                    let label = format_args!("{args:?} with name {n}").to_string();
+                    tally.count(label, judged(&output, name, is_json || CONTENT.contains(command)));
                 }
             }
         }
-        let verified = inside(on(&scene.store, &["verify"]));
+        let verified = run_in_process(store_args(&scene.store, &["verify"]));
         let is_sound = if verified.succeeded { Ok(()) } else { Err(verified.err()) };
         tally.count(format_args!("verify after name {n} ({name:?})"), is_sound);
     }
@@ -96,10 +96,10 @@ const CONTENT: [&str; 5] = ["export", "render", "prepare", "spill read", "trajec
 /// Checks the output of a command. Errors and notes are for people, wherever they go. JSON and
 /// other content for programs may contain any character. Control characters below U+0020 are
 /// escaped there too, as JSON requires.
-fn judged(ran: &Ran, name: &str, is_content: bool) -> Result<(), String> {
-    ran.sound()?;
-    let out = String::from_utf8_lossy(&ran.out);
-    for (said, is_content) in [(ran.err().as_str(), false), (&*out, is_content)] {
+fn judged(output: &CommandOutput, name: &str, is_content: bool) -> Result<(), String> {
+    output.sound()?;
+    let out = String::from_utf8_lossy(&output.out);
+    for (said, is_content) in [(output.err().as_str(), false), (&*out, is_content)] {
         let is_raw = |c: char| {
             c < ' ' && !matches!(c, '\n' | '\t')
                 || !is_content && c.is_control() && !matches!(c, '\n' | '\t')

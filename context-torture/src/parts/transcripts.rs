@@ -8,7 +8,7 @@ use std::{fs, thread};
 
 use anyhow::Result;
 
-use crate::command::{LIMIT, inside, on, outside, process, wait};
+use crate::command::{LIMIT, child_command, run_as_child, run_in_process, store_args, wait};
 use crate::damage::text;
 use crate::random::SeededRandom;
 use crate::scene::Scene;
@@ -31,9 +31,9 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
     for command in ["import", "prepare --provider openai", "memory add --from", "trajectory import"]
     {
         let line: Vec<&str> = command.split(' ').chain(["/dev/zero"]).collect();
-        let ran = outside(&on(&store, &line), folder.path(), LIMIT);
-        let refused = if ran.succeeded { Err("exit 0".to_owned()) } else { Ok(()) };
-        tally.count(format_args!("{command} /dev/zero"), ran.sound().and(refused));
+        let output = run_as_child(&store_args(&store, &line), folder.path(), LIMIT);
+        let refused = if output.succeeded { Err("exit 0".to_owned()) } else { Ok(()) };
+        tally.count(format_args!("{command} /dev/zero"), output.sound().and(refused));
     }
     tally.count("import of a line without end", endless(&store));
     Ok(tally)
@@ -41,7 +41,8 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
 
 /// Writes an endless line to the command until it stops reading.
 fn endless(store: &std::path::Path) -> Result<(), String> {
-    let mut command = process(&on(store, &["import", "-"])).map_err(|error| error.to_string())?;
+    let mut command =
+        child_command(&store_args(store, &["import", "-"])).map_err(|error| error.to_string())?;
     let (reader, mut writer) = std::io::pipe().map_err(|error| error.to_string())?;
     command.stdin(reader).stdout(Stdio::piped()).stderr(Stdio::piped());
     let feeder = thread::spawn(move || {
@@ -52,10 +53,10 @@ fn endless(store: &std::path::Path) -> Result<(), String> {
         }
         sent
     });
-    let ran = wait(command, LIMIT).map_err(|error| error.to_string())?;
-    ran.sound()?;
+    let output = wait(command, LIMIT).map_err(|error| error.to_string())?;
+    output.sound()?;
     let sent = feeder.join().map_err(|_| "the writer fell over".to_owned())?;
-    if ran.succeeded || sent >= ENDLESS {
+    if output.succeeded || sent >= ENDLESS {
         return Err(format!("read {sent} bytes of a line without end"));
     }
     Ok(())
@@ -66,7 +67,7 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
     let scene = Scene::new(folder.path())?;
     let mut documents: Vec<Vec<u8>> = FORMS
         .iter()
-        .map(|form| inside(on(&scene.store, &["export", "trip", "--to", form])).out)
+        .map(|form| run_in_process(store_args(&scene.store, &["export", "trip", "--to", form])).out)
         .filter(|document| !document.is_empty())
         .collect();
     documents.push(scene.lines.clone());
@@ -79,18 +80,18 @@ pub(super) fn work(seed: u64, range: Range<u64>) -> Result<()> {
         let store = folder.path().join(format!("imported{}.db", number / TOGETHER));
         fs::write(&file, &document).map_err(|error| error.to_string())?;
         let chat = format!("chat{number}");
-        let ran = inside(on(
+        let output = run_in_process(store_args(
             &store,
             &["import", "--trajectory", "--chat", &chat, &file.display().to_string()],
         ));
-        ran.sound().map_err(|why| format!("{how:?}: {why}"))?;
-        if !ran.succeeded && ran.err.is_empty() {
+        output.sound().map_err(|why| format!("{how:?}: {why}"))?;
+        if !output.succeeded && output.err.is_empty() {
             return Err(format!("{how:?}: failed without a word"));
         }
         if !store.exists() {
             return Ok(());
         }
-        let verified = inside(on(&store, &["verify"]));
+        let verified = run_in_process(store_args(&store, &["verify"]));
         verified.sound()?;
         if verified.succeeded {
             return Ok(());

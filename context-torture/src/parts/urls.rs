@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Result;
 
-use crate::command::{LIMIT, outside};
+use crate::command::{LIMIT, run_as_child};
 use crate::settings::TortureSettings;
 use crate::tally::Tally;
 
@@ -57,12 +57,12 @@ pub(super) fn run(settings: &TortureSettings) -> Result<Tally> {
             let folder = tempfile::tempdir()?;
             let args = ["context", "--store", &url].into_iter().chain(command.split(' '));
             let args: Vec<OsString> = args.map(OsString::from).collect();
-            let ran = outside(&args, folder.path(), LIMIT);
+            let output = run_as_child(&args, folder.path(), LIMIT);
             let files: Vec<_> =
                 fs::read_dir(folder.path())?.flatten().map(|entry| entry.file_name()).collect();
-            let result = ran.sound().and_then(|()| {
-                let said = ran.err() + &String::from_utf8_lossy(&ran.out);
-                if ran.succeeded {
+            let result = output.sound().and_then(|()| {
+                let said = output.err() + &String::from_utf8_lossy(&output.out);
+                if output.succeeded {
                     Err("exit 0".to_owned())
                 } else if said.contains(SECRET) {
                     Err("the secret is repeated".to_owned())

@@ -14,7 +14,7 @@ use crate::{simulated, tools};
 
 /// An agent: a runtime, a provider, and the codec for its wire form.
 pub struct Agent {
-    /// Prepares every call.
+    /// The runtime that prepares every call.
     pub runtime: DefaultContextRuntime,
     codec: Arc<dyn ModelCodec>,
     client: Simulator,

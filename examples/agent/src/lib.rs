@@ -73,8 +73,8 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
         agent.answer(&mut chat, &round, "Which ferry do I take on Friday?", &mut say).await?;
     say(&format!("  the agent: {answer}\n"));
 
-    // A fork: back to what the user asked first, which is asked otherwise. The old branch stays as
-    // it was.
+    // A fork: the first question of the user is asked in another way, on a new branch. The old
+    // branch stays unchanged.
     say("— back to the question, and asked otherwise");
     let first = chat
         .first_user_message()

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use context_runtime::Store;
 
-type Tested = Result<(), Box<dyn Error>>;
+type TestResult = Result<(), Box<dyn Error>>;
 
 /// Runs the tour twice on one store. The second run must not remember the first.
-async fn told(store: Arc<dyn Store>) -> Tested {
+async fn told(store: Arc<dyn Store>) -> TestResult {
     let folder = tempfile::tempdir()?;
     let page = folder.path().join("agent.html");
     for _ in 0..2 {
@@ -29,7 +29,7 @@ async fn told(store: Arc<dyn Store>) -> Tested {
 }
 
 #[tokio::test]
-async fn on_sqlite() -> Tested {
+async fn on_sqlite() -> TestResult {
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("agent.db").display());
     told(context_runtime::open(&url).await?).await
@@ -38,7 +38,7 @@ async fn on_sqlite() -> Tested {
 /// Uses its own schema, which is removed with the test server.
 #[cfg(feature = "postgres")]
 #[tokio::test]
-async fn on_postgres() -> Tested {
+async fn on_postgres() -> TestResult {
     let Some(server) = context_conformance::server_url("CONTEXT_TEST_POSTGRES_URL") else {
         return Ok(());
     };

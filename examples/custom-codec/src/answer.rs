@@ -57,7 +57,7 @@ pub(crate) struct AcmeStream {
     error: Option<ModelError>,
 }
 
-/// An event has one of these.
+/// An event of a streamed answer. Exactly one field is set.
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]

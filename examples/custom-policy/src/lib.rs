@@ -34,9 +34,9 @@ pub struct Superseded {
 }
 
 /// The tool and the input of a call, as the model wrote them.
-type Asked<'a> = (&'a str, &'a str);
+type CallKey<'a> = (&'a str, &'a str);
 /// The position of a result: the index of its message, and of its part there.
-type Place = (usize, usize);
+type ResultPosition = (usize, usize);
 
 impl Superseded {
     /// The name of the policy.
@@ -49,9 +49,9 @@ impl Superseded {
     }
 
     /// Returns the results for which there is a newer one, oldest first, with the tool.
-    fn stale<'a>(&self, messages: &'a [Arc<Message>]) -> Vec<(Place, &'a str)> {
-        let mut calls: HashMap<&str, Asked<'_>> = HashMap::new();
-        let mut newest: HashMap<Asked<'_>, Place> = HashMap::new();
+    fn stale<'a>(&self, messages: &'a [Arc<Message>]) -> Vec<(ResultPosition, &'a str)> {
+        let mut calls: HashMap<&str, CallKey<'_>> = HashMap::new();
+        let mut newest: HashMap<CallKey<'_>, ResultPosition> = HashMap::new();
         let mut stale = Vec::new();
         for (at, message) in messages.iter().enumerate() {
             for (part_at, part) in message.parts.iter().enumerate() {
@@ -104,7 +104,7 @@ impl CompactionPolicy for Superseded {
         if edits.is_empty() {
             return Proposal::nothing("nothing was looked up again");
         }
-        let what = format!("{results} results superseded");
-        Plan::new(Self::NAME, BoundaryKind::Microcompact, view, edits, what).into()
+        let description = format!("{results} results superseded");
+        Plan::new(Self::NAME, BoundaryKind::Microcompact, view, edits, description).into()
     }
 }

@@ -1,7 +1,7 @@
 //! Contract tests of the renderer, with a third-party parser.
 
+use context_conformance::renderer::assert_renderer_conforms;
 use context_core::BoxError;
-use context_conformance::renderer::{assert_renderer_conforms};
 use custom_renderer::YamlRenderer;
 use granit_parser::{Event, Parser, ScalarStyle};
 

@@ -1,4 +1,4 @@
-//! The row of a chat within a transaction, and what is found from it.
+//! The row of a chat within a transaction, and the reads that start from it.
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ pub(crate) struct ChatRow<'t> {
     pub(crate) sql: &'t Transaction<'t>,
     pub(crate) no: i64,
     pub(crate) chat: Chat,
-    /// How often stored messages were changed or removed.
+    /// The number of times that stored messages were changed or removed.
     pub(crate) changes: i64,
     pub(crate) operation: &'static str,
 }
 
 /// A stored message.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoredMessage {
     pub(crate) no: i64,
     pub(crate) depth: u64,
 }
@@ -64,15 +64,15 @@ impl<'t> ChatRow<'t> {
     }
 
     /// Finds a message.
-    pub(crate) fn place(&self, id: &MessageId) -> Result<Option<Place>, Fault> {
+    pub(crate) fn place(&self, id: &MessageId) -> Result<Option<StoredMessage>, Fault> {
         let mut query =
             self.sql.prepare_cached("SELECT no, depth FROM message WHERE chat = ? AND id = ?")?;
-        let read = |row: &Row<'_>| Ok(Place { no: row.get(0)?, depth: row.get(1)? });
+        let read = |row: &Row<'_>| Ok(StoredMessage { no: row.get(0)?, depth: row.get(1)? });
         Ok(query.query_row(params![self.no, id.as_str()], read).optional()?)
     }
 
     /// Finds a message that must exist.
-    pub(crate) fn known(&self, id: &MessageId) -> Result<Place, Fault> {
+    pub(crate) fn known(&self, id: &MessageId) -> Result<StoredMessage, Fault> {
         let missing = || Error::not_found(self.operation, "message", id);
         Ok(self.place(id)?.ok_or_else(missing)?)
     }

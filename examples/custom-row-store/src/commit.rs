@@ -8,7 +8,7 @@ use context_store_kit::{
 };
 use rusqlite::{OptionalExtension, params};
 
-use crate::chat::{ChatRow, Place, id, node};
+use crate::chat::{ChatRow, StoredMessage, id, node};
 use crate::fault::Fault;
 use crate::fragments;
 
@@ -22,7 +22,7 @@ pub(crate) fn commit(row: &mut ChatRow<'_>, commit: &Commit) -> Result<CommitOut
     }
 }
 
-fn look_up(row: &ChatRow<'_>, commit: &Commit) -> Result<CommitFacts<Place>, Fault> {
+fn look_up(row: &ChatRow<'_>, commit: &Commit) -> Result<CommitFacts<StoredMessage>, Fault> {
     let mut facts = CommitFacts::new();
     if let Some(key) = &commit.key {
         let mut query = row.sql.prepare_cached(
@@ -62,7 +62,11 @@ fn look_up(row: &ChatRow<'_>, commit: &Commit) -> Result<CommitFacts<Place>, Fau
     Ok(facts)
 }
 
-fn write(row: &mut ChatRow<'_>, commit: &Commit, plan: &CommitPlan<Place>) -> Result<(), Fault> {
+fn write(
+    row: &mut ChatRow<'_>,
+    commit: &Commit,
+    plan: &CommitPlan<StoredMessage>,
+) -> Result<(), Fault> {
     let (sql, no) = (row.sql, row.no);
     if let Some(chat) = &plan.patched {
         row.chat = chat.clone();
@@ -97,7 +101,7 @@ fn write(row: &mut ChatRow<'_>, commit: &Commit, plan: &CommitPlan<Place>) -> Re
                 depth,
                 packed(node)
             ])?;
-            last = Some(Place { no: sql.last_insert_rowid(), depth });
+            last = Some(StoredMessage { no: sql.last_insert_rowid(), depth });
         }
         sql.prepare_cached(
             "INSERT INTO branch (chat, name, head, created) VALUES (?, ?, ?, ?)

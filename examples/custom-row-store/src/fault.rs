@@ -10,7 +10,7 @@ pub(crate) enum Fault {
     Seam(Error),
     /// An error of the database.
     Sqlite(rusqlite::Error),
-    /// A stored value that is not what was written.
+    /// A stored value that is not the written one.
     Corrupt(&'static str),
 }
 

@@ -32,7 +32,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::chat::ChatRow;
 use crate::fault::Fault;
 
-/// How long a writer waits for writers of other processes.
+/// The time that a writer waits for writers of other processes.
 const BUSY: Duration = Duration::from_secs(60);
 
 /// A store in a SQLite file. Clones share one connection.

@@ -35,12 +35,14 @@ impl Subject {
     /// Whether this subject is the requested one: by the name of the crate or its end (`sqlite`),
     /// by the end of the program's name (`conformance_cluster` is `cluster`), or by both
     /// (`redis-cluster`).
-    pub fn is(&self, asked: Option<&str>) -> bool {
-        let Some(asked) = asked else { return true };
+    pub fn is(&self, is_requested: Option<&str>) -> bool {
+        let Some(is_requested) = is_requested else { return true };
         let program = self.program.strip_prefix(PROGRAM).and_then(|rest| rest.strip_prefix('_'));
         let is_krate = |name: &str| self.krate == name || self.krate.ends_with(&format!("-{name}"));
-        let both = |program: &str| asked.strip_suffix(program)?.strip_suffix('-');
-        is_krate(asked) || program == Some(asked) || program.and_then(both).is_some_and(is_krate)
+        let both = |program: &str| is_requested.strip_suffix(program)?.strip_suffix('-');
+        is_krate(is_requested)
+            || program == Some(is_requested)
+            || program.and_then(both).is_some_and(is_krate)
     }
 }
 

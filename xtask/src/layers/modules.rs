@@ -24,12 +24,13 @@ fn check_package(package: &Package, files: &[SourceFile]) -> Vec<Violation> {
     let lib = code(&lib.text);
     let declared = modules(&lib);
     for name in declared.iter().filter(|name| !order.contains(name)) {
-        let what = format!("{root} declares {name}, which has no place in the order of modules");
-        found.push(Violation::new(6, what));
+        let message = format!("{root} declares {name}, which has no place in the order of modules");
+        found.push(Violation::new(6, message));
     }
     for name in order.iter().filter(|name| !declared.contains(name)) {
-        let what = format!("{}: the order of modules has {name}, which is not there", package.name);
-        found.push(Violation::new(6, what));
+        let message =
+            format!("{}: the order of modules has {name}, which is not there", package.name);
+        found.push(Violation::new(6, message));
     }
     let names = exports(&lib, &declared);
     let place = |module: &str| order.iter().position(|name| name == module);
@@ -40,15 +41,16 @@ fn check_package(package: &Package, files: &[SourceFile]) -> Vec<Violation> {
         for (line, name) in used(&code(&file.text), path.len()) {
             let to = names.get(&name).unwrap_or(&name);
             if place(to).is_some_and(|to| to > from) {
-                let what = format!("{}:{line} uses {to}, which comes after {}", file.path, path[0]);
-                found.push(Violation::new(6, what));
+                let message =
+                    format!("{}:{line} uses {to}, which comes after {}", file.path, path[0]);
+                found.push(Violation::new(6, message));
             }
         }
     }
     found
 }
 
-/// The modules that a root declares.
+/// Returns the modules that a root declares.
 fn modules(lib: &str) -> Vec<String> {
     let declaration = |line: &str| {
         let line = line.trim_start();
@@ -58,7 +60,7 @@ fn modules(lib: &str) -> Vec<String> {
     lib.lines().filter_map(declaration).collect()
 }
 
-/// The names that a root re-exports, each with its module.
+/// Returns the names that a root re-exports, each with its module.
 fn exports(lib: &str, modules: &[String]) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     for (at, keyword) in lib.match_indices("pub use ") {
@@ -76,8 +78,8 @@ fn exports(lib: &str, modules: &[String]) -> BTreeMap<String, String> {
     names
 }
 
-/// The first parts of the paths that begin at the root, each with its line. `depth` is how many
-/// `super::` lead there.
+/// Returns the first parts of the paths that begin at the root, each with its line. `depth` is the
+/// number of `super::` that lead to the root.
 fn used(code: &str, depth: usize) -> Vec<(usize, String)> {
     let to_root = "super::".repeat(depth);
     let mut found = Vec::new();
@@ -101,7 +103,7 @@ fn used(code: &str, depth: usize) -> Vec<(usize, String)> {
     found
 }
 
-/// The use tree at the beginning of `text`: a path, or braces and what they hold.
+/// Returns the use tree at the beginning of `text`: a path, or braces and their contents.
 fn tree(text: &str) -> &str {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -118,7 +120,7 @@ fn tree(text: &str) -> &str {
     text
 }
 
-/// The paths of a use tree, each in its parts; an alias is the last part.
+/// Returns the paths of a use tree, each in its parts; an alias is the last part.
 fn flatten(tree: &str) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for item in items(tree) {
@@ -142,7 +144,7 @@ fn flatten(tree: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// The parts of a list that are separated by commas outside of braces.
+/// Returns the parts of a list that are separated by commas outside of braces.
 fn items(list: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0_usize, 0, Vec::new());
     for (at, c) in list.char_indices() {

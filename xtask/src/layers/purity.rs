@@ -40,8 +40,9 @@ fn check_file(file: &SourceFile) -> Vec<Violation> {
         }
     }
     for line in gated_variants(&code) {
-        let what = format!("{}:{line} puts a variant of a public enum behind a feature", file.path);
-        found.push(Violation::new(5, what));
+        let message =
+            format!("{}:{line} puts a variant of a public enum behind a feature", file.path);
+        found.push(Violation::new(5, message));
     }
     found
 }

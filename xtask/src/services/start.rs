@@ -80,7 +80,7 @@ impl Running {
     /// Returns the names of the servers and their folders, for people.
     fn notes(&self) -> Vec<String> {
         let of_redis =
-            |what: &str, server: &Redis| format!("{what}: {}", server.folder().display());
+            |name: &str, server: &Redis| format!("{name}: {}", server.folder().display());
         match self {
             Self::Postgres(server) => vec![format!("PostgreSQL: {}", server.folder().display())],
             Self::Redis(server) => vec![of_redis("Redis", server)],

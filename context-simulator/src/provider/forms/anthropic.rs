@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::form::Form;
-use super::words::dotted;
+use super::format::dotted;
 use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
 use crate::provider::limits::Limits;
 use crate::provider::refusal::{Pair, Refusal};
@@ -37,18 +37,18 @@ impl Form for Anthropic {
         )
     }
 
-    fn answer(&self, said: &ProviderAnswer) -> Value {
-        let content: Vec<Value> = said.pieces.iter().map(whole).collect();
-        let mut message = message(said, content, stop(said).into());
-        message["usage"]["output_tokens"] = said.usage.output.into();
+    fn answer(&self, answer: &ProviderAnswer) -> Value {
+        let content: Vec<Value> = answer.pieces.iter().map(whole).collect();
+        let mut message = message(answer, content, stop(answer).into());
+        message["usage"]["output_tokens"] = answer.usage.output.into();
         message
     }
 
-    fn events(&self, said: &ProviderAnswer) -> Vec<String> {
-        let begun = message(said, Vec::new(), Value::Null);
+    fn events(&self, answer: &ProviderAnswer) -> Vec<String> {
+        let begun = message(answer, Vec::new(), Value::Null);
         let mut events =
             vec![json!({"type": "message_start", "message": begun}), json!({"type": "ping"})];
-        for (index, piece) in said.pieces.iter().enumerate() {
+        for (index, piece) in answer.pieces.iter().enumerate() {
             let (begun, deltas) = in_events(piece);
             events.push(
                 json!({"type": "content_block_start", "index": index, "content_block": begun}),
@@ -57,16 +57,16 @@ impl Form for Anthropic {
             events.extend(deltas.into_iter().map(delta));
             events.push(json!({"type": "content_block_stop", "index": index}));
         }
-        let delta = json!({"stop_reason": stop(said), "stop_sequence": null});
-        let usage = json!({"output_tokens": said.usage.output});
+        let delta = json!({"stop_reason": stop(answer), "stop_sequence": null});
+        let usage = json!({"output_tokens": answer.usage.output});
         events.push(json!({"type": "message_delta", "delta": delta, "usage": usage}));
         events.push(json!({"type": "message_stop"}));
         events.iter().map(Value::to_string).collect()
     }
 }
 
-fn stop(said: &ProviderAnswer) -> &'static str {
-    match said.end {
+fn stop(answer: &ProviderAnswer) -> &'static str {
+    match answer.end {
         End::Done => "end_turn",
         End::Calls => "tool_use",
         End::Length => "max_tokens",
@@ -74,13 +74,13 @@ fn stop(said: &ProviderAnswer) -> &'static str {
     }
 }
 
-fn message(said: &ProviderAnswer, content: Vec<Value>, stop: Value) -> Value {
+fn message(answer: &ProviderAnswer, content: Vec<Value>, stop: Value) -> Value {
     let usage = json!({
-        "input_tokens": said.usage.input, "cache_creation_input_tokens": said.usage.cache_write,
-        "cache_read_input_tokens": said.usage.cache_read, "output_tokens": 1,
+        "input_tokens": answer.usage.input, "cache_creation_input_tokens": answer.usage.cache_write,
+        "cache_read_input_tokens": answer.usage.cache_read, "output_tokens": 1,
     });
     json!({
-        "id": said.id("msg_"), "type": "message", "role": "assistant", "model": said.model,
+        "id": answer.id("msg_"), "type": "message", "role": "assistant", "model": answer.model,
         "content": content, "stop_reason": stop, "stop_sequence": null, "usage": usage,
     })
 }
@@ -155,8 +155,8 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
             if *many { " for many-image requests" } else { "" }
         )),
         Refusal::Rate { .. } => {
-            let said = "This request would exceed your organization's rate limit of 40,000 input tokens per minute.";
-            (429, "rate_limit_error", said.to_owned())
+            let message = "This request would exceed your organization's rate limit of 40,000 input tokens per minute.";
+            (429, "rate_limit_error", message.to_owned())
         }
         Refusal::Overloaded => (529, "overloaded_error", "Overloaded".to_owned()),
         Refusal::Server => (500, "api_error", "Internal server error".to_owned()),
@@ -176,7 +176,7 @@ fn megabytes(bytes: u64) -> String {
 }
 
 fn rule(violation: &Violation) -> String {
-    let (path, said) = (dotted(&violation.path), violation.message.as_str());
+    let (path, message) = (dotted(&violation.path), violation.message.as_str());
     match violation.rule {
         Rule::Pairing => match Pair::of(violation) {
             Pair::Unanswered(ids) => format!(
@@ -187,15 +187,15 @@ fn rule(violation: &Violation) -> String {
                 "{path}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block \
                  must have a corresponding `tool_use` block in the previous message."
             ),
-            Pair::Other => format!("{path}: {said}"),
+            Pair::Other => format!("{path}: {message}"),
         },
         Rule::Empty if path == "messages" => {
             "messages: at least one message is required".to_owned()
         }
-        Rule::Empty if said.contains("ends with spaces") => {
+        Rule::Empty if message.contains("ends with spaces") => {
             "messages: final assistant content cannot end with trailing whitespace".to_owned()
         }
-        Rule::Empty if said.contains("list") => format!(
+        Rule::Empty if message.contains("list") => format!(
             "{}: all messages must have non-empty content except for the optional final assistant message",
             path.trim_end_matches(".content")
         ),
@@ -210,6 +210,6 @@ fn rule(violation: &Violation) -> String {
         Rule::Name => format!("{path}: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"),
         Rule::Duplicate => "messages: `tool_use` ids must be unique".to_owned(),
         Rule::ToolInput => format!("{path}.input: Input should be a valid dictionary"),
-        _ => format!("{path}: {said}"),
+        _ => format!("{path}: {message}"),
     }
 }

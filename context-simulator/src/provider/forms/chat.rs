@@ -50,62 +50,62 @@ impl Form for Chat {
         error.write()
     }
 
-    fn answer(&self, said: &ProviderAnswer) -> Value {
+    fn answer(&self, answer: &ProviderAnswer) -> Value {
         let mut message = json!({"role": "assistant", "content": null, "refusal": null});
-        let text: String = said.pieces.iter().filter_map(text).collect();
+        let text: String = answer.pieces.iter().filter_map(text).collect();
         if !text.is_empty() {
             message["content"] = text.into();
         }
-        let thought: String = said.pieces.iter().filter_map(thought).collect();
+        let thought: String = answer.pieces.iter().filter_map(thought).collect();
         if !thought.is_empty() {
             message["reasoning_content"] = thought.into();
         }
-        let calls: Vec<Value> = said.pieces.iter().filter_map(call).collect();
+        let calls: Vec<Value> = answer.pieces.iter().filter_map(call).collect();
         if !calls.is_empty() {
             message["tool_calls"] = calls.into();
         }
         let choice = json!({"index": 0, "message": message, "logprobs": null,
-            "finish_reason": finish(said)});
+            "finish_reason": finish(answer)});
         json!({
-            "id": said.id("chatcmpl-"), "object": "chat.completion", "created": 0,
-                "model": said.model,
-            "choices": [choice], "usage": usage(said),
+            "id": answer.id("chatcmpl-"), "object": "chat.completion", "created": 0,
+                "model": answer.model,
+            "choices": [choice], "usage": usage(answer),
         })
     }
 
-    fn events(&self, said: &ProviderAnswer) -> Vec<String> {
-        let mut events = vec![delta(said, json!({"role": "assistant", "content": ""}))];
+    fn events(&self, answer: &ProviderAnswer) -> Vec<String> {
+        let mut events = vec![delta(answer, json!({"role": "assistant", "content": ""}))];
         let mut calls = 0;
-        for piece in &said.pieces {
+        for piece in &answer.pieces {
             match piece {
                 Piece::Text(text) => {
                     events.extend(
-                        in_pieces(text).map(|text| delta(said, json!({ "content": text }))),
+                        in_pieces(text).map(|text| delta(answer, json!({ "content": text }))),
                     );
                 }
                 Piece::Thought(text) => {
                     let deltas = in_pieces(text).map(|text| json!({ "reasoning_content": text }));
-                    events.extend(deltas.map(|thought| delta(said, thought)));
+                    events.extend(deltas.map(|thought| delta(answer, thought)));
                 }
                 Piece::Call { id, name, input } => {
                     let function = json!({"name": name, "arguments": ""});
                     let begun =
                         json!({"index": calls, "id": id, "type": "function", "function": function});
-                    events.push(delta(said, json!({ "tool_calls": [begun] })));
+                    events.push(delta(answer, json!({ "tool_calls": [begun] })));
                     events.extend(in_pieces(input.as_str()).map(|json| {
                         let more = json!({"index": calls, "function": {"arguments": json}});
-                        delta(said, json!({ "tool_calls": [more] }))
+                        delta(answer, json!({ "tool_calls": [more] }))
                     }));
                     calls += 1;
                 }
             }
         }
         let last =
-            json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish(said)}]);
-        events.push(chunk(said, last));
-        if said.reports_usage {
-            let mut counted = chunk(said, json!([]));
-            counted["usage"] = usage(said);
+            json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish(answer)}]);
+        events.push(chunk(answer, last));
+        if answer.reports_usage {
+            let mut counted = chunk(answer, json!([]));
+            counted["usage"] = usage(answer);
             events.push(counted);
         }
         events.iter().map(Value::to_string).chain(["[DONE]".to_owned()]).collect()
@@ -134,8 +134,8 @@ fn call(piece: &Piece) -> Option<Value> {
     Some(json!({"id": id, "type": "function", "function": function}))
 }
 
-fn finish(said: &ProviderAnswer) -> &'static str {
-    match said.end {
+fn finish(answer: &ProviderAnswer) -> &'static str {
+    match answer.end {
         End::Done => "stop",
         End::Calls => "tool_calls",
         End::Length => "length",
@@ -143,23 +143,23 @@ fn finish(said: &ProviderAnswer) -> &'static str {
     }
 }
 
-fn usage(said: &ProviderAnswer) -> Value {
+fn usage(answer: &ProviderAnswer) -> Value {
     json!({
-        "prompt_tokens": said.usage.total_input(), "completion_tokens": said.usage.output,
-        "total_tokens": said.usage.total(),
-        "prompt_tokens_details": {"cached_tokens": said.usage.cache_read},
-        "completion_tokens_details": {"reasoning_tokens": said.thinking()},
+        "prompt_tokens": answer.usage.total_input(), "completion_tokens": answer.usage.output,
+        "total_tokens": answer.usage.total(),
+        "prompt_tokens_details": {"cached_tokens": answer.usage.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": answer.thinking()},
     })
 }
 
-fn delta(said: &ProviderAnswer, delta: Value) -> Value {
-    chunk(said, json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": null}]))
+fn delta(answer: &ProviderAnswer, delta: Value) -> Value {
+    chunk(answer, json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": null}]))
 }
 
-fn chunk(said: &ProviderAnswer, choices: Value) -> Value {
+fn chunk(answer: &ProviderAnswer, choices: Value) -> Value {
     json!({
-        "id": said.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 0,
-            "model": said.model,
+        "id": answer.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 0,
+            "model": answer.model,
         "choices": choices,
     })
 }
@@ -170,7 +170,7 @@ fn broken(violation: &Violation) -> OpenAiError {
     }
     // The provider formats the indices of messages differently.
     let role = violation.path.replacen("messages[", "messages.[", 1) + ".role";
-    let said = match Pair::of(violation) {
+    let message = match Pair::of(violation) {
         Pair::Unanswered(ids) => format!(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each \
              'tool_call_id'. The following tool_call_ids did not have response messages: {ids}"
@@ -181,5 +181,5 @@ fn broken(violation: &Violation) -> OpenAiError {
                 .to_owned()
         }
     };
-    OpenAiError::invalid(said).about(role)
+    OpenAiError::invalid(message).about(role)
 }

@@ -18,13 +18,13 @@ pub(in crate::provider) trait Form: Send + Sync {
     fn refuse(&self, refusal: &Refusal, model: &str) -> (u16, String);
 
     /// Returns the body of an answer.
-    fn answer(&self, said: &ProviderAnswer) -> Value;
+    fn answer(&self, answer: &ProviderAnswer) -> Value;
 
     /// Returns the data of the events of a streamed answer.
-    fn events(&self, said: &ProviderAnswer) -> Vec<String>;
+    fn events(&self, answer: &ProviderAnswer) -> Vec<String>;
 
     /// Returns the data of the event that aborts an answer because of overload.
-    fn failed(&self, said: &ProviderAnswer) -> String {
-        self.refuse(&Refusal::Overloaded, &said.model).1
+    fn failed(&self, answer: &ProviderAnswer) -> String {
+        self.refuse(&Refusal::Overloaded, &answer.model).1
     }
 }

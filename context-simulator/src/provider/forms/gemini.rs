@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::form::Form;
-use super::words::seconds;
+use super::format::seconds;
 use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
 use crate::provider::limits::Limits;
 use crate::provider::refusal::Refusal;
@@ -31,32 +31,32 @@ impl Form for Gemini {
         (code, json!({ "error": error }).to_string())
     }
 
-    fn answer(&self, said: &ProviderAnswer) -> Value {
-        let parts: Vec<Value> = parts(said).into_iter().map(|(part, _)| part).collect();
-        answer(said, parts, true)
+    fn answer(&self, answer: &ProviderAnswer) -> Value {
+        let parts: Vec<Value> = parts(answer).into_iter().map(|(part, _)| part).collect();
+        response(answer, parts, true)
     }
 
-    fn events(&self, said: &ProviderAnswer) -> Vec<String> {
+    fn events(&self, answer: &ProviderAnswer) -> Vec<String> {
         let mut events: Vec<Value> = Vec::new();
-        for (part, text) in parts(said) {
+        for (part, text) in parts(answer) {
             match text {
                 Some(text) => events.extend(in_pieces(text).map(|text| {
                     let mut piece = part.clone();
                     piece["text"] = text.into();
-                    answer(said, vec![piece], false)
+                    response(answer, vec![piece], false)
                 })),
-                None => events.push(answer(said, vec![part], false)),
+                None => events.push(response(answer, vec![part], false)),
             }
         }
-        events.push(answer(said, Vec::new(), true));
+        events.push(response(answer, Vec::new(), true));
         events.iter().map(Value::to_string).collect()
     }
 }
 
 /// Returns the parts with their texts. A call after thinking carries its signature.
-fn parts(said: &ProviderAnswer) -> Vec<(Value, Option<&str>)> {
+fn parts(answer: &ProviderAnswer) -> Vec<(Value, Option<&str>)> {
     let mut thought: Option<&str> = None;
-    let parts = said.pieces.iter().map(|piece| match piece {
+    let parts = answer.pieces.iter().map(|piece| match piece {
         Piece::Text(text) => (json!({ "text": text }), Some(text.as_str())),
         Piece::Thought(text) => {
             thought = Some(text);
@@ -73,33 +73,32 @@ fn parts(said: &ProviderAnswer) -> Vec<(Value, Option<&str>)> {
     parts.collect()
 }
 
-fn answer(said: &ProviderAnswer, parts: Vec<Value>, is_last: bool) -> Value {
+fn response(answer: &ProviderAnswer, parts: Vec<Value>, is_last: bool) -> Value {
     let mut usage = json!({
-        "promptTokenCount": said.usage.total_input(), "totalTokenCount": said.usage.total(),
-        "candidatesTokenCount": said.usage.output.saturating_sub(said.thinking()),
+        "promptTokenCount": answer.usage.total_input(), "totalTokenCount": answer.usage.total(),
+        "candidatesTokenCount": answer.usage.output.saturating_sub(answer.thinking()),
     });
-    if said.usage.cache_read > 0 {
-        usage["cachedContentTokenCount"] = said.usage.cache_read.into();
+    if answer.usage.cache_read > 0 {
+        usage["cachedContentTokenCount"] = answer.usage.cache_read.into();
     }
-    if said.usage.reasoning.is_some() {
-        usage["thoughtsTokenCount"] = said.thinking().into();
+    if answer.usage.reasoning.is_some() {
+        usage["thoughtsTokenCount"] = answer.thinking().into();
     }
-    let mut answer =
-        json!({"responseId": said.id("resp"), "modelVersion": said.model, "usageMetadata": usage});
-    if said.end == End::Filtered {
-        answer["promptFeedback"] = json!({"blockReason": "SAFETY"});
-        return answer;
+    let mut body = json!({"responseId": answer.id("resp"), "modelVersion": answer.model, "usageMetadata": usage});
+    if answer.end == End::Filtered {
+        body["promptFeedback"] = json!({"blockReason": "SAFETY"});
+        return body;
     }
     let mut candidate = json!({"index": 0, "content": {"role": "model"}});
     if !parts.is_empty() {
         candidate["content"]["parts"] = parts.into();
     }
     if is_last {
-        let reason = if said.end == End::Length { "MAX_TOKENS" } else { "STOP" };
+        let reason = if answer.end == End::Length { "MAX_TOKENS" } else { "STOP" };
         candidate["finishReason"] = reason.into();
     }
-    answer["candidates"] = json!([candidate]);
-    answer
+    body["candidates"] = json!([candidate]);
+    body
 }
 
 fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
@@ -131,41 +130,41 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
         ),
         Refusal::Rate { retry_after } => {
             let wait = retry_after.map(|wait| format!(" Please retry in {}.", seconds(wait)));
-            let said =
+            let message =
                 "You exceeded your current quota, please check your plan and billing details.";
-            (429, "RESOURCE_EXHAUSTED", format!("{said}{}", wait.unwrap_or_default()))
+            (429, "RESOURCE_EXHAUSTED", format!("{message}{}", wait.unwrap_or_default()))
         }
         Refusal::Overloaded => {
             (503, "UNAVAILABLE", "The model is overloaded. Please try again later.".to_owned())
         }
         Refusal::Server => {
-            let said = "An internal error has occurred. Please retry or report in \
+            let message = "An internal error has occurred. Please retry or report in \
                         https://developers.generativeai.google/guide/troubleshooting";
-            (500, "INTERNAL", said.to_owned())
+            (500, "INTERNAL", message.to_owned())
         }
         Refusal::Signature { .. } => invalid("Thought signature is not valid.".to_owned()),
     }
 }
 
 fn rule(violation: &Violation) -> String {
-    let (path, said) = (violation.path.as_str(), violation.message.as_str());
+    let (path, message) = (violation.path.as_str(), violation.message.as_str());
     let words = match violation.rule {
-        Rule::Pairing if said.ends_with("for 0 calls") => {
+        Rule::Pairing if message.ends_with("for 0 calls") => {
             "Please ensure that function response turn comes immediately after a function call turn."
         }
         Rule::Pairing => {
             "Please ensure that the number of function response parts is equal to the number of function call parts \
              of the function call turn."
         }
-        Rule::Role if said.contains("last word") => {
+        Rule::Role if message.contains("last word") => {
             "Please ensure that multiturn requests ends with a user role or a function response."
         }
         // The model's message is out of turn, and it is usually a call.
-        Rule::Role if said.starts_with("\"model\"") => {
+        Rule::Role if message.starts_with("\"model\"") => {
             "Please ensure that function call turn comes immediately after a user turn or after a function response \
              turn."
         }
-        Rule::Role if said.starts_with("\"user\"") => {
+        Rule::Role if message.starts_with("\"user\"") => {
             "Please ensure that multiturn requests alternate between user and model."
         }
         Rule::Role => "Please use a valid role: user, model.",
@@ -184,7 +183,7 @@ fn rule(violation: &Violation) -> String {
                 "Invalid JSON payload received. Unknown name \"{name}\" at '{place}': Cannot find field."
             );
         }
-        _ => return format!("* GenerateContentRequest.{path}: {said}\n"),
+        _ => return format!("* GenerateContentRequest.{path}: {message}\n"),
     };
     words.to_owned()
 }

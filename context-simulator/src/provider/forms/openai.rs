@@ -3,7 +3,7 @@
 use context_core::Json;
 use serde_json::{Value, json};
 
-use super::words::seconds;
+use super::format::seconds;
 use crate::provider::limits::Limits;
 use crate::provider::refusal::Refusal;
 use crate::wire::{Rule, Violation};
@@ -72,20 +72,20 @@ pub(super) fn shared(refusal: &Refusal, model: &str) -> Option<(u16, String)> {
         .coded("image_parse_error"),
         Refusal::Rate { retry_after } => {
             let wait = retry_after.map(|wait| format!(" Please try again in {}.", seconds(wait)));
-            let said = format!(
+            let message = format!(
                 "Rate limit reached for {model} in organization org-simulated on tokens per min (TPM): Limit 30000, \
                  Used 29000, Requested 1500.{}",
                 wait.unwrap_or_default()
             );
-            OpenAiError::new(429, said, "tokens").coded("rate_limit_exceeded")
+            OpenAiError::new(429, message, "tokens").coded("rate_limit_exceeded")
         }
         Refusal::Server => {
-            let said = "The server had an error while processing your request. Sorry about that!";
-            OpenAiError::new(500, said, "server_error")
+            let message = "The server had an error while processing your request. Sorry about that!";
+            OpenAiError::new(500, message, "server_error")
         }
         Refusal::Overloaded => {
-            let said = "The engine is currently overloaded, please try again later.";
-            OpenAiError::new(503, said, "server_error")
+            let message = "The engine is currently overloaded, please try again later.";
+            OpenAiError::new(503, message, "server_error")
         }
         _ => return None,
     };
@@ -94,7 +94,7 @@ pub(super) fn shared(refusal: &Refusal, model: &str) -> Option<(u16, String)> {
 
 /// Returns the error for a broken rule, as far as both APIs share its text.
 pub(super) fn rule(violation: &Violation) -> OpenAiError {
-    let (path, said) = (violation.path.as_str(), violation.message.as_str());
+    let (path, message) = (violation.path.as_str(), violation.message.as_str());
     let error = match violation.rule {
         Rule::UnknownKey => {
             OpenAiError::invalid(format!("Unknown parameter: '{path}'.")).coded("unknown_parameter")
@@ -102,7 +102,7 @@ pub(super) fn rule(violation: &Violation) -> OpenAiError {
         Rule::Missing => OpenAiError::invalid(format!("Missing required parameter: '{path}'."))
             .coded("missing_required_parameter"),
         Rule::Type => {
-            OpenAiError::invalid(format!("Invalid type for '{path}': {said}.")).coded("invalid_type")
+            OpenAiError::invalid(format!("Invalid type for '{path}': {message}.")).coded("invalid_type")
         }
         Rule::Empty if matches!(path, "messages" | "input") => OpenAiError::invalid(format!(
             "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty array instead."
@@ -113,7 +113,7 @@ pub(super) fn rule(violation: &Violation) -> OpenAiError {
              '^[a-zA-Z0-9_-]+$'."
         ))
         .coded("invalid_value"),
-        _ => OpenAiError::invalid(format!("Invalid value for '{path}': {said}.")).coded("invalid_value"),
+        _ => OpenAiError::invalid(format!("Invalid value for '{path}': {message}.")).coded("invalid_value"),
     };
     error.about(path)
 }

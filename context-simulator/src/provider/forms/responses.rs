@@ -47,60 +47,63 @@ impl Form for Responses {
         error.write()
     }
 
-    fn answer(&self, said: &ProviderAnswer) -> Value {
-        let output = said.pieces.iter().enumerate().map(|(i, piece)| item(said, i, piece));
-        response(said, status(said), output.collect())
+    fn answer(&self, answer: &ProviderAnswer) -> Value {
+        let output = answer.pieces.iter().enumerate().map(|(i, piece)| item(answer, i, piece));
+        response(answer, status(answer), output.collect())
     }
 
-    fn events(&self, said: &ProviderAnswer) -> Vec<String> {
-        let begun = || response(said, "in_progress", Vec::new());
+    fn events(&self, answer: &ProviderAnswer) -> Vec<String> {
+        let begun = || response(answer, "in_progress", Vec::new());
         let mut events = vec![
             json!({"type": "response.created", "response": begun()}),
             json!({"type": "response.in_progress", "response": begun()}),
         ];
-        for (i, piece) in said.pieces.iter().enumerate() {
-            in_events(said, i, piece, &mut events);
+        for (i, piece) in answer.pieces.iter().enumerate() {
+            in_events(answer, i, piece, &mut events);
         }
-        let end =
-            if status(said) == "completed" { "response.completed" } else { "response.incomplete" };
-        events.push(json!({"type": end, "response": self.answer(said)}));
+        let end = if status(answer) == "completed" {
+            "response.completed"
+        } else {
+            "response.incomplete"
+        };
+        events.push(json!({"type": end, "response": self.answer(answer)}));
         for (number, event) in events.iter_mut().enumerate() {
             event["sequence_number"] = number.into();
         }
         events.iter().map(Value::to_string).collect()
     }
 
-    fn failed(&self, said: &ProviderAnswer) -> String {
+    fn failed(&self, answer: &ProviderAnswer) -> String {
         let message = "Our servers are currently overloaded. Please try again later.";
-        let mut failed = response(said, "failed", Vec::new());
+        let mut failed = response(answer, "failed", Vec::new());
         failed["error"] = json!({"code": "server_is_overloaded", "message": message});
         json!({"type": "response.failed", "response": failed}).to_string()
     }
 }
 
-fn status(said: &ProviderAnswer) -> &'static str {
-    match said.end {
+fn status(answer: &ProviderAnswer) -> &'static str {
+    match answer.end {
         End::Done | End::Calls => "completed",
         End::Length | End::Filtered => "incomplete",
     }
 }
 
-fn response(said: &ProviderAnswer, status: &str, output: Vec<Value>) -> Value {
+fn response(answer: &ProviderAnswer, status: &str, output: Vec<Value>) -> Value {
     let mut response = json!({
-        "id": said.id("resp_"), "object": "response", "created_at": 0, "status": status,
+        "id": answer.id("resp_"), "object": "response", "created_at": 0, "status": status,
             "error": null,
-        "incomplete_details": null, "model": said.model, "output": output, "usage": null,
+        "incomplete_details": null, "model": answer.model, "output": output, "usage": null,
     });
     if !matches!(status, "in_progress" | "failed") {
         response["usage"] = json!({
-            "input_tokens": said.usage.total_input(), "output_tokens": said.usage.output,
-            "input_tokens_details": {"cached_tokens": said.usage.cache_read},
-            "output_tokens_details": {"reasoning_tokens": said.thinking()},
-            "total_tokens": said.usage.total(),
+            "input_tokens": answer.usage.total_input(), "output_tokens": answer.usage.output,
+            "input_tokens_details": {"cached_tokens": answer.usage.cache_read},
+            "output_tokens_details": {"reasoning_tokens": answer.thinking()},
+            "total_tokens": answer.usage.total(),
         });
     }
     if status == "incomplete" {
-        let reason = if said.end == End::Length { "max_output_tokens" } else { "content_filter" };
+        let reason = if answer.end == End::Length { "max_output_tokens" } else { "content_filter" };
         response["incomplete_details"] = json!({ "reason": reason });
     }
     response
@@ -114,8 +117,8 @@ fn summary_part(text: &str) -> Value {
     json!({"type": "summary_text", "text": text})
 }
 
-fn item(said: &ProviderAnswer, index: usize, piece: &Piece) -> Value {
-    let id = |start: &str| format!("{}_{index}", said.id(start));
+fn item(answer: &ProviderAnswer, index: usize, piece: &Piece) -> Value {
+    let id = |start: &str| format!("{}_{index}", answer.id(start));
     match piece {
         Piece::Text(text) => json!({
             "type": "message", "id": id("msg_"), "status": "completed", "role": "assistant",
@@ -133,8 +136,8 @@ fn item(said: &ProviderAnswer, index: usize, piece: &Piece) -> Value {
 }
 
 /// Appends the events of an item: its start, its deltas, and the finished item.
-fn in_events(said: &ProviderAnswer, index: usize, piece: &Piece, events: &mut Vec<Value>) {
-    let whole = item(said, index, piece);
+fn in_events(answer: &ProviderAnswer, index: usize, piece: &Piece, events: &mut Vec<Value>) {
+    let whole = item(answer, index, piece);
     let mut begun = whole.clone();
     let (key, empty) = match piece {
         Piece::Text(_) => ("content", json!([])),
@@ -186,7 +189,7 @@ fn in_events(said: &ProviderAnswer, index: usize, piece: &Piece, events: &mut Ve
 
 fn broken(violation: &Violation) -> OpenAiError {
     let is_pairing = violation.rule == Rule::Pairing;
-    let said = match Pair::of(violation) {
+    let message = match Pair::of(violation) {
         Pair::Unanswered(ids) if is_pairing => {
             let first = ids.split(", ").next().unwrap_or_default();
             format!("No tool output found for function call {first}.")
@@ -196,5 +199,5 @@ fn broken(violation: &Violation) -> OpenAiError {
         }
         _ => return rule(violation),
     };
-    OpenAiError::invalid(said).about("input")
+    OpenAiError::invalid(message).about("input")
 }

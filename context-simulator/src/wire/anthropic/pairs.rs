@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::super::Rule;
-use super::super::place::{At, Findings, items, kind, text};
+use super::super::body_path::{BodyPath, Findings, items, kind, text};
 
-pub(super) fn check(messages: &[Value], list: &At<'_>, found: &mut Findings) {
+pub(super) fn check(messages: &[Value], list: &BodyPath<'_>, findings: &mut Findings) {
     let turns = turns(messages);
     if let Some(first) = turns.first() {
-        found.ask(first.role == "user", Rule::Role, &list.item(0), "the user speaks first");
+        findings.ask(first.role == "user", Rule::Role, &list.item(0), "the user speaks first");
     }
-    pairs(&turns, list, found);
-    server_pairs(&turns, list, found);
+    pairs(&turns, list, findings);
+    server_pairs(&turns, list, findings);
 }
 
 /// A run of adjacent messages of one role, joined as the service joins them. System messages in
@@ -51,7 +51,7 @@ fn turns(messages: &[Value]) -> Vec<Turn<'_>> {
 }
 
 /// Checks that every call has its result at the beginning of the next user turn.
-fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
+fn pairs(turns: &[Turn<'_>], list: &BodyPath<'_>, findings: &mut Findings) {
     let mut seen = HashSet::new();
     let mut open: Vec<&str> = Vec::new();
     for turn in turns {
@@ -63,20 +63,20 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
                     let id = text(block, "tool_use_id").unwrap_or_default();
                     match open.iter().position(|call| *call == id) {
                         Some(place) => drop(open.remove(place)),
-                        None => found.add(
+                        None => findings.add(
                             Rule::Pairing,
                             &at,
                             format!("a result of {id:?}, which no open call has"),
                         ),
                     }
-                    found.ask(!others, Rule::Pairing, &at, "a result behind something else");
+                    findings.ask(!others, Rule::Pairing, &at, "a result behind something else");
                 }
                 _ => others = true,
             }
         }
         if !open.is_empty() {
             let at = turn.blocks.first().map_or(*list, |(i, _)| list.item(*i));
-            found.add(
+            findings.add(
                 Rule::Pairing,
                 &at,
                 format!("before it, calls without results: {}", open.join(", ")),
@@ -85,10 +85,10 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
         }
         for (i, block) in turn.blocks.iter().filter(|(_, block)| kind(block) == "tool_use") {
             let id = text(block, "id").unwrap_or_default();
-            found.ask(seen.insert(id), Rule::Duplicate, &list.item(*i), "two calls with one id");
+            findings.ask(seen.insert(id), Rule::Duplicate, &list.item(*i), "two calls with one id");
             open.push(id);
         }
-        found.ask(
+        findings.ask(
             open.is_empty() || !turn.interrupted,
             Rule::Pairing,
             list,
@@ -96,7 +96,7 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
         );
     }
     if !open.is_empty() {
-        found.add(
+        findings.add(
             Rule::Pairing,
             list,
             format!("calls at the end without results: {}", open.join(", ")),
@@ -107,7 +107,7 @@ fn pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
 /// Checks that each call of a server tool precedes its result in one turn. The last turn may still
 /// wait for the result. So may a turn in which the server tool called client tools: it continues
 /// after the user answered those calls and added nothing else.
-fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
+fn server_pairs(turns: &[Turn<'_>], list: &BodyPath<'_>, findings: &mut Findings) {
     let mut seen = HashSet::new();
     let mut open: HashSet<&str> = HashSet::new();
     for (n, turn) in turns.iter().enumerate() {
@@ -117,7 +117,7 @@ fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
             match kind(block) {
                 "server_tool_use" | "mcp_tool_use" => {
                     let id = text(block, "id").unwrap_or_default();
-                    found.ask(seen.insert(id), Rule::Duplicate, &at, "two calls with one id");
+                    findings.ask(seen.insert(id), Rule::Duplicate, &at, "two calls with one id");
                     open.insert(id);
                 }
                 "tool_use" => {
@@ -125,7 +125,7 @@ fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
                 }
                 kind if kind.ends_with("_tool_result") => {
                     let id = text(block, "tool_use_id").unwrap_or_default();
-                    found.ask(
+                    findings.ask(
                         open.remove(id),
                         Rule::Pairing,
                         &at,
@@ -140,6 +140,11 @@ fn server_pairs(turns: &[Turn<'_>], list: &At<'_>, found: &mut Findings) {
         let is_last = n + 1 == turns.len();
         let before = open.len();
         open.retain(|id| is_last && turn.role != "user" || only_answers || callers.contains(id));
-        found.ask(open.len() == before, Rule::Pairing, list, "a server's call without its result");
+        findings.ask(
+            open.len() == before,
+            Rule::Pairing,
+            list,
+            "a server's call without its result",
+        );
     }
 }

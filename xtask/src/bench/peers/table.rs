@@ -15,13 +15,13 @@ const END: &str = "<!-- end of what is written -->";
 /// The rows of all peers.
 pub(super) struct Report {
     /// The date and the machine.
-    made: String,
-    peers: Vec<Raced>,
+    measured: String,
+    peers: Vec<PeerRows>,
     left_out: Vec<String>,
 }
 
 /// The results of one peer.
-struct Raced {
+struct PeerRows {
     rows: Vec<Row>,
     runs_on: String,
 }
@@ -47,16 +47,16 @@ type Clock = fn(&Row) -> Option<Figures>;
 impl Report {
     pub(super) fn new() -> Self {
         let (day, machine, compiler) = (machine::today(), machine::describe(), machine::compiler());
-        Self::made(format!("Measured on {day}: {machine}, {compiler}."))
+        Self::with_header(format!("Measured on {day}: {machine}, {compiler}."))
     }
 
-    fn made(made: String) -> Self {
-        Self { made, peers: Vec::new(), left_out: Vec::new() }
+    fn with_header(measured: String) -> Self {
+        Self { measured, peers: Vec::new(), left_out: Vec::new() }
     }
 
     pub(super) fn add(&mut self, rows: Vec<Row>, runs_on: String) {
         if !rows.is_empty() {
-            self.peers.push(Raced { rows, runs_on });
+            self.peers.push(PeerRows { rows, runs_on });
         }
     }
 
@@ -86,7 +86,7 @@ impl Report {
 
     /// Returns the tables, with the machine they were measured on.
     pub(super) fn markdown(&self) -> String {
-        let mut text = format!("{}\n\n", self.made);
+        let mut text = format!("{}\n\n", self.measured);
         self.setups(&mut text);
         self.times(&mut text, "CPU time", |row| row.cpu);
         self.times(&mut text, "Time that passes", |row| row.wall);
@@ -107,7 +107,7 @@ impl Report {
         text.push_str(
             "| peer | version | runs on | SQLite | journal | synchronous |\n|---|---|---|---|---|---|\n",
         );
-        for Raced { rows, runs_on } in &self.peers {
+        for PeerRows { rows, runs_on } in &self.peers {
             let Some(row) = rows.iter().find(|row| row.cpu.is_some()) else { continue };
             let about = &row.theirs;
             let cells = [&about.peer, &about.version, runs_on, &about.sqlite, &about.journal_mode]
@@ -147,8 +147,9 @@ impl Report {
         for (case, n) in
             CASES.into_iter().flat_map(|(case, sizes)| sizes.iter().map(move |n| (case, *n)))
         {
-            let of =
-                |peer: &Raced| clock(peer.rows.iter().find(|row| row.case == case && row.n == n)?);
+            let of = |peer: &PeerRows| {
+                clock(peer.rows.iter().find(|row| row.case == case && row.n == n)?)
+            };
             if self.peers.iter().all(|peer| of(peer).is_none()) {
                 continue;
             }
@@ -169,14 +170,14 @@ impl Report {
     }
 }
 
-impl Raced {
+impl PeerRows {
     fn name(&self) -> &str {
         self.rows.first().map_or("", |row| &row.theirs.peer)
     }
 }
 
 /// Returns the durability of ours next to this peer: 1 is NORMAL, 2 is FULL.
-fn level_of(peer: &Raced) -> i64 {
+fn level_of(peer: &PeerRows) -> i64 {
     let settings =
         peer.rows.iter().filter(|row| row.cpu.is_some()).map(|row| row.theirs.synchronous);
     settings.max().unwrap_or_default().clamp(1, 2)

@@ -21,7 +21,7 @@ fn row(peer: &str, case: &'static str, figures: Option<Figures>) -> Row {
 #[test]
 fn each_peer_stands_beside_ours_of_its_own_durability() {
     let figures = |ours, ratio| Some(Figures { ours, theirs: ours * ratio, ratio });
-    let mut report = Report::made("Measured.".to_owned());
+    let mut report = Report::with_header("Measured.".to_owned());
     report.add(
         vec![row("a", "load", figures(50.0, 4.0)), row("a", "fork", figures(2_000.0, 30.0))],
         "A 1".into(),

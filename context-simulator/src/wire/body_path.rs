@@ -11,12 +11,12 @@ use super::{Rule, Violation};
 pub(super) struct Findings(Vec<Violation>);
 
 impl Findings {
-    pub(super) fn add(&mut self, rule: Rule, at: &At<'_>, message: impl Into<String>) {
+    pub(super) fn add(&mut self, rule: Rule, at: &BodyPath<'_>, message: impl Into<String>) {
         self.0.push(Violation { path: at.to_string(), rule, message: message.into() });
     }
 
     /// Adds a violation unless `holds` is true.
-    pub(super) fn ask(&mut self, holds: bool, rule: Rule, at: &At<'_>, message: &str) {
+    pub(super) fn ask(&mut self, holds: bool, rule: Rule, at: &BodyPath<'_>, message: &str) {
         if !holds {
             self.add(rule, at, message);
         }
@@ -37,34 +37,34 @@ impl Findings {
 
 /// A position in a body. It is formatted only for a violation.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum At<'a> {
+pub(super) enum BodyPath<'a> {
     Body,
-    Key(&'a At<'a>, &'a str),
-    Item(&'a At<'a>, usize),
+    Key(&'a BodyPath<'a>, &'a str),
+    Item(&'a BodyPath<'a>, usize),
 }
 
-impl<'a> At<'a> {
-    pub(super) fn key(&'a self, key: &'a str) -> At<'a> {
-        At::Key(self, key)
+impl<'a> BodyPath<'a> {
+    pub(super) fn key(&'a self, key: &'a str) -> BodyPath<'a> {
+        BodyPath::Key(self, key)
     }
 
-    pub(super) fn item(&'a self, index: usize) -> At<'a> {
-        At::Item(self, index)
+    pub(super) fn item(&'a self, index: usize) -> BodyPath<'a> {
+        BodyPath::Item(self, index)
     }
 }
 
-impl std::fmt::Display for At<'_> {
+impl std::fmt::Display for BodyPath<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut way = Vec::new();
         let mut at = *self;
         loop {
             match at {
-                At::Body => break,
-                At::Key(above, key) => {
+                BodyPath::Body => break,
+                BodyPath::Key(above, key) => {
                     way.push(Ok(key));
                     at = *above;
                 }
-                At::Item(above, index) => {
+                BodyPath::Item(above, index) => {
                     way.push(Err(index));
                     at = *above;
                 }

@@ -8,7 +8,7 @@ use std::{fmt, io};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::listen::Port;
+use super::port::Port;
 
 /// The misbehaviour of a [`BadServer`], on every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Bad {
 /// A misbehaving server. Dropping it closes the port and every connection.
 pub struct BadServer {
     port: Port,
-    heard: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl BadServer {
@@ -86,15 +86,15 @@ impl BadServer {
     ///
     /// If the server cannot listen on a port.
     pub async fn start(bad: Bad) -> io::Result<Self> {
-        let heard = Arc::<Mutex<Vec<String>>>::default();
+        let requests = Arc::<Mutex<Vec<String>>>::default();
         if bad == Bad::NeverAccepts {
-            return Ok(Self { port: Port::closed().await?, heard });
+            return Ok(Self { port: Port::closed().await?, requests });
         }
-        let log = Arc::clone(&heard);
+        let log = Arc::clone(&requests);
         let bad = Arc::new(bad);
         let port =
             Port::open(move |stream| serve(stream, Arc::clone(&bad), Arc::clone(&log))).await?;
-        Ok(Self { port, heard })
+        Ok(Self { port, requests })
     }
 
     /// Returns the base URL, such as `http://127.0.0.1:40123`.
@@ -109,7 +109,7 @@ impl BadServer {
 
     /// Returns the requests so far, heads and bodies as they arrived.
     pub fn requests(&self) -> Vec<String> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -120,12 +120,12 @@ impl fmt::Debug for BadServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, bad: Arc<Bad>, heard: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, bad: Arc<Bad>, requests: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
     let number = {
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.push(request.clone());
-        heard.len() - 1
+        let mut requests = requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.push(request.clone());
+        requests.len() - 1
     };
     let mut bad = &*bad;
     while let Bad::InTurn(turns) = bad {
@@ -151,7 +151,7 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
             endless(stream, &format!("x-more: {}\r\n", "x".repeat(4_000))).await
         }
         Bad::SlowBody(pause) => {
-            say(stream, JSON, "content-length: 1000\r\n\r\n").await?;
+            send(stream, JSON, "content-length: 1000\r\n\r\n").await?;
             loop {
                 tokio::time::sleep(*pause).await;
                 stream.write_all(b" ").await?;
@@ -159,45 +159,45 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
         }
         Bad::SilentRefusal(status) => {
             let head = format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n");
-            say(stream, &head, "content-length: 1000\r\n\r\n{\"error\": {\"message\": \"bec")
+            send(stream, &head, "content-length: 1000\r\n\r\n{\"error\": {\"message\": \"bec")
                 .await?;
             std::future::pending().await
         }
         Bad::SilentStream => {
-            say(stream, EVENTS, CHUNKED).await?;
+            send(stream, EVENTS, CHUNKED).await?;
             std::future::pending().await
         }
         Bad::EndlessBody => {
-            say(stream, JSON, CHUNKED).await?;
+            send(stream, JSON, CHUNKED).await?;
             endless(stream, &spaces).await
         }
         Bad::EndlessComments => {
-            say(stream, EVENTS, CHUNKED).await?;
+            send(stream, EVENTS, CHUNKED).await?;
             endless(stream, &"8\r\n: ping\n\n\r\n".repeat(500)).await
         }
         Bad::EndlessLine => {
-            say(stream, EVENTS, &format!("{CHUNKED}5\r\ndata:\r\n")).await?;
+            send(stream, EVENTS, &format!("{CHUNKED}5\r\ndata:\r\n")).await?;
             endless(stream, &spaces).await
         }
         Bad::HugeLength => {
-            say(stream, JSON, "content-length: 1000000000000000\r\n\r\n{").await?;
+            send(stream, JSON, "content-length: 1000000000000000\r\n\r\n{").await?;
             std::future::pending().await
         }
         Bad::Compressed => {
-            say(stream, JSON, "content-encoding: gzip\r\ncontent-length: 4\r\n\r\n\u{1f}...").await
+            send(stream, JSON, "content-encoding: gzip\r\ncontent-length: 4\r\n\r\n\u{1f}...").await
         }
         Bad::BreaksOff => {
-            say(stream, JSON, "content-length: 1000\r\n\r\n{\"choices\": [{\"mess").await
+            send(stream, JSON, "content-length: 1000\r\n\r\n{\"choices\": [{\"mess").await
         }
         Bad::BreaksOffBehind(events) => {
             let events: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
-            say(stream, EVENTS, &format!("content-length: 1000000\r\n\r\n{events}data: {{\"cho"))
+            send(stream, EVENTS, &format!("content-length: 1000000\r\n\r\n{events}data: {{\"cho"))
                 .await
         }
-        Bad::Garbage => say(stream, "\u{1}\u{2}\u{3} what is this\n\n", "").await,
-        Bad::BadChunks => say(stream, JSON, &format!("{CHUNKED}zz\r\n{{}}\r\n0\r\n\r\n")).await,
+        Bad::Garbage => send(stream, "\u{1}\u{2}\u{3} what is this\n\n", "").await,
+        Bad::BadChunks => send(stream, JSON, &format!("{CHUNKED}zz\r\n{{}}\r\n0\r\n\r\n")).await,
         Bad::Redirects(to) => {
-            say(
+            send(
                 stream,
                 "HTTP/1.1 307 Elsewhere\r\n",
                 &format!("location: {to}\r\ncontent-length: 0\r\n\r\n"),
@@ -212,20 +212,20 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
             let body =
                 format!(r#"{{"error":{{"message":{quoted},"code":{quoted},"type":"{key}"}}}}"#);
             let head = format!("HTTP/1.1 401 {key}\r\nx-request-id: {key}\r\nx-key: {key}\r\n");
-            say(stream, &head, &with_length("application/json", &body)).await
+            send(stream, &head, &with_length("application/json", &body)).await
         }
         Bad::WaitsForever => {
             let head = "HTTP/1.1 429 Later\r\nretry-after: 99999999999999999999\r\n";
-            say(stream, head, &with_length("application/json", "{}")).await
+            send(stream, head, &with_length("application/json", "{}")).await
         }
         Bad::Says { status, content_type, body } => {
-            say(stream, &format!("HTTP/1.1 {status} Reply\r\n"), &with_length(content_type, body))
+            send(stream, &format!("HTTP/1.1 {status} Reply\r\n"), &with_length(content_type, body))
                 .await
         }
     }
 }
 
-async fn say(stream: &mut TcpStream, head: &str, rest: &str) -> io::Result<()> {
+async fn send(stream: &mut TcpStream, head: &str, rest: &str) -> io::Result<()> {
     stream.write_all(format!("{head}{rest}").as_bytes()).await
 }
 

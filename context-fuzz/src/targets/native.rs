@@ -27,7 +27,10 @@ pub(crate) fn packed(bytes: &[u8]) -> bool {
     };
     assert_eq!(pack::count(&run), Ok(nodes.len()));
     let again = Bytes::from(pack::pack_all(&nodes));
-    assert_eq!(seen(&pack::unpack(&again).expect("what was packed is unpacked")), seen(&nodes));
+    assert_eq!(
+        described(&pack::unpack(&again).expect("what was packed is unpacked")),
+        described(&nodes)
+    );
     let (first, second) = pack::split_at(&run, nodes.len() / 2).expect("a whole run");
     let sum =
         pack::count(&first).expect("a whole run") + pack::count(&second).expect("a whole run");
@@ -38,7 +41,7 @@ pub(crate) fn packed(bytes: &[u8]) -> bool {
     true
 }
 
-fn seen(nodes: &[Arc<Node>]) -> Vec<(String, String, Encoded)> {
+fn described(nodes: &[Arc<Node>]) -> Vec<(String, String, Encoded)> {
     let facts = |node: &Node| {
         format!("{:?} {:?} {} {:?}", node.kind, node.created_at, node.revision, node.tokens)
     };
@@ -114,14 +117,14 @@ pub(crate) fn fragment_seeds() -> Vec<Vec<u8>> {
 
 /// Checks that imported chats are the same when they are exported and imported again.
 pub(crate) fn chats(bytes: &[u8]) -> bool {
-    let Some((chats, first)) = through(bytes) else { return false };
-    let (again, second) = through(&first).expect("what was exported can be imported");
+    let Some((chats, first)) = round_trip(bytes) else { return false };
+    let (again, second) = round_trip(&first).expect("what was exported can be imported");
     assert_eq!((again, String::from_utf8_lossy(&second)), (chats, String::from_utf8_lossy(&first)));
     !first.is_empty()
 }
 
 /// Imports into an empty store and exports again. Returns the number of chats and the file.
-fn through(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
+fn round_trip(bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
     let never = CancelSignal::never();
     wait(async {
         let store = context_runtime::open("mem:").await.expect("a store in memory");
