@@ -57,7 +57,7 @@ pub(crate) struct AcmeStream {
     error: Option<ModelError>,
 }
 
-/// An event of a streamed answer. Exactly one field is set.
+/// An event of a streamed answer. Keys that it lacks are `None`.
 #[derive(Deserialize)]
 #[serde(default)]
 #[derive(Default)]
