@@ -1,11 +1,12 @@
 //! `cargo xtask tidy`: checks that a compiler does not make.
 //!
 //! Every module has docs, files stay small, and no unfinished code or machine-specific path is left
-//! behind. The tables of the README name every crate and every feature of the facade. The tables of
-//! guarantees name tests that exist. The stores that keep rows have the same modules. No two public
-//! types have one name. The pages on the environment and on security list every variable and every
-//! limit of this workspace. [`check`] is a pure function over data, so that the rules can be
-//! tested. A test of this crate checks the workspace itself.
+//! behind. The tables of the README, of ARCHITECTURE and of the facade's documentation name every
+//! crate, every feature of the facade, or both. The tables of guarantees name tests that exist. The
+//! stores that keep rows have the same modules. No two public types have one name. The pages on the
+//! environment and on security list every variable and every limit of this workspace. [`check`] is
+//! a pure function over data, so that the rules can be tested. A test of this crate checks the
+//! workspace itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,6 +19,8 @@ use crate::width::{MAX_COLUMNS, wide_lines};
 use crate::workspace::{FACADE, Workspace};
 use crate::{environment, guarantees, limits, paths, public_types, rooms};
 
+/// The file with the documentation of the facade.
+const FACADE_DOCS: &str = "context-runtime/src/lib.rs";
 /// The maximum number of lines of a Rust file. The style guide asks for fewer than 400; this is the
 /// hard limit.
 pub const MAX_LINES: usize = 500;
@@ -82,7 +85,7 @@ fn check_workspace(workspace: &Workspace) -> Result<Vec<Finding>> {
     Ok(check(&source::files(workspace.root())?, &names))
 }
 
-/// Checks files. The README's tables are checked only if the README is among them.
+/// Checks files. Pages are checked only if they are among the files.
 pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
     let mut found = Vec::new();
     for file in files {
@@ -90,9 +93,7 @@ pub fn check(files: &[SourceFile], names: &Names) -> Vec<Finding> {
         if file.is_rust() {
             check_rust(file, &mut found);
         }
-        if file.path == "README.md" {
-            check_readme(file, names, &mut found);
-        }
+        check_tables(file, names, &mut found);
     }
     found.extend(guarantees::check(files));
     found.extend(environment::check(files));
@@ -158,18 +159,25 @@ fn check_rust(file: &SourceFile, found: &mut Vec<Finding>) {
     }
 }
 
-fn check_readme(readme: &SourceFile, names: &Names, found: &mut Vec<Finding>) {
-    let rows: Vec<&str> =
-        readme.text.lines().filter(|line| line.trim_start().starts_with('|')).collect();
-    let mut report = reporter(readme, found);
-    let mut ask = |kind: &str, name: &String| {
+/// Checks that the tables of a page name every crate and every feature that they have to.
+fn check_tables(page: &SourceFile, names: &Names, found: &mut Vec<Finding>) {
+    let (crates, features) = match page.path.as_str() {
+        "README.md" => (true, true),
+        "ARCHITECTURE.md" => (true, false),
+        FACADE_DOCS => (false, true),
+        _ => return,
+    };
+    let is_row = |line: &&str| line.trim_start_matches("//!").trim_start().starts_with('|');
+    let rows: Vec<&str> = page.text.lines().filter(is_row).collect();
+    let mut report = reporter(page, found);
+    let mut check_listed = |kind: &str, name: &String| {
         // A name may be a link: [`name`](name).
         if !rows.iter().any(|row| row.contains(&format!("`{name}`"))) {
             report(0, format!("no table lists the {kind} `{name}`"));
         }
     };
-    names.crates.iter().for_each(|name| ask("crate", name));
-    names.features.iter().for_each(|name| ask("feature", name));
+    names.crates.iter().filter(|_| crates).for_each(|name| check_listed("crate", name));
+    names.features.iter().filter(|_| features).for_each(|name| check_listed("feature", name));
 }
 
 fn reporter<'a>(

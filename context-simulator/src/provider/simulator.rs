@@ -77,11 +77,13 @@ impl Simulator {
     ///
     /// # Panics
     ///
-    /// If the rules of the codec's [provider](crate::wire::PROVIDERS) are not known: the simulator
-    /// is for tests.
+    /// If the simulator has no answers and refusals in the form of the codec's provider: it is for
+    /// tests.
     pub fn new(codec: Arc<dyn ModelCodec>, counter: Arc<dyn TokenCounter>) -> Self {
         let name = codec.name();
-        let form = forms::of(name).unwrap_or_else(|| panic!("the rules of {name:?} are not known"));
+        let form = forms::of(name).unwrap_or_else(|| {
+            panic!("{name:?} has no form in `context-simulator/src/provider/forms`")
+        });
         Self {
             codec,
             counter,

@@ -117,7 +117,7 @@ fn no_path_of_a_machine_and_no_stray_whitespace() {
 }
 
 #[test]
-fn the_readme_lists_every_crate_and_feature() {
+fn tables_list_every_crate_and_feature() {
     let row = "| [`context-core`](context-core) | types |\n| `sqlite` | store |\n";
     check_file("README.md", row, &[]);
     check_file(
@@ -127,5 +127,17 @@ fn the_readme_lists_every_crate_and_feature() {
             "README.md: no table lists the crate `context-core`",
             "README.md: no table lists the feature `sqlite`",
         ],
+    );
+    check_file("ARCHITECTURE.md", "| `context-core` | types |\n", &[]);
+    check_file(
+        "ARCHITECTURE.md",
+        "None.\n",
+        &["ARCHITECTURE.md: no table lists the crate `context-core`"],
+    );
+    check_file("context-runtime/src/lib.rs", "//! | `sqlite` | store |\n", &[]);
+    check_file(
+        "context-runtime/src/lib.rs",
+        "//! None.\n",
+        &["context-runtime/src/lib.rs: no table lists the feature `sqlite`"],
     );
 }
