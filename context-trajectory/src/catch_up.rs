@@ -97,12 +97,13 @@ fn changes(there: &RoundRecord, round: &RoundRecord) -> Option<Vec<Change>> {
             now,
         }));
     }
-    let kept = there.edges.iter();
-    let kept = kept.filter(|edge| remaining.contains(&edge.from));
+    let retained = there.edges.iter();
+    let retained = retained.filter(|edge| remaining.contains(&edge.from));
     let inside = |id: NodeId| id.round != round.head.round.round || remaining.contains(&id);
-    let kept = kept.filter(|edge| inside(edge.to)).count();
-    changes
-        .extend(round.edges.iter().skip(kept).map(|edge| Change::EdgeAdded { edge: edge.clone() }));
+    let retained = retained.filter(|edge| inside(edge.to)).count();
+    changes.extend(
+        round.edges.iter().skip(retained).map(|edge| Change::EdgeAdded { edge: edge.clone() }),
+    );
     Some(changes)
 }
 

@@ -16,16 +16,16 @@ use crate::{RecordError, catch_up};
 #[derive(Clone)]
 pub(crate) enum Channel {
     /// A store with the trajectory ability.
-    Of(Arc<dyn Store>),
+    Store(Arc<dyn Store>),
     /// A backend that stores nothing but rounds.
-    Alone(Arc<dyn TrajectoryStore>),
+    Trajectories(Arc<dyn TrajectoryStore>),
 }
 
 impl Channel {
     pub(crate) fn store(&self) -> Result<&dyn TrajectoryStore> {
         match self {
-            Self::Alone(store) => Ok(&**store),
-            Self::Of(store) => store.trajectories().ok_or_else(|| {
+            Self::Trajectories(store) => Ok(&**store),
+            Self::Store(store) => store.trajectories().ok_or_else(|| {
                 Error::new(
                     ErrorKind::Unsupported,
                     "trajectories",
@@ -160,16 +160,16 @@ impl Channels {
         let pages = try_join_all(pages).await?;
         // A page that was cut says nothing about the rounds behind its end, so rounds of the other
         // channels behind that point are left to the next page.
-        type Place = (context_core::SessionId, u32, std::cmp::Reverse<u32>);
-        let place = |head: &RoundHead| -> Place {
+        type ListPosition = (context_core::SessionId, u32, std::cmp::Reverse<u32>);
+        let position = |head: &RoundHead| -> ListPosition {
             let RoundRef { agent, round } = &head.round;
             (agent.session.clone(), agent.agent, std::cmp::Reverse(*round))
         };
         let cut = pages.iter().filter(|page| page.next.is_some());
-        let end = cut.filter_map(|page| page.items.last().map(place)).min();
-        let mut merged: BTreeMap<Place, RoundHead> = BTreeMap::new();
+        let end = cut.filter_map(|page| page.items.last().map(position)).min();
+        let mut merged: BTreeMap<ListPosition, RoundHead> = BTreeMap::new();
         for head in pages.iter().flat_map(|page| &page.items) {
-            let at = place(head);
+            let at = position(head);
             if end.as_ref().is_none_or(|end| at <= *end)
                 && merged.get(&at).is_none_or(|known| known.revision < head.revision)
             {

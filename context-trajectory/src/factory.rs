@@ -14,8 +14,8 @@ use context_core::{Clock, IdGenerator, SessionId, Store, UserId};
 
 use crate::channels::{Channel, Channels, graph};
 use crate::environment::{HostClock, UuidKeys};
-use crate::opening::{OpenOptions, Opener};
-use crate::shelf::Shelf;
+use crate::open_rounds::OpenRounds;
+use crate::opener::{OpenOptions, Opener};
 
 /// The default number of unreferenced rounds that stay in memory.
 const KEEP: usize = 256;
@@ -45,7 +45,7 @@ impl TrajectoriesBuilder {
     /// [files](crate::FileChannel). Default: the first channel alone. Existing data is used: for
     /// each round, the most recently written copy, from whichever channel has it.
     pub fn channel(mut self, store: Arc<dyn TrajectoryStore>) -> Self {
-        self.channels.push(Channel::Alone(store));
+        self.channels.push(Channel::Trajectories(store));
         self
     }
 
@@ -82,12 +82,14 @@ impl TrajectoriesBuilder {
             channel.store()?;
         }
         let channels = Channels { all: self.channels, clock: self.clock, keys: self.ids };
-        let opener =
-            Opener { channels: Arc::new(channels), shelf: Arc::new(Shelf::new(self.keep)) };
+        let opener = Opener {
+            channels: Arc::new(channels),
+            open_rounds: Arc::new(OpenRounds::new(self.keep)),
+        };
         let factory = Factory {
             opener: Arc::new(opener),
             bridges: self.bridges,
-            allocating: Mutex::default(),
+            allocation_locks: Mutex::default(),
         };
         Ok(Trajectories(Arc::new(factory)))
     }
@@ -125,20 +127,20 @@ struct Factory {
     opener: Arc<Opener>,
     bridges: BridgeFrom,
     /// One lock per session, held while a free number for a new sub-agent is searched.
-    allocating: Mutex<Allocating>,
+    allocation_locks: Mutex<AllocationLocks>,
 }
 
-type Allocating = HashMap<(UserId, SessionId), Arc<tokio::sync::Mutex<()>>>;
+type AllocationLocks = HashMap<(UserId, SessionId), Arc<tokio::sync::Mutex<()>>>;
 
 impl Trajectories {
     /// Returns a builder whose first channel is a store.
     pub fn builder(store: Arc<dyn Store>) -> TrajectoriesBuilder {
-        TrajectoriesBuilder::new(Channel::Of(store))
+        TrajectoriesBuilder::new(Channel::Store(store))
     }
 
     /// Returns a builder whose first channel stores nothing but trajectories.
     pub fn over(store: Arc<dyn TrajectoryStore>) -> TrajectoriesBuilder {
-        TrajectoriesBuilder::new(Channel::Alone(store))
+        TrajectoriesBuilder::new(Channel::Trajectories(store))
     }
 
     /// Opens a round: returns the open one, or reads the stored one, or starts a new one. Reads
@@ -157,9 +159,9 @@ impl Trajectories {
     /// Returns the number of the next round of an agent. The round starts to exist with the first
     /// change that is written to it.
     pub async fn next_round(&self, agent: &AgentRef) -> Result<RoundRef, RecordError> {
-        let Opener { channels, shelf } = &*self.0.opener;
+        let Opener { channels, open_rounds } = &*self.0.opener;
         let stored = channels.newest(agent, None).await?.map(|head| head.round.round);
-        let newest = stored.max(shelf.newest(agent));
+        let newest = stored.max(open_rounds.newest(agent));
         Ok(agent.round(newest.map_or(0, |newest| newest.saturating_add(1))))
     }
 
@@ -178,14 +180,14 @@ impl Trajectories {
         }
         let options = options.parent(ParentNode { agent: caller.agent, node });
         let session = (caller.user.clone(), caller.session.clone());
-        let lock = self.allocating().entry(session.clone()).or_default().clone();
+        let lock = self.allocation_locks().entry(session.clone()).or_default().clone();
         let taken = lock.lock().await;
         let opened = self.reserve(caller, &options).await;
         drop(taken);
-        let mut allocating = self.allocating();
+        let mut allocation_locks = self.allocation_locks();
         // One reference is the map's, the other is ours.
         if Arc::strong_count(&lock) == 2 {
-            allocating.remove(&session);
+            allocation_locks.remove(&session);
         }
         opened
     }
@@ -194,8 +196,8 @@ impl Trajectories {
         &self.0.opener.channels
     }
 
-    fn allocating(&self) -> MutexGuard<'_, Allocating> {
-        self.0.allocating.lock().unwrap_or_else(PoisonError::into_inner)
+    fn allocation_locks(&self) -> MutexGuard<'_, AllocationLocks> {
+        self.0.allocation_locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn reserve(
@@ -206,7 +208,7 @@ impl Trajectories {
         let Factory { opener, bridges, .. } = &*self.0;
         let agent = |number| AgentRef { agent: number, ..caller.clone() };
         let taken = async |number| -> Result<bool, RecordError> {
-            let open = opener.shelf.newest(&agent(number)).is_some();
+            let open = opener.open_rounds.newest(&agent(number)).is_some();
             Ok(open || opener.channels.newest(&agent(number), None).await?.is_some())
         };
         let (mut low, mut step) = (0_u32, 1);
@@ -239,7 +241,7 @@ impl Trajectories {
         round: Option<u32>,
         agent: Option<u32>,
     ) -> usize {
-        self.0.opener.shelf.release(user, session, |open| {
+        self.0.opener.open_rounds.release(user, session, |open| {
             round.is_none_or(|round| round == open.round)
                 && agent.is_none_or(|agent| agent == open.agent.agent)
         })
@@ -247,16 +249,16 @@ impl Trajectories {
 
     /// Returns the number of rounds in memory.
     pub fn open_rounds(&self) -> usize {
-        self.0.opener.shelf.len()
+        self.0.opener.open_rounds.len()
     }
 
     /// Writes the unsaved changes of all open rounds, each round independently. Returns the first
     /// error after all rounds were tried.
     pub async fn flush_all(&self) -> Result<(), RecordError> {
-        let unsaved = self.0.opener.shelf.unsaved();
+        let unsaved = self.0.opener.open_rounds.unsaved();
         let flushes = unsaved.iter().map(|recorder| recorder.flush());
         let results = futures_util::future::join_all(flushes).await;
-        self.0.opener.shelf.shrink();
+        self.0.opener.open_rounds.shrink();
         results.into_iter().collect()
     }
 

@@ -45,10 +45,10 @@
 //! recorder copies between channels.
 
 mod form;
+mod graph_file;
 mod head;
 mod names;
-mod place;
-mod round;
+mod paths;
 mod slots;
 
 use std::collections::BTreeMap;
@@ -65,9 +65,9 @@ use context_core::store::{
 use context_core::trajectory::{AgentRef, RoundHead, RoundRecord};
 use context_core::{ChatId, Error, ErrorKind, MessageId, Result, Retry, SessionId, UserId};
 
-use self::form::Folded;
-use self::place::{Place, SessionFolder, rounds_of, sessions_of};
-use self::round::{After, OpenRound};
+use self::form::FoldedRound;
+use self::graph_file::{FileStatus, GraphFile};
+use self::paths::{RoundPaths, SessionFolder, agent_rounds, session_folders};
 use self::slots::Slots;
 
 /// How often a file may be replaced between opening and locking before it is an error.
@@ -169,7 +169,7 @@ impl FileChannel {
 impl Shared {
     fn record(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
         const OPERATION: &str = "record_round";
-        let place = Place::new(&self.root, &commit.head.round);
+        let paths = RoundPaths::new(&self.root, &commit.head.round);
         let (slot, put_away) = self.slots.of(&commit.head.round);
         for old in put_away {
             // The commits are written. Only the head file is outdated, which listings can handle.
@@ -178,21 +178,27 @@ impl Shared {
         let mut slot = slots::lock(&slot);
         let mut tries = 0;
         loop {
-            if slot.is_none() && place.bytes(OPERATION)?.is_none() {
+            if slot.is_none() && paths.bytes(OPERATION)?.is_none() {
                 if commit.expected > 0 {
                     return Ok(RecordOutcome::Conflict { actual: 0 });
                 }
                 // An invalid commit is refused before a file is created.
-                Folded::apply(&mut None, OPERATION, &commit.key, &commit.head, &commit.changes)?;
-                place.make_folders(OPERATION, &self.root, self.sync)?;
+                FoldedRound::apply(
+                    &mut None,
+                    OPERATION,
+                    &commit.key,
+                    &commit.head,
+                    &commit.changes,
+                )?;
+                paths.make_folders(OPERATION, &self.root, self.sync)?;
             }
             let recorded = match slot.take() {
                 Some(open) => Ok(open),
-                None => OpenRound::open(OPERATION, place.clone()),
+                None => GraphFile::open(OPERATION, paths.clone()),
             }
             .and_then(|mut open| {
                 let (outcome, after) = open.record(OPERATION, commit, self.sync)?;
-                if after == After::Open {
+                if after == FileStatus::Open {
                     *slot = Some(open);
                 }
                 Ok(outcome)
@@ -205,8 +211,8 @@ impl Shared {
         }
     }
 
-    fn load(&self, operation: &'static str, place: &Place) -> Result<Option<RoundRecord>> {
-        if let Some(slot) = self.slots.known(&place.round) {
+    fn load(&self, operation: &'static str, paths: &RoundPaths) -> Result<Option<RoundRecord>> {
+        if let Some(slot) = self.slots.get(&paths.round) {
             let mut slot = slots::lock(&slot);
             if let Some(mut open) = slot.take() {
                 match open.load(operation) {
@@ -219,7 +225,7 @@ impl Shared {
                 }
             }
         }
-        round::read(operation, place)
+        graph_file::read(operation, paths)
     }
 
     fn load_range(
@@ -232,12 +238,13 @@ impl Shared {
             None => return Ok(Vec::new()),
             Some(more) if more < FEW => rounds.collect(),
             Some(_) => {
-                let known = rounds_of(OPERATION, &self.root, agent)?;
+                let known = agent_rounds(OPERATION, &self.root, agent)?;
                 known.into_iter().filter(|number| rounds.contains(number)).collect()
             }
         };
-        let places = numbers.into_iter().map(|number| Place::new(&self.root, &agent.round(number)));
-        places.filter_map(|place| self.load(OPERATION, &place).transpose()).collect()
+        let rounds =
+            numbers.into_iter().map(|number| RoundPaths::new(&self.root, &agent.round(number)));
+        rounds.filter_map(|paths| self.load(OPERATION, &paths).transpose()).collect()
     }
 
     /// Returns the sessions of a user by name. The name of a session whose folder name is hashed is
@@ -249,7 +256,7 @@ impl Shared {
         only: Option<&SessionId>,
     ) -> Result<BTreeMap<String, SessionFolder>> {
         let mut sessions = BTreeMap::new();
-        for folder in sessions_of(operation, &self.root, user, only)? {
+        for folder in session_folders(operation, &self.root, user, only)? {
             let name = match &folder.session {
                 Some(name) => Some(name.clone()),
                 None => head::session_in(operation, &folder)?,
@@ -276,8 +283,8 @@ impl Shared {
                 if !wanted {
                     continue;
                 }
-                let place = folder.place(&query.user, &session, (agent, round));
-                if let Some(head) = head::read(OPERATION, &place)? {
+                let paths = folder.paths(&query.user, &session, (agent, round));
+                if let Some(head) = head::read(OPERATION, &paths)? {
                     if items.len() == query.limit {
                         let next = items.last().map(|last| last.round.cursor());
                         return Ok(Page { items, next });
@@ -299,13 +306,13 @@ impl Shared {
         let mut found = Vec::new();
         for (session, folder) in self.sessions(OPERATION, user, None)? {
             for numbers in &folder.rounds {
-                let place = folder.place(user, &session, *numbers);
-                let Some(record) = self.load(OPERATION, &place)? else { continue };
+                let paths = folder.paths(user, &session, *numbers);
+                let Some(record) = self.load(OPERATION, &paths)? else { continue };
                 let linked = record.nodes.iter().filter(|node| {
                     node.messages.iter().any(|link| link.chat == *chat && link.message == *message)
                 });
                 found.extend(
-                    linked.map(|node| MessageNode::new(place.round.agent.clone(), node.id)),
+                    linked.map(|node| MessageNode::new(paths.round.agent.clone(), node.id)),
                 );
             }
         }
@@ -319,8 +326,8 @@ impl Shared {
         for (session, folder) in self.sessions(OPERATION, &prune.user, prune.session.as_ref())? {
             for numbers in &folder.rounds {
                 if prune.agent.is_none_or(|agent| agent == numbers.0) {
-                    let place = folder.place(&prune.user, &session, *numbers);
-                    self.prune_one(OPERATION, prune, &place, &mut pruned)?;
+                    let paths = folder.paths(&prune.user, &session, *numbers);
+                    self.prune_one(OPERATION, prune, &paths, &mut pruned)?;
                 }
             }
         }
@@ -331,27 +338,27 @@ impl Shared {
         &self,
         operation: &'static str,
         prune: &RoundPrune,
-        place: &Place,
+        paths: &RoundPaths,
         pruned: &mut RoundsPruned,
     ) -> Result<()> {
         let by_name = prune.updated_until.is_none();
-        match head::read(operation, place) {
+        match head::read(operation, paths) {
             Ok(Some(head)) if !prune.takes(&head) => return Ok(()),
             Ok(_) => {}
             // A round that cannot be read is removed only if all rounds are to be removed.
             Err(error) if by_name && is_damage(&error) => {}
             Err(error) => return Err(error),
         }
-        let slot = self.slots.known(&place.round);
+        let slot = self.slots.get(&paths.round);
         let mut slot = slot.as_ref().map(|slot| slots::lock(slot));
         for _ in 0..TRIES {
             // Opening would create a file.
-            if place.bytes(operation)?.is_none() {
+            if paths.bytes(operation)?.is_none() {
                 return Ok(());
             }
             let open = match slot.as_mut().and_then(|slot| slot.take()) {
                 Some(open) => Ok(open),
-                None => OpenRound::open(operation, place.clone()),
+                None => GraphFile::open(operation, paths.clone()),
             };
             match open.and_then(|mut open| open.remove_if(operation, |head| prune.takes(head))) {
                 Ok(gone) => {
@@ -360,7 +367,7 @@ impl Shared {
                 }
                 Err(error) if was_moved(&error) => {}
                 Err(error) if by_name && is_damage(&error) => {
-                    place.remove(operation)?;
+                    paths.remove(operation)?;
                     pruned.rounds += 1;
                     return Ok(());
                 }

@@ -22,8 +22,8 @@
 //! Calls block. The content of the records is up to the caller, and a record that is missing
 //! altogether is not detected here.
 
+mod atomic_write;
 mod lines;
-mod place;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -31,11 +31,11 @@ use std::path::{Path, PathBuf};
 
 use context_core::{Error, ErrorKind, Result, Retry};
 
-use lines::{Last, Scan, header, write_line};
+use lines::{FileEnd, Scan, header, write_line};
 
-pub(crate) use lines::whole;
-pub use place::write_new;
-pub(crate) use place::{replace, sync_folder};
+pub use atomic_write::write_new;
+pub(crate) use atomic_write::{replace, sync_folder};
+pub(crate) use lines::file_text;
 
 /// The format of a file's records, as stated in its header.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub struct TornTail {
 }
 
 /// A callback that receives the line number and the text of each record.
-pub(crate) type Each<'a> = &'a mut dyn FnMut(u64, &str) -> Result<()>;
+pub(crate) type RecordCallback<'a> = &'a mut dyn FnMut(u64, &str) -> Result<()>;
 
 /// A file that is open for reading and appending.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Journal {
         operation: &'static str,
         path: &Path,
         form: Form,
-        each: Each<'_>,
+        each: RecordCallback<'_>,
     ) -> Result<(Self, Option<TornTail>)> {
         let open =
             |new: bool| OpenOptions::new().read(true).append(true).create_new(new).open(path);
@@ -101,7 +101,7 @@ impl Journal {
     }
 
     /// Locks the file for this handle until the turn is dropped. Waits for other holders.
-    pub(crate) fn hold(&mut self, operation: &'static str) -> Result<Turn<'_>> {
+    pub(crate) fn hold(&mut self, operation: &'static str) -> Result<JournalGuard<'_>> {
         if self.broken {
             let message = "an earlier write failed half way: open the file again";
             let error = Error::new(ErrorKind::Unavailable, operation, message);
@@ -113,9 +113,9 @@ impl Journal {
             }
             _ => {}
         }
-        let turn = Turn { journal: self, operation };
-        turn.expect_same_file()?;
-        Ok(turn)
+        let guard = JournalGuard { journal: self, operation };
+        guard.expect_same_file()?;
+        Ok(guard)
     }
 
     /// Appends records with one write, after the records that other writers appended meanwhile. See
@@ -126,9 +126,9 @@ impl Journal {
         records: &[String],
         sync: bool,
     ) -> Result<()> {
-        let mut turn = self.hold(operation)?;
-        turn.catch_up(&mut |_, _| Ok(()))?;
-        turn.append(records, sync)
+        let mut guard = self.hold(operation)?;
+        guard.catch_up(&mut |_, _| Ok(()))?;
+        guard.append(records, sync)
     }
 
     /// Returns the number of bytes that are known to be complete lines.
@@ -144,21 +144,21 @@ impl Journal {
 
 /// A guard that holds the file lock.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct JournalGuard<'a> {
     journal: &'a mut Journal,
     operation: &'static str,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for JournalGuard<'_> {
     fn drop(&mut self) {
         // If this fails, closing the file releases the lock.
         let _ = self.journal.file.unlock();
     }
 }
 
-impl Turn<'_> {
+impl JournalGuard<'_> {
     /// Reads the records that this handle has not seen yet, and cuts off a torn tail.
-    pub(crate) fn catch_up(&mut self, each: Each<'_>) -> Result<Option<TornTail>> {
+    pub(crate) fn catch_up(&mut self, each: RecordCallback<'_>) -> Result<Option<TornTail>> {
         let operation = self.operation;
         let Journal { path, file, form, end, lines, .. } = &mut *self.journal;
         let failed = |error| failed(operation, path, error);
@@ -178,13 +178,13 @@ impl Turn<'_> {
         // Records that were passed on count as seen, even if the next line is damaged.
         (*end, *lines) = (scan.end, scan.lines);
         match last? {
-            Last::Whole => Ok(None),
-            Last::Unended => {
+            FileEnd::Complete => Ok(None),
+            FileEnd::NoLineFeed => {
                 (&*file).write_all(b"\n").map_err(failed)?;
                 *end += 1;
                 Ok(None)
             }
-            Last::Torn(torn) => {
+            FileEnd::Torn(torn) => {
                 file.set_len(*end).map_err(failed)?;
                 Ok(Some(torn))
             }
@@ -234,9 +234,9 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Returns how much of the file is known to be complete.
-    pub(crate) fn seen(&self) -> Seen {
-        Seen { bytes: self.journal.end, lines: self.journal.lines }
+    /// Returns the end of the part of the file that is known to be complete.
+    pub(crate) fn position(&self) -> ReadPosition {
+        ReadPosition { bytes: self.journal.end, lines: self.journal.lines }
     }
 
     /// Fails if another file now has this path: writes to the old file would be lost.
@@ -263,28 +263,28 @@ pub(crate) fn read(
     operation: &'static str,
     path: &Path,
     form: Form,
-    each: Each<'_>,
+    each: RecordCallback<'_>,
 ) -> Result<Option<TornTail>> {
-    read_behind(operation, path, form, Seen::default(), each)
+    read_behind(operation, path, form, ReadPosition::default(), each)
 }
 
-/// How much of a file was read.
+/// The part of a file that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ReadPosition {
     /// The number of bytes of complete lines, including line feeds.
     pub(crate) bytes: u64,
     /// The number of those lines.
     pub(crate) lines: u64,
 }
 
-/// Reads the records behind `seen`, like [`read`]. The caller checks whether it is still the same
-/// file.
+/// Reads the records behind `position`, like [`read`]. The caller checks whether the file is still
+/// the same one.
 pub(crate) fn read_behind(
     operation: &'static str,
     path: &Path,
     form: Form,
-    seen: Seen,
-    each: Each<'_>,
+    position: ReadPosition,
+    each: RecordCallback<'_>,
 ) -> Result<Option<TornTail>> {
     let failed = |error| failed(operation, path, error);
     let mut file = File::open(path).map_err(failed)?;
@@ -293,11 +293,11 @@ pub(crate) fn read_behind(
         Err(error) if error.kind() != io::ErrorKind::Unsupported => return Err(failed(error)),
         _ => {}
     }
-    file.seek(SeekFrom::Start(seen.bytes)).map_err(failed)?;
-    let mut scan = Scan { operation, path, form, end: seen.bytes, lines: seen.lines };
+    file.seek(SeekFrom::Start(position.bytes)).map_err(failed)?;
+    let mut scan = Scan { operation, path, form, end: position.bytes, lines: position.lines };
     Ok(match scan.run(BufReader::new(&file), each)? {
-        Last::Torn(torn) => Some(torn),
-        Last::Whole | Last::Unended => None,
+        FileEnd::Torn(torn) => Some(torn),
+        FileEnd::Complete | FileEnd::NoLineFeed => None,
     })
 }
 

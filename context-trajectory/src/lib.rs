@@ -49,9 +49,11 @@
 //! The meaning of nodes and edges is defined in core. How trajectories are persisted is up to the
 //! stores.
 
+mod agent_rounds;
 mod backups;
 mod catch_up;
 mod channels;
+mod convenience;
 mod environment;
 mod error;
 mod factory;
@@ -60,21 +62,19 @@ mod import;
 mod journal;
 pub mod local_file;
 mod mentions;
-mod merged;
 pub mod messages;
 mod open_round;
-mod opening;
+mod open_rounds;
+mod opener;
 pub mod portraits;
+mod record_message;
 mod recorder;
 pub mod replay;
 mod run;
-mod said;
-mod session;
 mod session_graph;
-mod shelf;
+mod trajectory;
 mod transcript;
 mod turn;
-mod whole;
 
 pub use backups::Backups;
 pub use error::RecordError;
@@ -83,13 +83,13 @@ pub use files::FileChannel;
 pub use import::RoundImported;
 pub use journal::TornTail;
 pub use mentions::{FileLookup, HostFiles, MentionedFiles, mentioned_files};
-pub use merged::{Bridge, BridgeFrom, Pruned, Trajectory};
 pub use open_round::OpenRound;
-pub use opening::OpenOptions;
+pub use opener::OpenOptions;
 pub use run::{RunError, work_off};
 pub use session_graph::{
     AgentGraph, AgentNode, Link, LinkKind, RoundGraph, Selection, SessionGraph,
 };
+pub use trajectory::{Bridge, BridgeFrom, Pruned, Trajectory};
 pub use transcript::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
 };

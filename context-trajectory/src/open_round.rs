@@ -10,9 +10,9 @@ use context_core::trajectory::{
     RoundState, TrajectoryError,
 };
 
-use crate::opening::{OpenOptions, Opener};
-use crate::recorder::{Done, MAX_CHANGES, Recorder};
-use crate::shelf::{Lease, Opened};
+use crate::open_rounds::{Lease, OpenedRound};
+use crate::opener::{OpenOptions, Opener};
+use crate::recorder::{ChangeResult, MAX_CHANGES, Recorder};
 
 /// The number of attempts to write an amendment while other writers write to the same round.
 const AMENDMENT_TRIES: usize = 16;
@@ -66,16 +66,16 @@ const AMENDMENT_TRIES: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct OpenRound(Arc<Held>);
+pub struct OpenRound(Arc<Handle>);
 
-struct Held {
-    opened: Opened,
+struct Handle {
+    opened: OpenedRound,
     lease: Lease,
     opener: Arc<Opener>,
     bridges: BridgeFrom,
 }
 
-impl Drop for Held {
+impl Drop for Handle {
     fn drop(&mut self) {
         if self.lease.is_last() {
             self.opened.recorder.warn_if_open();
@@ -85,12 +85,12 @@ impl Drop for Held {
 
 impl OpenRound {
     pub(crate) fn new(
-        opened: Opened,
+        opened: OpenedRound,
         lease: Lease,
         opener: Arc<Opener>,
         bridges: BridgeFrom,
     ) -> Self {
-        Self(Arc::new(Held { opened, lease, opener, bridges }))
+        Self(Arc::new(Handle { opened, lease, opener, bridges }))
     }
 
     fn recorder(&self) -> &Recorder {
@@ -130,8 +130,8 @@ impl OpenRound {
     /// the next call retries.
     pub async fn trajectory(&self) -> Result<Trajectory, RecordError> {
         let RoundRef { agent, round } = self.reference();
-        let mut rounds = self.0.opened.history.below(*round).await?;
-        for open in self.0.lease.shelf().open_below(agent, *round) {
+        let mut rounds = self.0.opened.agent_rounds.below(*round).await?;
+        for open in self.0.lease.open_rounds().open_below(agent, *round) {
             rounds.insert(open.round().round, open);
         }
         rounds.insert(*round, self.round());
@@ -200,7 +200,7 @@ impl OpenRound {
     async fn amend<T>(
         &self,
         id: NodeId,
-        change: impl Fn(&mut Round, context_core::Timestamp) -> Done<T>,
+        change: impl Fn(&mut Round, context_core::Timestamp) -> ChangeResult<T>,
     ) -> Result<T, RecordError> {
         let RoundRef { agent, round } = self.reference();
         if id.round >= *round {
@@ -277,10 +277,10 @@ impl OpenRound {
         if id.round > *round {
             return Ok(None);
         }
-        let open = self.0.lease.shelf().open_below(agent, *round);
+        let open = self.0.lease.open_rounds().open_below(agent, *round);
         match open.into_iter().find(|open| open.round().round == id.round) {
             Some(open) => Ok(Some(open)),
-            None => self.0.opened.history.round(id.round).await,
+            None => self.0.opened.agent_rounds.round(id.round).await,
         }
     }
 
@@ -356,14 +356,14 @@ impl OpenRound {
 
     pub(crate) fn later<T>(
         &self,
-        change: impl FnOnce(&mut Round, context_core::Timestamp) -> Done<T>,
+        change: impl FnOnce(&mut Round, context_core::Timestamp) -> ChangeResult<T>,
     ) -> Result<T, RecordError> {
         self.recorder().apply(change).map(|(result, _)| result)
     }
 
     pub(crate) async fn done<T>(
         &self,
-        change: impl FnOnce(&mut Round, context_core::Timestamp) -> Done<T>,
+        change: impl FnOnce(&mut Round, context_core::Timestamp) -> ChangeResult<T>,
     ) -> Result<T, RecordError> {
         let (result, call) = self.recorder().apply(change)?;
         self.recorder().save(call).await?;
@@ -379,14 +379,14 @@ impl fmt::Debug for OpenRound {
     }
 }
 
-fn some<T>((result, changes): (T, Vec<context_core::trajectory::Change>)) -> Done<T> {
+fn some<T>((result, changes): (T, Vec<context_core::trajectory::Change>)) -> ChangeResult<T> {
     Ok((result, Some(changes)))
 }
 
-fn changed(changes: Vec<context_core::trajectory::Change>) -> Done<()> {
+fn changed(changes: Vec<context_core::trajectory::Change>) -> ChangeResult<()> {
     Ok(((), Some(changes).filter(|changes| !changes.is_empty())))
 }
 
-fn changed_head<T>(result: T) -> Done<T> {
+fn changed_head<T>(result: T) -> ChangeResult<T> {
     Ok((result, Some(Vec::new())))
 }

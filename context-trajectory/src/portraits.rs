@@ -31,7 +31,7 @@
 
 mod cause;
 mod failure;
-mod job;
+mod maker;
 mod options;
 mod preview;
 mod prompt;

@@ -35,7 +35,7 @@ struct State {
     round: Arc<Round>,
     /// Commits that at least one channel lacks, oldest first. Commits are immutable, so that each
     /// can be sent again.
-    sealed: VecDeque<Sealed>,
+    sealed: VecDeque<SealedCommit>,
     /// The number of the first commit in `sealed`.
     first: u64,
     /// For each channel, the number of the next commit to send.
@@ -50,24 +50,24 @@ struct State {
     saved: u64,
     /// The number of write attempts.
     attempts: u64,
-    failed: Option<Failed>,
+    failed: Option<FailedWrite>,
     superseded: bool,
 }
 
-struct Sealed {
+struct SealedCommit {
     commit: Arc<RoundCommit>,
     /// The number of the last call in the commit.
     upto: u64,
 }
 
-struct Failed {
+struct FailedWrite {
     attempt: u64,
     upto: u64,
     error: RecordError,
 }
 
 /// The outcome of a change: the return value, and the changes, or `None` if nothing changed.
-pub(crate) type Done<T> = Result<(T, Option<Vec<Change>>), TrajectoryError>;
+pub(crate) type ChangeResult<T> = Result<(T, Option<Vec<Change>>), TrajectoryError>;
 
 impl Recorder {
     pub(crate) fn new(round: Round, channels: Arc<Channels>) -> Self {
@@ -90,7 +90,7 @@ impl Recorder {
         Self { reference, channels, state, warned, writer: tokio::sync::Mutex::default() }
     }
 
-    /// No code that can panic runs under this lock.
+    /// Locks the state. No code that can panic runs under this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,7 +140,7 @@ impl Recorder {
     /// changed.
     pub(crate) fn apply<T>(
         &self,
-        change: impl FnOnce(&mut Round, Timestamp) -> Done<T>,
+        change: impl FnOnce(&mut Round, Timestamp) -> ChangeResult<T>,
     ) -> Result<(T, u64), RecordError> {
         let now = self.now();
         let mut state = self.state();
@@ -203,7 +203,7 @@ impl Recorder {
         let error = sent.into_iter().find_map(Result::err);
         if let Some(error) = &error {
             state.superseded |= matches!(error, RecordError::Superseded { .. });
-            state.failed = Some(Failed { attempt, upto, error: error.clone() });
+            state.failed = Some(FailedWrite { attempt, upto, error: error.clone() });
         }
         error.map_or(Ok(()), Err)
     }
@@ -241,7 +241,7 @@ impl State {
         let commit = Arc::new(RoundCommit::new(channels.keys.next_id(), changes, round.head()));
         self.open_bytes = 0;
         self.in_commits = self.done;
-        self.sealed.push_back(Sealed { commit, upto: self.done });
+        self.sealed.push_back(SealedCommit { commit, upto: self.done });
     }
 
     fn next_of(&self, channel: usize) -> Option<Arc<RoundCommit>> {

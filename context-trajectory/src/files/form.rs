@@ -12,10 +12,10 @@ use crate::journal::Form;
 
 pub(super) const FORM: Form = Form { name: "context round", version: 1 };
 
-/// A line for writing.
+/// A line to be written.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Written<'a> {
+enum OutputLine<'a> {
     /// One commit.
     Commit { key: &'a CommitKey, head: &'a RoundHead, changes: &'a [Change] },
     /// The state after all commits up to the one with this key. Only the first line can be a
@@ -23,7 +23,7 @@ enum Written<'a> {
     Snapshot { key: &'a CommitKey, round: &'a RoundRecord },
 }
 
-/// A line for reading.
+/// A line that was read.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -34,10 +34,10 @@ enum Line {
 /// Returns the line of a commit.
 pub(super) fn commit_line(operation: &'static str, commit: &RoundCommit) -> Result<String> {
     let RoundCommit { key, head, changes, .. } = commit;
-    write(operation, &Written::Commit { key, head, changes })
+    write(operation, &OutputLine::Commit { key, head, changes })
 }
 
-fn write(operation: &'static str, line: &Written<'_>) -> Result<String> {
+fn write(operation: &'static str, line: &OutputLine<'_>) -> Result<String> {
     let unprintable =
         |error| Error::invalid(operation, "the round cannot be written as JSON").with_source(error);
     let text = serde_json::to_string(line).map_err(unprintable)?;
@@ -66,28 +66,28 @@ pub(super) fn round_of(text: &str) -> Option<RoundRef> {
 
 /// The state after the lines read so far.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub(super) struct FoldedRound {
     /// The key of the last commit.
     pub(super) key: CommitKey,
     pub(super) record: RoundRecord,
 }
 
-impl Folded {
+impl FoldedRound {
     /// Returns the state as one snapshot line.
     pub(super) fn snapshot(&self, operation: &'static str) -> Result<String> {
-        write(operation, &Written::Snapshot { key: &self.key, round: &self.record })
+        write(operation, &OutputLine::Snapshot { key: &self.key, round: &self.record })
     }
 
     /// Applies a commit: the first one, or the next one.
     pub(super) fn apply(
-        kept: &mut Option<Self>,
+        state: &mut Option<Self>,
         operation: &'static str,
         key: &CommitKey,
         head: &RoundHead,
         changes: &[Change],
     ) -> Result<()> {
         let refused = |error: TrajectoryError| error.during(operation);
-        match kept {
+        match state {
             Some(folded) => {
                 folded.record.apply(changes, head).map_err(refused)?;
                 folded.key = key.clone();
@@ -95,46 +95,51 @@ impl Folded {
             None => {
                 let mut record = RoundRecord::new(head.clone(), Vec::new(), Vec::new());
                 record.apply(changes, head).map_err(refused)?;
-                *kept = Some(Self { key: key.clone(), record });
+                *state = Some(Self { key: key.clone(), record });
             }
         }
         Ok(())
     }
 
-    pub(super) fn revision(kept: Option<&Self>) -> u64 {
-        kept.map_or(0, |folded| folded.record.head.revision)
+    pub(super) fn revision(state: Option<&Self>) -> u64 {
+        state.map_or(0, |folded| folded.record.head.revision)
     }
 }
 
-/// The position of a line, for errors.
+/// Reads the lines of a graph file. Its errors name the file and the line.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct LineReader<'a> {
     pub(super) operation: &'static str,
     pub(super) path: &'a Path,
     /// The round that the file is named after.
     pub(super) round: &'a RoundRef,
 }
 
-impl Source<'_> {
+impl LineReader<'_> {
     /// Applies one more line.
-    pub(super) fn fold(self, kept: &mut Option<Folded>, number: u64, text: &str) -> Result<()> {
+    pub(super) fn fold(
+        self,
+        state: &mut Option<FoldedRound>,
+        number: u64,
+        text: &str,
+    ) -> Result<()> {
         let line = self.line(number, text)?;
-        let before = Folded::revision(kept.as_ref());
+        let before = FoldedRound::revision(state.as_ref());
         match line {
             Line::Commit { head, .. } if Some(head.revision) != before.checked_add(1) => Err(self
                 .damaged(number, "a commit is missing, or stands twice")
                 .with("revision", head.revision)),
             Line::Commit { key, head, changes } => {
-                Folded::apply(kept, self.operation, &key, &head, &changes).map_err(|error| {
+                FoldedRound::apply(state, self.operation, &key, &head, &changes).map_err(|error| {
                     self.damaged(number, "a commit does not fit what stands before it")
                         .with_source(error)
                 })
             }
-            Line::Snapshot { .. } if kept.is_some() => {
+            Line::Snapshot { .. } if state.is_some() => {
                 Err(self.damaged(number, "a snapshot stands behind something else"))
             }
             Line::Snapshot { key, round } => {
-                *kept = Some(Folded { key, record: round });
+                *state = Some(FoldedRound { key, record: round });
                 Ok(())
             }
         }

@@ -11,9 +11,9 @@ use context_core::trajectory::{RoundHead, RoundRef};
 use context_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use super::form::{FORM, Source, round_of};
-use super::place::{Place, SessionFolder};
-use crate::journal::{self, Seen};
+use super::form::{FORM, LineReader, round_of};
+use super::paths::{RoundPaths, SessionFolder};
+use crate::journal::{self, ReadPosition};
 
 const NAME: &str = "context round head";
 const VERSION: u32 = 1;
@@ -31,39 +31,41 @@ struct HeadFile<'a> {
 /// Writes a head file, replacing the old one.
 pub(super) fn write(
     operation: &'static str,
-    place: &Place,
-    seen: Seen,
+    paths: &RoundPaths,
+    position: ReadPosition,
     head: &RoundHead,
     sync: bool,
 ) -> Result<()> {
-    let Seen { bytes, lines } = seen;
+    let ReadPosition { bytes, lines } = position;
     let file = HeadFile { form: NAME.into(), version: VERSION, bytes, lines, head: head.clone() };
     let text = serde_json::to_vec(&file).map_err(|error| {
         Error::invalid(operation, "the head cannot be written as JSON").with_source(error)
     })?;
-    journal::replace(operation, &place.head, &text, sync)
+    journal::replace(operation, &paths.head, &text, sync)
 }
 
 /// Returns the current head of a round, or `None` if the round does not exist.
-pub(super) fn read(operation: &'static str, place: &Place) -> Result<Option<RoundHead>> {
-    let Some(bytes) = place.bytes(operation)? else { return Ok(None) };
-    if let Some((head, seen)) = last_written(place).filter(|(_, seen)| seen.bytes <= bytes) {
-        if seen.bytes == bytes {
+pub(super) fn read(operation: &'static str, paths: &RoundPaths) -> Result<Option<RoundHead>> {
+    let Some(bytes) = paths.bytes(operation)? else { return Ok(None) };
+    if let Some((head, position)) =
+        last_written(paths).filter(|(_, position)| position.bytes <= bytes)
+    {
+        if position.bytes == bytes {
             return Ok(Some(head));
         }
-        match behind(operation, place, seen, Some(head)) {
+        match behind(operation, paths, position, Some(head)) {
             // The head file belongs to a graph file that was replaced.
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid) => {}
             read => return read,
         }
     }
-    behind(operation, place, Seen::default(), None)
+    behind(operation, paths, ReadPosition::default(), None)
 }
 
 /// Returns the content of the head file, if it can be read.
-fn last_written(place: &Place) -> Option<(RoundHead, Seen)> {
-    let file = parse(&place.head).filter(|file| file.head.round == place.round)?;
-    Some((file.head, Seen { bytes: file.bytes, lines: file.lines }))
+fn last_written(paths: &RoundPaths) -> Option<(RoundHead, ReadPosition)> {
+    let file = parse(&paths.head).filter(|file| file.head.round == paths.round)?;
+    Some((file.head, ReadPosition { bytes: file.bytes, lines: file.lines }))
 }
 
 fn parse(path: &Path) -> Option<HeadFile<'static>> {
@@ -74,13 +76,13 @@ fn parse(path: &Path) -> Option<HeadFile<'static>> {
 
 fn behind(
     operation: &'static str,
-    place: &Place,
-    seen: Seen,
+    paths: &RoundPaths,
+    position: ReadPosition,
     mut head: Option<RoundHead>,
 ) -> Result<Option<RoundHead>> {
-    let source = Source { operation, path: &place.graph, round: &place.round };
-    let read = journal::read_behind(operation, &place.graph, FORM, seen, &mut |line, text| {
-        head = Some(source.head(line, text)?);
+    let reader = LineReader { operation, path: &paths.graph, round: &paths.round };
+    let read = journal::read_behind(operation, &paths.graph, FORM, position, &mut |line, text| {
+        head = Some(reader.head(line, text)?);
         Ok(())
     });
     match read {

@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use context_core::trajectory::RoundRef;
 
-use super::round::OpenRound;
+use super::graph_file::GraphFile;
 
 /// The largest number of files that are kept open.
 const MOST: usize = 32;
 
 /// The slot of one open file. The file is taken out while it is used, so that a file whose
 /// operation failed half way is not used again.
-pub(super) type Slot = Arc<Mutex<Option<OpenRound>>>;
+pub(super) type Slot = Arc<Mutex<Option<GraphFile>>>;
 
 #[derive(Default)]
-pub(super) struct Slots(Mutex<Known>);
+pub(super) struct Slots(Mutex<SlotTable>);
 
 #[derive(Default)]
-struct Known {
+struct SlotTable {
     slots: HashMap<RoundRef, (u64, Slot)>,
     /// The counter of uses, for least-recently-used eviction.
     uses: u64,
@@ -27,31 +27,31 @@ struct Known {
 impl Slots {
     /// Returns the slot of a round for writing, and the slots that are evicted for it.
     pub(super) fn of(&self, round: &RoundRef) -> (Slot, Vec<Slot>) {
-        let mut known = lock(&self.0);
-        known.uses += 1;
-        let used = known.uses;
-        if let Some((last, slot)) = known.slots.get_mut(round) {
+        let mut table = lock(&self.0);
+        table.uses += 1;
+        let used = table.uses;
+        if let Some((last, slot)) = table.slots.get_mut(round) {
             *last = used;
             return (slot.clone(), Vec::new());
         }
-        let mut gone = Vec::new();
-        while known.slots.len() >= MOST {
+        let mut evicted = Vec::new();
+        while table.slots.len() >= MOST {
             // A slot in use is not evicted: a second handle to its file would be correct, but slow.
-            let idle = known.slots.iter().filter(|(_, (_, slot))| Arc::strong_count(slot) == 1);
+            let idle = table.slots.iter().filter(|(_, (_, slot))| Arc::strong_count(slot) == 1);
             let Some(oldest) =
                 idle.min_by_key(|(_, (used, _))| *used).map(|(round, _)| round.clone())
             else {
                 break;
             };
-            gone.extend(known.slots.remove(&oldest).map(|(_, slot)| slot));
+            evicted.extend(table.slots.remove(&oldest).map(|(_, slot)| slot));
         }
         let slot = Slot::default();
-        known.slots.insert(round.clone(), (used, slot.clone()));
-        (slot, gone)
+        table.slots.insert(round.clone(), (used, slot.clone()));
+        (slot, evicted)
     }
 
     /// Returns the slot of a round, if there is one.
-    pub(super) fn known(&self, round: &RoundRef) -> Option<Slot> {
+    pub(super) fn get(&self, round: &RoundRef) -> Option<Slot> {
         lock(&self.0).slots.get(round).map(|(_, slot)| slot.clone())
     }
 

@@ -5,17 +5,17 @@ use std::path::Path;
 
 use context_core::{Error, ErrorKind, Result};
 
-use super::{Each, Form, MAX_WHOLE, TornTail, failed};
+use super::{Form, MAX_WHOLE, RecordCallback, TornTail, failed};
 
 const BEFORE_CHECK: &str = r#"{"check":""#;
 const BEFORE_RECORD: &str = r#"","record":"#;
 const CHECK_DIGITS: usize = 16;
 
 /// The end of a file.
-pub(super) enum Last {
-    Whole,
+pub(super) enum FileEnd {
+    Complete,
     /// A complete line without its line feed.
-    Unended,
+    NoLineFeed,
     Torn(TornTail),
 }
 
@@ -29,14 +29,18 @@ pub(super) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    pub(super) fn run(&mut self, mut file: impl BufRead, each: Each<'_>) -> Result<Last> {
+    pub(super) fn run(
+        &mut self,
+        mut file: impl BufRead,
+        each: RecordCallback<'_>,
+    ) -> Result<FileEnd> {
         let mut line = Vec::new();
         loop {
             line.clear();
             let read = file.by_ref().take(MAX_WHOLE + 1).read_until(b'\n', &mut line);
             let bytes = read.map_err(|error| failed(self.operation, self.path, error))? as u64;
             if bytes == 0 {
-                return Ok(Last::Whole);
+                return Ok(FileEnd::Complete);
             }
             if bytes > MAX_WHOLE {
                 return Err(self
@@ -51,7 +55,7 @@ impl Scan<'_> {
                 Ok(record) if self.lines == 0 => self.expect_header(record)?,
                 Ok(record) => each(self.lines + 1, record)?,
                 Err(_) if !ended && self.is_torn(&line) => {
-                    return Ok(Last::Torn(TornTail { line: self.lines + 1, bytes }));
+                    return Ok(FileEnd::Torn(TornTail { line: self.lines + 1, bytes }));
                 }
                 Err(_) if self.lines == 0 && !line.starts_with(BEFORE_CHECK.as_bytes()) => {
                     return Err(self.fault(ErrorKind::Invalid, "the file is of another form"));
@@ -61,7 +65,7 @@ impl Scan<'_> {
             self.end += bytes;
             self.lines += 1;
             if !ended {
-                return Ok(Last::Unended);
+                return Ok(FileEnd::NoLineFeed);
             }
         }
     }
@@ -131,7 +135,7 @@ fn checksum(record: &str) -> String {
 }
 
 /// Returns the text of a complete file with these records.
-pub(crate) fn whole<'a>(form: Form, records: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn file_text<'a>(form: Form, records: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = String::new();
     write_line(&mut text, &header(form));
     records.into_iter().for_each(|record| write_line(&mut text, record));

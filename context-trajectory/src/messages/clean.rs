@@ -67,16 +67,16 @@ fn note(code: DiagnosticCode, index: usize, message: &'static str) -> Diagnostic
 
 /// A record that stays, with its position in the input, or `None` for a record that was created
 /// here.
-type Kept = (Option<usize>, MessageRecord);
+type SourcedRecord = (Option<usize>, MessageRecord);
 
 /// Removes continuation marks and stored whole messages that are no longer valid because other
 /// records of the same message were removed.
-fn settled(kept: Vec<Kept>, sizes: &[usize]) -> Vec<MessageRecord> {
-    let mut records: Vec<MessageRecord> = Vec::with_capacity(kept.len());
+fn drop_stale_marks(input: Vec<SourcedRecord>, sizes: &[usize]) -> Vec<MessageRecord> {
+    let mut records: Vec<MessageRecord> = Vec::with_capacity(input.len());
     // The start of the current message in the input and in the output.
     let mut began: Option<(usize, usize)> = None;
     let mut before = None;
-    for (index, mut record) in kept {
+    for (index, mut record) in input {
         let goes_on = record.get(CONTINUES).is_some()
             && index.is_some()
             && before == index.and_then(|at| at.checked_sub(1));
@@ -94,8 +94,8 @@ fn settled(kept: Vec<Kept>, sizes: &[usize]) -> Vec<MessageRecord> {
 
 fn forget_whole(records: &mut [MessageRecord], began: Option<(usize, usize)>, sizes: &[usize]) {
     let Some((index, at)) = began else { return };
-    let kept = records.len() - at;
-    if sizes.get(index) != Some(&kept) && records[at].get(WHOLE).is_some() {
+    let length = records.len() - at;
+    if sizes.get(index) != Some(&length) && records[at].get(WHOLE).is_some() {
         records[at].remove(WHOLE);
     }
 }

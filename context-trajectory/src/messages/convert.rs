@@ -93,7 +93,7 @@ fn natural(message: &Message) -> (Vec<MessageRecord>, bool) {
 
 /// Returns the message of a group of records.
 fn message_of(records: &[MessageRecord]) -> Message {
-    if let Some(message) = whole(records) {
+    if let Some(message) = stored_message(records) {
         return message;
     }
     let message = plain_message(records);
@@ -119,18 +119,18 @@ fn compact(records: &[MessageRecord]) -> Vec<MessageRecord> {
 }
 
 /// Returns the message stored in its first record, if the records still agree with it.
-fn whole(records: &[MessageRecord]) -> Option<Message> {
+fn stored_message(records: &[MessageRecord]) -> Option<Message> {
     let message: Message = serde_json::from_str(&wire::text(records.first()?.get(WHOLE)?)?).ok()?;
-    let mut beside = records.to_vec();
-    beside[0].remove(WHOLE);
-    JsonPatch::between(&list(&natural(&message).0), &list(&beside)).is_none().then_some(message)
+    let mut unmarked = records.to_vec();
+    unmarked[0].remove(WHOLE);
+    JsonPatch::between(&list(&natural(&message).0), &list(&unmarked)).is_none().then_some(message)
 }
 
 fn list(records: &[MessageRecord]) -> Json {
     Json::from_serialize(records).expect("records print as JSON")
 }
 
-/// Returns what records alone can express of a message.
+/// Returns a message as records, without the parts that records cannot express.
 fn plain_records(message: &Message) -> Vec<MessageRecord> {
     let results = |part: &Part| matches!(part, Part::ToolResult(_));
     let mut records: Vec<_> = match message.role {
@@ -177,9 +177,9 @@ fn answer_record(message: &Message) -> MessageRecord {
         }
     }
     let called = !calls.is_empty() || !invalid.is_empty();
-    let mut said =
+    let mut others =
         message.parts.iter().filter(|part| !matches!(part, Part::ToolCall(_))).peekable();
-    let content = if called && said.peek().is_none() { "".into() } else { content(said) };
+    let content = if called && others.peek().is_none() { "".into() } else { content(others) };
     MessageRecord::new(RecordKind::Ai, content)
         .with(CALLS, wire::array(&calls))
         .with(INVALID_CALLS, wire::array(&invalid))
@@ -204,7 +204,7 @@ fn call_json(call: &ToolCall) -> Json {
     wire::from_map(&map)
 }
 
-/// Returns parts as content: a string if there is exactly one text.
+/// Returns parts as a content value: a string if there is exactly one text.
 fn content<'a>(parts: impl Iterator<Item = &'a Part>) -> Json {
     let parts: Vec<_> = parts.collect();
     match parts.as_slice() {
@@ -218,13 +218,13 @@ fn on_a_line(json: &Json) -> Json {
     if json.as_str().contains('\n') { json.compact() } else { json.clone() }
 }
 
-/// Returns what a message alone can express of a group of records.
+/// Returns a group of records as a message, without the parts that a message cannot express.
 fn plain_message(records: &[MessageRecord]) -> Message {
     let Some(first) = records.first() else { return Message::new(Role::User, []) };
     let (role, parts) = match first.kind() {
         RecordKind::Human | RecordKind::Other => (Role::User, parts(first)),
         RecordKind::System => (Role::System, parts(first)),
-        RecordKind::Ai => (Role::Assistant, said(first)),
+        RecordKind::Ai => (Role::Assistant, content_parts(first)),
         RecordKind::Tool => (Role::Tool, records.iter().map(result).collect()),
     };
     let defaults = defaults(first.kind());
@@ -237,16 +237,16 @@ fn plain_message(records: &[MessageRecord]) -> Message {
     Message::new(role, parts).with_metadata(metadata)
 }
 
-fn said(record: &MessageRecord) -> Vec<Part> {
+fn content_parts(record: &MessageRecord) -> Vec<Part> {
     let calls: Vec<_> =
         record.calls().into_iter().chain(record.invalid_calls()).map(call).collect();
-    let mut said = parts(record);
+    let mut parts = parts(record);
     // A model message with calls only has no text part, but is stored with an empty text.
-    if !calls.is_empty() && said == [Part::text("")] {
-        said.clear();
+    if !calls.is_empty() && parts == [Part::text("")] {
+        parts.clear();
     }
-    said.extend(calls);
-    said
+    parts.extend(calls);
+    parts
 }
 
 fn call(call: CallRecord) -> Part {

@@ -194,7 +194,7 @@ impl MessageRecord {
     /// Returns the name of the speaker or the tool: from `name`, else from `additional_kwargs`.
     pub fn name(&self) -> Option<String> {
         let text = |json: &Json| wire::text(json).filter(|name| !name.is_empty());
-        self.get(NAME).and_then(text).or_else(|| self.beside(NAME).as_ref().and_then(text))
+        self.get(NAME).and_then(text).or_else(|| self.keyword(NAME).as_ref().and_then(text))
     }
 
     /// Returns the text of the content. A string is returned as it is; the texts of a list are
@@ -230,7 +230,7 @@ impl MessageRecord {
         if !top.is_empty() {
             return top;
         }
-        CallRecord::read_list(self.beside(key).as_ref(), invalid)
+        CallRecord::read_list(self.keyword(key).as_ref(), invalid)
     }
 
     /// Returns the id of the call that a result answers, as it was written.
@@ -251,7 +251,7 @@ impl MessageRecord {
     /// Returns the time at which the message was stored, in seconds since 1970, if the record has
     /// it.
     pub fn seconds(&self) -> Option<f64> {
-        self.beside(STAMP)?.parse().ok()
+        self.keyword(STAMP)?.parse().ok()
     }
 
     /// Returns whether the record replaces earlier ones: a
@@ -259,13 +259,14 @@ impl MessageRecord {
     /// `additional_kwargs`.
     pub fn stands_for_earlier(&self) -> bool {
         let folded = || {
-            self.beside(FOLDED).is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"))
+            self.keyword(FOLDED)
+                .is_some_and(|json| !matches!(json.as_str(), "false" | "null" | "0"))
         };
         self.has_origin(Origin::Checkpoint) || folded()
     }
 
     /// Returns one value of `additional_kwargs`.
-    fn beside(&self, key: &str) -> Option<Json> {
+    fn keyword(&self, key: &str) -> Option<Json> {
         self.get(KWARGS)?.parse::<JsonMap>().ok()?.shift_remove(key)
     }
 

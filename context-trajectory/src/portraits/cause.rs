@@ -12,8 +12,8 @@ pub(super) struct Cause {
     pub(super) state: Option<Arc<TrajectoryNode>>,
 }
 
-/// Only nodes of the round are searched: no bridge leads from a data node to the work of another
-/// round.
+/// Returns the cause of a node. Only nodes of the round are searched: no bridge leads from a data
+/// node to the work of another round.
 pub(super) fn cause(round: &Round, id: NodeId) -> Cause {
     let action = nearest(round, id, TrajectoryNodeKind::Action);
     let from = action.as_ref().map_or(id, |action| action.id);

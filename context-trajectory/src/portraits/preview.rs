@@ -87,8 +87,8 @@ pub(super) fn skill(reader: &dyn ReadPreview, path: &str) -> io::Result<String> 
     let nothing = || io::Error::new(io::ErrorKind::InvalidData, "no text");
     let text = text(reader, &file)?.ok_or_else(nothing)?;
     let (front, body) = front_matter(&text);
-    let said = described(front).unwrap_or_else(|| body.trim().to_owned());
-    if said.is_empty() { Err(nothing()) } else { Ok(said) }
+    let description = described(front).unwrap_or_else(|| body.trim().to_owned());
+    if description.is_empty() { Err(nothing()) } else { Ok(description) }
 }
 
 fn text(reader: &dyn ReadPreview, path: &Path) -> io::Result<Option<String>> {
@@ -148,9 +148,10 @@ fn described(front: &str) -> Option<String> {
         _ => vec![value],
     };
     words.extend(lines.take_while(|line| line.starts_with([' ', '\t'])).map(str::trim));
-    let said = words.join(" ");
-    let said = said.trim();
-    let bare = ['"', '\''].iter().find_map(|quote| said.strip_prefix(*quote)?.strip_suffix(*quote));
-    let said = bare.unwrap_or(said).trim();
-    (!said.is_empty()).then(|| said.to_owned())
+    let description = words.join(" ");
+    let description = description.trim();
+    let bare =
+        ['"', '\''].iter().find_map(|quote| description.strip_prefix(*quote)?.strip_suffix(*quote));
+    let description = bare.unwrap_or(description).trim();
+    (!description.is_empty()).then(|| description.to_owned())
 }

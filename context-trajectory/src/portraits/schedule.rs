@@ -11,7 +11,7 @@ use context_core::trajectory::{AgentRef, NodeId, Round, TrajectoryNode};
 use tokio::sync::{Semaphore, watch};
 
 use super::failure::{PortraitError, PortraitFailure, PortraitReport};
-use super::job::Painter;
+use super::maker::PortraitMaker;
 use super::options::PortraitOptions;
 use super::preview::{HostPreviews, ReadPreview};
 use super::prompt::is_described;
@@ -35,7 +35,7 @@ const AUTHOR: &str = "portrait";
 pub struct Portraits(Arc<Shared>);
 
 struct Shared {
-    painter: Painter,
+    maker: PortraitMaker,
     cancel: CancelSource,
     author: Arc<str>,
     room: Semaphore,
@@ -49,18 +49,18 @@ type Key = (AgentRef, NodeId);
 #[derive(Default)]
 struct State {
     pending: HashSet<Key>,
-    failed: BTreeMap<Key, Failed>,
+    failed: BTreeMap<Key, FailedPortrait>,
     described: u64,
 }
 
-struct Failed {
+struct FailedPortrait {
     error: Arc<PortraitError>,
     /// A description that could not be written.
     text: Option<String>,
 }
 
 /// The round from which a node is read when its portrait starts.
-enum Source {
+enum NodeSource {
     /// The open round, which may have changed by then.
     Present,
     /// An earlier round.
@@ -81,16 +81,10 @@ impl Portraits {
     ) -> Self {
         let cancel = CancelSource::new();
         let room = Semaphore::new(options.concurrency.clamp(1, Semaphore::MAX_PERMITS));
-        let painter = Painter { model, previews, options, cancel: cancel.signal() };
+        let maker = PortraitMaker { model, previews, options, cancel: cancel.signal() };
         let pending = watch::Sender::new(0);
-        let shared = Shared {
-            painter,
-            cancel,
-            author: AUTHOR.into(),
-            room,
-            pending,
-            state: Mutex::default(),
-        };
+        let shared =
+            Shared { maker, cancel, author: AUTHOR.into(), room, pending, state: Mutex::default() };
         Self(Arc::new(shared))
     }
 
@@ -99,12 +93,12 @@ impl Portraits {
     /// waits for earlier rounds only when they are first read. If the earlier rounds cannot be
     /// read, the nodes of this round are scheduled nevertheless.
     pub async fn schedule(&self, open: &OpenRound) -> Result<usize, RecordError> {
-        let mut scheduled = self.schedule_round(open, &open.round(), || Source::Present);
+        let mut scheduled = self.schedule_round(open, &open.round(), || NodeSource::Present);
         let trajectory = open.trajectory().await?;
         for round in
             trajectory.rounds().filter(|round| round.round().round < open.reference().round)
         {
-            scheduled += self.schedule_round(open, round, || Source::Earlier(round.clone()));
+            scheduled += self.schedule_round(open, round, || NodeSource::Earlier(round.clone()));
         }
         Ok(scheduled)
     }
@@ -113,15 +107,15 @@ impl Portraits {
         &self,
         open: &OpenRound,
         round: &Round,
-        source: impl Fn() -> Source,
+        source: impl Fn() -> NodeSource,
     ) -> usize {
         let mut scheduled = 0;
         for node in round.nodes().filter(|node| is_described(node.kind())) {
             let key = (open.reference().agent.clone(), node.id);
             if !node.description.is_empty() {
                 self.0.state().failed.remove(&key);
-            } else if let Some((job, text)) = Job::begin(&self.0, open, key) {
-                tokio::spawn(job.run(node.clone(), source(), text));
+            } else if let Some((maker, text)) = PortraitJob::begin(&self.0, open, key) {
+                tokio::spawn(maker.run(node.clone(), source(), text));
                 scheduled += 1;
             }
         }
@@ -169,32 +163,30 @@ impl fmt::Debug for Portraits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.0.state();
         let mut shown = f.debug_struct("Portraits");
-        shown
-            .field("model", &self.0.painter.model.name())
-            .field("options", &self.0.painter.options);
+        shown.field("model", &self.0.maker.model.name()).field("options", &self.0.maker.options);
         shown.field("described", &state.described).field("pending", &state.pending.len());
         shown.field("failed", &state.failed.len()).finish_non_exhaustive()
     }
 }
 
 impl Shared {
-    /// No code that can panic runs under this lock.
+    /// Locks the state. No code that can panic runs under this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A pending portrait. Dropping it records the outcome, however the task ends.
-struct Job {
+struct PortraitJob {
     shared: Arc<Shared>,
     open: OpenRound,
     key: Key,
     /// The failure to record on drop, or `None` for success.
-    failed: Option<Failed>,
+    failed: Option<FailedPortrait>,
     described: bool,
 }
 
-impl Job {
+impl PortraitJob {
     /// Marks a node as pending unless it already is. Also returns a description that only has to be
     /// written.
     fn begin(shared: &Arc<Shared>, open: &OpenRound, key: Key) -> Option<(Self, Option<String>)> {
@@ -205,32 +197,33 @@ impl Job {
         let text = state.failed.remove(&key).and_then(|failed| failed.text);
         drop(state);
         shared.pending.send_modify(|pending| *pending += 1);
-        let failed = Some(Failed { error: Arc::new(PortraitError::Ended), text: text.clone() });
-        let job =
+        let failed =
+            Some(FailedPortrait { error: Arc::new(PortraitError::Ended), text: text.clone() });
+        let maker =
             Self { shared: shared.clone(), open: open.clone(), key, failed, described: false };
-        Some((job, text))
+        Some((maker, text))
     }
 
-    async fn run(mut self, node: Arc<TrajectoryNode>, source: Source, text: Option<String>) {
+    async fn run(mut self, node: Arc<TrajectoryNode>, source: NodeSource, text: Option<String>) {
         let shared = self.shared.clone();
         // The semaphore is never closed.
         let Ok(_room) = shared.room.acquire().await else { return };
-        if text.is_none() && shared.painter.cancel.is_cancelled() {
+        if text.is_none() && shared.maker.cancel.is_cancelled() {
             return self.fail(PortraitError::Cancelled, None);
         }
         let text = match text {
             Some(text) => text,
             None => {
                 let round = match source {
-                    Source::Present => self.open.round(),
-                    Source::Earlier(round) => round,
+                    NodeSource::Present => self.open.round(),
+                    NodeSource::Earlier(round) => round,
                 };
                 // The node may have been removed, described or changed since.
                 let Some(node) = round.node(node.id).cloned() else { return self.done(false) };
                 if !node.description.is_empty() {
                     return self.done(false);
                 }
-                match shared.painter.portray(round, node).await {
+                match shared.maker.portray(round, node).await {
                     Ok(text) => text,
                     Err(error) => return self.fail(error, None),
                 }
@@ -248,11 +241,11 @@ impl Job {
     }
 
     fn fail(&mut self, error: PortraitError, text: Option<String>) {
-        self.failed = Some(Failed { error: Arc::new(error), text });
+        self.failed = Some(FailedPortrait { error: Arc::new(error), text });
     }
 }
 
-impl Drop for Job {
+impl Drop for PortraitJob {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.pending.remove(&self.key);

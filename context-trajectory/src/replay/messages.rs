@@ -20,7 +20,7 @@ impl Replay {
                 Step::Query { query } => {
                     messages.push(Message::text(Role::User, query.body.text("query")))
                 }
-                _ => messages.extend(self.said(step)),
+                _ => messages.extend(self.model_message(step)),
             }
             if let Step::Turn { calls, .. } = step {
                 let answered = calls.iter().filter(|action| is_answered(action));
@@ -35,7 +35,7 @@ impl Replay {
     }
 
     /// Returns the model's message of a step, if the step has one.
-    pub(super) fn said(&self, step: &Step) -> Option<Message> {
+    pub(super) fn model_message(&self, step: &Step) -> Option<Message> {
         let (spoken, text, calls): (Option<&Arc<TrajectoryNode>>, _, &[Arc<TrajectoryNode>]) =
             match step {
                 Step::Query { .. } => return None,
@@ -51,9 +51,9 @@ impl Replay {
                     ..Reasoning::default()
                 }));
             }
-            let said = node.body.text(text);
-            if !said.is_empty() {
-                parts.push(Part::text(said));
+            let model_message = node.body.text(text);
+            if !model_message.is_empty() {
+                parts.push(Part::text(model_message));
             }
         }
         parts.extend(calls.iter().map(|action| call(&self.call_id(action), action)));

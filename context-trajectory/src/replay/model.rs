@@ -94,8 +94,8 @@ impl RecordedModel {
             let node = spoken.and_then(Step::node).map(|node| node.id);
             Divergence { step: spoken.map(|_| at), node, kind }
         };
-        let said = spoken.and_then(|step| Some((step, self.replay.said(step)?)));
-        let (step, message) = said.ok_or_else(|| diverged(DivergenceKind::Ended))?;
+        let model_message = spoken.and_then(|step| Some((step, self.replay.model_message(step)?)));
+        let (step, message) = model_message.ok_or_else(|| diverged(DivergenceKind::Ended))?;
         self.compare(expected, request).map_err(diverged)?;
         Ok((answer(step, message), at))
     }
@@ -113,7 +113,7 @@ impl RecordedModel {
             let Some(action) = expected.results.remove(&call) else {
                 return Err(DivergenceKind::UnexpectedResult { call });
             };
-            if self.outputs && said_by(&result.output) != output_text(action) {
+            if self.outputs && text_of(&result.output) != output_text(action) {
                 return Err(DivergenceKind::OtherResult { call });
             }
         }
@@ -199,12 +199,12 @@ fn as_result(part: &Part) -> Option<&ToolResult> {
 /// Returns the text of a message that a person wrote.
 fn asks(message: &Arc<Message>) -> Option<String> {
     let person = message.role == Role::User && !message.is_synthetic();
-    let text = if person { said_by(&message.parts) } else { String::new() };
+    let text = if person { text_of(&message.parts) } else { String::new() };
     (!text.is_empty()).then_some(text)
 }
 
 /// Returns the concatenated texts of parts.
-fn said_by(parts: &[Part]) -> String {
+fn text_of(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.text.as_str()),
         _ => None,

@@ -67,26 +67,26 @@ impl Replay {
     /// Creates a replay of the steps that led to the active endpoints, as in
     /// [`Trajectory::pruned`].
     pub fn of_active(trajectory: &Trajectory) -> Self {
-        let kept: BTreeSet<NodeId> = trajectory.pruned().nodes;
-        Self::of_rounds(trajectory.rounds().map(|round| &**round), |id| kept.contains(&id))
+        let retained: BTreeSet<NodeId> = trajectory.pruned().nodes;
+        Self::of_rounds(trajectory.rounds().map(|round| &**round), |id| retained.contains(&id))
     }
 
     fn of_rounds<'a>(
         rounds: impl IntoIterator<Item = &'a Round>,
-        kept: impl Fn(NodeId) -> bool,
+        retained: impl Fn(NodeId) -> bool,
     ) -> Self {
         let mut replay = Self::default();
         for round in rounds {
-            replay.add(round, &kept);
+            replay.add(round, &retained);
         }
         replay
     }
 
-    fn add(&mut self, round: &Round, kept: impl Fn(NodeId) -> bool) {
+    fn add(&mut self, round: &Round, retained: impl Fn(NodeId) -> bool) {
         // The index of each turn by the node that its calls share: the conclusion, or else their
         // predecessor.
         let mut turns: BTreeMap<NodeId, usize> = BTreeMap::new();
-        for id in as_recorded(round).into_iter().filter(|id| kept(*id)) {
+        for id in as_recorded(round).into_iter().filter(|id| retained(*id)) {
             let Some(node) = round.node(id) else { continue };
             match node.kind() {
                 TrajectoryNodeKind::Query => self.steps.push(Step::Query { query: node.clone() }),
@@ -108,7 +108,7 @@ impl Replay {
                         round
                             .node(**before)
                             .is_some_and(|node| node.kind() == TrajectoryNodeKind::State)
-                            && kept(**before)
+                            && retained(**before)
                     });
                     let front = conclusion.or(before.first()).copied().unwrap_or(id);
                     let place = *turns.entry(front).or_insert_with(|| {

@@ -35,7 +35,7 @@ pub struct RecordedTools {
     by_id: HashMap<String, Vec<usize>>,
     /// The calls by tool and equal parameters.
     alike: HashMap<(String, String), Vec<usize>>,
-    left: Mutex<Left>,
+    left: Mutex<UnusedCalls>,
 }
 
 struct Call {
@@ -45,7 +45,7 @@ struct Call {
 }
 
 /// The calls that were not requested yet.
-struct Left {
+struct UnusedCalls {
     by_id: HashMap<(String, String, String), VecDeque<usize>>,
     alike: HashMap<(String, String), VecDeque<usize>>,
     used: Vec<bool>,
@@ -70,7 +70,8 @@ impl RecordedTools {
         }
         let queues =
             alike.iter().map(|(kind, calls)| (kind.clone(), calls.iter().copied().collect()));
-        let left = Left { by_id: exact, alike: queues.collect(), used: vec![false; calls.len()] };
+        let left =
+            UnusedCalls { by_id: exact, alike: queues.collect(), used: vec![false; calls.len()] };
         Self { calls, by_id, alike, left: Mutex::new(left) }
     }
 
@@ -84,7 +85,7 @@ impl RecordedTools {
         let kind = (tool.to_owned(), canonical(params));
         let exact = (call.to_owned(), kind.0.clone(), kind.1.clone());
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let Left { by_id, alike, used } = &mut *left;
+        let UnusedCalls { by_id, alike, used } = &mut *left;
         let first = |queue: Option<&mut VecDeque<usize>>, used: &[bool]| {
             let queue = queue?;
             while let Some(at) = queue.pop_front() {
@@ -165,7 +166,7 @@ fn canonical(json: &Json) -> String {
     out
 }
 
-/// The recursion is bounded by the depth limit of the parser.
+/// Appends a value with sorted keys. The recursion is bounded by the depth limit of the parser.
 fn write_sorted(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {

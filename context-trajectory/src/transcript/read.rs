@@ -10,7 +10,7 @@ use context_core::{ChatId, Json, Message, Node, Part, Role, Timestamp, ToolResul
 use super::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
 };
-use crate::said::{known_as, output, turn};
+use crate::record_message::{known_as, output, turn};
 
 impl Transcript {
     /// Reads the messages of one branch of a chat, in order. Linear.
@@ -53,7 +53,7 @@ struct Reader<'a> {
     open: Option<Draft>,
     /// The round and the time of each call. If several calls share an id, the newest one.
     calls: HashMap<Arc<str>, (usize, Timestamp)>,
-    /// Returns the measurements of an answer.
+    /// The callback that returns the measurements of an answer.
     measures: &'a mut dyn FnMut(&Node) -> Measures,
 }
 
@@ -167,11 +167,11 @@ impl Reader<'_> {
 /// these the text decides: how it begins, an `error` key in a JSON object, or the exit code of a
 /// program as shell tools print it.
 fn succeeded(result: &ToolResult) -> bool {
-    let told = result.output.iter().find_map(|part| match part {
+    let reports_error = result.output.iter().find_map(|part| match part {
         Part::Text(text) => Some(says_error(&text.text)),
         _ => None,
     });
-    !result.is_error && !told.unwrap_or_default()
+    !result.is_error && !reports_error.unwrap_or_default()
 }
 
 fn says_error(text: &str) -> bool {

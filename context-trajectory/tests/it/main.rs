@@ -4,12 +4,12 @@
 
 mod factory;
 mod files;
-mod files_of_questions;
 mod fixture;
-mod lives;
+mod mentions;
 mod messages;
 mod portraits;
 mod queues;
+mod random_rounds;
 mod recorder;
 mod replay;
 mod restore;

@@ -1,6 +1,6 @@
 //! Tests of portraits: requests, their content, and outcomes.
 
 mod failures;
-mod painter;
+mod model;
 mod prompts;
 mod schedule;

@@ -19,10 +19,10 @@ use crate::fixture::{ada, open, process, round_store};
 
 /// A model with prepared answers.
 #[derive(Debug)]
-struct Scripted(Mutex<VecDeque<Message>>);
+struct ScriptedModel(Mutex<VecDeque<Message>>);
 
 #[async_trait]
-impl LanguageModel for Scripted {
+impl LanguageModel for ScriptedModel {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -79,7 +79,7 @@ async fn run(
     }
 }
 
-fn script() -> Scripted {
+fn script() -> ScriptedModel {
     let call = |id, q: &str| Part::tool_call(id, "search", json!({"q": q, "most": 3}));
     let thought = Part::Reasoning(Reasoning { text: "Hm.".into(), ..Reasoning::default() });
     let said = [
@@ -90,7 +90,7 @@ fn script() -> Scripted {
         vec![call("c1", "rain")],
         vec![Part::text("It is dry.")],
     ];
-    Scripted(Mutex::new(
+    ScriptedModel(Mutex::new(
         said.into_iter().map(|parts| Message::new(Role::Assistant, parts)).collect(),
     ))
 }
@@ -118,7 +118,7 @@ async fn recorded() -> (Arc<crate::fixture::FaultyRoundStore>, Replay, Vec<Messa
 }
 
 async fn record(
-    model: &Scripted,
+    model: &ScriptedModel,
     tools: Tools<'_>,
 ) -> (Arc<crate::fixture::FaultyRoundStore>, Replay, Vec<Message>) {
     let store = round_store();
@@ -191,7 +191,7 @@ proptest! {
             said.push_back(Message::new(Role::Assistant, text.into_iter().chain(parts)));
             outputs.extend(calls.into_iter().map(|(.., output, success)| (json!(output), success)));
         }
-        let (model, outputs) = (Scripted(Mutex::new(said)), Mutex::new(outputs));
+        let (model, outputs) = (ScriptedModel(Mutex::new(said)), Mutex::new(outputs));
         let tools = |_: &ToolCall| outputs.lock().unwrap().pop_front().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async { check(record(&model, &tools).await).await });

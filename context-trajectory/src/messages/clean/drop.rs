@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use context_core::Diagnostic;
 use context_core::base::DiagnosticCode;
 
-use super::{Cleaned, answered, note, settled, sizes};
+use super::{Cleaned, answered, drop_stale_marks, note, sizes};
 use crate::messages::calls::CallRecord;
 use crate::messages::record::{MessageRecord, RecordKind};
 
@@ -22,7 +22,7 @@ pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
             RecordKind::Ai => {
                 walk.close();
                 walk.stays[index] = true;
-                walk.open = Open::new(index, record);
+                walk.open = OpenTurn::new(index, record);
             }
             RecordKind::Human | RecordKind::Other => {
                 walk.close();
@@ -33,14 +33,14 @@ pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
     walk.close();
     let sizes = sizes(&records);
     let stays = records.into_iter().enumerate().filter(|(index, _)| walk.stays[*index]);
-    let kept = stays.map(|(index, record)| (Some(index), record)).collect();
-    Cleaned { records: settled(kept, &sizes), diagnostics: walk.diagnostics }
+    let records = stays.map(|(index, record)| (Some(index), record)).collect();
+    Cleaned { records: drop_stale_marks(records, &sizes), diagnostics: walk.diagnostics }
 }
 
 struct Walk {
     stays: Vec<bool>,
     diagnostics: Vec<Diagnostic>,
-    open: Option<Open>,
+    open: Option<OpenTurn>,
 }
 
 impl Walk {
@@ -67,7 +67,7 @@ impl Walk {
 }
 
 /// A model message whose results may still follow.
-struct Open {
+struct OpenTurn {
     index: usize,
     results: Vec<usize>,
     /// The number of results that are still missing.
@@ -78,7 +78,7 @@ struct Open {
     optional: HashMap<String, usize>,
 }
 
-impl Open {
+impl OpenTurn {
     fn new(index: usize, record: &MessageRecord) -> Option<Self> {
         let (calls, invalid) = (record.calls(), record.invalid_calls());
         let calls_at_all = !calls.is_empty() || !invalid.is_empty();

@@ -6,7 +6,9 @@ use context_codec_kit::wire;
 use context_core::base::{DiagnosticCode, JsonMap};
 use context_core::{Diagnostic, Json};
 
-use super::{Cleaned, Kept, MISSING_RESULT, answer_to, answered, note, settled, sizes};
+use super::{
+    Cleaned, MISSING_RESULT, SourcedRecord, answer_to, answered, drop_stale_marks, note, sizes,
+};
 use crate::messages::calls::{CallRecord, ID};
 use crate::messages::convert::WHOLE;
 use crate::messages::record::{
@@ -35,8 +37,8 @@ pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
             }
         }
     }
-    let (kept, diagnostics) = repair.finished();
-    Cleaned { records: settled(kept, &sizes), diagnostics }
+    let (records, diagnostics) = repair.finished();
+    Cleaned { records: drop_stale_marks(records, &sizes), diagnostics }
 }
 
 /// Returns all ids in use, so that new ids are unique.
@@ -55,14 +57,14 @@ fn is_stub(record: &MessageRecord) -> bool {
 
 /// A record and its results.
 struct Turn {
-    head: Kept,
-    results: Vec<Kept>,
+    head: SourcedRecord,
+    results: Vec<SourcedRecord>,
     slots: Vec<Slot>,
     /// The slots of calls without an id.
     nameless: VecDeque<usize>,
     /// Results without a call that arrived before the end of the turn, each after a generated call
     /// message.
-    behind: Vec<Kept>,
+    behind: Vec<SourcedRecord>,
 }
 
 impl Turn {
@@ -83,15 +85,15 @@ struct Slot {
     id: String,
     name: Option<String>,
     filled: bool,
-    stub: Option<Kept>,
+    stub: Option<SourcedRecord>,
 }
 
 /// Unfilled slots by id: those of the newest turn that uses the id, in order. A surplus result for
 /// a newer call is not given to an older one, since a wrong result is worse than a missing one.
 #[derive(Default)]
-struct Waiting(HashMap<String, (usize, VecDeque<usize>)>);
+struct UnfilledSlots(HashMap<String, (usize, VecDeque<usize>)>);
 
-impl Waiting {
+impl UnfilledSlots {
     fn add(&mut self, id: &str, turn: usize, slot: usize) {
         let (newest, slots) = self.0.entry(id.to_owned()).or_default();
         if *newest != turn {
@@ -112,8 +114,8 @@ struct Repair {
     turns: Vec<Turn>,
     /// The turn whose results are being read.
     open: Option<usize>,
-    for_results: Waiting,
-    for_stubs: Waiting,
+    for_results: UnfilledSlots,
+    for_stubs: UnfilledSlots,
     ids: HashSet<String>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -173,7 +175,7 @@ impl Repair {
     fn result(&mut self, index: usize, mut record: MessageRecord) {
         let place = match answered(&record) {
             Some(id) => self.for_results.take(&id),
-            None => self.nameless_place(index, &mut record),
+            None => self.nameless_slot(index, &mut record),
         };
         let Some((turn, slot)) = place else { return self.orphan(index, record) };
         if self.open != Some(turn) {
@@ -185,7 +187,7 @@ impl Repair {
 
     /// Returns the slot of a result without an id: that of the first call in the open turn that
     /// also has none.
-    fn nameless_place(
+    fn nameless_slot(
         &mut self,
         index: usize,
         record: &mut MessageRecord,
@@ -233,23 +235,23 @@ impl Repair {
         }
     }
 
-    fn finished(mut self) -> (Vec<Kept>, Vec<Diagnostic>) {
-        let mut kept = Vec::new();
+    fn finished(mut self) -> (Vec<SourcedRecord>, Vec<Diagnostic>) {
+        let mut records = Vec::new();
         for turn in self.turns {
             let head = turn.head.0;
-            kept.push(turn.head);
-            kept.extend(turn.results);
+            records.push(turn.head);
+            records.extend(turn.results);
             for slot in turn.slots.into_iter().filter(|slot| !slot.filled) {
-                kept.push(slot.stub.unwrap_or_else(|| {
+                records.push(slot.stub.unwrap_or_else(|| {
                     self.diagnostics.extend(
                         head.map(|index| note(DiagnosticCode::ToolResultInjected, index, MISSING)),
                     );
                     (None, stub(&slot.id, slot.name.as_deref()))
                 }));
             }
-            kept.extend(turn.behind);
+            records.extend(turn.behind);
         }
-        (kept, self.diagnostics)
+        (records, self.diagnostics)
     }
 }
 

@@ -9,7 +9,7 @@ use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
 use context_trajectory::RecordError;
 use context_trajectory::portraits::{PortraitError, PortraitOptions, Portraits};
 
-use super::painter::{Painter, says};
+use super::model::{FakeModel, says};
 use super::schedule::LONG;
 use crate::fixture::{ada, open, process, round_store, small_round};
 
@@ -19,79 +19,79 @@ fn error(code: ModelErrorCode) -> ModelError {
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_model_leaves_no_description_and_is_asked_again_by_a_later_schedule() {
-    let (store, painter) = (round_store(), Painter::new());
+    let (store, model) = (round_store(), FakeModel::new());
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, _, map] = small_round(&context).await;
-    let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
-    painter.then(Err(error(ModelErrorCode::Authentication)));
+    let portraits = Portraits::new(model.clone(), PortraitOptions::new());
+    model.then(Err(error(ModelErrorCode::Authentication)));
     portraits.schedule(&context).await.unwrap();
     let report = portraits.await_all(LONG).await;
     let [failure] = &report.failures[..] else { panic!("one failure") };
     assert_eq!((&failure.agent, failure.node), (&ada(), map));
     assert!(matches!(&*failure.error,
             PortraitError::Model(error) if error.code == ModelErrorCode::Authentication));
-    assert_eq!((&*context.round().node(map).unwrap().description, painter.calls()), ("", 1));
+    assert_eq!((&*context.round().node(map).unwrap().description, model.calls()), ("", 1));
     // An empty answer and a refusal are not descriptions either.
     let mut refusal = says("I cannot help with that.");
     refusal.stop = Some(StopReason::Refusal);
     for answer in [says(" \n"), refusal] {
-        painter.then(Ok(answer));
+        model.then(Ok(answer));
         assert_eq!(portraits.schedule(&context).await.unwrap(), 1);
         let failures = portraits.await_all(LONG).await.failures;
         assert!(matches!(&*failures[0].error, PortraitError::NoDescription));
     }
     assert_eq!(portraits.schedule(&context).await.unwrap(), 1);
     let report = portraits.await_all(LONG).await;
-    assert_eq!((report.described, report.failures.len(), painter.calls()), (1, 0, 4));
+    assert_eq!((report.described, report.failures.len(), model.calls()), (1, 0, 4));
     assert_eq!(&*context.round().node(map).unwrap().description, "A portrait.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_tried_again_and_the_rest_is_not_waited_for() {
-    let (store, painter) = (round_store(), Painter::new());
+    let (store, model) = (round_store(), FakeModel::new());
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
     small_round(&context).await;
-    let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
+    let portraits = Portraits::new(model.clone(), PortraitOptions::new());
     let busy = || error(ModelErrorCode::Overloaded);
-    painter.then(Err(busy()));
-    painter.then(Err(busy()));
+    model.then(Err(busy()));
+    model.then(Err(busy()));
     let began = tokio::time::Instant::now();
     portraits.schedule(&context).await.unwrap();
     assert_eq!(portraits.await_all(LONG).await.described, 1);
-    assert_eq!((painter.calls(), began.elapsed().as_secs()), (3, 3), "after one second, and two");
+    assert_eq!((model.calls(), began.elapsed().as_secs()), (3, 3), "after one second, and two");
 
     let other = open(&process(&store, "b").build().unwrap(), 1).await;
     small_round(&other).await;
-    (0..3).for_each(|_| painter.then(Err(busy())));
+    (0..3).for_each(|_| model.then(Err(busy())));
     portraits.schedule(&other).await.unwrap();
     assert_eq!(portraits.await_all(LONG).await.failures.len(), 1);
-    assert_eq!(painter.calls(), 6);
+    assert_eq!(model.calls(), 6);
     let mut later = error(ModelErrorCode::RateLimit);
     later.retry_after = Some(LONG);
-    painter.then(Err(later));
+    model.then(Err(later));
     portraits.schedule(&other).await.unwrap();
     assert_eq!(portraits.await_all(LONG).await.failures.len(), 1);
-    assert_eq!(painter.calls(), 7, "an hour is too long");
+    assert_eq!(model.calls(), 7, "an hour is too long");
     // A model that never answers times out, each time.
-    painter.slow.store(true, Ordering::SeqCst);
+    model.slow.store(true, Ordering::SeqCst);
     portraits.schedule(&other).await.unwrap();
     let failures = portraits.await_all(LONG).await.failures;
     assert!(matches!(&*failures[0].error,
             PortraitError::Model(error) if error.code == ModelErrorCode::Timeout));
-    assert_eq!(painter.calls(), 10);
+    assert_eq!(model.calls(), 10);
 }
 
 #[tokio::test]
 async fn a_description_that_could_not_be_written_is_not_paid_for_twice() {
-    let (store, painter) = (round_store(), Painter::new());
+    let (store, model) = (round_store(), FakeModel::new());
     let (one, two) = (process(&store, "a").build().unwrap(), process(&store, "b").build().unwrap());
     let context = open(&one, 0).await;
     let [query, _, map] = small_round(&context).await;
-    let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
+    let portraits = Portraits::new(model.clone(), PortraitOptions::new());
     // Another process now records the round.
     let other = open(&two, 0).await;
     other.add(crate::fixture::action(query).append()).await.unwrap();
-    painter.then(Ok(says("Dearly paid.")));
+    model.then(Ok(says("Dearly paid.")));
     portraits.schedule(&context).await.unwrap();
     let failures = portraits.await_all(LONG).await.failures;
     assert!(matches!(&*failures[0].error, PortraitError::Record(_)));
@@ -99,19 +99,19 @@ async fn a_description_that_could_not_be_written_is_not_paid_for_twice() {
     assert_eq!(portraits.schedule(&again).await.unwrap(), 1);
     assert_eq!(portraits.await_all(LONG).await.failures.len(), 0);
     assert_eq!(&*again.round().node(map).unwrap().description, "Dearly paid.");
-    assert_eq!(painter.calls(), 1);
+    assert_eq!(model.calls(), 1);
 }
 
 #[tokio::test]
 async fn what_is_cancelled_stops_and_says_so() {
-    let (store, painter) = (round_store(), Painter::new());
+    let (store, model) = (round_store(), FakeModel::new());
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let [_, act, _] = small_round(&context).await;
     context.add(crate::fixture::file(act, "/data/b.md")).await.unwrap();
-    painter.slow.store(true, Ordering::SeqCst);
-    let portraits = Portraits::new(painter.clone(), PortraitOptions::new().concurrency(1));
+    model.slow.store(true, Ordering::SeqCst);
+    let portraits = Portraits::new(model.clone(), PortraitOptions::new().concurrency(1));
     portraits.schedule(&context).await.unwrap();
-    while painter.calls() < 1 {
+    while model.calls() < 1 {
         tokio::task::yield_now().await;
     }
     portraits.cancel();
@@ -120,7 +120,7 @@ async fn what_is_cancelled_stops_and_says_so() {
     assert!(
         report.failures.iter().all(|failure| matches!(&*failure.error, PortraitError::Cancelled))
     );
-    assert_eq!(painter.calls(), 1, "the second one never began");
+    assert_eq!(model.calls(), 1, "the second one never began");
 }
 
 /// A model with a bug.
@@ -153,12 +153,12 @@ async fn a_model_that_panics_is_a_failure_and_nobody_waits_for_it() {
 
 #[tokio::test]
 async fn an_earlier_round_that_cannot_be_read_holds_up_no_portrait_of_the_present() {
-    let (store, painter) = (round_store(), Painter::new());
+    let (store, model) = (round_store(), FakeModel::new());
     small_round(&open(&process(&store, "a").build().unwrap(), 0).await).await;
     let context = open(&process(&store, "b").build().unwrap(), 1).await;
     let [_, _, map] = small_round(&context).await;
     *store.damaged.lock().unwrap() = Some(0);
-    let portraits = Portraits::new(painter.clone(), PortraitOptions::new());
+    let portraits = Portraits::new(model.clone(), PortraitOptions::new());
     let error = portraits.schedule(&context).await.unwrap_err();
     assert!(matches!(error, RecordError::DamagedRound { .. }), "{error}");
     assert_eq!(portraits.await_all(LONG).await.described, 1);

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 /// A model that answers "A portrait." by default.
 #[derive(Debug)]
-pub(super) struct Painter {
+pub(super) struct FakeModel {
     pub(super) answers: Mutex<VecDeque<Result<Answer, ModelError>>>,
     pub(super) asked: Mutex<Vec<ModelRequest>>,
     /// Whether calls wait for the gate.
@@ -24,7 +24,7 @@ pub(super) struct Painter {
     pub(super) most: AtomicUsize,
 }
 
-impl Painter {
+impl FakeModel {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             answers: Mutex::default(),
@@ -55,7 +55,7 @@ pub(super) fn says(text: &str) -> Answer {
 }
 
 #[async_trait]
-impl LanguageModel for Painter {
+impl LanguageModel for FakeModel {
     fn name(&self) -> &str {
         "painter"
     }

@@ -19,7 +19,7 @@ pub(crate) fn replace(
     sync: bool,
 ) -> Result<()> {
     let failed = |error| failed(operation, path, error);
-    let partial = Partial::create(path).map_err(failed)?;
+    let partial = PartialFile::create(path).map_err(failed)?;
     let mut file = &partial.file;
     file.write_all(bytes).map_err(failed)?;
     if !sync {
@@ -50,12 +50,12 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// A temporary file next to its destination, removed on drop unless it was renamed.
-struct Partial {
+struct PartialFile {
     path: PathBuf,
     file: File,
 }
 
-impl Partial {
+impl PartialFile {
     fn create(to: &Path) -> io::Result<Self> {
         let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         for k in 0_u64.. {
@@ -73,7 +73,7 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // Removal fails if the file was renamed. Any other failure cannot be reported from here.
         let _ = std::fs::remove_file(&self.path);

@@ -7,8 +7,8 @@ use context_core::trajectory::{EdgeNames, ParentNode, Round, RoundRef};
 
 use crate::RecordError;
 use crate::channels::{Channels, graph};
+use crate::open_rounds::{Lease, OpenRounds, OpenedRound};
 use crate::recorder::Recorder;
-use crate::shelf::{Lease, Opened, Shelf};
 
 /// Options for opening a round. An option that is not set keeps its stored value, or gets its
 /// default for a new round.
@@ -45,7 +45,7 @@ impl OpenOptions {
 /// Opens rounds on the channels of a recorder.
 pub(crate) struct Opener {
     pub(crate) channels: Arc<Channels>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) open_rounds: Arc<OpenRounds>,
 }
 
 impl Opener {
@@ -54,9 +54,9 @@ impl Opener {
         &self,
         round: &RoundRef,
         options: &OpenOptions,
-    ) -> Result<(Opened, Lease), RecordError> {
+    ) -> Result<(OpenedRound, Lease), RecordError> {
         round.agent.check("open")?;
-        let lease = self.shelf.lease(round);
+        let lease = self.open_rounds.lease(round);
         let opened = lease.opened(self.build(round, options)).await?;
         check(&opened, options)?;
         Ok((opened, lease))
@@ -68,8 +68,8 @@ impl Opener {
         &self,
         round: &RoundRef,
         options: &OpenOptions,
-    ) -> Result<Option<(Opened, Lease)>, RecordError> {
-        let lease = self.shelf.lease(round);
+    ) -> Result<Option<(OpenedRound, Lease)>, RecordError> {
+        let lease = self.open_rounds.lease(round);
         if !lease.is_fresh() {
             return Ok(None);
         }
@@ -85,21 +85,25 @@ impl Opener {
         }
     }
 
-    async fn build(&self, round: &RoundRef, options: &OpenOptions) -> Result<Opened, RecordError> {
+    async fn build(
+        &self,
+        round: &RoundRef,
+        options: &OpenOptions,
+    ) -> Result<OpenedRound, RecordError> {
         let graph = match self.channels.restore(round).await? {
             Some(record) => graph(record)?,
-            None => self.begun(round, options).await?,
+            None => self.start(round, options).await?,
         };
         let edge_names = options.edge_names.clone().unwrap_or_default();
         let recorder = Recorder::new(graph.edge_names(edge_names.clone()), self.channels.clone());
-        let history = self.shelf.history(&round.agent, &self.channels);
-        Ok(Opened { recorder: Arc::new(recorder), history, edge_names })
+        let agent_rounds = self.open_rounds.agent_rounds(&round.agent, &self.channels);
+        Ok(OpenedRound { recorder: Arc::new(recorder), agent_rounds, edge_names })
     }
 
     /// Starts a new round, which continues the numbering of the round before it. If that round
     /// cannot be read, numbering starts again: numbers are for people, and node ids are unique
     /// without them.
-    async fn begun(&self, round: &RoundRef, options: &OpenOptions) -> Result<Round, RecordError> {
+    async fn start(&self, round: &RoundRef, options: &OpenOptions) -> Result<Round, RecordError> {
         let mut graph = Round::new(round.clone(), self.channels.clock.now());
         if round.round > 0 {
             match self.channels.newest(&round.agent, Some(round.round)).await {
@@ -108,7 +112,7 @@ impl Opener {
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error.into()),
             }
-            if let Some(open) = self.shelf.open_below(&round.agent, round.round).last() {
+            if let Some(open) = self.open_rounds.open_below(&round.agent, round.round).last() {
                 graph = graph.continuing(&open.head());
             }
         }
@@ -119,7 +123,7 @@ impl Opener {
     }
 }
 
-fn check(opened: &Opened, options: &OpenOptions) -> Result<(), RecordError> {
+fn check(opened: &OpenedRound, options: &OpenOptions) -> Result<(), RecordError> {
     let round = opened.recorder.round();
     let other = |option| {
         Err(RecordError::ConflictingOption {

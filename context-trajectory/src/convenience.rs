@@ -1,4 +1,5 @@
-//! Convenience methods: a recorder on a store, starting the next round, reading a whole session.
+//! Convenience methods over the others: a recorder with defaults, the next round of an agent, and
+//! all agents of a session.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -8,20 +8,20 @@ use context_core::{SessionId, UserId};
 use tokio::sync::OnceCell;
 
 use crate::RecordError;
+use crate::agent_rounds::AgentRounds;
 use crate::channels::Channels;
 use crate::recorder::Recorder;
-use crate::session::History;
 
 /// An open round: its recorder, and the earlier rounds of its agent.
 #[derive(Clone)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedRound {
     pub(crate) recorder: Arc<Recorder>,
-    pub(crate) history: Arc<History>,
+    pub(crate) agent_rounds: Arc<AgentRounds>,
     pub(crate) edge_names: EdgeNames,
 }
 
 /// All rounds in memory, whether handles refer to them or not.
-pub(crate) struct Shelf {
+pub(crate) struct OpenRounds {
     keep: usize,
     inner: Mutex<Inner>,
 }
@@ -31,27 +31,27 @@ struct Inner {
     entries: BTreeMap<RoundRef, Entry>,
     /// Rounds without handles, by the time at which the last handle was dropped.
     closed: BTreeMap<u64, RoundRef>,
-    histories: HashMap<AgentRef, Weak<History>>,
+    agent_rounds: HashMap<AgentRef, Weak<AgentRounds>>,
     /// The counter that numbers entries and drop times.
     tick: u64,
 }
 
 struct Entry {
     number: u64,
-    cell: Arc<OnceCell<Opened>>,
+    cell: Arc<OnceCell<OpenedRound>>,
     holders: usize,
     closed: Option<u64>,
 }
 
 /// A reference to an entry, which keeps the entry alive.
 pub(crate) struct Lease {
-    shelf: Arc<Shelf>,
+    open_rounds: Arc<OpenRounds>,
     round: RoundRef,
     entry: u64,
-    cell: Arc<OnceCell<Opened>>,
+    cell: Arc<OnceCell<OpenedRound>>,
 }
 
-impl Shelf {
+impl OpenRounds {
     pub(crate) fn new(keep: usize) -> Self {
         Self { keep, inner: Mutex::default() }
     }
@@ -79,22 +79,26 @@ impl Shelf {
         }
         entry.holders += 1;
         Lease {
-            shelf: self.clone(),
+            open_rounds: self.clone(),
             round: round.clone(),
             entry: entry.number,
             cell: entry.cell.clone(),
         }
     }
 
-    /// Returns the history that the open rounds of an agent share.
-    pub(crate) fn history(&self, agent: &AgentRef, channels: &Arc<Channels>) -> Arc<History> {
+    /// Returns the cache of earlier rounds that the open rounds of an agent share.
+    pub(crate) fn agent_rounds(
+        &self,
+        agent: &AgentRef,
+        channels: &Arc<Channels>,
+    ) -> Arc<AgentRounds> {
         let mut inner = self.inner();
-        if let Some(known) = inner.histories.get(agent).and_then(Weak::upgrade) {
+        if let Some(known) = inner.agent_rounds.get(agent).and_then(Weak::upgrade) {
             return known;
         }
-        let history = Arc::new(History::new(agent.clone(), channels.clone()));
-        inner.histories.insert(agent.clone(), Arc::downgrade(&history));
-        history
+        let agent_rounds = Arc::new(AgentRounds::new(agent.clone(), channels.clone()));
+        inner.agent_rounds.insert(agent.clone(), Arc::downgrade(&agent_rounds));
+        agent_rounds
     }
 
     /// Returns the current state of the agent's open rounds below a number.
@@ -129,13 +133,13 @@ impl Shelf {
         self.inner().entries.len()
     }
 
-    /// Releases rounds, with or without handles, except those with unsaved changes. Returns how
-    /// many.
+    /// Releases rounds, with or without handles, except those with unsaved changes. Returns the
+    /// number of released rounds.
     pub(crate) fn release(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
-        wanted: impl Fn(&RoundRef) -> bool,
+        filter: impl Fn(&RoundRef) -> bool,
     ) -> usize {
         let mut inner = self.inner();
         let first = AgentRef::main(user.clone(), session.map_or("", SessionId::as_str)).round(0);
@@ -149,12 +153,12 @@ impl Shelf {
                 opened.recorder.unsaved() == 0 || opened.recorder.is_superseded()
             })
         };
-        let goes = theirs.filter(|(round, entry)| wanted(round) && saved(entry));
-        let goes: Vec<RoundRef> = goes.map(|(round, _)| round.clone()).collect();
-        for round in &goes {
+        let evicted = theirs.filter(|(round, entry)| filter(round) && saved(entry));
+        let evicted: Vec<RoundRef> = evicted.map(|(round, _)| round.clone()).collect();
+        for round in &evicted {
             inner.remove(round);
         }
-        goes.len()
+        evicted.len()
     }
 
     /// Drops one reference to an entry. Without references, the entry becomes evictable.
@@ -200,9 +204,9 @@ impl Inner {
                 opened.recorder.unsaved() == 0 || opened.recorder.is_superseded()
             })
         };
-        let goes: Vec<RoundRef> =
+        let evicted: Vec<RoundRef> =
             self.closed.values().filter(saved).take(too_many).cloned().collect();
-        for round in goes {
+        for round in evicted {
             self.remove(&round);
         }
     }
@@ -211,12 +215,12 @@ impl Inner {
         let Some(entry) = self.entries.remove(round) else { return };
         entry.closed.map(|at| self.closed.remove(&at));
         if let Some(opened) = entry.cell.get().filter(|opened| !opened.recorder.is_superseded()) {
-            opened.history.put(opened.recorder.round());
+            opened.agent_rounds.put(opened.recorder.round());
         }
         drop(entry);
-        let history = self.histories.get(&round.agent);
-        if history.is_some_and(|history| history.strong_count() == 0) {
-            self.histories.remove(&round.agent);
+        let agent_rounds = self.agent_rounds.get(&round.agent);
+        if agent_rounds.is_some_and(|agent_rounds| agent_rounds.strong_count() == 0) {
+            self.agent_rounds.remove(&round.agent);
         }
     }
 }
@@ -226,25 +230,25 @@ impl Lease {
     /// that.
     pub(crate) async fn opened(
         &self,
-        build: impl Future<Output = Result<Opened, RecordError>>,
-    ) -> Result<Opened, RecordError> {
+        build: impl Future<Output = Result<OpenedRound, RecordError>>,
+    ) -> Result<OpenedRound, RecordError> {
         self.cell.get_or_try_init(|| build).await.cloned()
     }
 
     /// Returns whether this is the only reference.
     pub(crate) fn is_last(&self) -> bool {
-        let inner = self.shelf.inner();
+        let inner = self.open_rounds.inner();
         let entry = inner.entries.get(&self.round).filter(|entry| entry.number == self.entry);
         entry.is_none_or(|entry| entry.holders == 1)
     }
 
-    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
-        &self.shelf
+    pub(crate) fn open_rounds(&self) -> &Arc<OpenRounds> {
+        &self.open_rounds
     }
 
     /// Returns whether no other caller has opened or built the round.
     pub(crate) fn is_fresh(&self) -> bool {
-        let inner = self.shelf.inner();
+        let inner = self.open_rounds.inner();
         let entry = inner.entries.get(&self.round).filter(|entry| entry.number == self.entry);
         entry.is_some_and(|entry| entry.holders == 1 && entry.cell.get().is_none())
     }
@@ -252,6 +256,6 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.shelf.let_go(&self.round, self.entry);
+        self.open_rounds.let_go(&self.round, self.entry);
     }
 }

@@ -14,13 +14,13 @@ const HEAD: &str = ".meta.json";
 
 /// The file paths of one round.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct RoundPaths {
     pub(super) round: RoundRef,
     pub(super) graph: PathBuf,
     pub(super) head: PathBuf,
 }
 
-impl Place {
+impl RoundPaths {
     pub(super) fn new(root: &Path, round: &RoundRef) -> Self {
         Self::within(&session_folder(root, &round.agent), round)
     }
@@ -89,7 +89,7 @@ fn session_folder(root: &Path, agent: &AgentRef) -> PathBuf {
 }
 
 /// Returns the numbers of an agent's rounds, ascending.
-pub(super) fn rounds_of(
+pub(super) fn agent_rounds(
     operation: &'static str,
     root: &Path,
     agent: &AgentRef,
@@ -110,8 +110,13 @@ pub(super) struct SessionFolder {
 
 impl SessionFolder {
     /// Returns the paths of one of the rounds.
-    pub(super) fn place(&self, user: &UserId, session: &str, (agent, round): (u32, u32)) -> Place {
-        Place::within(&self.path, &AgentRef::new(user.clone(), session, agent).round(round))
+    pub(super) fn paths(
+        &self,
+        user: &UserId,
+        session: &str,
+        (agent, round): (u32, u32),
+    ) -> RoundPaths {
+        RoundPaths::within(&self.path, &AgentRef::new(user.clone(), session, agent).round(round))
     }
 
     /// Returns the graph file and the head file of one of the rounds.
@@ -121,7 +126,7 @@ impl SessionFolder {
 }
 
 /// Returns the sessions of a user in no particular order, or only the given one.
-pub(super) fn sessions_of(
+pub(super) fn session_folders(
     operation: &'static str,
     root: &Path,
     user: &UserId,

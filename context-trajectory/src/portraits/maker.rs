@@ -21,14 +21,14 @@ const SKILL: usize = 600;
 
 /// Makes portraits.
 #[derive(Clone, Debug)]
-pub(super) struct Painter {
+pub(super) struct PortraitMaker {
     pub(super) model: Arc<dyn LanguageModel>,
     pub(super) previews: Arc<dyn ReadPreview>,
     pub(super) options: PortraitOptions,
     pub(super) cancel: CancelSignal,
 }
 
-impl Painter {
+impl PortraitMaker {
     /// Returns the description of a node, based on the given state of the round.
     pub(super) async fn portray(
         &self,
@@ -38,16 +38,16 @@ impl Painter {
         if node.kind() == TrajectoryNodeKind::Skill {
             let (previews, node) = (self.previews.clone(), node);
             let read = move || preview::skill(&*previews, node.body.text("path"));
-            let said = tokio::task::spawn_blocking(read).await.map_err(|_| PortraitError::Ended)?;
-            return Ok(shown(&said.map_err(PortraitError::Skill)?, SKILL));
+            let text = tokio::task::spawn_blocking(read).await.map_err(|_| PortraitError::Ended)?;
+            return Ok(shown(&text.map_err(PortraitError::Skill)?, SKILL));
         }
         let cause = cause(&round, node.id);
         // The next change would copy the graph if the round were still held.
         drop(round);
         let preview = self.preview(&node).await?;
-        let mut asked = request(&node, &cause, preview.as_deref());
-        asked.max_output_tokens = self.options.max_output_tokens;
-        let answer = self.ask(&asked).await?;
+        let mut request = request(&node, &cause, preview.as_deref());
+        request.max_output_tokens = self.options.max_output_tokens;
+        let answer = self.ask(&request).await?;
         described(answer)
     }
 
@@ -70,10 +70,10 @@ impl Painter {
         tokio::task::spawn_blocking(paths).await.map_err(|_| PortraitError::Ended)
     }
 
-    async fn ask(&self, asked: &ModelRequest) -> Result<Answer, PortraitError> {
+    async fn ask(&self, request: &ModelRequest) -> Result<Answer, PortraitError> {
         let mut retry = 0;
         loop {
-            let error = match self.unless_cancelled(self.call(asked)).await? {
+            let error = match self.unless_cancelled(self.call(request)).await? {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -83,8 +83,8 @@ impl Painter {
         }
     }
 
-    async fn call(&self, asked: &ModelRequest) -> Result<Answer, ModelError> {
-        let call = self.model.complete(asked, &self.cancel);
+    async fn call(&self, request: &ModelRequest) -> Result<Answer, ModelError> {
+        let call = self.model.complete(request, &self.cancel);
         let late = |_| {
             ModelError::new(
                 self.model.name(),

@@ -140,7 +140,7 @@ impl Trajectory {
         self.rounds.values().map(|round| round.len()).sum()
     }
 
-    /// Returns whether there are no entries.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.rounds.values().all(|round| round.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The earlier rounds of an agent, read once and shared by its open rounds.
+//! A cache of the earlier rounds of an agent, read once and shared by its open rounds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,28 +10,28 @@ use crate::RecordError;
 use crate::channels::{Channels, graph};
 
 /// A cache of the rounds of one agent.
-pub(crate) struct History {
+pub(crate) struct AgentRounds {
     agent: AgentRef,
     channels: Arc<Channels>,
-    known: Mutex<Known>,
+    loaded: Mutex<LoadedRounds>,
     /// Held while reading from the channels.
     loading: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
+struct LoadedRounds {
     /// All rounds with a lower number have been loaded.
     upto: u32,
     rounds: BTreeMap<u32, Arc<Round>>,
 }
 
-impl History {
+impl AgentRounds {
     pub(crate) fn new(agent: AgentRef, channels: Arc<Channels>) -> Self {
-        Self { agent, channels, known: Mutex::default(), loading: tokio::sync::Mutex::default() }
+        Self { agent, channels, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn loaded(&self) -> MutexGuard<'_, LoadedRounds> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns all rounds below a number. Missing rounds are loaded in one read; concurrent callers
@@ -41,33 +41,33 @@ impl History {
         number: u32,
     ) -> Result<BTreeMap<u32, Arc<Round>>, RecordError> {
         let _loading = self.loading.lock().await;
-        let upto = self.known().upto;
+        let upto = self.loaded().upto;
         if upto < number {
             let rounds = self.load(upto, number - 1).await?;
-            let mut known = self.known();
+            let mut loaded = self.loaded();
             for (number, round) in rounds {
-                known.rounds.entry(number).or_insert(round);
+                loaded.rounds.entry(number).or_insert(round);
             }
-            known.upto = number;
+            loaded.upto = number;
         }
-        let known = self.known();
-        Ok(known.rounds.range(..number).map(|(number, round)| (*number, round.clone())).collect())
+        let loaded = self.loaded();
+        Ok(loaded.rounds.range(..number).map(|(number, round)| (*number, round.clone())).collect())
     }
 
     /// Returns one round.
     pub(crate) async fn round(&self, number: u32) -> Result<Option<Arc<Round>>, RecordError> {
         let _loading = self.loading.lock().await;
         {
-            let known = self.known();
-            if let Some(round) = known.rounds.get(&number) {
+            let loaded = self.loaded();
+            if let Some(round) = loaded.rounds.get(&number) {
                 return Ok(Some(round.clone()));
             }
-            if number < known.upto {
+            if number < loaded.upto {
                 return Ok(None);
             }
         }
         let Some(round) = self.load(number, number).await?.pop_first() else { return Ok(None) };
-        Ok(Some(self.known().rounds.entry(number).or_insert(round.1).clone()))
+        Ok(Some(self.loaded().rounds.entry(number).or_insert(round.1).clone()))
     }
 
     async fn load(&self, first: u32, last: u32) -> Result<BTreeMap<u32, Arc<Round>>, RecordError> {
@@ -99,10 +99,10 @@ impl History {
     /// progress may return an older state, so the round is stored in that case too.
     pub(crate) fn put(&self, round: Arc<Round>) {
         let loading = self.loading.try_lock().is_err();
-        let mut known = self.known();
+        let mut loaded = self.loaded();
         let number = round.round().round;
-        if loading || number < known.upto || known.rounds.contains_key(&number) {
-            known.rounds.insert(number, round);
+        if loading || number < loaded.upto || loaded.rounds.contains_key(&number) {
+            loaded.rounds.insert(number, round);
         }
     }
 }

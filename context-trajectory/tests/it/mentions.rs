@@ -35,9 +35,9 @@ proptest! {
     }
 }
 
-struct Known(HashSet<&'static str>);
+struct KnownFiles(HashSet<&'static str>);
 
-impl FileLookup for Known {
+impl FileLookup for KnownFiles {
     fn find(&self, path: &str) -> Option<String> {
         self.0.contains(path).then(|| path.to_owned())
     }
@@ -47,7 +47,7 @@ impl FileLookup for Known {
 async fn files_hang_below_the_question_and_the_callers_own_list_is_kept() {
     let store = round_store();
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
-    let files = MentionedFiles::new(Arc::new(Known(["/data/a.csv", "/data/b.md"].into())));
+    let files = MentionedFiles::new(Arc::new(KnownFiles(["/data/a.csv", "/data/b.md"].into())));
     let query =
         NewQuery::new("Compare /data/a.csv with /data/b.md and /data/none.md").files(["own.pdf"]);
     let (query, nodes) = context.ask_with_files(query, &files).await.unwrap();
