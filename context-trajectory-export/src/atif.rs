@@ -2,8 +2,8 @@
 //! version 1.
 
 mod error;
-mod foreign;
 mod form;
+mod importer;
 mod read;
 mod write;
 

@@ -36,7 +36,7 @@ struct Event<'a> {
 
 /// The details shown for a mark.
 #[derive(Serialize)]
-struct About<'a> {
+struct Details<'a> {
     node: NodeId,
     active: bool,
     headline: String,
@@ -87,8 +87,8 @@ pub fn write_chrome_trace(graph: &SessionGraph, mut out: impl Write) -> io::Resu
         let named = Some(json!({ "name": name }).into());
         events.put(&Event { args: named.clone(), ..Event::new(number, "M", "process_name") })?;
         events.put(&Event { args: named, ..Event::new(number, "M", "thread_name") })?;
-        let place = Some(json!({ "sort_index": number }).into());
-        events.put(&Event { args: place, ..Event::new(number, "M", "process_sort_index") })?;
+        let sort_index = Some(json!({ "sort_index": number }).into());
+        events.put(&Event { args: sort_index, ..Event::new(number, "M", "process_sort_index") })?;
         for node in agent.nodes() {
             events.node(graph, AgentNode::new(number, node.id), node)?;
         }
@@ -118,7 +118,7 @@ impl<W: Write> Events<W> {
         node: &TrajectoryNode,
     ) -> io::Result<()> {
         let title = node.title().to_string();
-        let about = Json::from_serialize(&About {
+        let about = Json::from_serialize(&Details {
             node: node.id,
             active: graph.is_active(id),
             headline: headline(node, HEADLINE),

@@ -49,7 +49,7 @@ pub struct OtlpOptions {
 }
 
 impl Default for OtlpOptions {
-    /// The service `context`, without content.
+    /// Returns options for the service `context`, without content.
     fn default() -> Self {
         Self { service: "context".into(), content: false }
     }

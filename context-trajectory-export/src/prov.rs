@@ -71,13 +71,13 @@ pub fn write_prov_json(graph: &SessionGraph, mut out: impl Write) -> io::Result<
     }
     section.close()?;
 
-    for wanted in SECTIONS {
-        let mut section = Section::open(&mut out, wanted)?;
+    for name in SECTIONS {
+        let mut section = Section::open(&mut out, name)?;
         let mut number = 0;
-        relations(graph, &mut |found, relation: &Relation| {
-            if found == wanted {
+        relations(graph, &mut |section_name, relation: &Relation| {
+            if section_name == name {
                 number += 1;
-                section.put(&format!("_:{wanted}{number}"), relation)?;
+                section.put(&format!("_:{name}{number}"), relation)?;
             }
             Ok(())
         })?;

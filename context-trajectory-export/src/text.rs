@@ -16,7 +16,7 @@ pub struct DiagramOptions {
 }
 
 impl Default for DiagramOptions {
-    /// Eighty characters, from top to bottom.
+    /// Returns options with eighty characters of content and time from top to bottom.
     fn default() -> Self {
         Self { headline: 80, left_to_right: false }
     }

@@ -56,7 +56,7 @@ struct OriginalLine {
 
 impl OriginalLine {
     /// Returns the metadata of a message that holds the whole line.
-    fn whole(line: usize) -> Metadata {
+    fn holding_line(line: usize) -> Metadata {
         Metadata::default().with(KEY, Self::to_json(&[Self { line, rest: None }]))
     }
 
@@ -151,8 +151,8 @@ pub(crate) fn read(
                     problem,
                 ));
                 let part = data(format!("{KEY}.line"), Json::from(raw.to_owned()).compact());
-                let message =
-                    Message::new(Role::System, [part]).with_metadata(OriginalLine::whole(line));
+                let message = Message::new(Role::System, [part])
+                    .with_metadata(OriginalLine::holding_line(line));
                 nodes.push(Node::new(format!("line-{line}"), message, now));
             }
         }
@@ -166,7 +166,7 @@ pub(crate) fn read(
     let mut source = TranscriptSource::new(file.name(), format, FileLayout::MixedLines, (0, 1));
     let name = |_: &SidecarEntry| format!("{KEY}.line");
     let id = |entry: &SidecarEntry| format!("line-{}", entry.at);
-    let metadata = |entry: &SidecarEntry| OriginalLine::whole(entry.at);
+    let metadata = |entry: &SidecarEntry| OriginalLine::holding_line(entry.at);
     source.sidecar = sidecar::store(others, &mut tree, name, metadata, id, at).map_err(no_tree)?;
     let title = question.or_else(|| title(tree.nodes()));
     read.chats.push(TranscriptChat { source, title, tree, diagnostics });

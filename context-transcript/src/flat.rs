@@ -128,12 +128,12 @@ impl LiftedMessages {
             return Ok(());
         };
         let (lifted, diagnostics) = codec.lift(messages).map_err(|source| {
-            let place = codec.place(&source).unwrap_or_default();
+            let position = codec.error_position(&source).unwrap_or_default();
             TranscriptError::Message {
                 file: reader.file.shown().to_owned(),
-                line: messages.get(place).map_or(1, |raw| reader.file.line_of(raw.get())),
+                line: messages.get(position).map_or(1, |raw| reader.file.line_of(raw.get())),
                 conversation: index + 1,
-                message: place + 1,
+                message: position + 1,
                 format,
                 source,
             }
@@ -203,7 +203,7 @@ impl Reader<'_> {
     fn item(
         &self,
         layout: FileLayout,
-        place: (usize, usize),
+        position: (usize, usize),
         item: &RawValue,
     ) -> Result<TranscriptChat, TranscriptError> {
         let is_tree = match self.named {
@@ -211,13 +211,13 @@ impl Reader<'_> {
             Some(named) => named == Format::Toolbench,
         };
         if is_tree {
-            return toolbench::read(self.file, item, layout, place, self.at);
+            return toolbench::read(self.file, item, layout, position, self.at);
         }
         if matches!(self.named, None | Some(Format::GeminiCli)) && gemini_cli::is_session(item) {
-            return gemini_cli::read(self.file, item, layout, place, self.at);
+            return gemini_cli::read(self.file, item, layout, position, self.at);
         }
         if first(item) == '[' {
-            return self.chat(layout, place, &self.items(item)?, None);
+            return self.chat(layout, position, &self.items(item)?, None);
         }
         if first(item) != '{' {
             return Err(self.unknown(item, FormProblem::ConversationNeitherListNorObject));
@@ -240,7 +240,7 @@ impl Reader<'_> {
         let format = of_envelope
             .or(of_body.filter(|_| self.named.is_none()))
             .unwrap_or_else(|| self.format_of(&messages));
-        self.chat_of(format, layout, place, &messages, Some((key, envelope)))
+        self.chat_of(format, layout, position, &messages, Some((key, envelope)))
     }
 
     fn unknown(&self, item: &RawValue, problem: FormProblem) -> TranscriptError {
@@ -250,27 +250,29 @@ impl Reader<'_> {
     fn chat(
         &self,
         layout: FileLayout,
-        place: (usize, usize),
+        position: (usize, usize),
         messages: &[&RawValue],
         envelope: Option<(&str, JsonMap)>,
     ) -> Result<TranscriptChat, TranscriptError> {
-        self.chat_of(self.format_of(messages), layout, place, messages, envelope)
+        self.chat_of(self.format_of(messages), layout, position, messages, envelope)
     }
 
     fn chat_of(
         &self,
         format: Format,
         layout: FileLayout,
-        place: (usize, usize),
+        position: (usize, usize),
         messages: &[&RawValue],
         envelope: Option<(&str, JsonMap)>,
     ) -> Result<TranscriptChat, TranscriptError> {
         let mut lifted = LiftedMessages::default();
         match format.list_codec() {
-            Some(_) => lifted.add_all(self, format, place.0, messages)?,
-            None => messages.iter().try_for_each(|raw| lifted.add(self, format, place.0, raw))?,
+            Some(_) => lifted.add_all(self, format, position.0, messages)?,
+            None => {
+                messages.iter().try_for_each(|raw| lifted.add(self, format, position.0, raw))?
+            }
         }
-        self.finish(lifted, format, layout, place, envelope)
+        self.finish(lifted, format, layout, position, envelope)
     }
 
     fn finish(
@@ -278,13 +280,13 @@ impl Reader<'_> {
         lifted: LiftedMessages,
         format: Format,
         layout: FileLayout,
-        place: (usize, usize),
+        position: (usize, usize),
         envelope: Option<(&str, JsonMap)>,
     ) -> Result<TranscriptChat, TranscriptError> {
         let LiftedMessages { nodes, diagnostics } = lifted;
         let tree = Tree::of_chain(nodes).map_err(|source| self.file.tree_error(format, source))?;
         let source =
-            TranscriptSource::new(self.file.name(), format, layout, place).in_envelope(envelope);
+            TranscriptSource::new(self.file.name(), format, layout, position).in_envelope(envelope);
         let title = title(tree.nodes());
         Ok(TranscriptChat { source, title, tree, diagnostics })
     }

@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::write::write;
 use crate::chat::{TranscriptChat, data, title, warning};
-use crate::lists::{MAX_ITEMS, items, up_to};
+use crate::lists::{MAX_ITEMS, first_entries, items};
 use crate::raw::{entries, first, text_of, value_of};
 use crate::read::unknown_form;
 use crate::time::time_of;
@@ -64,7 +64,7 @@ pub(crate) fn is_session(item: &RawValue) -> bool {
     let has = |key: &str| entries.get(key).is_some_and(|value| first(value) == '"');
     let records = || {
         let list = entries.get(MESSAGES).filter(|list| first(list) == '[')?;
-        up_to(list, MAX_ITEMS).ok()
+        first_entries(list, MAX_ITEMS).ok()
     };
     let is_record = |raw: &&RawValue| {
         value_of(raw, "type", '"').is_some() && value_of(raw, "role", '"').is_none()
@@ -79,7 +79,7 @@ pub(crate) fn read(
     file: &FileText,
     item: &RawValue,
     layout: FileLayout,
-    place: (usize, usize),
+    position: (usize, usize),
     at: Timestamp,
 ) -> Result<TranscriptChat, TranscriptError> {
     let format = Format::GeminiCli;
@@ -98,7 +98,7 @@ pub(crate) fn read(
         }
     }
     let tree = Tree::of_chain(nodes).map_err(|source| file.tree_error(format, source))?;
-    let source = TranscriptSource::new(file.name(), format, layout, place)
+    let source = TranscriptSource::new(file.name(), format, layout, position)
         .in_envelope(Some((MESSAGES, envelope)));
     let title = title(tree.nodes());
     Ok(TranscriptChat { source, title, tree, diagnostics })

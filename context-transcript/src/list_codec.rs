@@ -46,7 +46,7 @@ impl ListCodec {
     }
 
     /// Returns the index of the list object that an error refers to, if any.
-    pub(crate) fn place(self, error: &WireError) -> Option<usize> {
+    pub(crate) fn error_position(self, error: &WireError) -> Option<usize> {
         position(error.path(), self.key).map(|(index, _)| index)
     }
 

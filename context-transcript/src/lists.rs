@@ -11,7 +11,7 @@ use crate::{FileText, TranscriptError};
 /// memory in addition to its text.
 pub(crate) const MAX_ITEMS: usize = 1_000_000;
 
-/// Returns the error for a file with more.
+/// Returns the error for a file with more than [`MAX_ITEMS`] lines or entries.
 pub(crate) fn too_many(file: &FileText) -> TranscriptError {
     TranscriptError::TooMany { file: file.shown().to_owned(), limit: MAX_ITEMS }
 }
@@ -21,7 +21,8 @@ pub(crate) fn items<'a>(
     file: &FileText,
     list: &'a RawValue,
 ) -> Result<Vec<&'a RawValue>, TranscriptError> {
-    let items = up_to(list, MAX_ITEMS + 1).map_err(|error| file.syntax_error(list.get(), error))?;
+    let items =
+        first_entries(list, MAX_ITEMS + 1).map_err(|error| file.syntax_error(list.get(), error))?;
     if items.len() > MAX_ITEMS {
         return Err(too_many(file));
     }
@@ -29,14 +30,17 @@ pub(crate) fn items<'a>(
 }
 
 /// Returns the first `most` entries of a list. The whole list must be valid JSON.
-pub(crate) fn up_to(list: &RawValue, most: usize) -> Result<Vec<&RawValue>, serde_json::Error> {
+pub(crate) fn first_entries(
+    list: &RawValue,
+    most: usize,
+) -> Result<Vec<&RawValue>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(list.get());
-    reader.deserialize_seq(UpTo(most))
+    reader.deserialize_seq(FirstEntries(most))
 }
 
-struct UpTo(usize);
+struct FirstEntries(usize);
 
-impl<'de> Visitor<'de> for UpTo {
+impl<'de> Visitor<'de> for FirstEntries {
     type Value = Vec<&'de RawValue>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

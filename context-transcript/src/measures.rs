@@ -31,7 +31,8 @@ pub fn measures<'a>(
 ) -> HashMap<MessageId, Measures> {
     let events = source.map(|source| codex_events(source, sidecar)).unwrap_or_default();
     let run = source.and_then(whole_run);
-    let (mut all, mut seen, mut answer) = (HashMap::new(), HashMap::new(), None);
+    let (mut measures_by_message, mut answer_lines, mut answer) =
+        (HashMap::new(), HashMap::new(), None);
     let mut last_answer: Option<(usize, MessageId)> = None;
     let mut events = events.into_iter().peekable();
     let mut model = None;
@@ -40,30 +41,30 @@ pub fn measures<'a>(
         let line = codex_line(message);
         // Events between two messages belong to the first one.
         while let Some((_, event)) = events.next_if(|(at, _)| line.is_some_and(|line| *at < line)) {
-            apply(event, &mut model, last_answer.as_ref(), &mut all);
+            apply(event, &mut model, last_answer.as_ref(), &mut measures_by_message);
         }
         if message.role != Role::Assistant {
             continue;
         }
         let known = line.and(model.clone()).or_else(|| run.as_ref()?.model.clone());
-        let measured =
-            anthropic(&node.id, message, &mut seen, &mut all).or_else(|| gemini(message));
+        let measured = anthropic(&node.id, message, &mut answer_lines, &mut measures_by_message)
+            .or_else(|| gemini(message));
         if let Some(measures) = measured.or_else(|| known.map(of_model)) {
-            all.insert(node.id.clone(), measures);
+            measures_by_message.insert(node.id.clone(), measures);
         }
         answer = Some(&node.id);
         last_answer = line.map(|line| (line, node.id.clone()));
     }
     for (_, event) in events {
-        apply(event, &mut model, last_answer.as_ref(), &mut all);
+        apply(event, &mut model, last_answer.as_ref(), &mut measures_by_message);
     }
     if let (Some(run), Some(answer)) = (run, answer) {
-        let last = all.entry(answer.clone()).or_default();
+        let last = measures_by_message.entry(answer.clone()).or_default();
         if last.input_tokens.or(last.output_tokens).is_none() {
             *last = run;
         }
     }
-    all
+    measures_by_message
 }
 
 fn of_model(model: Arc<str>) -> Measures {
@@ -81,20 +82,20 @@ fn text(value: &Value, key: &str) -> Option<Arc<str>> {
 }
 
 /// Reads an Anthropic answer. One answer may span several lines, each with the usage up to that
-/// line: `seen` maps counted answers to their lines.
+/// line: `answer_lines` maps counted answers to their lines.
 fn anthropic(
     id: &MessageId,
     message: &Message,
-    seen: &mut HashMap<String, MessageId>,
-    all: &mut HashMap<MessageId, Measures>,
+    answer_lines: &mut HashMap<String, MessageId>,
+    measures_by_message: &mut HashMap<MessageId, Measures>,
 ) -> Option<Measures> {
     let response: Value = message.metadata.get(ANTHROPIC)?.parse().ok()?;
     let mut measures = Measures::default();
     measures.model = text(&response, "model");
     if let Some(usage) = response.get("usage") {
         let answer = response.get("id").and_then(Value::as_str).map(str::to_owned);
-        let earlier = answer.and_then(|answer| seen.insert(answer, id.clone()));
-        if let Some(earlier) = earlier.and_then(|earlier| all.get_mut(&earlier)) {
+        let earlier = answer.and_then(|answer| answer_lines.insert(answer, id.clone()));
+        if let Some(earlier) = earlier.and_then(|earlier| measures_by_message.get_mut(&earlier)) {
             let model = earlier.model.take();
             *earlier = Measures::default();
             earlier.model = model;
@@ -195,12 +196,12 @@ fn apply(
     event: Event,
     model: &mut Option<Arc<str>>,
     answer: Option<&(usize, MessageId)>,
-    all: &mut HashMap<MessageId, Measures>,
+    measures_by_message: &mut HashMap<MessageId, Measures>,
 ) {
     match (event, answer) {
         (Event::Model(name), _) => *model = Some(name),
         (Event::Usage(usage), Some((_, id))) => {
-            let measures = all.entry(id.clone()).or_default();
+            let measures = measures_by_message.entry(id.clone()).or_default();
             measures.model = measures.model.clone().or_else(|| model.clone());
             // Each of several usages is that of a separate call.
             let add = |sum: &mut Option<u64>, key: &str| {

@@ -101,7 +101,8 @@ impl FileText {
         1 + self.ends().get(block).copied().unwrap_or(0) + line_feeds(&before[block * BLOCK..])
     }
 
-    /// Cached, since a file with an error on every line needs every line number.
+    /// Returns the number of line ends before each block. The numbers are cached, since a file with
+    /// an error on every line needs every line number.
     fn ends(&self) -> &[usize] {
         self.ends.get_or_init(|| {
             let blocks = self.text.as_bytes().chunks(BLOCK).chain([&[][..]]);

@@ -193,10 +193,10 @@ fn tree(
 
 /// Returns the message of a group of nodes, and the observation of the tool it calls.
 fn messages(arena: &Arena, group: &Group, question: &Question) -> (Message, Option<Message>) {
-    let (place, last) = (group.first(), &arena.nodes[group.last()]);
-    if arena.nodes[place].parent.is_none() {
+    let (first, last) = (group.first(), &arena.nodes[group.last()]);
+    if arena.nodes[first].parent.is_none() {
         let message = Message::text(Role::User, question.user.as_str());
-        return (with_nodes(message, place, &arena.originals(group, false)), None);
+        return (with_nodes(message, first, &arena.originals(group, false)), None);
     }
     let mut parts = Vec::new();
     for index in &group.nodes {
@@ -218,7 +218,7 @@ fn messages(arena: &Arena, group: &Group, question: &Question) -> (Message, Opti
     }
     let observation = last.observation.as_deref().filter(|_| last.kind == "Action Input");
     let message = Message::new(Role::Assistant, parts);
-    let message = with_nodes(message, place, &arena.originals(group, observation.is_some()));
+    let message = with_nodes(message, first, &arena.originals(group, observation.is_some()));
     let answer = observation.map(|text| {
         let message =
             Message::new(Role::Tool, [Part::tool_result(format!("call_{}", group.last()), text)]);
@@ -228,7 +228,7 @@ fn messages(arena: &Arena, group: &Group, question: &Question) -> (Message, Opti
 }
 
 /// Returns the message with the patch to its nodes.
-fn with_nodes(message: Message, place: usize, original: &Json) -> Message {
+fn with_nodes(message: Message, first: usize, original: &Json) -> Message {
     let patch = JsonPatch::between(&nodes::plain(&message), original).map(JsonPatch::into_json);
-    message.with_metadata(OriginalNodes { place: Some(place), patch }.metadata())
+    message.with_metadata(OriginalNodes { place: Some(first), patch }.metadata())
 }

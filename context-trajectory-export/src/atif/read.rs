@@ -10,8 +10,8 @@ use context_core::{Json, SessionId, UserId};
 use serde::Deserialize;
 
 use super::error::AtifError;
-use super::foreign::Importer;
 use super::form::{AgentExtra, Call, Document, NodeExtra, Step, VERSION, ours};
+use super::importer::Importer;
 
 /// Reads an ATIF document: the rounds of all its agents, by agent and number, with the given user
 /// and session. The rounds are not stored yet, so their revision is 0.
@@ -35,7 +35,8 @@ pub fn read_atif(
         return Err(AtifError::UnknownVersion);
     }
     let agent = AgentRef::main(user, session);
-    let is_ours = ours::<Mark>(root.extra.as_ref()).is_some_and(|mark| mark.version == VERSION);
+    let is_ours =
+        ours::<ContextMark>(root.extra.as_ref()).is_some_and(|mark| mark.version == VERSION);
     if !is_ours {
         return Importer::new(agent).documents(root);
     }
@@ -54,7 +55,7 @@ pub fn read_atif(
 
 /// The mark of documents written by this crate.
 #[derive(Deserialize)]
-struct Mark {
+struct ContextMark {
     version: u32,
 }
 

@@ -148,13 +148,13 @@ impl Writer<'_> {
                 }
                 TrajectoryNodeKind::Action => {
                     let before = round.predecessors(id).next().map_or(id, |edge| edge.from);
-                    let place = *places.entry(before).or_insert_with(|| {
+                    let index = *places.entry(before).or_insert_with(|| {
                         let mut step = Step::new(Source::Agent, "");
                         step.timestamp = iso_time(started(node));
                         steps.push(step);
                         steps.len() - 1
                     });
-                    self.call(here, node, &mut steps[place])?;
+                    self.call(here, node, &mut steps[index])?;
                 }
                 TrajectoryNodeKind::Response => {
                     answers.push(self.step(here, node, Source::Agent, "response")?)

@@ -9,7 +9,7 @@ use context_core::trajectory::{FieldValue, Measures, MessageLink, TrajectoryNode
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-use super::layout::{Band, Layout, Place};
+use super::layout::{Band, Layout, Rectangle};
 use crate::text::{agent_name, failed, headline, iso_time, round_caption};
 use context_trajectory::{AgentNode, Link, LinkKind, SessionGraph};
 
@@ -20,22 +20,22 @@ const HEADLINE: usize = 110;
 struct Page<'a> {
     user: Cow<'a, str>,
     session: Cow<'a, str>,
-    bands: Vec<Round<'a>>,
-    nodes: Vec<Shown<'a>>,
-    links: Vec<Line>,
+    bands: Vec<RoundData<'a>>,
+    nodes: Vec<NodeData<'a>>,
+    links: Vec<LinkData>,
 }
 
 #[derive(Serialize)]
-struct Round<'a> {
+struct RoundData<'a> {
     #[serde(rename = "box")]
-    place: [i64; 4],
+    rectangle: [i64; 4],
     agent: String,
     caption: String,
     state: &'a str,
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct NodeData<'a> {
     id: String,
     kind: &'static str,
     data: bool,
@@ -45,7 +45,7 @@ struct Shown<'a> {
     endpoint: bool,
     failed: bool,
     #[serde(rename = "box")]
-    place: [i64; 4],
+    rectangle: [i64; 4],
     chip: bool,
     created: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,11 +54,11 @@ struct Shown<'a> {
     description: &'a str,
     fields: Vec<Value<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    took: Option<Took<'a>>,
+    took: Option<Timing<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     messages: &'a [MessageLink],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    versions: Vec<Was<'a>>,
+    versions: Vec<VersionData<'a>>,
 }
 
 /// A field value. JSON is passed as text, so that numbers are shown as they were written.
@@ -71,7 +71,7 @@ struct Value<'a> {
 }
 
 #[derive(Serialize)]
-struct Took<'a> {
+struct Timing<'a> {
     started: Option<String>,
     ended: Option<String>,
     milliseconds: Option<i64>,
@@ -80,7 +80,7 @@ struct Took<'a> {
 }
 
 #[derive(Serialize)]
-struct Was<'a> {
+struct VersionData<'a> {
     number: u32,
     at: Option<String>,
     author: Option<&'a str>,
@@ -88,7 +88,7 @@ struct Was<'a> {
 }
 
 #[derive(Serialize)]
-struct Line {
+struct LinkData {
     from: usize,
     to: usize,
     name: std::sync::Arc<str>,
@@ -101,8 +101,8 @@ fn is_none(missing: &u32) -> bool {
     *missing == 0
 }
 
-fn corners(place: Place) -> [i64; 4] {
-    [place.x, place.y, place.width, place.height]
+fn corners(rectangle: Rectangle) -> [i64; 4] {
+    [rectangle.x, rectangle.y, rectangle.width, rectangle.height]
 }
 
 impl<'a> Value<'a> {
@@ -115,12 +115,12 @@ impl<'a> Value<'a> {
     }
 }
 
-impl<'a> Shown<'a> {
+impl<'a> NodeData<'a> {
     fn new(
         graph: &SessionGraph,
         id: AgentNode,
         node: &'a TrajectoryNode,
-        place: Place,
+        rectangle: Rectangle,
         endpoint: bool,
     ) -> Self {
         let took = node.measures.as_deref().filter(|measures| !measures.is_empty());
@@ -133,20 +133,20 @@ impl<'a> Shown<'a> {
             active: graph.is_active(id),
             endpoint,
             failed: failed(node),
-            place: corners(place),
-            chip: place.chip,
+            rectangle: corners(rectangle),
+            chip: rectangle.chip,
             created: iso_time(node.created_at),
             author: node.author.as_deref().map(clean),
             description: &node.description,
             fields: node.body.iter().map(|(field, value)| Value::new(field.name, value)).collect(),
-            took: took.map(Took::new),
+            took: took.map(Timing::new),
             messages: &node.messages,
-            versions: node.versions.iter().map(Was::new).collect(),
+            versions: node.versions.iter().map(VersionData::new).collect(),
         }
     }
 }
 
-impl<'a> Took<'a> {
+impl<'a> Timing<'a> {
     fn new(measures: &'a Measures) -> Self {
         let [started, ended] = [measures.started_at, measures.ended_at];
         let both = started.zip(ended);
@@ -161,7 +161,7 @@ impl<'a> Took<'a> {
     }
 }
 
-impl<'a> Was<'a> {
+impl<'a> VersionData<'a> {
     fn new(version: &'a context_core::trajectory::Version) -> Self {
         Self {
             number: version.number,
@@ -180,15 +180,15 @@ pub(super) fn write_data(graph: &SessionGraph, out: &mut impl Write) -> io::Resu
         let endpoints = &round.round().head().endpoints;
         for node in round.nodes() {
             let id = AgentNode::new(*agent, node.id);
-            let Some(place) = layout.places.get(&id) else { continue };
+            let Some(rectangle) = layout.rectangles.get(&id) else { continue };
             numbers.insert(id, nodes.len());
             let endpoint = endpoints.binary_search(&node.id.ordinal).is_ok();
-            nodes.push(Shown::new(graph, id, node, *place, endpoint));
+            nodes.push(NodeData::new(graph, id, node, *rectangle, endpoint));
         }
     }
     let links = graph.links().filter_map(|link| line(link, &numbers)).collect();
-    let bands = layout.bands.iter().map(|band| Round {
-        place: corners(band.place),
+    let bands = layout.bands.iter().map(|band| RoundData {
+        rectangle: corners(band.rectangle),
         agent: agent_name(band.agent),
         caption: round_caption(&band.round),
         state: band.round.state().as_str(),
@@ -204,7 +204,7 @@ pub(super) fn write_data(graph: &SessionGraph, out: &mut impl Write) -> io::Resu
     Ok(())
 }
 
-fn line(link: Link, numbers: &HashMap<AgentNode, usize>) -> Option<Line> {
+fn line(link: Link, numbers: &HashMap<AgentNode, usize>) -> Option<LinkData> {
     let (kind, missing) = match link.kind {
         LinkKind::Flow => ("flow", 0),
         LinkKind::Reference => ("reference", 0),
@@ -212,7 +212,7 @@ fn line(link: Link, numbers: &HashMap<AgentNode, usize>) -> Option<Line> {
         LinkKind::Call => ("call", 0),
     };
     let [from, to] = [link.from, link.to].map(|end| numbers.get(&end).copied());
-    Some(Line { from: from?, to: to?, name: link.name, kind, missing })
+    Some(LinkData { from: from?, to: to?, name: link.name, kind, missing })
 }
 
 /// A JSON formatter that escapes everything that a script element or older JavaScript reads

@@ -38,7 +38,7 @@ const AGENT_GAP: i64 = 120;
 
 /// The position and size of a node or round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Rectangle {
     pub(super) x: i64,
     pub(super) y: i64,
     pub(super) width: i64,
@@ -52,38 +52,39 @@ pub(super) struct Place {
 pub(super) struct Band<'a> {
     pub(super) agent: u32,
     pub(super) round: RoundGraph<'a>,
-    pub(super) place: Place,
+    pub(super) rectangle: Rectangle,
 }
 
 /// The complete layout.
 pub(super) struct Layout<'a> {
     pub(super) bands: Vec<Band<'a>>,
-    pub(super) places: HashMap<AgentNode, Place>,
+    pub(super) rectangles: HashMap<AgentNode, Rectangle>,
 }
 
 impl<'a> Layout<'a> {
     pub(super) fn of(graph: &'a SessionGraph) -> Self {
-        let mut layout = Self { bands: Vec::new(), places: HashMap::new() };
+        let mut layout = Self { bands: Vec::new(), rectangles: HashMap::new() };
         let mut left = 0;
         for agent in graph.agents() {
-            let drawn: Vec<Drawn<'_>> =
-                agent.rounds().map(|round| Drawn::of(graph, agent.number(), round)).collect();
-            let from = drawn.iter().map(|drawn| drawn.from).min().unwrap_or_default() - PADDING;
-            let to = drawn.iter().map(|drawn| drawn.to).max().unwrap_or_default() + PADDING;
+            let layouts: Vec<RoundLayout<'_>> =
+                agent.rounds().map(|round| RoundLayout::of(graph, agent.number(), round)).collect();
+            let from = layouts.iter().map(|layout| layout.from).min().unwrap_or_default() - PADDING;
+            let to = layouts.iter().map(|layout| layout.to).max().unwrap_or_default() + PADDING;
             let mut top = 0;
-            for Drawn { round, places, height, .. } in drawn {
+            for RoundLayout { round, rectangles, height, .. } in layouts {
                 // Next to its caller, unless an earlier round is in the way.
-                let caller = round.parent().and_then(|parent| layout.places.get(&parent));
+                let caller = round.parent().and_then(|parent| layout.rectangles.get(&parent));
                 top = caller.map_or(top, |caller| top.max(caller.y - CAPTION));
-                for (node, place) in places {
-                    let (x, y) = (place.x - from + left, place.y + top + CAPTION);
-                    layout
-                        .places
-                        .insert(AgentNode::new(agent.number(), node), Place { x, y, ..place });
+                for (node, rectangle) in rectangles {
+                    let (x, y) = (rectangle.x - from + left, rectangle.y + top + CAPTION);
+                    layout.rectangles.insert(
+                        AgentNode::new(agent.number(), node),
+                        Rectangle { x, y, ..rectangle },
+                    );
                 }
                 let (width, height) = (to - from, height + CAPTION + PADDING);
-                let place = Place { x: left, y: top, width, height, chip: false };
-                layout.bands.push(Band { agent: agent.number(), round, place });
+                let rectangle = Rectangle { x: left, y: top, width, height, chip: false };
+                layout.bands.push(Band { agent: agent.number(), round, rectangle });
                 top += height + BAND_GAP;
             }
             left += to - from + AGENT_GAP;
@@ -117,31 +118,36 @@ impl Item {
 
 /// The middle of a box, and the middle it would have without neighbours.
 #[derive(Clone, Copy)]
-struct Stand {
+struct BoxPosition {
     middle: i64,
-    wish: i64,
+    ideal: i64,
 }
 
 /// A laid-out round, relative to the axis through its question.
-struct Drawn<'a> {
+struct RoundLayout<'a> {
     round: RoundGraph<'a>,
-    places: Vec<(NodeId, Place)>,
+    rectangles: Vec<(NodeId, Rectangle)>,
     from: i64,
     to: i64,
     height: i64,
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> RoundLayout<'a> {
     fn of(graph: &SessionGraph, agent: u32, round: RoundGraph<'a>) -> Self {
-        let mut drawn =
-            Self { round, places: Vec::new(), from: -BOX_WIDTH / 2, to: BOX_WIDTH / 2, height: 0 };
+        let mut layout = Self {
+            round,
+            rectangles: Vec::new(),
+            from: -BOX_WIDTH / 2,
+            to: BOX_WIDTH / 2,
+            height: 0,
+        };
         let shown = |node: NodeId| graph.shows(AgentNode::new(agent, node));
-        let mut stands = HashMap::new();
+        let mut positions = HashMap::new();
         for line in lines(&round, shown) {
-            drawn.line(&line, &mut stands, shown);
+            layout.line(&line, &mut positions, shown);
         }
-        drawn.height = (drawn.height - LINE_GAP).max(0);
-        drawn
+        layout.height = (layout.height - LINE_GAP).max(0);
+        layout
     }
 
     /// Adds a line below the previous ones, with each box as close below its predecessors as its
@@ -150,32 +156,35 @@ impl<'a> Drawn<'a> {
     fn line(
         &mut self,
         items: &[Item],
-        stands: &mut HashMap<NodeId, Stand>,
+        positions: &mut HashMap<NodeId, BoxPosition>,
         shown: impl Fn(NodeId) -> bool,
     ) {
-        let wish = |item: &Item| {
+        let ideal = |item: &Item| {
             let before = self.round.round().predecessors(item.node).filter(|edge| shown(edge.from));
-            let before: Vec<&Stand> = before.filter_map(|edge| stands.get(&edge.from)).collect();
+            let before: Vec<&BoxPosition> =
+                before.filter_map(|edge| positions.get(&edge.from)).collect();
             match before[..] {
                 [] => 0,
                 [one] => one.middle,
-                _ => before.iter().map(|stand| stand.wish).sum::<i64>() / before.len() as i64,
+                _ => {
+                    before.iter().map(|position| position.ideal).sum::<i64>() / before.len() as i64
+                }
             }
         };
-        let mut line: Vec<(i64, &Item)> = items.iter().map(|item| (wish(item), item)).collect();
-        line.sort_by_key(|(wish, item)| (*wish, item.node));
+        let mut line: Vec<(i64, &Item)> = items.iter().map(|item| (ideal(item), item)).collect();
+        line.sort_by_key(|(ideal, item)| (*ideal, item.node));
         let (mut free, mut off, mut put) = (i64::MIN, 0, Vec::with_capacity(line.len()));
-        for (wish, item) in line {
-            let middle = wish.max(free.saturating_add(BOX_WIDTH / 2));
+        for (ideal, item) in line {
+            let middle = ideal.max(free.saturating_add(BOX_WIDTH / 2));
             free = middle + item.right() + ITEM_GAP;
-            off += wish - middle;
-            put.push((Stand { middle, wish }, item));
+            off += ideal - middle;
+            put.push((BoxPosition { middle, ideal }, item));
         }
         let shift = off / (put.len().max(1) as i64);
         let (top, mut height) = (self.height, 0);
-        for (stand, item) in put {
-            let middle = stand.middle + shift;
-            self.item(item, Stand { middle, ..stand }, top, stands);
+        for (position, item) in put {
+            let middle = position.middle + shift;
+            self.item(item, BoxPosition { middle, ..position }, top, positions);
             self.from = self.from.min(middle - BOX_WIDTH / 2);
             self.to = self.to.max(middle + item.right());
             height = height.max(item.height());
@@ -183,19 +192,27 @@ impl<'a> Drawn<'a> {
         self.height += height + LINE_GAP;
     }
 
-    fn item(&mut self, item: &Item, stand: Stand, top: i64, stands: &mut HashMap<NodeId, Stand>) {
-        stands.insert(item.node, stand);
-        let middle = stand.middle;
+    fn item(
+        &mut self,
+        item: &Item,
+        position: BoxPosition,
+        top: i64,
+        positions: &mut HashMap<NodeId, BoxPosition>,
+    ) {
+        positions.insert(item.node, position);
+        let middle = position.middle;
         let x = middle - BOX_WIDTH / 2;
-        let place = Place { x, y: top, width: BOX_WIDTH, height: BOX_HEIGHT, chip: false };
-        self.places.push((item.node, place));
+        let rectangle = Rectangle { x, y: top, width: BOX_WIDTH, height: BOX_HEIGHT, chip: false };
+        self.rectangles.push((item.node, rectangle));
         for (at, (node, depth)) in item.data.iter().enumerate() {
             let (across, down) = ((at / COLUMN) as i64, (at % COLUMN) as i64);
             let x = middle + BOX_WIDTH / 2 + across * ACROSS + BESIDE + *depth as i64 * INDENT;
             let y = top + down * (CHIP_HEIGHT + CHIP_GAP);
-            stands.insert(*node, stand);
-            self.places
-                .push((*node, Place { x, y, width: CHIP_WIDTH, height: CHIP_HEIGHT, chip: true }));
+            positions.insert(*node, position);
+            self.rectangles.push((
+                *node,
+                Rectangle { x, y, width: CHIP_WIDTH, height: CHIP_HEIGHT, chip: true },
+            ));
         }
     }
 }

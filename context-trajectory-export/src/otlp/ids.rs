@@ -45,9 +45,9 @@ impl Ids {
         SpanId(self.id(b"node", &[node.agent, node.node.round, node.node.ordinal]))
     }
 
-    fn id<const N: usize>(&self, what: &[u8], numbers: &[u32]) -> [u8; N] {
+    fn id<const N: usize>(&self, kind: &[u8], numbers: &[u32]) -> [u8; N] {
         let mut hasher = self.session.clone();
-        hasher.update(what);
+        hasher.update(kind);
         for number in numbers {
             hasher.update(&number.to_le_bytes());
         }

@@ -156,7 +156,7 @@ impl Collector {
             if !answer.status().is_success() {
                 return Err(refused(&answer));
             }
-            let answer = partial(answer).await?;
+            let answer = partial_success(answer).await?;
             sent.spans += batch.len();
             sent.rejected = sent.rejected.saturating_add(answer.rejected());
             sent.message =
@@ -185,7 +185,7 @@ impl Collector {
     }
 }
 
-/// The URL is removed because it may contain a key.
+/// Converts an error of the HTTP client, without the URL, which may contain a key.
 fn failed(error: reqwest::Error) -> SendError {
     if error.is_timeout() {
         SendError::Timeout
@@ -206,7 +206,7 @@ fn refused(answer: &Response) -> SendError {
 /// The collector's report about rejected spans.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Partial {
+struct PartialSuccess {
     rejected_spans: Number,
     error_message: Option<String>,
 }
@@ -225,7 +225,7 @@ impl Default for Number {
     }
 }
 
-impl Partial {
+impl PartialSuccess {
     fn rejected(&self) -> u64 {
         match &self.rejected_spans {
             Number::Number(number) => *number,
@@ -236,19 +236,19 @@ impl Partial {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Answer {
-    partial_success: Option<Partial>,
+struct CollectorAnswer {
+    partial_success: Option<PartialSuccess>,
 }
 
 /// Reads the answer of the collector. An answer that is not JSON counts as an empty one.
-async fn partial(mut answer: Response) -> Result<Partial, SendError> {
+async fn partial_success(mut answer: Response) -> Result<PartialSuccess, SendError> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(failed)? {
         if body.len() + chunk.len() > ANSWER {
-            return Ok(Partial::default());
+            return Ok(PartialSuccess::default());
         }
         body.extend_from_slice(&chunk);
     }
-    let answer: Answer = serde_json::from_slice(&body).unwrap_or_default();
+    let answer: CollectorAnswer = serde_json::from_slice(&body).unwrap_or_default();
     Ok(answer.partial_success.unwrap_or_default())
 }

@@ -60,7 +60,7 @@ impl Spans<'_> {
         let at = self.spans.len();
         let (mut from, mut to) = (round.round().head().created_at, round.round().head().updated_at);
         self.rounds.insert((agent, round.number()), at);
-        self.spans.push(self.whole((agent, round.number()), round));
+        self.spans.push(self.round_span((agent, round.number()), round));
         let mut nodes = round.nodes().peekable();
         while let Some(node) = nodes.next() {
             let next = nodes.peek().map_or(round.round().head().updated_at, |next| next.created_at);
@@ -73,13 +73,14 @@ impl Spans<'_> {
                 self.spans.push(self.node(id, node, parent, [start, end], round));
             }
         }
-        let whole = &mut self.spans[at];
-        (whole.start_time_unix_nano, whole.end_time_unix_nano) = (from.into(), to.max(from).into());
-        self.place(agent, round, at);
+        let round_span = &mut self.spans[at];
+        (round_span.start_time_unix_nano, round_span.end_time_unix_nano) =
+            (from.into(), to.max(from).into());
+        self.attach_data(agent, round, at);
     }
 
     /// Assigns nodes without a span of their own to the span of the node that they belong to.
-    fn place(&mut self, agent: u32, round: &RoundGraph<'_>, whole: usize) {
+    fn attach_data(&mut self, agent: u32, round: &RoundGraph<'_>, round_span: usize) {
         for id in round.round().order() {
             let id = AgentNode::new(agent, id);
             if !self.graph.shows(id) || self.of.contains_key(&id) {
@@ -88,11 +89,11 @@ impl Spans<'_> {
             let is_data = self.graph.node(id).is_some_and(|node| !node.kind().is_computation());
             let mut before = round.round().predecessors(id.node).filter(|_| is_data);
             let owner = before.find_map(|edge| self.of.get(&AgentNode::new(agent, edge.from)));
-            self.of.insert(id, owner.copied().unwrap_or(whole));
+            self.of.insert(id, owner.copied().unwrap_or(round_span));
         }
         for node in round.nodes() {
             let id = AgentNode::new(agent, node.id);
-            let at = *self.of.entry(id).or_insert(whole);
+            let at = *self.of.entry(id).or_insert(round_span);
             let name = match node.kind() {
                 _ if node.kind() == TrajectoryNodeKind::Query || has_span(node) => continue,
                 TrajectoryNodeKind::Response => "context.response",
@@ -105,7 +106,7 @@ impl Spans<'_> {
         }
     }
 
-    fn whole(&self, id: AgentRound, round: &RoundGraph<'_>) -> Span {
+    fn round_span(&self, id: AgentRound, round: &RoundGraph<'_>) -> Span {
         let (agent, name) = (id.0, agent_name(id.0));
         let (head, state) = (round.round().head(), round.state());
         let mut attributes = Attributes::default()
@@ -119,17 +120,18 @@ impl Spans<'_> {
             .text(attribute::ROUND_STATE, state.as_str());
         if self.content {
             let of = |kind| round.nodes().filter(move |node| node.kind() == kind);
-            let asked = of(TrajectoryNodeKind::Query)
+            let questions = of(TrajectoryNodeKind::Query)
                 .map(|node| Message::new("user", [("text", node.body.text("query"))]));
-            let said = of(TrajectoryNodeKind::Response).map(|node| said(node, "response", "stop"));
+            let answers =
+                of(TrajectoryNodeKind::Response).map(|node| message_of(node, "response", "stop"));
             attributes = attributes
                 .some_text(
                     attribute::INPUT_MESSAGES,
-                    as_json(&asked.collect::<Vec<_>>()).as_deref(),
+                    as_json(&questions.collect::<Vec<_>>()).as_deref(),
                 )
                 .some_text(
                     attribute::OUTPUT_MESSAGES,
-                    as_json(&said.collect::<Vec<_>>()).as_deref(),
+                    as_json(&answers.collect::<Vec<_>>()).as_deref(),
                 );
         }
         let mut status = Status::default();
@@ -232,7 +234,7 @@ impl Spans<'_> {
             let called = after.any(|node| node.kind() == TrajectoryNodeKind::Action);
             let text =
                 if node.kind() == TrajectoryNodeKind::Response { "response" } else { "content" };
-            let message = said(node, text, if called { "tool_call" } else { "stop" });
+            let message = message_of(node, text, if called { "tool_call" } else { "stop" });
             attributes =
                 attributes.some_text(attribute::OUTPUT_MESSAGES, as_json(&[message]).as_deref());
         }
@@ -263,9 +265,9 @@ impl Spans<'_> {
             return;
         };
         let (trace_id, span_id) = (self.spans[*there].trace_id, self.spans[*there].span_id);
-        let asked =
+        let from_question =
             self.graph.node(other).is_some_and(|node| node.kind() == TrajectoryNodeKind::Query);
-        if here == *there || (asked && self.spans[here].parent_span_id == Some(span_id)) {
+        if here == *there || (from_question && self.spans[here].parent_span_id == Some(span_id)) {
             return;
         }
         let attributes = Attributes::default()
@@ -345,7 +347,7 @@ impl<'a> Message<'a> {
     }
 }
 
-fn said<'a>(node: &'a TrajectoryNode, field: &str, why: &'static str) -> Message<'a> {
+fn message_of<'a>(node: &'a TrajectoryNode, field: &str, why: &'static str) -> Message<'a> {
     let thought =
         node.body.get("reasoning_content").and_then(FieldValue::as_text).unwrap_or_default();
     let message =

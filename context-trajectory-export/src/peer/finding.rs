@@ -48,7 +48,7 @@ pub enum Problem {
     /// Numbers that JSON does not have were turned into strings.
     #[error("{count} numbers that are none, such as NaN, became texts")]
     NotNumbers {
-        /// The number of memories.
+        /// The number of such numbers.
         count: usize,
     },
     /// An unknown entry of the file, left out.
@@ -134,7 +134,7 @@ pub enum Problem {
     /// nodes.
     #[error("{count} questions in one round")]
     SeveralQueries {
-        /// The number of memories.
+        /// The number of questions.
         count: usize,
     },
     /// An edge that is not an object with two ends and a name within the length limit, left out.

@@ -7,36 +7,38 @@ use std::collections::HashMap;
 /// removed. Linear.
 pub(super) fn closing(nodes: usize, first: Option<usize>, edges: &[(usize, usize)]) -> Vec<bool> {
     let mut from: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (place, (source, _)) in edges.iter().enumerate() {
-        from.entry(*source).or_default().push(place);
+    for (index, (source, _)) in edges.iter().enumerate() {
+        from.entry(*source).or_default().push(index);
     }
     #[derive(Clone, Copy, PartialEq)]
-    enum Seen {
+    enum VisitState {
         Not,
         Above,
         Done,
     }
-    let mut seen = vec![Seen::Not; nodes];
+    let mut states = vec![VisitState::Not; nodes];
     let mut closing = vec![false; edges.len()];
     for start in first.into_iter().chain(0..nodes) {
-        if seen[start] != Seen::Not {
+        if states[start] != VisitState::Not {
             continue;
         }
-        seen[start] = Seen::Above;
+        states[start] = VisitState::Above;
         let mut open = vec![(start, 0)];
         while let Some((node, at)) = open.last_mut() {
-            let Some(place) = from.get(node).and_then(|places| places.get(*at)).copied() else {
-                seen[*node] = Seen::Done;
+            let Some(index) =
+                from.get(node).and_then(|edge_indices| edge_indices.get(*at)).copied()
+            else {
+                states[*node] = VisitState::Done;
                 open.pop();
                 continue;
             };
             *at += 1;
-            let to = edges[place].1;
-            match seen[to] {
-                Seen::Above => closing[place] = true,
-                Seen::Done => {}
-                Seen::Not => {
-                    seen[to] = Seen::Above;
+            let to = edges[index].1;
+            match states[to] {
+                VisitState::Above => closing[index] = true,
+                VisitState::Done => {}
+                VisitState::Not => {
+                    states[to] = VisitState::Above;
                     open.push((to, 0));
                 }
             }

@@ -140,7 +140,7 @@ pub fn export_folder(
         write_new(OPERATION, &folder.join(graph_name), graph.as_bytes())?;
         write_new(OPERATION, &folder.join(pointers_name), pointers.as_bytes())?;
         done.rounds += 1;
-        done.left_out.extend(left_out.into_iter().map(|what| (round.clone(), what)));
+        done.left_out.extend(left_out.into_iter().map(|part| (round.clone(), part)));
         for node in &record.nodes {
             let title = node.title();
             if !titles.insert((round.agent.agent, title.clone())) {

@@ -68,15 +68,15 @@ fn read_round(
     let mut head = RoundHead::new(round.clone(), at);
     head.revision = 1;
     head.state = RoundState::Closed;
-    head.query = query.map(|place| place as u32);
-    if let Some(place) = query {
-        let text = nodes[place].body.headline();
+    head.query = query.map(|index| index as u32);
+    if let Some(index) = query {
+        let text = nodes[index].body.headline();
         head.title = text[..text.floor_char_boundary(RoundHead::TITLE_BYTES)].into();
     }
     let mut ends: Vec<u32> = Vec::new();
     for name in pointers.ends {
         match places.get(&name) {
-            Some(place) => ends.push(*place as u32),
+            Some(index) => ends.push(*index as u32),
             None => report(Problem::LostPointer { node: name }),
         }
     }
@@ -127,7 +127,7 @@ fn find_query(
     pointers: &Pointers,
     report: &mut impl FnMut(Problem),
 ) -> Option<usize> {
-    let is_query = |place: &usize| nodes[*place].kind() == TrajectoryNodeKind::Query;
+    let is_query = |index: &usize| nodes[*index].kind() == TrajectoryNodeKind::Query;
     let mut queries = (0..nodes.len()).filter(is_query);
     let first = queries.next();
     match queries.count() {
@@ -187,7 +187,7 @@ fn read_edges(
     let mut edges = Vec::with_capacity(read.len());
     for (from, to, name) in read {
         if is_flow(&name) && closing.next().unwrap_or(false) {
-            let title = |place: usize| nodes[place].title().to_string();
+            let title = |index: usize| nodes[index].title().to_string();
             report(Problem::Cycle { from: title(from), to: title(to), name });
         } else {
             edges.push(Edge::new(nodes[from].id, nodes[to].id, name));

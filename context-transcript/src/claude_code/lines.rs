@@ -121,7 +121,7 @@ pub(super) fn by_session(all: Vec<Entry>) -> Vec<Vec<Entry>> {
     let count = numbers.len().max(1);
     let (mut sessions, mut last): (Vec<Vec<Entry>>, usize) =
         ((0..count).map(|_| Vec::new()).collect(), 0);
-    let places: Vec<usize> = all
+    let session_indices: Vec<usize> = all
         .iter()
         .zip(&own)
         .map(|(entry, name)| {
@@ -133,8 +133,8 @@ pub(super) fn by_session(all: Vec<Entry>) -> Vec<Vec<Entry>> {
             last
         })
         .collect();
-    for (entry, place) in all.into_iter().zip(places) {
-        sessions[place].push(entry);
+    for (entry, index) in all.into_iter().zip(session_indices) {
+        sessions[index].push(entry);
     }
     sessions
 }

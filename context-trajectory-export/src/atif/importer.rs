@@ -35,7 +35,7 @@ impl Importer {
             let number = names.len() as u32;
             names.push(document.trajectory_id.take());
             let agent = AgentRef { agent: number, ..self.session.clone() };
-            let mut reading = Reading::new(agent, &mut self);
+            let mut reading = AgentReader::new(agent, &mut self);
             for (at, step) in document.steps.iter().enumerate() {
                 if step.is_copied_context != Some(true) {
                     let is_last =
@@ -59,7 +59,7 @@ impl Importer {
     }
 }
 
-struct Reading<'a> {
+struct AgentReader<'a> {
     agent: AgentRef,
     importer: &'a mut Importer,
     round: Option<Round>,
@@ -71,7 +71,7 @@ struct Reading<'a> {
     waiting: Vec<String>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> AgentReader<'a> {
     fn new(agent: AgentRef, importer: &'a mut Importer) -> Self {
         let now = Timestamp::default();
         Self { agent, importer, round: None, next: 0, tails: Vec::new(), now, waiting: Vec::new() }
@@ -86,7 +86,7 @@ impl<'a> Reading<'a> {
                 let results = step.observation.iter().flat_map(|observation| &observation.results);
                 self.waiting
                     .extend(results.filter_map(|result| result.content.as_ref()).map(shown));
-                if self.round.is_some() { self.said() } else { Ok(()) }
+                if self.round.is_some() { self.add_system_messages() } else { Ok(()) }
             }
             Source::Agent => self.act(step, is_last),
         }
@@ -104,7 +104,7 @@ impl<'a> Reading<'a> {
         self.next += 1;
         self.tails = vec![query];
         self.round = Some(round);
-        self.said()
+        self.add_system_messages()
     }
 
     /// Returns the current round. Starts one with an empty question if there is none.
@@ -116,7 +116,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Records system messages as knowledge nodes after the current end.
-    fn said(&mut self) -> Result<(), AtifError> {
+    fn add_system_messages(&mut self) -> Result<(), AtifError> {
         let (after, now) = (self.tails.clone(), self.now);
         for text in std::mem::take(&mut self.waiting) {
             let new = NewNode::new(NodeBody::knowledge("system", text), after.clone());
