@@ -16,46 +16,46 @@ use crate::text::clean;
 
 /// The outcome of a command that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum Outcome {
     /// Success.
-    Fine,
+    Success,
     /// The command found problems that it reports: exit status 1.
-    Found,
+    Findings,
 }
 
 /// The clock and the id generator: those of the host, or those of a test.
 #[derive(Clone, Debug)]
-pub(crate) struct World {
+pub(crate) struct HostServices {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
 }
 
-impl World {
+impl HostServices {
     pub(crate) fn new(clock: impl Clock, ids: impl IdGenerator) -> Self {
         Self { clock: Arc::new(clock), ids: Arc::new(ids) }
     }
 }
 
-impl Default for World {
+impl Default for HostServices {
     fn default() -> Self {
         Self::new(SystemClock, Uuid7Ids)
     }
 }
 
-impl Clock for World {
+impl Clock for HostServices {
     fn now(&self) -> Timestamp {
         self.clock.now()
     }
 }
 
-impl IdGenerator for World {
+impl IdGenerator for HostServices {
     fn next_id(&self) -> String {
         self.ids.next_id()
     }
 }
 
 /// The location of the store.
-enum Place {
+enum StoreLocation {
     Url(String),
     #[cfg(test)]
     Open(Arc<dyn Store>),
@@ -77,7 +77,7 @@ impl OpenStores {
     }
 
     /// Returns the Ctrl-C signal, for a command that checks it.
-    fn asked(&self) -> CancelSignal {
+    fn interrupt_signal(&self) -> CancelSignal {
         self.asks.store(true, Ordering::SeqCst);
         self.stop.signal()
     }
@@ -121,26 +121,31 @@ pub(crate) struct App {
     /// Further users from the command line.
     more_users: Vec<UserId>,
     pub(crate) out: Output,
-    pub(crate) world: World,
-    place: Place,
+    pub(crate) host: HostServices,
+    location: StoreLocation,
     opened: Arc<OpenStores>,
 }
 
 impl App {
     pub(crate) fn new(url: String, users: Vec<String>, out: Output) -> Self {
-        Self::at(Place::Url(url), users, out, World::default())
+        Self::at(StoreLocation::Url(url), users, out, HostServices::default())
     }
 
-    fn at(place: Place, users: Vec<String>, out: Output, world: World) -> Self {
+    fn at(location: StoreLocation, users: Vec<String>, out: Output, host: HostServices) -> Self {
         let mut users = users.into_iter().map(UserId::from);
         let user = users.next().unwrap_or_else(|| UserId::from(""));
-        Self { user, more_users: users.collect(), out, world, place, opened: Arc::default() }
+        Self { user, more_users: users.collect(), out, host, location, opened: Arc::default() }
     }
 
     /// Creates a context with an open store and a test clock.
     #[cfg(test)]
-    pub(crate) fn on(store: Arc<dyn Store>, users: Vec<String>, out: Output, world: World) -> Self {
-        Self::at(Place::Open(store), users, out, world)
+    pub(crate) fn on(
+        store: Arc<dyn Store>,
+        users: Vec<String>,
+        out: Output,
+        host: HostServices,
+    ) -> Self {
+        Self::at(StoreLocation::Open(store), users, out, host)
     }
 
     /// Returns all users from the command line.
@@ -180,10 +185,10 @@ impl App {
 
     /// Opens the store in this mode.
     pub(crate) async fn store_in(&self, mode: OpenMode) -> Result<Arc<dyn Store>, Failure> {
-        match &self.place {
-            Place::Url(url) => self.open(url, mode).await,
+        match &self.location {
+            StoreLocation::Url(url) => self.open(url, mode).await,
             #[cfg(test)]
-            Place::Open(store) => Ok(Arc::clone(store)),
+            StoreLocation::Open(store) => Ok(Arc::clone(store)),
         }
     }
 
@@ -218,7 +223,7 @@ impl App {
 
     /// Returns the current time.
     pub(crate) fn now(&self) -> Timestamp {
-        self.world.now()
+        self.host.now()
     }
 
     /// Asks a yes-or-no question on the terminal. Without a terminal, it is a usage error that the
@@ -255,7 +260,7 @@ impl App {
     /// Ctrl-C ends the process. All other work may be killed at any time, since data is written in
     /// complete commits.
     pub(crate) fn interrupt(&self) -> CancelSignal {
-        self.opened.asked()
+        self.opened.interrupt_signal()
     }
 }
 
@@ -277,8 +282,8 @@ const LONGEST_ANSWER: u64 = 4096;
 fn says_yes(answers: &mut dyn BufRead, to: &mut dyn Write, question: &str) -> bool {
     let mut answer = String::new();
     // A question that cannot be shown or answered does not count as confirmed.
-    let asked = write!(to, "{}? Type yes to go on: ", clean(question)).and_then(|()| to.flush());
-    asked.is_ok()
+    let written = write!(to, "{}? Type yes to go on: ", clean(question)).and_then(|()| to.flush());
+    written.is_ok()
         && answers.take(LONGEST_ANSWER).read_line(&mut answer).is_ok()
         && answer.trim().eq_ignore_ascii_case("yes")
 }

@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
     erase, export, fork, graph, import, log, memory, prepare, prompt, redact, render, restore,
@@ -21,24 +21,24 @@ use crate::error::Failure;
 const EXAMPLES: &str = "\
 Examples:
   context import conversations.json          read transcripts into the store
-  context chats                              what is there
+  context chats                              list the chats
   context log support-7                      one line per message
-  context search lisbon tickets              find messages, the best first
-  context rewind support-7 m4                go back: a new branch, nothing is lost
+  context search lisbon tickets              find messages, best match first
+  context rewind support-7 m4                go back, on a new branch
   context graph support-7                    draw the branches
-  context trajectory show support-7          what a run did, step by step
-  context memory recall 'which tickets?'     what is remembered of earlier chats
-  context export --all --to source           the file again, as it came in
+  context trajectory show support-7          the steps of a run
+  context memory recall 'which tickets?'     search the memories of earlier chats
+  context export --all --to source           the imported files again
   context prepare support-7 --provider anthropic   the body of a request, repaired
-  context retain --older-than 90d --dry-run  what would go
+  context retain --older-than 90d --dry-run  show what would be removed
 
 A store is a URL: sqlite:PATH, mem: (gone with the process),
 postgres://ROLE@HOST/DATABASE?schema=NAME, redis://HOST/NUMBER?prefix=TEXT
 (rediss: with TLS) or redis+cluster://HOST,HOST. CONTEXT_STORE keeps one with a
-password out of the list of processes. With --json every command writes one JSON
+password out of the process list. With --json every command writes one JSON
 record per line, and errors as JSON to standard error.
-Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; what was written
-until then is whole.";
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted; writes
+are complete or not made.";
 
 /// The commands in groups, as the help lists them.
 const GROUPS: [(&str, &[&str]); 9] = [
@@ -53,7 +53,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Other", &["completions", "help"]),
 ];
 
-/// Looks into a store of agent conversations and changes it.
+/// Inspects and changes a store of agent conversations.
 #[derive(Debug, Parser)]
 #[command(name = "context", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -64,14 +64,14 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
     /// The store: sqlite:PATH, mem:, postgres://…, redis://…
     #[arg(long, global = true, value_name = "URL", env = "CONTEXT_STORE", hide_env_values = true)]
     #[arg(default_value = "sqlite:context.db", help_heading = "Global options")]
     pub(crate) store: String,
-    /// Whose chats
+    /// The user whose chats are used
     #[arg(long, global = true, value_name = "NAME", env = "CONTEXT_USER", hide_env_values = true)]
     #[arg(default_value = "local", help_heading = "Global options")]
     pub(crate) user: Vec<String>,
@@ -80,7 +80,7 @@ pub(crate) struct Global {
     pub(crate) json: bool,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Read transcripts into chats
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     Log(log::Args),
     /// Show one message in full
     Show(show::Args),
-    /// Find messages by their words, the best first
+    /// Find messages by words, best match first
     Search(search::Args),
     /// List, switch, rename and delete the branches of a chat
     Branches(branches::Args),
@@ -103,45 +103,45 @@ pub(crate) enum Command {
     Checkpoint(checkpoint::Args),
     /// Go back to a checkpoint, on a new branch
     Restore(restore::Args),
-    /// Show where two branches part, and what each has since
+    /// Compare two branches: the last common message, and the later ones
     Diff(diff::Args),
     /// Copy messages to the end of another branch
     CherryPick(cherry_pick::Args),
-    /// Turn fragments into prompt text
+    /// Render fragments as prompt text
     Render(render::Args),
     /// Show what a model would get: system prompt and messages
     Prompt(prompt::Args),
     /// Print the body of a request to a provider
     Prepare(prepare::Args),
-    /// Count tokens and what they cost
+    /// Count tokens and their cost
     Tokens(tokens::Args),
-    /// Cut what a model is shown of a chat
+    /// Shorten the history that a model is shown
     Compact(compact::Args),
     /// Draw the message graph of a chat
     Graph(graph::Args),
-    /// List, read and drop what was spilled out of messages
+    /// List, read and remove blobs with spilled tool results
     Spill(spill::Args),
-    /// List, read and drop streams of answers
+    /// List, read and remove answer streams
     Streams(streams::Args),
-    /// Look at what happened in runs of agents
+    /// Inspect the recorded runs of agents
     Trajectory(trajectory::Args),
-    /// Look into what is remembered, add to it and forget
+    /// Search, list, add and forget memories
     Memory(memory::Args),
     /// Write chats as transcripts
     Export(export::Args),
     /// Copy a chat, or all chats to another store
     Copy(copy::Args),
-    /// Take the content of messages away, for good
+    /// Remove the content of messages for good
     Redact(redact::Args),
     /// Delete chats
     Delete(delete::Args),
-    /// Remove chats and branches that are old or too many
+    /// Remove old or surplus chats and branches
     Retain(retain::Args),
     /// Erase everything of a user
     Erase(erase::Args),
     /// Check every invariant of the store
     Verify(verify::Args),
-    /// Give unused space back, and clear what was deleted from it
+    /// Release unused space and clear deleted data from it
     Vacuum(vacuum::Args),
     /// Write the whole store to a new file
     Backup(backup::Args),
@@ -208,7 +208,7 @@ fn template(command: &clap::Command) -> String {
 }
 
 impl Command {
-    pub(crate) async fn run(self, app: &mut App) -> Result<Done, Failure> {
+    pub(crate) async fn run(self, app: &mut App) -> Result<Outcome, Failure> {
         if !matches!(self, Self::Copy(_)) {
             app.one_user()?;
         }

@@ -18,14 +18,14 @@ pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod graph;
 pub(crate) mod import;
-mod left_behind;
+mod leave_behind;
 pub(crate) mod log;
 pub(crate) mod memory;
 mod planning;
 pub(crate) mod prepare;
 pub(crate) mod prompt;
 pub(crate) mod redact;
-mod removed;
+mod removal_report;
 pub(crate) mod render;
 pub(crate) mod restore;
 pub(crate) mod retain;
@@ -53,7 +53,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Output, Style};
 use crate::text::{clean, short_id};
@@ -131,7 +131,7 @@ async fn find_message(
     found.retain(|placed| fits(placed.node.id.as_str()));
     if found.len() > 1 {
         let matches = found.iter().take(5).map(|placed| placed.node.id.to_string()).collect();
-        return Err(Failure::Ambiguous { what: "message", text: text.to_owned(), matches });
+        return Err(Failure::Ambiguous { subject: "message", text: text.to_owned(), matches });
     }
     let found = found.pop();
     Ok(found
@@ -154,7 +154,7 @@ async fn branch_end(
 /// Opens an engine on an existing chat.
 async fn engine(app: &App, store: Arc<dyn Store>, chat: &str) -> Result<ContextEngine, Failure> {
     let builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat);
-    let builder = builder.clock(app.world.clone()).ids(app.world.clone());
+    let builder = builder.clock(app.host.clone()).ids(app.host.clone());
     Ok(builder.existing().open().await?)
 }
 
@@ -246,7 +246,7 @@ fn moved(
     branch: &BranchName,
     head: Option<&MessageId>,
     active: bool,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let branch = branch.as_str();
     if out.is_json() {
         let head = head.map(MessageId::as_str);
@@ -258,5 +258,5 @@ fn moved(
         let branch = out.paint(Style::Bold, clean(branch)).to_string();
         out.line(format_args!("{}: {now} {branch}, {at}", clean(chat)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -19,7 +19,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// An error of a store or the engine.
-    #[error("{}", said(.0))]
+    #[error("{}", store_message(.0))]
     Store(#[from] Error),
     /// The store does not exist.
     #[error("there is no store at {url}")]
@@ -37,12 +37,12 @@ pub(crate) enum Failure {
     #[error("line {line} of {file} is broken: {problem}")]
     Line { file: String, line: usize, problem: String },
     /// A conversation cannot be turned into a request.
-    #[error("{what} cannot be sent to {provider}: {source}")]
-    Request { what: String, provider: String, source: WireError },
+    #[error("{subject} cannot be sent to {provider}: {source}")]
+    Request { subject: String, provider: String, source: WireError },
     /// A request does not fit the window.
-    #[error("{what} does not fit the window: {missing} tokens too many, {tokens} where {} fit",
+    #[error("{subject} does not fit the window: {missing} tokens too many, {tokens} where {} fit",
         .budget.input())]
-    Overflow { what: String, tokens: u64, missing: u64, budget: Budget },
+    Overflow { subject: String, tokens: u64, missing: u64, budget: Budget },
     /// A fragment in a file is invalid.
     #[error("fragment {index} in {file} cannot be read: {}", syntax_problem(.source))]
     Fragment { file: String, line: usize, index: usize, source: serde_json::Error },
@@ -56,8 +56,8 @@ pub(crate) enum Failure {
     #[error("chat {chat} exists and does not hold what {file} does")]
     Taken { chat: String, file: String },
     /// The start or end of an id matches several ids.
-    #[error("{text:?} means more than one {what}: {}", .matches.join(", "))]
-    Ambiguous { what: &'static str, text: String, matches: Vec<String> },
+    #[error("{text:?} means more than one {subject}: {}", .matches.join(", "))]
+    Ambiguous { subject: &'static str, text: String, matches: Vec<String> },
     /// The chats come from different files.
     #[error("the chats come from different sources: {}", .sources.join(", "))]
     Mixed { sources: Vec<String> },
@@ -137,7 +137,7 @@ fn transcript_context(error: &TranscriptError) -> Vec<(&'static str, String)> {
 }
 
 /// Returns a store's message, with the path if the store cannot be opened.
-fn said(error: &Error) -> String {
+fn store_message(error: &Error) -> String {
     match error.get("path") {
         Some(path) if error.operation() == "open" => {
             format!("cannot open {path}: {}", error.message())
@@ -244,13 +244,13 @@ impl Failure {
                     ("fragment", index.to_string()),
                 ]
             }
-            Self::Request { what, provider, source } => vec![
-                ("conversation", what.clone()),
+            Self::Request { subject, provider, source } => vec![
+                ("conversation", subject.clone()),
                 ("provider", provider.clone()),
                 ("path", source.path().to_owned()),
             ],
-            Self::Overflow { what, tokens, missing, budget } => vec![
-                ("conversation", what.clone()),
+            Self::Overflow { subject, tokens, missing, budget } => vec![
+                ("conversation", subject.clone()),
                 ("tokens", tokens.to_string()),
                 ("missing", missing.to_string()),
                 ("window", budget.window.to_string()),
@@ -264,7 +264,7 @@ impl Failure {
             Self::StaysBehind { kinds, .. } => vec![("without", kinds.join(","))],
             Self::ActiveBranch { branch } => vec![("branch", branch.clone())],
             Self::Exists { file } => vec![("file", file.clone())],
-            Self::Ambiguous { what, text, .. } => vec![(*what, text.clone())],
+            Self::Ambiguous { subject, text, .. } => vec![(*subject, text.clone())],
             Self::Source { chat, .. } | Self::NewerSource { chat, .. } => {
                 vec![("chat", chat.clone())]
             }

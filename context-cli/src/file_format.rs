@@ -3,10 +3,10 @@
 use clap::ValueEnum;
 use context_runtime::transcript::Format;
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FileFormat {
-    /// Find out
+    /// Detect the format
     Auto,
     /// OpenAI Chat Completions
     Openai,
@@ -28,7 +28,7 @@ pub(crate) enum FileFormat {
     SweAgent,
     /// Answer trees of ToolBench
     Toolbench,
-    /// What `export --to jsonl` writes: whole chats, nothing lost
+    /// Files of `export --to jsonl`: whole chats
     Jsonl,
 }
 

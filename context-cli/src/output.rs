@@ -45,7 +45,7 @@ struct Content {
     to: Box<dyn Write + Send>,
     is_terminal: bool,
     /// The start of a character whose remaining bytes have not been written yet.
-    begun: Vec<u8>,
+    partial: Vec<u8>,
 }
 
 impl Write for Content {
@@ -53,13 +53,13 @@ impl Write for Content {
         if !self.is_terminal {
             return self.to.write(bytes);
         }
-        self.begun.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.begun) {
+        self.partial.extend_from_slice(bytes);
+        let valid = match std::str::from_utf8(&self.partial) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => self.begun.len(),
+            _ => self.partial.len(),
         };
-        let rest = self.begun.split_off(whole);
-        let text = std::mem::replace(&mut self.begun, rest);
+        let rest = self.partial.split_off(valid);
+        let text = std::mem::replace(&mut self.partial, rest);
         self.to.write_all(clean_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
         Ok(bytes.len())
     }
@@ -92,7 +92,7 @@ impl Output {
         beside: impl Write + Send + 'static,
     ) -> Self {
         let (colour, outlives) = (false, false);
-        let to = Content { to: Box::new(to), is_terminal: false, begun: Vec::new() };
+        let to = Content { to: Box::new(to), is_terminal: false, partial: Vec::new() };
         Self { json, colour, outlives, to, beside: Mutex::new(Box::new(beside)) }
     }
 
@@ -170,14 +170,14 @@ impl Output {
     }
 
     /// Writes text to standard error that is longer than a note. Omitted with `--json`.
-    pub(crate) fn beside(&self, text: impl Display) {
+    pub(crate) fn to_stderr(&self, text: impl Display) {
         if let (false, Ok(mut beside)) = (self.json, self.beside.lock()) {
             let _ = writeln!(beside, "{}", clean_lines(&text.to_string()));
         }
     }
 
     /// Writes a record to standard error, for commands whose output is JSON of another form.
-    pub(crate) fn record_beside(&self, record: &impl Serialize) -> Result<(), Failure> {
+    pub(crate) fn record_to_stderr(&self, record: &impl Serialize) -> Result<(), Failure> {
         let line = Json::from_serialize(record).map_err(Failure::Record)?.compact();
         match self.beside.lock() {
             // Escaped, the JSON is readable for people and has the same value.
@@ -288,13 +288,13 @@ pub(crate) fn report_to(mut to: impl Write, failure: &Failure, json: bool) {
 
 /// Returns a failure as people see it, without colours.
 #[cfg(test)]
-pub(crate) fn told(failure: &Failure) -> String {
+pub(crate) fn failure_text(failure: &Failure) -> String {
     as_text(failure, false)
 }
 
 /// Returns a failure as programs see it.
 #[cfg(test)]
-pub(crate) fn told_json(failure: &Failure) -> String {
+pub(crate) fn failure_json(failure: &Failure) -> String {
     as_json(failure)
 }
 
@@ -351,9 +351,9 @@ fn as_text(failure: &Failure, colour: bool) -> String {
 mod tests {
     use super::*;
 
-    struct Gone;
+    struct ClosedWriter;
 
-    impl Write for Gone {
+    impl Write for ClosedWriter {
         fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
@@ -365,9 +365,9 @@ mod tests {
 
     /// A writer that keeps the bytes, with styles.
     #[derive(Clone, Default)]
-    struct Paper(std::sync::Arc<Mutex<Vec<u8>>>);
+    struct BufferWriter(std::sync::Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Paper {
+    impl Write for BufferWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().expect("nobody panics while writing").extend_from_slice(bytes);
             Ok(bytes.len())
@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    impl Paper {
+    impl BufferWriter {
         fn text(&self) -> String {
             String::from_utf8(self.0.lock().expect("nobody panics while writing").clone())
                 .expect("text")
@@ -388,9 +388,9 @@ mod tests {
     #[test]
     fn content_is_byte_for_byte_in_a_pipe_and_harmless_on_a_terminal() {
         let content = "a\u{1b}[2J\u{202e}\n";
-        let (pipe, terminal) = (Paper::default(), Paper::default());
-        Output::to(false, pipe.clone(), Gone).text(content).expect("written");
-        let mut out = Output::to(false, terminal.clone(), Gone).on_a_terminal();
+        let (pipe, terminal) = (BufferWriter::default(), BufferWriter::default());
+        Output::to(false, pipe.clone(), ClosedWriter).text(content).expect("written");
+        let mut out = Output::to(false, terminal.clone(), ClosedWriter).on_a_terminal();
         // However the bytes are split.
         content.as_bytes().iter().for_each(|byte| out.bytes(&[*byte]).expect("written"));
         out.record(&content).expect("written");
@@ -407,8 +407,8 @@ mod tests {
 
     #[test]
     fn styles_are_written_and_no_other_sequences() {
-        let paper = Paper::default();
-        let mut out = Output { colour: true, ..Output::to(false, paper.clone(), Gone) };
+        let paper = BufferWriter::default();
+        let mut out = Output { colour: true, ..Output::to(false, paper.clone(), ClosedWriter) };
         let name = out.paint(Style::Bold, "x\u{9b}2J").to_string();
         out.line(format_args!("{name} \u{1b}]0;title\u{7} \u{1b}")).expect("written");
         assert_eq!(paper.text(), "\u{1b}[1mx\\u009b2J\u{1b}[0m \\u001b]0;title\\u0007 \\u001b\n");
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_goes_away_stops_reading_but_not_removing() {
-        let mut out = Output::to(false, Gone, Gone);
+        let mut out = Output::to(false, ClosedWriter, ClosedWriter);
         assert!(out.line("x").is_err_and(|failure| failure.is_closed_pipe()));
         out.outlive_reader();
         assert!(out.line("x").is_ok() && out.text("x").is_ok() && out.flush().is_ok());

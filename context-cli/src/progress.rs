@@ -17,15 +17,15 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     /// Shows work of unknown length.
-    pub(crate) fn spinner(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn spinner(out: &Output, label: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(out));
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
-        Self::show(bar, style.ok(), what)
+        Self::show(bar, style.ok(), label)
     }
 
     /// Shows work of unknown length with a counter. Hidden if standard output is on the same
     /// terminal.
-    pub(crate) fn counter(out: &Output, what: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn counter(out: &Output, label: impl Into<Cow<'static, str>>) -> Self {
         let target = if std::io::stdout().is_terminal() {
             ProgressDrawTarget::hidden()
         } else {
@@ -33,25 +33,25 @@ impl Progress {
         };
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} messages {elapsed}");
-        Self::show(bar, style.ok(), what)
+        Self::show(bar, style.ok(), label)
     }
 
     /// Shows work with a known number of steps.
-    pub(crate) fn bar(out: &Output, steps: usize, what: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn bar(out: &Output, steps: usize, label: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target(out));
         let style = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} {eta}");
-        Self::show(bar, style.ok(), what)
+        Self::show(bar, style.ok(), label)
     }
 
     fn show(
         bar: ProgressBar,
         style: Option<ProgressStyle>,
-        what: impl Into<Cow<'static, str>>,
+        label: impl Into<Cow<'static, str>>,
     ) -> Self {
         if let Some(style) = style {
             bar.set_style(style);
         }
-        bar.set_message(clean(&what.into()).into_owned());
+        bar.set_message(clean(&label.into()).into_owned());
         if !bar.is_hidden() {
             bar.enable_steady_tick(TICK);
         }

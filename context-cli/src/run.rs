@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::task::Poll;
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::cli::{Cli, Command, Global};
 use crate::error::Failure;
 use crate::output::{Output, report, report_to};
@@ -75,7 +75,7 @@ fn misused(error: &clap::Error) -> Failure {
     Failure::Usage(said.strip_prefix("error: ").unwrap_or(said).to_owned())
 }
 
-fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitCode {
+fn execute(cli: Cli, out: Output, report: &mut dyn FnMut(&Failure, bool)) -> ExitCode {
     let Cli { global: Global { store, user, json }, command } = cli;
     let mut app = App::new(store, user, out);
     // A separate worker thread, so that Ctrl-C is handled while the command computes or waits for
@@ -88,21 +88,21 @@ fn execute(cli: Cli, out: Output, told: &mut dyn FnMut(&Failure, bool)) -> ExitC
         .and_then(|runtime| runtime.block_on(run_and_close(command, &mut app)))
         .and_then(|done| app.out.flush().map(|()| done));
     match result {
-        Ok(Done::Fine) => ExitCode::SUCCESS,
-        Ok(Done::Found) => ExitCode::FAILURE,
+        Ok(Outcome::Success) => ExitCode::SUCCESS,
+        Ok(Outcome::Findings) => ExitCode::FAILURE,
         // The reader closed the output on purpose.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             // Output written so far is valid, so it is flushed first.
             let _ = app.out.flush();
-            told(&failure, json);
+            report(&failure, json);
             failure.exit_code()
         }
     }
 }
 
 /// Runs a command, and closes the stores it opened however it ends.
-async fn run_and_close(command: Command, app: &mut App) -> Result<Done, Failure> {
+async fn run_and_close(command: Command, app: &mut App) -> Result<Outcome, Failure> {
     let opened = app.opened();
     let (hearing, quiet) = (app.opened(), app.out.is_json());
     let mut hearing = Box::pin(async move { hearing.end_when_interrupted(quiet).await });

@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex};
 use context_runtime::{Clock, IdGenerator, Store, Timestamp};
 use serde_json::Value;
 
-use crate::app::{App, Done, World};
+use crate::app::{App, HostServices, Outcome};
 use crate::cli::Cli;
 use crate::error::Failure;
-use crate::output::{Output, told};
+use crate::output::{Output, failure_text};
 
 /// 2026-01-01, in microseconds.
 const START: i64 = 1_767_225_600_000_000;
@@ -32,9 +32,9 @@ pub(crate) const DAY: i64 = 86_400_000_000;
 
 /// A clock that only advances on request.
 #[derive(Clone, Debug)]
-struct HandClock(Arc<AtomicI64>);
+struct ManualClock(Arc<AtomicI64>);
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::Relaxed))
     }
@@ -51,9 +51,9 @@ impl IdGenerator for CountingIds {
 
 /// A writer that keeps the text.
 #[derive(Clone, Debug, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+struct BufferWriter(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Paper {
+impl Write for BufferWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("nobody panics while writing").extend_from_slice(bytes);
         Ok(bytes.len())
@@ -64,7 +64,7 @@ impl Write for Paper {
     }
 }
 
-impl Paper {
+impl BufferWriter {
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().expect("nobody panics while writing").clone())
             .expect("text")
@@ -74,8 +74,8 @@ impl Paper {
 /// An in-memory store, and the commands that run on it.
 pub(crate) struct Scene {
     pub(crate) store: Arc<dyn Store>,
-    clock: HandClock,
-    world: World,
+    clock: ManualClock,
+    host: HostServices,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -94,9 +94,9 @@ impl Scene {
     }
 
     fn of(runtime: tokio::runtime::Runtime, store: Arc<dyn Store>) -> Self {
-        let clock = HandClock(Arc::new(AtomicI64::new(START)));
-        let world = World::new(clock.clone(), CountingIds::default());
-        Self { store, clock, world, runtime }
+        let clock = ManualClock(Arc::new(AtomicI64::new(START)));
+        let host = HostServices::new(clock.clone(), CountingIds::default());
+        Self { store, clock, host, runtime }
     }
 
     /// Creates a scene with a chat of these Chat Completions messages.
@@ -120,7 +120,7 @@ impl Scene {
         self.clock.0.fetch_add(micros, Ordering::Relaxed);
     }
 
-    fn run(&self, args: &[&str], json: bool) -> (Result<Done, Failure>, String, String) {
+    fn run(&self, args: &[&str], json: bool) -> (Result<Outcome, Failure>, String, String) {
         let cli = Cli::read(["context"].iter().chain(args)).expect("the command line is right");
         self.run_read(cli, json, |output| output)
     }
@@ -131,10 +131,10 @@ impl Scene {
         cli: Cli,
         json: bool,
         set: impl FnOnce(Output) -> Output,
-    ) -> (Result<Done, Failure>, String, String) {
-        let (out, beside) = (Paper::default(), Paper::default());
+    ) -> (Result<Outcome, Failure>, String, String) {
+        let (out, beside) = (BufferWriter::default(), BufferWriter::default());
         let output = set(Output::to(json, out.clone(), beside.clone()));
-        let mut app = App::on(Arc::clone(&self.store), cli.global.user, output, self.world.clone());
+        let mut app = App::on(Arc::clone(&self.store), cli.global.user, output, self.host.clone());
         let result = self.runtime.block_on(cli.command.run(&mut app));
         app.out.flush().expect("paper does not run out");
         (result, out.text(), beside.text())
@@ -148,9 +148,9 @@ impl Scene {
             let (result, out, beside) = self.run(&args, false);
             shown += &format!("$ context {line}\n{out}{beside}");
             match result {
-                Ok(Done::Fine) => {}
-                Ok(Done::Found) => shown += "(exit status 1)\n",
-                Err(failure) => shown += &format!("{}\n", told(&failure)),
+                Ok(Outcome::Success) => {}
+                Ok(Outcome::Findings) => shown += "(exit status 1)\n",
+                Err(failure) => shown += &format!("{}\n", failure_text(&failure)),
             }
             shown += "\n";
         }
@@ -162,7 +162,7 @@ impl Scene {
     pub(crate) fn records(&self, line: &str) -> Vec<Value> {
         let args: Vec<_> = line.split_whitespace().collect();
         let (result, out, _) = self.run(&args, true);
-        assert!(matches!(result, Ok(Done::Fine)), "{line}: {:?}", result.err());
+        assert!(matches!(result, Ok(Outcome::Success)), "{line}: {:?}", result.err());
         out.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
     }
 }

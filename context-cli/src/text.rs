@@ -118,38 +118,39 @@ pub(crate) fn short_time(at: Timestamp) -> String {
 /// The error for an invalid limit.
 #[derive(Debug, thiserror::Error)]
 #[error("not a number of things to show; write 1 or more")]
-pub(crate) struct NotALimit;
+pub(crate) struct InvalidLimit;
 
 /// Parses a limit, which must be positive.
-pub(crate) fn parse_limit(text: &str) -> Result<usize, NotALimit> {
-    text.parse().ok().filter(|limit| *limit > 0).ok_or(NotALimit)
+pub(crate) fn parse_limit(text: &str) -> Result<usize, InvalidLimit> {
+    text.parse().ok().filter(|limit| *limit > 0).ok_or(InvalidLimit)
 }
 
 /// The error for an invalid duration.
 #[derive(Debug, thiserror::Error)]
 #[error("not a time; write it such as 36h, 90d or 2w")]
-pub(crate) struct NotATime;
+pub(crate) struct InvalidDuration;
 
 /// Parses a duration such as `36h`, `90d` or `2w`, or in ISO 8601.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, NotATime> {
-    let span: jiff::Span = text.parse().map_err(|_| NotATime)?;
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
+    let span: jiff::Span = text.parse().map_err(|_| InvalidDuration)?;
     // Months and years have no fixed length, so they are refused.
-    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| NotATime)?;
-    Duration::try_from(length).map_err(|_| NotATime)
+    let length =
+        span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| InvalidDuration)?;
+    Duration::try_from(length).map_err(|_| InvalidDuration)
 }
 
 /// The error for an invalid time.
 #[derive(Debug, thiserror::Error)]
 #[error("not a moment; write it such as 2026-03-01 or 2026-03-01T09:30:00Z")]
-pub(crate) struct NotAMoment;
+pub(crate) struct InvalidTime;
 
 /// Parses a time: a day, a day with a time of day, both in UTC, or RFC 3339.
-pub(crate) fn parse_time(text: &str) -> Result<Timestamp, NotAMoment> {
+pub(crate) fn parse_time(text: &str) -> Result<Timestamp, InvalidTime> {
     let civil = |text: &str| {
         let civil: jiff::civil::DateTime = text.parse().ok()?;
         Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
     };
-    let time = text.parse().ok().or_else(|| civil(text)).ok_or(NotAMoment)?;
+    let time = text.parse().ok().or_else(|| civil(text)).ok_or(InvalidTime)?;
     Ok(Timestamp::from_micros(jiff::Timestamp::as_microsecond(time)))
 }
 

@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use context_runtime::Error;
 use serde::Serialize;
 
-use crate::app::{App, Done, file_of, maintenance};
+use crate::app::{App, Outcome, file_of, maintenance};
 use crate::commands::copy::is_store;
 use crate::error::Failure;
 use crate::output::Style;
@@ -35,7 +35,7 @@ struct BackupRecord {
     bytes: u64,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let args = Args { file: file_named(args.file)? };
     let store = app.store_to_read().await?;
     let file = args.file.display().to_string();
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let done = app.out.paint(Style::Green, "wrote").to_string();
         app.out.line(format_args!("{done} {}, {}", clean(&file), ByteSize(bytes)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Returns the target file. A store URL is accepted if it names a file.

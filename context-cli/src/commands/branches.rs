@@ -4,7 +4,7 @@ use context_runtime::{BranchName, Error};
 use serde::Serialize;
 
 use super::{engine, existing_chat, moved};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, short_id, time};
@@ -18,8 +18,8 @@ Examples:
   context branches support-7 --rename main-v2 cheaper
   context branches support-7 --delete cheaper
 
-With a branch go the messages that no other branch and no checkpoint reaches. The active branch
-cannot be deleted.")]
+Deleting a branch also deletes the messages that no other branch and no checkpoint reaches. The
+active branch cannot be deleted.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -69,7 +69,7 @@ struct DeletedRecord<'a> {
     messages: u64,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let chat = args.chat.as_str();
     match (args.switch, args.rename.as_deref(), args.delete) {
         (Some(branch), ..) => {
@@ -83,7 +83,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     }
 }
 
-async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
+async fn list(app: &mut App, chat: &str) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let branches = store.history().branches(&app.chat(chat)).await?;
     let width = branches
@@ -115,10 +115,10 @@ async fn list(app: &mut App, chat: &str) -> Result<Done, Failure> {
             count(branch.length as usize, "message")
         ))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
-async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Done, Failure> {
+async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let (old, new) = (BranchName::from(from), BranchName::from(to));
     store.history().rename_branch(&app.chat(chat), &old, &new, app.now()).await?;
@@ -128,10 +128,10 @@ async fn rename(app: &mut App, chat: &str, from: &str, to: &str) -> Result<Done,
         let now = app.out.paint(Style::Bold, clean(to)).to_string();
         app.out.line(format_args!("{}: {} is now {now}", clean(chat), clean(from)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
-async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Done, Failure> {
+async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     existing_chat(store.history(), &app.chat(chat)).await?;
     let name = BranchName::from(branch);
@@ -150,5 +150,5 @@ async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Done, Failure
         };
         app.out.line(format_args!("{}: deleted {}; {gone}", clean(chat), clean(branch)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

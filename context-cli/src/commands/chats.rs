@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{all_chats, source_of};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, parse_limit, preview, short_time, time};
@@ -33,7 +33,7 @@ struct ChatRecord<'a> {
     file: Option<String>,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let mut chats = all_chats(app, store.history()).await?;
     chats.truncate(args.limit.unwrap_or(usize::MAX));
@@ -74,5 +74,5 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if chats.is_empty() {
         app.out.note(format_args!("user {} has no chats here", app.user));
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -4,7 +4,7 @@ use context_runtime::{CheckpointName, Error, store::Checkpoint};
 use serde::Serialize;
 
 use super::{engine, existing_chat, find_message};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, short_id, short_time, time};
@@ -22,10 +22,10 @@ pub(crate) struct Args {
     chat: String,
     /// The checkpoint to set or delete
     name: Option<String>,
-    /// The message it points at
+    /// The message of the checkpoint [default: the newest of the active branch]
     #[arg(long, value_name = "MESSAGE", requires = "name")]
     at: Option<String>,
-    /// Delete it
+    /// Delete the checkpoint
     #[arg(long, requires = "name", conflicts_with = "at")]
     delete: bool,
 }
@@ -41,7 +41,7 @@ struct CheckpointRecord<'a> {
     status: &'static str,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.name.is_none()).await?;
     let chat = app.chat(&args.chat);
     let Some(name) = args.name.map(CheckpointName::from) else {
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         for checkpoint in store.history().checkpoints(&chat).await? {
             write(app, &checkpoint, "there")?;
         }
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     };
     if args.delete {
         if !store.history().delete_checkpoint(&chat, &name).await? {
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         } else {
             app.out.line(format_args!("deleted {}", clean(name.as_str())))?;
         }
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let checkpoint = match &args.at {
         Some(text) => {
@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         None => engine(app, store, &args.chat).await?.checkpoint(name).await?,
     };
     write(app, &checkpoint, "set")?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn write(app: &mut App, checkpoint: &Checkpoint, status: &'static str) -> Result<(), Failure> {

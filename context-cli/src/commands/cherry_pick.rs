@@ -4,7 +4,7 @@ use context_runtime::{BranchName, Diagnostic};
 use serde::Serialize;
 
 use super::{engine, find_message};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, short_id};
@@ -16,15 +16,15 @@ Examples:
   context cherry-pick support-7 m4 --onto main-v2
   context cherry-pick support-7 m4 m5 --onto main-v2    a call and its result, in this order
 
-The copies have ids of their own; the messages themselves stay where they are. A call that goes
-without its result, or a result without its call, is copied too, and said.")]
+The copies get new ids; the original messages stay where they are. A call without its result, or a
+result without its call, is copied too and reported.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
-    /// The messages, in the order they are to have
+    /// The messages, in the order of the copies
     #[arg(required = true, value_name = "MESSAGE")]
     messages: Vec<String>,
-    /// The branch that gets them
+    /// The target branch
     #[arg(long, value_name = "BRANCH")]
     onto: String,
 }
@@ -50,7 +50,7 @@ struct CopyRecord<'a> {
     copy: &'a str,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let mut messages = Vec::with_capacity(args.messages.len());
     for text in &args.messages {
@@ -75,7 +75,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
                 .collect(),
             diagnostics: &picked.diagnostics,
         })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     app.out.diagnostics(&args.chat, &picked.diagnostics);
     let branch = app.out.paint(Style::Bold, clean(picked.branch.as_str())).to_string();
@@ -84,5 +84,5 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     for (message, copy) in &picked.copies {
         app.out.line(format_args!("  {} is {} there", short_id(message), short_id(copy)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::counting::{Limits, grouped, model, overflow};
 use super::planning::{line, pipeline};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
 
@@ -20,7 +20,7 @@ const CACHED_FOR: i64 = 3_600_000_000;
 /// The share of the window that the policies aim for.
 const TARGET: f64 = 0.6;
 
-/// Cut what a model is shown of a chat.
+/// Shorten the history that a model is shown.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,12 +29,12 @@ Examples:
   context compact support-7 --policy truncate-head
   context compact support-7 --undo
 
-The policies are asked in this order, until the conversation fills at most 60 percent of the window. What
-they do is saved as a boundary on the branch: every message stays, `context log` shows them all, and --undo
-takes the newest compaction back, one with each call. If the chat was written to within the last hour, a
-provider may have it in its cache, and what is cut has to be worth reading the rest again. A summary needs a
-model to write it, which this command does not have. Where the policies do not get the conversation into the
-window, nothing is saved and the exit status is 1.")]
+The policies run in this order until the conversation fills at most 60 percent of the window. The result
+is saved as a boundary on the branch: no message is removed, `context log` shows all of them, and each
+--undo takes the newest compaction back. If the chat was written to within the last hour, a provider may
+still have it in its cache, and a cut must save more than reading the rest again costs. Summaries need a
+model, which this command does not have. If the policies cannot fit the conversation into the window,
+nothing is saved and the exit status is 1.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -44,20 +44,20 @@ pub(crate) struct Args {
     /// The model
     #[arg(long, value_name = "NAME", default_value = "claude-sonnet-4-5")]
     model: String,
-    /// How many tokens the model takes, input and output [default: from the table of models]
+    /// The window in tokens, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// How many of them are kept for the answer [default: as many as the model writes, and no more
-    /// than a quarter of the window]
+    /// The tokens reserved for the answer [default: the model's limit, at most a quarter of the
+    /// window]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     reserve: Option<u64>,
-    /// Which policies, gentle to harsh [default: all that need no model]
+    /// The policies, gentlest first [default: all that need no model]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Only say what would be done
+    /// Only show the plans
     #[arg(long)]
     dry_run: bool,
-    /// Take the newest compaction back
+    /// Undo the newest compaction
     #[arg(long, conflicts_with_all = ["model", "window", "reserve", "policy"])]
     undo: bool,
 }
@@ -85,7 +85,7 @@ struct CompactRecord<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     // Triggered at any fill level, because the user asked for it.
     let pipeline =
         pipeline(&args.policy, |policy| Stage::shared(policy).trigger(0.0).target(TARGET))?;
@@ -93,7 +93,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let store = app.store_unless(args.dry_run).await?;
     let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(args.chat.as_str());
-    builder = builder.clock(app.world.clone()).ids(app.world.clone()).existing();
+    builder = builder.clock(app.host.clone()).ids(app.host.clone()).existing();
     if let Some(branch) = &args.branch {
         builder = builder.branch(branch.as_str());
     }
@@ -137,7 +137,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             steps: reports,
             diagnostics: &turn.diagnostics,
         })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     app.out.diagnostics(&args.chat, &turn.diagnostics);
     let width = reports.iter().map(|report| report.policy.len()).max().unwrap_or(0);
@@ -160,7 +160,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             app.out.line(format_args!("{chat}: {before} → {after} tokens of messages{saved}"))?;
         }
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// A plan, and the tokens it is based on.
@@ -203,7 +203,7 @@ fn plan(
     Tokens { planned: pipeline.run(&view, &goal), budget, before, total }
 }
 
-async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<Done, Failure> {
+async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<Outcome, Failure> {
     let undone = engine.undo_compaction().await?;
     if undone.is_some() && !args.dry_run {
         app.out.outlive_reader();
@@ -231,7 +231,7 @@ async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<
             steps,
             diagnostics: &[],
         })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     match undone {
         None => app.out.line(format_args!("{chat}: no compaction of {} stands", clean(branch)))?,
@@ -240,5 +240,5 @@ async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<
             app.out.line(format_args!("{chat}: {done} {}", short_id(&id)))?;
         }
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -4,7 +4,7 @@ use clap::Command;
 use clap_complete::Shell;
 use serde::Serialize;
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 
 /// Print a script that completes this command in a shell.
@@ -28,7 +28,7 @@ struct CompletionsRecord<'a> {
     text: &'a str,
 }
 
-pub(crate) fn run(args: Args, command: &mut Command, app: &mut App) -> Result<Done, Failure> {
+pub(crate) fn run(args: Args, command: &mut Command, app: &mut App) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "context", &mut script);
     let text = String::from_utf8_lossy(&script);
@@ -37,5 +37,5 @@ pub(crate) fn run(args: Args, command: &mut Command, app: &mut App) -> Result<Do
     } else {
         app.out.text(&text)?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

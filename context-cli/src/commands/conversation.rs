@@ -9,7 +9,7 @@ use context_runtime::{
 };
 
 use super::{existing_chat, source_of};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
 use crate::input;
@@ -26,16 +26,16 @@ pub(super) struct Conversation {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// Which conversations are meant.
+/// The arguments that name conversations.
 #[derive(clap::Args, Debug)]
-pub(super) struct Which {
+pub(super) struct ConversationArgs {
     /// A chat of the store, or a file of any form that `import` reads; `-` is standard input
     #[arg(value_name = "FILE|CHAT", default_value = "-")]
     source: String,
-    /// How the file is written
+    /// The format of the file
     #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
     from: FileFormat,
-    /// Which conversation of the file, from 1 [default: all]
+    /// The conversation of the file, from 1 [default: all]
     #[arg(long, value_name = "N")]
     conversation: Option<usize>,
     /// The branch [default: the active one of a chat, the first of a file]
@@ -43,7 +43,7 @@ pub(super) struct Which {
     branch: Option<String>,
 }
 
-impl Which {
+impl ConversationArgs {
     /// Returns the file path.
     pub(super) fn path(&self) -> &Path {
         Path::new(&self.source)
@@ -158,15 +158,15 @@ pub(super) fn each(
     conversations: Vec<Conversation>,
     app: &mut App,
     mut work: impl FnMut(Conversation, &mut App) -> Result<(), Failure>,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let only = conversations.len() == 1;
-    let mut done = Done::Fine;
+    let mut done = Outcome::Success;
     for conversation in conversations {
         match work(conversation, app) {
             Err(failure) if only || failure.ends_the_output() => return Err(failure),
             Err(failure) => {
                 app.out.failure(&failure);
-                done = Done::Found;
+                done = Outcome::Findings;
             }
             Ok(()) => {}
         }

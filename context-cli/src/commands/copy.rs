@@ -12,8 +12,8 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use super::left_behind::MayStay;
-use crate::app::{App, Done};
+use super::leave_behind::LeaveBehindArgs;
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
@@ -39,27 +39,27 @@ user, all of the user's. Between stores each chat is read back and compared with
 command again: chats that are there and equal are not sent again, half a chat is begun anew, and a
 chat that differs is left as it is, told, and makes the exit status 1.")]
 pub(crate) struct Args {
-    /// The chat, or the store that the chats come from
+    /// The chat, or the source store
     from: String,
-    /// What the copy is called, or the store that gets the chats
+    /// The name of the copy, or the target store
     to: String,
-    /// The store that gets the copy of a chat [default: the same]
+    /// The target store for the copy of a chat [default: the same]
     #[arg(long = "to", value_name = "URL")]
     other: Option<String>,
     /// Between stores: only this chat; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "other")]
     chat: Vec<String>,
-    /// Between stores: the chats of all users, whatever --user says
+    /// Between stores: the chats of all users, regardless of --user
     #[arg(long, conflicts_with_all = ["other", "chat"])]
     all_users: bool,
-    /// Between stores: do not read back what was written
+    /// Between stores: do not read the copies back
     #[arg(long, conflicts_with = "other")]
     no_verify: bool,
-    /// Between stores: only say what would be copied
+    /// Between stores: only show the chats that would be copied
     #[arg(long, conflicts_with = "other")]
     dry_run: bool,
     #[command(flatten)]
-    may_stay: MayStay,
+    may_stay: LeaveBehindArgs,
 }
 
 /// JSON record of `copy` of a chat: the new chat.
@@ -82,7 +82,7 @@ pub(super) fn is_store(text: &str) -> bool {
     scheme.is_some_and(|scheme| StoreRegistry::default().schemes().any(|known| known == scheme))
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     // With `--to`, the names are chats whatever they look like.
     let stores =
         args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
@@ -104,7 +104,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     chat(&args, app).await
 }
 
-async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
+async fn chat(args: &Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = match &args.other {
         None => app.store_to_write().await?,
         Some(_) => app.store_to_read().await?,
@@ -130,7 +130,7 @@ async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
             branches: copied.branches,
             diagnostics: &copied.diagnostics,
         })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     app.out.diagnostics(&args.from, &copied.diagnostics);
     let done = app.out.paint(Style::Green, "copied").to_string();
@@ -142,5 +142,5 @@ async fn chat(args: &Args, app: &mut App) -> Result<Done, Failure> {
             clean(&args.from),
             clean(&args.to)
         ))
-        .map(|()| Done::Fine)
+        .map(|()| Outcome::Success)
 }

@@ -96,7 +96,7 @@ impl Limits {
 /// Returns the failure if a request does not fit its window.
 pub(super) fn overflow(name: &str, tokens: u64, budget: Budget) -> Option<Failure> {
     let missing = tokens.checked_sub(budget.input()).filter(|missing| *missing > 0)?;
-    Some(Failure::Overflow { what: name.to_owned(), tokens, missing, budget })
+    Some(Failure::Overflow { subject: name.to_owned(), tokens, missing, budget })
 }
 
 /// Returns the tokens of the parts of a request, in order.

@@ -4,8 +4,8 @@ use context_runtime::Error;
 use context_runtime::removal::{RemovalOptions, RemovalReport, delete_chat};
 use serde::Serialize;
 
-use super::removed::show;
-use crate::app::{App, Done};
+use super::removal_report::show;
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::clean;
 
@@ -15,11 +15,11 @@ use crate::text::clean;
 Example:
   context delete support-7 support-8
 
-All branches, checkpoints, fragments, blobs and streams of the chats go too, and do not come back; so
-do the rounds of trajectories and the memories that came from them. Rounds that are of other chats
-too stay, and hold nothing of these. Then everything else of the user is searched for the same
-words, and what has them, such as a copy of the chat, is named. If one of the chats does not exist,
-none is deleted. If it is interrupted, run it again.
+The branches, checkpoints, fragments, blobs and streams of the chats are deleted for good, and so are
+the trajectory rounds and memories that came from them. A round that also belongs to another chat
+stays, without the content of these chats. Then the rest of the user's data is searched for the same
+words, and every place that has them, such as a copy of a chat, is listed. If one of the chats does
+not exist, none is deleted. After an interrupt, run the command again.
 
 Not reached: backups, exports, and local files of trajectories.")]
 pub(crate) struct Args {
@@ -39,7 +39,7 @@ struct DeleteRecord<'a> {
     removed: &'a RemovalReport,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let options = RemovalOptions::at(app.now()).cancel(app.interrupt());
     for name in &args.chats {
@@ -56,7 +56,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         }
     }
     app.out.outlive_reader();
-    let mut done = Done::Fine;
+    let mut done = Outcome::Success;
     for name in &args.chats {
         let removed = delete_chat(&*store, &app.chat(name), None, &options).await?;
         if app.out.is_json() {
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         }
         show(app, name, &removed, "chat")?;
         if removed.found > 0 {
-            done = Done::Found;
+            done = Outcome::Findings;
         }
     }
     Ok(done)

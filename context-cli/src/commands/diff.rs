@@ -7,19 +7,19 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::engine;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, node_preview, role, short_id, time};
 
-/// Show where two branches part, and what each has since.
+/// Compare two branches: the last common message, and the later ones.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
   context diff support-7 main main-v2
   context diff support-7 main main-v2 --json | jq .at
 
-Branches are compared by their messages' places in the graph, not by their words.")]
+Branches are compared by message ids, not by text.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -71,7 +71,7 @@ impl<'a> Side<'a> {
     }
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let (left, right) =
         (BranchName::from(args.left.as_str()), BranchName::from(args.right.as_str()));
@@ -85,7 +85,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             left: Side::new(&args.left, &diff.left),
             right: Side::new(&args.right, &diff.right),
         })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let share = match &diff.at {
         None => "share no message".to_owned(),
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     for (branch, chain) in [(&args.left, &diff.left), (&args.right, &diff.right)] {
         side(app, branch, chain, width.unwrap_or(0))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn side(app: &mut App, branch: &str, chain: &Chain, width: usize) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::memory::stats_within;
-use crate::app::{App, Done, maintenance};
+use crate::app::{App, Outcome, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
@@ -22,15 +22,15 @@ Examples:
   context erase ada                          asks first
   context erase ada --yes --json             in a script; the record is the proof
 
-All chats, rounds and memories of the user go, with every trace the store can clear in its files:
-free pages, logs, indexes. Then the whole store is searched for the user's records, and how many
-remain is said: exit status 1 if it is not 0, because somebody wrote meanwhile. If it is
-interrupted, what was erased until then stays erased; run it again.")]
+All chats, rounds and memories of the user are erased, with every trace the store can clear in its
+files: free pages, logs, indexes. Then the whole store is searched for the user's records. The exit
+status is 1 if any remain because another program wrote in the meantime. After an interrupt, run the
+command again; what was erased until then stays erased.")]
 pub(crate) struct Args {
     /// The user
     #[arg(value_name = "USER")]
     name: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -57,7 +57,7 @@ struct EraseRecord<'a> {
     remaining: u64,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let _can_erase = maintenance(&*store, "erase_user")?;
     let user = UserId::from(args.name.as_str());
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             app.out.note("somebody wrote for this user meanwhile; erase again");
         }
     }
-    Ok(if remaining == 0 { Done::Fine } else { Done::Found })
+    Ok(if remaining == 0 { Outcome::Success } else { Outcome::Findings })
 }
 
 /// Returns the numbers of chats and messages of a user.

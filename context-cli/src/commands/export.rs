@@ -14,9 +14,9 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use super::left_behind::MayStay;
+use super::leave_behind::LeaveBehindArgs;
 use super::{all_chats, all_messages, all_readable, branch_end, existing_chat, source_of};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::progress::Progress;
 
@@ -30,14 +30,15 @@ Examples:
   context export support-7 --to uimessage    the same for a page that is made with the AI SDK
   context export --all --to jsonl >all.jsonl everything, for another store or for keeping
 
-`source` gives back equal JSON values for what was imported; what was added since follows. A chat
-that was not imported is a list of messages. One that came in as a tree goes out with all its
-branches, unless --branch names one. `jsonl` loses nothing of a chat: branches, checkpoints,
-fragments, revisions, blobs, ids and times; it is written as it is read, however long a chat is.
-Rounds, memories and streams are not in it: if there are any, --without has to name them. A provider's form
-leaves out what that provider does not know, and each loss is told on standard error. It is a list
-of messages; `openai-responses` and `gemini` are repaired for sending and become an object where
-there is a system prompt, which these keep apart.")]
+`source` writes JSON values equal to those that were imported, followed by later additions. A chat
+that was not imported is written as a list of messages. A chat that was imported as a tree is
+written with all its branches, unless --branch names one. `jsonl` keeps all of a chat: branches,
+checkpoints, fragments, revisions, blobs, ids and times; it is written page by page, so a chat may
+have any length. It does not contain rounds, memories and streams: if there are any, --without has
+to name them. A provider's form leaves out content that the provider does not support, and each loss
+is reported on standard error. It is a list of messages; `openai-responses` and `gemini` are
+repaired for sending and become an object if there is a system prompt, which these formats keep
+apart.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(value_name = "CHAT", required_unless_present = "all", conflicts_with = "all")]
@@ -48,23 +49,23 @@ pub(crate) struct Args {
     /// Only chats that came from the file of this name
     #[arg(long, value_name = "NAME", requires = "all")]
     file: Option<String>,
-    /// In which form
+    /// The form
     #[arg(long, value_enum, default_value_t = Form::Source)]
     to: Form,
     /// The branch [default: the active one of each chat; all of a tree]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// With --to jsonl: write bodies that cannot be read as they are, which no import takes
+    /// With --to jsonl: write unreadable bodies as they are; no import accepts them
     #[arg(long)]
     as_is: bool,
     #[command(flatten)]
-    may_stay: MayStay,
+    may_stay: LeaveBehindArgs,
 }
 
-/// In which form.
+/// The form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Form {
-    /// As it came in
+    /// The form of the imported file
     Source,
     /// OpenAI Chat Completions
     Openai,
@@ -76,7 +77,7 @@ enum Form {
     Gemini,
     /// UIMessages of the AI SDK
     Uimessage,
-    /// Whole chats, nothing lost: `context import` reads it
+    /// Whole chats, which `context import` reads
     Jsonl,
 }
 
@@ -122,7 +123,7 @@ struct ExportRecord<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let history = store.history();
     let mut chats = Vec::new();
@@ -183,7 +184,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         all.push(ExportedChat::new(source, content));
     }
     write(app, &names, &all, args.all, args.to)?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Writes whole chats page by page. The lines are records already, with or without `--json`.
@@ -193,7 +194,7 @@ async fn jsonl(
     chats: &[ChatRef],
     branch: Option<&str>,
     as_is: bool,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     if branch.is_some() {
         return Err(Failure::Usage("jsonl holds whole chats; leave --branch out".into()));
     }
@@ -206,7 +207,7 @@ async fn jsonl(
         false => transfer::export_jsonl(store, chats, out, &interrupt, &mut progress).await?,
     };
     working.done();
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn nothing(app: &App, file: Option<&str>) -> Error {

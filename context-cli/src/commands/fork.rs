@@ -6,7 +6,7 @@ use context_runtime::{
 };
 
 use super::{existing_chat, find_message, moved};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 
 /// Start a new branch.
@@ -18,7 +18,7 @@ Examples:
 pub(crate) struct Args {
     /// The chat
     chat: String,
-    /// The message it begins behind [default: the newest of the active branch]
+    /// The message after which it begins [default: the newest of the active branch]
     #[arg(long, value_name = "MESSAGE")]
     at: Option<String>,
     /// Its name [default: the active branch's with the next free version]
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     switch: bool,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let wanted = name.base().clone();
     let target = Target::Fork { name, at, activate: args.switch };
     let mut commit = Commit::new(chat, target, app.now());
-    commit.key = Some(app.world.next_id().into());
+    commit.key = Some(app.host.next_id().into());
     match history.commit(commit).await? {
         CommitOutcome::Applied(done) | CommitOutcome::Replayed(done) => {
             let branch = done.branch.unwrap_or(wanted);

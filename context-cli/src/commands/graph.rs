@@ -5,7 +5,7 @@ use context_runtime::store::{Branch, NodeKind, Placed};
 use serde::Serialize;
 
 use super::{Marks, all_messages, existing_chat};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::drawing::{Dot, draw, graphviz, mermaid};
 use crate::error::Failure;
 use crate::text::{clean, node_preview, role, short_id, time};
@@ -24,12 +24,12 @@ active branch. --json alone is --format json; with mermaid or dot it gives one r
 pub(crate) struct Args {
     /// The chat
     chat: String,
-    /// How to draw [default: text]
+    /// The format [default: text]
     #[arg(long, value_enum)]
     format: Option<Format>,
 }
 
-/// How to draw.
+/// The format of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Lines of characters
@@ -69,7 +69,7 @@ struct GraphTextRecord<'a> {
     text: &'a str,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
@@ -84,7 +84,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     };
     if format == Format::Json {
         records(app, &nodes, &marks)?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let mut dots: Vec<_> = nodes.iter().map(|placed| dot(placed, &marks)).collect();
     // A branch without messages has no place in the graph.
@@ -119,7 +119,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             }
         }
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn records(app: &mut App, nodes: &[Placed], marks: &Marks<'_>) -> Result<(), Failure> {

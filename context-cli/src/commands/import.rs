@@ -15,10 +15,10 @@ use context_runtime::{
     store::{HistoryStore, NewChat},
 };
 
-use self::report::{Broken, Report, Status, Told};
-use self::walk::{Found, Walk};
+use self::report::{ImportedChat, LineProblems, Report, Status};
+use self::walk::{ImportFile, Walk};
 use super::{prompt, trajectory};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::file_format::FileFormat;
 use crate::input;
@@ -28,10 +28,10 @@ use crate::text::clean;
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history`, `traj`, `contents` or
 `input`, a list of such objects, or JSON Lines of either; a session of Claude Code, the
-Codex CLI or the Gemini CLI; an answer tree of ToolBench; or what `context export --to
-jsonl` has written. Whose messages they are is found out by what only one form has; name
-it with --from if they could be of several. Branches stay branches. Everything else in it
-is kept, so that `context export --to source` gives it back.
+Codex CLI or the Gemini CLI; an answer tree of ToolBench; or a file of `context export --to
+jsonl`. The format is detected by features that only one format has; name it with --from if
+several are possible. Branches are imported as branches. All other content of the file is
+stored too, so that `context export --to source` writes it again.
 
 Examples:
   context import support.json                one chat `support`, or `support-0001` and so on
@@ -41,20 +41,20 @@ Examples:
   context import support.json --prompt       and show what a model would get
   context import support.json --trajectory   and record its rounds: `context trajectory list`
 
-A line of JSON Lines that cannot be read is left out and counted; --strict refuses it. Of
-what `export --to jsonl` has written a chat comes in whole or not at all: one in which a
-line is broken, or does not fit the others, is refused by file and line. A file that cannot
-be read does not keep the others out: it is listed, and the exit status is 1.
+A line of JSON Lines that cannot be read is left out and counted; --strict refuses it. A
+chat in a file of `export --to jsonl` is imported completely or not at all: if one of its
+lines is broken or contradicts the others, the chat is refused with file and line. A file
+that cannot be read is listed and the other files are imported; the exit status is then 1.
 
-Of a folder the files that end in .json, .jsonl, .ndjson and .traj are read, with those in
-folders within, in the order of their names; what begins with a dot, links to folders and
-what is no transcript are passed over (-v lists them). Their chats are named by the path
-from there. At most 256 MiB, and a million lines or messages, are read of a file as a
-whole; what `export --to jsonl` has written is read line by line, and lines of at most
+In a folder and its subfolders, the files that end in .json, .jsonl, .ndjson and .traj are
+read in the order of their names. Hidden entries, links to folders and files that are not
+transcripts are skipped (-v lists them). Their chats are named by the path within the
+folder. A file may have at most 256 MiB and a million lines or messages; a file of
+`export --to jsonl` is read line by line and may have any size, with lines of at most
 256 MiB.
 
-Reading the same file again changes nothing and says so. Messages without an id of
-their own are named m1, m2, …";
+Importing the same file again changes nothing. Messages without an id
+of their own are named m1, m2, …";
 
 /// Read transcripts into chats.
 #[derive(clap::Args, Debug)]
@@ -63,10 +63,10 @@ pub(crate) struct Args {
     /// Files to read, or folders of files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Name of the chat, or the beginning of the names [default: the file's name]
+    /// The name of the chat, or the prefix of the names [default: the file's name]
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
-    /// How the files are written
+    /// The format of the files
     #[arg(long, value_enum, default_value_t = FileFormat::Auto)]
     from: FileFormat,
     /// Import nothing at all if a line cannot be read
@@ -75,25 +75,25 @@ pub(crate) struct Args {
     /// List the lines that cannot be read
     #[arg(long)]
     broken: bool,
-    /// List the files of folders that are passed over
+    /// List the skipped files of folders
     #[arg(short, long)]
     verbose: bool,
-    /// Then show what a model would get of each chat
+    /// Then show the prompt that a model would get of each chat
     #[arg(long)]
     prompt: bool,
-    /// Then record what happened in each chat, as rounds of a session of its name
+    /// Then record each chat as trajectory rounds of a session of its name
     #[arg(long)]
     trajectory: bool,
 }
 
 /// A file that is ready to be written.
-enum Prepared {
+enum PreparedFile {
     /// A file in the library's own form, which is read while it is written.
     Own(PathBuf),
     /// A file in a folder that is not in a known form.
     NoForm,
     /// A file in another form, already read.
-    Read { input: FileName, chats: Vec<Planned>, broken: Broken },
+    Read { input: FileName, chats: Vec<PlannedChat>, broken: LineProblems },
 }
 
 /// The names of a file.
@@ -119,7 +119,7 @@ impl FileName {
 }
 
 /// A conversation that is ready to be written.
-struct Planned {
+struct PlannedChat {
     chat: String,
     messages: usize,
     branches: usize,
@@ -128,9 +128,9 @@ struct Planned {
 }
 
 /// The target store, and the signal to stop.
-type Opened = (Arc<dyn Store>, CancelSignal);
+type Target = (Arc<dyn Store>, CancelSignal);
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if args.chat.is_some() && (args.files.len() > 1 || args.files.iter().any(|path| path.is_dir()))
     {
         return Err(Failure::Usage(
@@ -142,7 +142,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     // Chats that were written before a failure are reported.
     report.print(app)?;
     done?;
-    let ended = if report.has_failed() { Done::Found } else { Done::Fine };
+    let ended = if report.has_failed() { Outcome::Findings } else { Outcome::Success };
     let Some((store, interrupt)) = opened.filter(|_| args.prompt || args.trajectory) else {
         return Ok(ended);
     };
@@ -161,12 +161,12 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
 async fn files(
     args: &Args,
     app: &mut App,
-    opened: &mut Option<Opened>,
+    opened: &mut Option<Target>,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let Walk { found, skipped, failed } = Walk::of(&args.files);
+    let Walk { files, skipped, failed } = Walk::of(&args.files);
     // If a single file was named, its failure is the command's failure.
-    let alone = found.len() == 1 && found[0].name.is_none();
+    let alone = files.len() == 1 && files[0].name.is_none();
     for path in &skipped {
         report.skipped(app, &path.display().to_string())?;
     }
@@ -176,20 +176,20 @@ async fn files(
     }
     let mut ready = Vec::new();
     if args.strict {
-        for file in &found {
+        for file in &files {
             ready.push(match prepare(app, args, file) {
                 // A file found in a folder need not be a transcript.
                 Err(failure) if file.name.is_some() && is_no_transcript(&failure) => {
-                    Prepared::NoForm
+                    PreparedFile::NoForm
                 }
                 prepared => prepared?,
             });
         }
     }
     let mut ready = ready.into_iter();
-    for file in &found {
+    for file in &files {
         let done = match ready.next() {
-            Some(Prepared::NoForm) => report.skipped(app, &file.path.display().to_string()),
+            Some(PreparedFile::NoForm) => report.skipped(app, &file.path.display().to_string()),
             Some(ready) => write(args, app, opened, ready, report).await,
             None => match prepare(app, args, file) {
                 Ok(ready) => write(args, app, opened, ready, report).await,
@@ -207,7 +207,7 @@ async fn files(
             done => done?,
         }
     }
-    if found.is_empty() && !report.has_failed() {
+    if files.is_empty() && !report.has_failed() {
         app.out.note("there is no transcript in there");
     }
     Ok(())
@@ -220,13 +220,13 @@ fn is_no_transcript(failure: &Failure) -> bool {
 
 /// Reads a file completely, or fails for the whole file. A file in the library's own form may be
 /// larger than memory; it is only checked, and only if broken lines are refused.
-fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
+fn prepare(app: &App, args: &Args, file: &ImportFile) -> Result<PreparedFile, Failure> {
     let path = file.path.as_path();
     if jsonl::is_own(args, path)? {
         if args.strict {
             jsonl::check(path, &CancelSignal::default())?;
         }
-        return Ok(Prepared::Own(path.to_owned()));
+        return Ok(PreparedFile::Own(path.to_owned()));
     }
     let (text, at) = (input::read_lossy(path)?, app.now());
     let mut read = transcript::read(&text, args.from.of_transcript(), at)?;
@@ -245,11 +245,11 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
         new.title = title;
         new.metadata = Metadata::default().with(TranscriptSource::KEY, source.to_json());
         let (messages, branches) = (tree.nodes().len(), tree.branches().len().max(1));
-        Ok(Planned { chat, messages, branches, plan: TreePlan::new(new, &tree)?, diagnostics })
+        Ok(PlannedChat { chat, messages, branches, plan: TreePlan::new(new, &tree)?, diagnostics })
     };
     let chats = read.chats.into_iter().map(planned).collect::<Result<_, Failure>>()?;
     let input = FileName { shown: text.shown().to_owned(), name: text.name().to_owned() };
-    Ok(Prepared::Read { input, chats, broken: read.broken.into() })
+    Ok(PreparedFile::Read { input, chats, broken: read.broken.into() })
 }
 
 /// Writes the chats of a file. The store is created only when a file can be imported; until then
@@ -257,8 +257,8 @@ fn prepare(app: &App, args: &Args, file: &Found) -> Result<Prepared, Failure> {
 async fn write(
     args: &Args,
     app: &mut App,
-    opened: &mut Option<Opened>,
-    prepared: Prepared,
+    opened: &mut Option<Target>,
+    prepared: PreparedFile,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let (store, interrupt) = match opened {
@@ -267,11 +267,11 @@ async fn write(
     };
     app.out.outlive_reader();
     let (input, chats, broken) = match prepared {
-        Prepared::Own(path) => {
+        PreparedFile::Own(path) => {
             return jsonl::write(app, &**store, args, &path, interrupt, report).await;
         }
-        Prepared::NoForm => return Ok(()),
-        Prepared::Read { input, chats, broken } => (input, chats, broken),
+        PreparedFile::NoForm => return Ok(()),
+        PreparedFile::Read { input, chats, broken } => (input, chats, broken),
     };
     let messages = chats.iter().map(|planned| planned.messages).sum();
     let bar = Progress::bar(&app.out, messages, clean(&input.shown).into_owned());
@@ -279,8 +279,8 @@ async fn write(
     report.file(app, &input, broken)?;
     for planned in &chats {
         let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;
-        let Planned { chat, messages, branches, diagnostics, .. } = planned;
-        let told = Told { chat, messages: *messages, branches: *branches, diagnostics };
+        let PlannedChat { chat, messages, branches, diagnostics, .. } = planned;
+        let told = ImportedChat { chat, messages: *messages, branches: *branches, diagnostics };
         let status = if is_new { Status::Imported } else { Status::Unchanged };
         bar.pausing(|| report.chat(app, &input, &told, status, std::mem::take(&mut lines)))?;
     }
@@ -292,7 +292,7 @@ async fn write(
 async fn chat(
     history: &dyn HistoryStore,
     input: &FileName,
-    planned: &Planned,
+    planned: &PlannedChat,
     interrupt: &CancelSignal,
     bar: &Progress,
 ) -> Result<bool, Failure> {

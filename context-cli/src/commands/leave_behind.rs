@@ -6,32 +6,32 @@ use context_runtime::transfer::LeftBehind;
 use crate::app::App;
 use crate::error::Failure;
 
-/// A kind of things that chats leave behind.
+/// A kind of data that is not transferred with chats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Without {
-    /// What was recorded of runs
+pub(crate) enum LeftBehindKind {
+    /// Trajectory rounds
     Rounds,
-    /// What is remembered
+    /// Memories
     Memories,
-    /// Answers in flight
+    /// Answer streams
     Streams,
 }
 
-/// What may stay.
+/// The option that names the data to leave behind.
 #[derive(clap::Args, Debug)]
-pub(crate) struct MayStay {
-    /// Leave these behind, which do not go along: rounds, memories, streams
+pub(crate) struct LeaveBehindArgs {
+    /// Leave data of these kinds behind: rounds, memories, streams
     #[arg(long, value_enum, value_name = "KINDS", value_delimiter = ',')]
-    without: Vec<Without>,
+    without: Vec<LeftBehindKind>,
 }
 
-impl MayStay {
+impl LeaveBehindArgs {
     /// Fails if data would be left behind that was not named. Otherwise reports what stays.
     pub(crate) fn check(&self, app: &App, left: &LeftBehind) -> Result<(), Failure> {
         let all = [
-            (Without::Rounds, left.rounds, "round", "rounds"),
-            (Without::Memories, left.memories, "memory", "memories"),
-            (Without::Streams, left.streams, "stream", "streams"),
+            (LeftBehindKind::Rounds, left.rounds, "round", "rounds"),
+            (LeftBehindKind::Memories, left.memories, "memory", "memories"),
+            (LeftBehindKind::Streams, left.streams, "stream", "streams"),
         ];
         let there = || all.iter().filter(|(_, n, ..)| *n > 0);
         let text = |n: u64, one: &str, many: &str| match n {

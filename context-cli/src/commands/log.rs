@@ -4,7 +4,7 @@ use context_runtime::store::Window;
 use serde::Serialize;
 
 use super::{Marks, all_readable, branch_end};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{count, node_preview, parse_limit, role, short_id, short_time, time};
@@ -17,7 +17,7 @@ Examples:
   context log support-7 --branch main-v2 -n 20
 
 The star marks the active branch. `context show CHAT MESSAGE` shows a message in full; an id may be
-cut short at either end.")]
+shortened at either end.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -46,7 +46,7 @@ struct LogRecord<'a> {
     checkpoints: Vec<String>,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             })?;
         }
         all_readable(&args.chat, chain.iter().map(|node| &**node))?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     if !chain.is_whole() {
         let before = format!("({} before)", count(chain.skipped() as usize, "message"));
@@ -99,5 +99,5 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.note("no messages on this branch yet");
     }
     all_readable(&args.chat, chain.iter().map(|node| &**node))?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

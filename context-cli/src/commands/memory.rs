@@ -3,11 +3,11 @@
 mod add;
 mod capture;
 mod forget;
-mod known;
 mod lines;
 mod list;
+mod memory_view;
 mod recall;
-mod shown;
+mod session_memories;
 mod stats;
 
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use context_runtime::{
     store::{Cursor, MemoryRecordStore, MemoryStats, PageWalk},
 };
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 
-/// Look into what is remembered, add to it and forget.
+/// Search, list, add and forget memories.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -35,10 +35,10 @@ Examples:
   context memory stats                       how much there is, scope by scope
 
 A memory belongs to a user (--user) and, if they are named, to a project, an agent and a session.
-What is filed under a scope is visible from every scope that names all it names: what only the
-user is named for is visible to all their agents and sessions, what is filed under a session in
-that session alone. There are three kinds: an `episode` is what was said, a `fact` says who has
-what to whom and since when, a `block` is a named note that is always shown.")]
+A memory is visible from every scope that names at least what its own scope names: a memory of the
+user alone is visible to all their agents and sessions, a memory of a session only in that session.
+There are three kinds: an `episode` is a remembered message, a `fact` is a statement (subject,
+relation, object) with the time in which it holds, a `block` is a named note that is always shown.")]
 pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     action: Action,
 }
 
-/// The scope beside the user.
+/// The parts of a scope other than the user.
 #[derive(clap::Args, Debug)]
 struct ScopeArgs {
     /// Within this project, such as a folder or a customer
@@ -55,26 +55,26 @@ struct ScopeArgs {
     /// With this agent
     #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
     agent: Option<String>,
-    /// Within this session, and nowhere else
+    /// Within this session
     #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
     session: Option<String>,
 }
 
 #[derive(clap::Subcommand, Debug)]
 enum Action {
-    /// Ask what is remembered about something, the best first
+    /// Search memories, best match first
     Recall(recall::Args),
-    /// List what is remembered, the newest first
+    /// List memories, newest first
     List(list::Args),
     /// Remember a text, a fact, a note, a file of texts or a chat
     Add(add::Args),
-    /// Forget, and prove it by reading back
+    /// Forget memories, and check by reading back
     Forget(forget::Args),
-    /// Count what is remembered, scope by scope
+    /// Count memories by scope
     Stats(stats::Args),
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let ScopeArgs { project, agent, session } = args.scope;
     let mut scope = MemoryScope::new(app.user.clone());
     (scope.project, scope.agent, scope.session) = (project, agent, session.map(Into::into));

@@ -14,28 +14,29 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use super::conversation::{Conversation, Which, each};
+use super::conversation::{Conversation, ConversationArgs, each};
 use super::counting::{Limits, breakdown, by_id, model, overflow, table};
 use super::planning::{Cut, pipeline};
 use super::render;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
 use crate::text::clean;
 
 const EXAMPLES: &str = "\
-The history is repaired first, always in the same way: every call has its result right behind it, nothing
-is blank, roles are in the order the provider wants. What was done and what the provider's form cannot hold
-is told on standard error, with the tokens; with --json that is one record.
+The history is repaired first, always in the same way: each call is followed by its result, no message is
+blank, and roles are in the order that the provider requires. The repairs, the content that the provider's
+form cannot represent, and the tokens are reported on standard error; with --json as one record.
 
-What does not fit the window is cut, gently first: old results of tools are shortened, media taken out, turns
-in the middle left out, and at last the newest part alone is kept; the first and the newest request always
-stay. The store is not changed: `context compact` does that. --policy none cuts nothing. What still does not
-fit is not printed: the exit status is 1, and standard error says how many tokens are too many.
+A conversation that does not fit the window is cut, gently first: old tool results are shortened, media are
+removed, turns in the middle are left out, and finally only the newest part is kept. The first and the newest
+request always stay. The store is not changed: `context compact` does that. --policy none cuts nothing. A
+request that still does not fit is not printed: standard error says by how many tokens, and the exit status
+is 1.
 
-A file may hold several conversations: each becomes a body on a line of its own. One that cannot be sent is
-told and left out, and the exit status is 1. A file that is a request body keeps its system prompt and tools,
-and asks for no more tokens of answer than are kept for it.
+A file may hold several conversations: each becomes a body on its own line. A conversation that cannot be
+sent is reported and left out, and the exit status is 1. A file that is a request body keeps its system
+prompt and tools, and asks for no more answer tokens than the reserve.
 
 Examples:
   context prepare support-7 --provider anthropic >request.json
@@ -50,37 +51,37 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    which: Which,
-    /// For whom
+    which: ConversationArgs,
+    /// The provider
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PROVIDERS))]
     provider: String,
     /// The model [default: one of the provider's current ones]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// How many tokens the model takes, input and output [default: from the table of models]
+    /// The window in tokens, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     window: Option<u64>,
-    /// How many of them are kept for the answer; the body asks for as many [default: as many as the
-    /// model writes, and no more than a quarter of the window]
+    /// The tokens reserved for the answer, and the answer limit of the body [default: the model's
+    /// limit, at most a quarter of the window]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(1..))]
     reserve: Option<u64>,
-    /// Which compaction policies, gentle to harsh, or `none` [default: all that need no model]
+    /// The compaction policies, gentlest first, or `none` [default: all that need no model]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Say of every message what became of it, on standard error
+    /// Report the outcome for every message, on standard error
     #[arg(long)]
     explain: bool,
     /// Fragments for the front of the system prompt, as `render` reads them
     #[arg(long, value_name = "FILE")]
     fragments: Option<PathBuf>,
-    /// What becomes of calls without results
-    #[arg(long, value_enum, default_value_t = Missing::Answer)]
-    unanswered: Missing,
+    /// The treatment of calls without results
+    #[arg(long, value_enum, default_value_t = UnansweredCalls::Answer)]
+    unanswered: UnansweredCalls,
 }
 
-/// What becomes of calls without results.
+/// The treatment of calls without results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Missing {
+enum UnansweredCalls {
     /// A placeholder answers them
     Answer,
     /// They are removed
@@ -106,7 +107,7 @@ struct PrepareRecord<'a> {
     diagnostics: &'a [Diagnostic],
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let codec = provider(&args.provider)
         .map_err(|_| Failure::Usage(format!("there is no provider {}", args.provider)))?;
     let front = args.fragments.as_deref().map(rendered).transpose()?;
@@ -149,13 +150,13 @@ impl Preparation<'_> {
         let (budget, lowered) = self.limits.apply(&mut request);
         request.model = Some(model.name().to_owned());
         request.unanswered = match args.unanswered {
-            Missing::Answer => Unanswered::Answer,
-            Missing::Remove => Unanswered::Remove,
+            UnansweredCalls::Answer => Unanswered::Answer,
+            UnansweredCalls::Remove => Unanswered::Remove,
         };
         let whole = self.limits.estimate(&request, budget, model);
         let cut = Cut::make(&mut request, &self.pipeline, &whole, model);
         let body = self.codec.lower(&request).map_err(|source| Failure::Request {
-            what: conversation.name.clone(),
+            subject: conversation.name.clone(),
             provider: args.provider.clone(),
             source,
         })?;
@@ -174,21 +175,21 @@ impl Preparation<'_> {
         if !app.out.is_json() {
             app.out.diagnostics(&conversation.name, &diagnostics);
             if self.many {
-                app.out.beside(clean(&conversation.name));
+                app.out.to_stderr(clean(&conversation.name));
             }
             for text in [cut.lines(), explained.unwrap_or_default()] {
                 if !text.is_empty() {
-                    app.out.beside(text.trim_end());
+                    app.out.to_stderr(text.trim_end());
                 }
             }
-            app.out.beside(table(&estimate, &breakdown, request.messages.len()));
+            app.out.to_stderr(table(&estimate, &breakdown, request.messages.len()));
         }
         if let Some(failure) = overflow {
             return Err(failure);
         }
         if app.out.is_json() {
             let messages = request.messages.len();
-            app.out.record_beside(&PrepareRecord {
+            app.out.record_to_stderr(&PrepareRecord {
                 v: 1,
                 name: &conversation.name,
                 provider: &args.provider,

@@ -7,7 +7,7 @@ use context_runtime::{ContextEngine, Diagnostic, Json, Store};
 use serde::Serialize;
 
 use super::{all_readable, body};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean_lines, part, role, short_id};
@@ -46,10 +46,10 @@ struct PromptMessage<'a> {
     message: Option<Json>,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     print(app, store, &args.chat, args.branch.as_deref()).await?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Prints what a model would get of a chat.

@@ -4,34 +4,35 @@ use context_runtime::removal::{Redaction, RemovalOptions, RemovalReport, redact_
 use serde::Serialize;
 
 use super::find_message;
-use super::removed::show;
-use crate::app::{App, Done};
+use super::removal_report::show;
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
 
-/// Take the content of messages away, for good.
+/// Remove the content of messages for good.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  context redact support-7 m4                its words become [redacted]
-  context redact support-7 m4 --delete       and a model is not shown it any more
+  context redact support-7 m4                replace its text by [redacted]
+  context redact support-7 m4 --delete       and do not show it to a model any more
 
 The place of the message in the graph stays, so that the conversation remains valid: a result still
-answers its call. All that was made of it goes too: earlier revisions, what compactions tell of it,
-nodes of rounds that stand for it, memories that have it as their source, blobs only it refers to,
-the stream it was answered through, the chat's title if it was taken from it. Then everything else
-of the user is searched for the same words, and what has them is named: exit status 1.
+answers its call. Everything derived from the message is removed too: earlier revisions, summaries of
+it, trajectory nodes that represent it, memories with it as their source, blobs that only it refers
+to, the stream of its answer, and the chat's title if it was taken from it. Then the rest of the
+user's data is searched for the same words. The places that have them are listed, and the exit
+status is then 1.
 
-Not reached: backups, exports, local files of trajectories, and what a running program holds. What
-the store's files still hold in unused space is cleared by `context vacuum`. If it is interrupted,
-run it again.")]
+Not reached: backups, exports, local files of trajectories, and the memory of running programs.
+`context vacuum` clears the unused space of the store's files. After an interrupt, run the command
+again.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
     /// The messages
     #[arg(required = true, value_name = "MESSAGE")]
     messages: Vec<String>,
-    /// Leave nothing but the place
+    /// Remove the message completely, except for its place in the graph
     #[arg(long)]
     delete: bool,
 }
@@ -55,7 +56,7 @@ struct RemovedRecord<'a> {
     removed: &'a RemovalReport,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let chat = app.chat(&args.chat);
     // All ids are resolved first, so that a wrong id does not leave half of the work done.
@@ -80,5 +81,5 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         app.out.record(&RemovedRecord { v: 1, chat: &args.chat, removed: &report })?;
     }
     show(app, &args.chat, &report, "message")?;
-    Ok(if report.is_complete() { Done::Fine } else { Done::Found })
+    Ok(if report.is_complete() { Outcome::Success } else { Outcome::Findings })
 }

@@ -8,7 +8,7 @@ use context_runtime::{FORMATS, Fragment, RenderOptions, fragments::FRAGMENTS_SCH
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
 
@@ -17,8 +17,8 @@ A file holds one fragment or a list of them: {\"name\": \"role\", \"data\": \"Yo
 data a fragment is wrapped: {\"$fragment\": {\"name\": …, \"data\": …}}; at the top level the wrapper
 may be left out. --schema prints the whole form as a JSON Schema.
 
-What somebody else wrote is marked, \"untrusted\": true; every format then shows the mark and keeps such
-text from looking like part of the prompt.
+Mark content of other authors with \"untrusted\": true: every format shows the mark, and the content
+cannot break out of its place in the prompt.
 
 Examples:
   context render fragments.json
@@ -26,14 +26,14 @@ Examples:
   echo '{\"name\": \"hint\", \"data\": [\"a\", \"b\"]}' | context render --format toon
   context render --schema >fragments.schema.json";
 
-/// Turn fragments into prompt text.
+/// Render fragments as prompt text.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// A file of fragments; `-` is standard input
     #[arg(default_value = "-", value_name = "FILE")]
     file: PathBuf,
-    /// What to write
+    /// The output format
     #[arg(long, default_value = FORMATS[0], value_parser = PossibleValuesParser::new(FORMATS))]
     format: String,
     /// Gather the fragments of a list by name, under the plural
@@ -42,10 +42,10 @@ pub(crate) struct Args {
     /// Indent text of several lines (XML)
     #[arg(long)]
     indent_text: bool,
-    /// Take everything for text that somebody else wrote
+    /// Treat all content as untrusted
     #[arg(long)]
     untrusted: bool,
-    /// Print the JSON Schema of fragment files and end
+    /// Only print the JSON Schema of fragment files
     #[arg(long)]
     schema: bool,
 }
@@ -58,11 +58,11 @@ struct RenderRecord<'a> {
     text: &'a str,
 }
 
-pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if args.schema {
         // The schema is JSON already, with or without `--json`.
         app.out.text(FRAGMENTS_SCHEMA)?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let fragments = read(&input::read(&args.file)?)?;
     let options = RenderOptions::new()
@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     } else if !text.is_empty() {
         app.out.content(&text)?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Reads a file of fragments.

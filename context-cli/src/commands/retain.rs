@@ -7,58 +7,59 @@ use bytesize::ByteSize;
 use context_runtime::{Removal, RemovalReason, Retention};
 use serde::Serialize;
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
 use crate::text::{clean, count, parse_duration, short_time, time};
 
-/// Remove chats and branches that are old or too many, and old blobs and streams.
+/// Remove old or surplus chats and branches, and old blobs and streams.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  context retain --older-than 90d --dry-run  what would go, and why
+  context retain --older-than 90d --dry-run  show what would be removed, and why
   context retain --keep 500 --max-bytes 10GB
   context retain --branches-older-than 30d
   context retain --blobs-older-than 30d --streams-older-than 1d
 
-Times are such as 36h, 90d or 2w; sizes such as 500MB or 10GiB. The chat that was written to last
-always stays, and so does every branch in use: the active one of a chat that stays, one a checkpoint
-stands on, and whatever is written to in the meantime. Chats of the user alone (--user).")]
+Times are written such as 36h, 90d or 2w, sizes such as 500MB or 10GiB. The chat that was written to
+last always stays, and so do branches in use: the active branch of a chat that stays, a branch with a
+checkpoint, and a branch that is written to in the meantime. Only chats of the user (--user) are
+removed.")]
 #[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// Chats nobody wrote to for longer go
+    /// Remove chats that were not written to for longer than this
     #[arg(long, value_name = "TIME", group = "rule")]
-    older_than: Option<Given<Duration>>,
-    /// So many chats stay, those written to last
+    older_than: Option<ArgValue<Duration>>,
+    /// Keep at most this many chats, those written to last
     #[arg(long, value_name = "N", group = "rule")]
     keep: Option<usize>,
-    /// Chats stay as long as they take at most this together, those written to last first
+    /// Keep chats up to this total size, those written to last
     #[arg(long, value_name = "SIZE", group = "rule")]
-    max_bytes: Option<Given<ByteSize>>,
-    /// In chats that stay, branches whose newest message is older go
+    max_bytes: Option<ArgValue<ByteSize>>,
+    /// In the other chats, remove branches whose newest message is older
     #[arg(long, value_name = "TIME", group = "rule")]
-    branches_older_than: Option<Given<Duration>>,
-    /// In chats that stay, blobs nobody put or read for longer go; messages keep their names
+    branches_older_than: Option<ArgValue<Duration>>,
+    /// In the other chats, remove blobs that were not used for longer; messages keep their ids
     #[arg(long, value_name = "TIME", group = "rule")]
-    blobs_older_than: Option<Given<Duration>>,
-    /// In chats that stay, streams that ended longer ago go, and those nobody writes any more
+    blobs_older_than: Option<ArgValue<Duration>>,
+    /// In the other chats, remove streams that ended longer ago, and abandoned ones
     #[arg(long, value_name = "TIME", group = "rule")]
-    streams_older_than: Option<Given<Duration>>,
-    /// Only say what would go
+    streams_older_than: Option<ArgValue<Duration>>,
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 }
 
 /// A value with its text on the command line.
 #[derive(Clone, Debug)]
-struct Given<T> {
+struct ArgValue<T> {
     value: T,
     text: String,
 }
 
-impl FromStr for Given<Duration> {
-    type Err = crate::text::NotATime;
+impl FromStr for ArgValue<Duration> {
+    type Err = crate::text::InvalidDuration;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self { value: parse_duration(text)?, text: text.to_owned() })
@@ -68,13 +69,13 @@ impl FromStr for Given<Duration> {
 /// The error for an invalid size.
 #[derive(Debug, thiserror::Error)]
 #[error("not a size; write it such as 500MB or 10GiB")]
-struct NotASize;
+struct InvalidSize;
 
-impl FromStr for Given<ByteSize> {
-    type Err = NotASize;
+impl FromStr for ArgValue<ByteSize> {
+    type Err = InvalidSize;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self { value: text.parse().map_err(|_| NotASize)?, text: text.to_owned() })
+        Ok(Self { value: text.parse().map_err(|_| InvalidSize)?, text: text.to_owned() })
     }
 }
 
@@ -107,7 +108,7 @@ fn is_none(n: &u64) -> bool {
     *n == 0
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.dry_run).await?;
     let mut policy = Retention::default();
     policy.idle_chats = args.older_than.as_ref().map(|given| given.value);
@@ -154,7 +155,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         let tail = if args.dry_run { "; nothing was changed" } else { "" };
         app.out.line(format_args!("{head}: {what}{tail}"))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn write(

@@ -1,7 +1,7 @@
 //! `rewind`: goes back to a message, on a new branch.
 
 use super::{engine, find_message, moved};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 
 /// Go back to a message, on a new branch.
@@ -10,7 +10,7 @@ use crate::error::Failure;
 Example:
   context rewind support-7 m4                the new branch ends with m4
 
-Nothing is lost: the branch you come from stays as it is.")]
+No message is removed: the previous branch stays as it is.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     message: String,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let message = find_message(store.history(), &app.chat(&args.chat), &args.message).await?;
     let result = engine(app, store, &args.chat).await?.rewind(&message.node.id).await?;

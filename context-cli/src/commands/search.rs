@@ -10,12 +10,12 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::existing_chat;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Output, Style};
 use crate::text::{clean, one_line, parse_limit, short_id, short_time, time};
 
-/// Find messages by their words, the best first.
+/// Find messages by words, best match first.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -24,9 +24,9 @@ Examples:
   context search 'what is' --role user --role system
   context search lis --prefix                search as you type
 
-A message is found if it has all words, in any order, whatever their case and accents; words that
-punctuation joins (`foo:bar`) must follow each other. No character has a meaning of its own.
-With --json: one record per hit, then one that says where the next page begins.")]
+A message matches if it contains all words, in any order; case and accents are ignored. Words that
+are joined by punctuation (`foo:bar`) must follow each other. There are no operators.
+With --json: one record per hit, then one with the cursor of the next page.")]
 pub(crate) struct Args {
     /// The words
     #[arg(required = true, value_name = "TEXT")]
@@ -37,21 +37,21 @@ pub(crate) struct Args {
     /// Only on this branch of the chat, from its root to its head
     #[arg(long, value_name = "NAME", requires = "chat")]
     branch: Option<String>,
-    /// Only what this role says; may be repeated
+    /// Only messages of this role; may be repeated
     #[arg(long, value_enum)]
     role: Vec<Speaker>,
-    /// The last word may be the beginning of one
+    /// Match words that start with the last word
     #[arg(long)]
     prefix: bool,
     /// At most this many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = parse_limit)]
     limit: usize,
-    /// Go on behind the page that ended here
+    /// Continue after the page with this cursor
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
 }
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Speaker {
     /// The application
@@ -99,7 +99,7 @@ enum SearchRecord<'a> {
     },
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let missing = || {
         let info = store.info();
@@ -141,7 +141,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     } else if let Some(next) = next {
         app.out.note(format_args!("there are more; repeat with --after {next}"));
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn write(out: &mut Output, hit: &SearchHit) -> Result<(), Failure> {

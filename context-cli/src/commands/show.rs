@@ -8,7 +8,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::{all_readable, body, find_message};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{boundary, clean, clean_lines, part, role, time};
@@ -20,7 +20,7 @@ Examples:
   context show support-7 m4
   context show support-7 m4 --json
 
-An id may be cut short at either end, as long as only one message fits.")]
+An id may be shortened at either end, as long as it matches only one message.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
@@ -78,7 +78,7 @@ async fn nodes_of(
     Ok(nodes.collect())
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let history = store.history();
     let chat = app.chat(&args.chat);
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             nodes,
         })?;
         all_readable(&args.chat, shown())?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let id = app.out.paint(Style::Yellow, clean(node.id.as_str())).to_string();
     let behind = placed
@@ -133,7 +133,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         write_parts(app, &revision.node)?;
     }
     all_readable(&args.chat, shown())?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {

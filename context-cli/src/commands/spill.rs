@@ -16,7 +16,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::{all_chats, existing_chat};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Style, write_new};
 use crate::text::{clean, count, parse_duration, short_time, time};
@@ -24,19 +24,19 @@ use crate::text::{clean, count, parse_duration, short_time, time};
 /// The number of digits of a blob id that are shown to people.
 const DIGITS: usize = 12;
 
-/// List, read and drop what was spilled out of messages.
+/// List, read and remove blobs with spilled tool results.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  context spill list support-7               what is kept beside the messages, and since when
+  context spill list support-7               the blobs, with their times
   context spill read support-7 3f2a91c0      its bytes, as they are
   context spill read support-7 3f2a91c0 --range 0..4096
   context spill read support-7 3f2a91c0 --output report.json
   context spill prune --older-than 30d --dry-run
 
-A result of a tool that is too long for a message is kept beside it, as a blob: under the hash of its
-bytes, once for all chats of a user that have it. The first digits of the hash name it, if only one
-begins so; the message has all of them behind `blob:`.")]
+A tool result that is too long for a message is stored as a blob, under the hash of its bytes and once
+for all chats of a user. The first digits of the hash identify a blob if no other hash starts with
+them; the message contains the whole hash after `blob:`.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -54,36 +54,37 @@ enum Action {
 Example:
   context spill read support-7 3f2a91c0 | less
 
-To look is not to use: what nobody else reads gets no younger by it. With --json the bytes are in the
-record, as `text` or, if they are none, as `base64`.")]
+Reading a blob with this command does not count as use for `spill prune`. With --json the bytes are in
+the record, as `text`, or as `base64` if they are not text.")]
     Read {
         /// The chat
         chat: String,
-        /// The hash, or how it begins
+        /// The hash, or its first digits
         blob: String,
-        /// Only these bytes; the first one is 0, the last one is left out
+        /// Only these bytes; counted from 0, the end is exclusive
         #[arg(long, value_name = "START..END")]
         range: Option<ByteRange>,
         /// Write them to this new file
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Drop blobs that were not used for long
+    /// Remove blobs that were not used for long
     #[command(after_help = "\
 Examples:
-  context spill prune --dry-run              what would go
+  context spill prune --dry-run              show what would be removed
   context spill prune --chat support-7 --older-than 1w
 
-A blob is used when its chat puts it or a program reads it. A message that names one that is gone
-stays as it is; a model that asks for it is told so. The bytes go with the last chat that has them.")]
+A blob is used when its chat stores it or a program reads it. A message that refers to a removed blob
+is not changed; a model that asks for the blob is told that it is gone. The bytes are removed with the
+last chat that refers to them.")]
     Prune {
         /// Only of this chat [default: of all chats of the user]
         #[arg(long, value_name = "CHAT")]
         chat: Option<String>,
-        /// Those that were not used for longer go
+        /// Remove blobs that were not used for longer than this
         #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_duration)]
         older_than: Duration,
-        /// Only say what would go
+        /// Only show what would be removed
         #[arg(long)]
         dry_run: bool,
     },
@@ -96,19 +97,19 @@ struct ByteRange(Range<u64>);
 /// The error for an invalid range.
 #[derive(Debug, thiserror::Error)]
 #[error("not a range of bytes; write it such as 0..4096, 4096.. or ..512")]
-struct NotARange;
+struct InvalidRange;
 
 impl FromStr for ByteRange {
-    type Err = NotARange;
+    type Err = InvalidRange;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (start, end) = text.split_once("..").ok_or(NotARange)?;
+        let (start, end) = text.split_once("..").ok_or(InvalidRange)?;
         let bound = |text: &str, open: u64| match text {
             "" => Ok(open),
-            digits => digits.parse().map_err(|_| NotARange),
+            digits => digits.parse().map_err(|_| InvalidRange),
         };
         let range = bound(start, 0)?..bound(end, u64::MAX)?;
-        if range.start <= range.end { Ok(Self(range)) } else { Err(NotARange) }
+        if range.start <= range.end { Ok(Self(range)) } else { Err(InvalidRange) }
     }
 }
 
@@ -155,7 +156,7 @@ struct SpillPruneRecord {
     status: &'static str,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let looks = !matches!(args.action, Action::Prune { dry_run: false, .. });
     let store = app.store_unless(looks).await?;
     match args.action {
@@ -204,7 +205,7 @@ async fn find(blobs: &dyn BlobStore, chat: &ChatRef, text: &str) -> Result<Blob,
     found.retain(|blob| !digits.is_empty() && blob.id.to_string().starts_with(&digits));
     if found.len() > 1 {
         let matches = found.iter().take(5).map(|blob| blob.id.to_string()).collect();
-        return Err(Failure::Ambiguous { what: "blob", text: text.to_owned(), matches });
+        return Err(Failure::Ambiguous { subject: "blob", text: text.to_owned(), matches });
     }
     Ok(found.pop().ok_or_else(absent)?)
 }
@@ -216,7 +217,7 @@ fn short(id: &BlobId) -> String {
     digits
 }
 
-async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Done, Failure> {
+async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, Failure> {
     let chat = app.chat(chat);
     existing_chat(store.history(), &chat).await?;
     let all = all_blobs(blobs(store)?, &chat).await?;
@@ -240,7 +241,7 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Done, Fail
     if all.is_empty() {
         app.out.note(clean(&format!("chat {} has nothing beside its messages", chat.chat)));
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn described(app: &App, blob: &Blob) -> String {
@@ -264,7 +265,7 @@ async fn read(
     text: &str,
     range: Range<u64>,
     output: Option<PathBuf>,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let chat = app.chat(chat);
     existing_chat(store.history(), &chat).await?;
     let blobs = blobs(store)?;
@@ -307,7 +308,7 @@ async fn read(
     } else {
         app.out.bytes(&bytes)?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 async fn prune(
@@ -316,7 +317,7 @@ async fn prune(
     chat: Option<&str>,
     older_than: Duration,
     dry_run: bool,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let blobs = blobs(store)?;
     let age = i64::try_from(older_than.as_micros()).unwrap_or(i64::MAX);
     let mut prune = BlobPrune::new(
@@ -341,7 +342,7 @@ async fn prune(
         let tail = if dry_run { "; nothing was changed" } else { "" };
         app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Returns what a prune would remove now, and shows each reference.

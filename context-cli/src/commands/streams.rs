@@ -13,23 +13,23 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::{all_chats, existing_chat};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, one_line, parse_duration, short_time, time};
 
-/// List, read and drop streams of answers.
+/// List, read and remove answer streams.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
-  context streams list support-7             which answers there are, and how far they are
+  context streams list support-7             the streams and their states
   context streams show support-7 answer-1    its chunks, as they are
   context streams show support-7 answer-1 --offset 40 --follow
   context streams prune --older-than 7d --dry-run
 
-A program that streams an answer may keep its chunks in the store while they come, so that a reader
-who lost the connection goes on where they were. What stays of an answer is a message; its stream can
-go when nobody reads it any more.")]
+A program that streams an answer may store its chunks while they arrive, so that a reader that lost
+its connection can continue. The complete answer is stored as a message, and its stream can be removed
+when no program reads it any more.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -48,21 +48,21 @@ Examples:
   context streams show support-7 answer-1
   context streams show support-7 answer-1 --follow --json
 
-With --json there is a record for each chunk, with its offset and its bytes as `text` or, if they are
-none, as `base64`. An answer that has failed makes the exit status 1.")]
+With --json there is a record for each chunk, with its offset and its bytes as `text`, or as `base64`
+if they are not text. The exit status is 1 if the answer failed.")]
     Show {
         /// The chat
         chat: String,
         /// The stream
         stream: String,
-        /// Begin at this chunk; the first one is 0
+        /// Start at this chunk, counted from 0
         #[arg(long, value_name = "N", default_value_t = 0)]
         offset: u64,
-        /// Wait for what comes, until the stream ends
+        /// Wait for further chunks until the stream ends
         #[arg(long)]
         follow: bool,
     },
-    /// Drop streams that ended long ago
+    /// Remove streams that ended long ago
     #[command(after_help = "\
 Examples:
   context streams prune --dry-run            what would go
@@ -71,13 +71,13 @@ Examples:
         /// Only of this chat [default: of all chats of the user]
         #[arg(long, value_name = "CHAT")]
         chat: Option<String>,
-        /// Those that ended longer ago go
+        /// Remove streams that ended longer ago than this
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = parse_duration)]
         older_than: Duration,
-        /// Also those that never ended and were not written to for longer
+        /// Also remove unfinished streams that were not written to for longer than this
         #[arg(long, value_name = "TIME", value_parser = parse_duration)]
         abandoned: Option<Duration>,
-        /// Only say what would go
+        /// Only show what would be removed
         #[arg(long)]
         dry_run: bool,
     },
@@ -126,7 +126,7 @@ struct StreamPruneRecord {
     status: &'static str,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let looks = !matches!(args.action, Action::Prune { dry_run: false, .. });
     let store = app.store_unless(looks).await?;
     match args.action {
@@ -134,8 +134,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         Action::Show { chat, stream, offset, follow } => {
             let chat = app.chat(&chat);
             existing_chat(store.history(), &chat).await?;
-            let world = std::sync::Arc::new(app.world.clone());
-            let streams = Streams::new(store, chat.clone(), world.clone(), world);
+            let host = std::sync::Arc::new(app.host.clone());
+            let streams = Streams::new(store, chat.clone(), host.clone(), host);
             show(app, &streams, &chat, &stream, offset, follow).await
         }
         Action::Prune { chat, older_than, abandoned, dry_run } => {
@@ -179,7 +179,7 @@ async fn all_streams(
     }
 }
 
-async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Done, Failure> {
+async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, Failure> {
     let chat = app.chat(chat);
     existing_chat(store.history(), &chat).await?;
     let all = all_streams(streams(store)?, &chat).await?;
@@ -207,7 +207,7 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Done, Fail
     if all.is_empty() {
         app.out.note(clean(&format!("chat {} has no streams", chat.chat)));
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn described(app: &App, stream: &StoredStream) -> String {
@@ -240,7 +240,7 @@ async fn show(
     stream: &str,
     offset: u64,
     follow: bool,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let absent = || Error::not_found("read_stream", "stream", stream).with("in chat", &chat.chat);
     let known = streams.get(stream).await?.ok_or_else(absent)?;
     let mut reader = streams.follow(stream, offset).of_run(known.run);
@@ -252,13 +252,13 @@ async fn show(
         (None, StreamState::Failed) => Some(format!("stream {stream} failed")),
         _ => None,
     };
-    let Some(mut failed) = failed else { return Ok(Done::Fine) };
+    let Some(mut failed) = failed else { return Ok(Outcome::Success) };
     let stream = streams.get(stream).await?;
     if let Some(error) = stream.and_then(|stream| stream.error) {
         failed = format!("{failed}: {error}");
     }
     app.out.note(clean(&failed));
-    Ok(Done::Found)
+    Ok(Outcome::Findings)
 }
 
 /// Writes the chunks before an offset. Returns the reason if the stream ended abnormally.
@@ -297,7 +297,7 @@ async fn drop_streams(
     store: &dyn Store,
     prune: &StreamPrune,
     dry_run: bool,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let (pruned, status) = match dry_run {
         true => (plan(app, store, prune).await?, "would_go"),
         false => (streams(store)?.prune_streams(prune).await?, "removed"),
@@ -312,7 +312,7 @@ async fn drop_streams(
         let tail = if dry_run { "; nothing was changed" } else { "" };
         app.out.line(format_args!("{head}: {what}, {}{tail}", ByteSize(pruned.bytes)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Returns what a prune would remove now, and shows each stream.

@@ -7,17 +7,17 @@ use context_runtime::tokens::{
 };
 use serde::Serialize;
 
-use super::conversation::Which;
+use super::conversation::ConversationArgs;
 use super::counting::{Limits, breakdown, grouped, model, table};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
 use crate::text::clean;
 
 const EXAMPLES: &str = "\
-Counts are exact for models whose vocabulary is published, and an interval for the others. What is counted is
-the conversation as it stands, before a provider's form makes repairs; windows and prices come from a dated
-table, `--models` prints it. A quarter of the window at most is kept for the answer.
+Counts are exact for models whose vocabulary is published, and an interval for the others. The conversation
+is counted as it is stored, without the repairs for a provider. Windows and prices come from a dated table,
+which `--models` prints. At most a quarter of the window is reserved for the answer.
 
 Examples:
   context tokens support-7
@@ -25,22 +25,22 @@ Examples:
   echo 'hello world' | context tokens - --text
   context tokens --models --json";
 
-/// Count tokens and what they cost.
+/// Count tokens and their cost.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    which: Which,
-    /// The model that is to read it
+    which: ConversationArgs,
+    /// The model
     #[arg(long, value_name = "NAME", default_value = "gpt-5")]
     model: String,
-    /// How many tokens the model takes, input and output [default: from the table of models]
+    /// The window in tokens, input and output [default: from the table of models]
     #[arg(long, value_name = "TOKENS", value_parser = value_parser!(u64).range(2..))]
     window: Option<u64>,
-    /// Take the file for a text and no conversation
+    /// Read the file as a text, not as a conversation
     #[arg(long)]
     text: bool,
-    /// Print the table of models and end
+    /// Only print the table of models
     #[arg(long)]
     models: bool,
 }
@@ -79,7 +79,7 @@ struct ModelRecord<'a> {
     currency: &'a str,
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if args.models {
         return models(app);
     }
@@ -97,7 +97,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             true => app.out.record(&TextRecord { v: 1, model: &args.model, tokens }),
             false => app.out.line(tokens),
         }
-        .map(|()| Done::Fine);
+        .map(|()| Outcome::Success);
     }
     // Tokens can be counted without a known window.
     let limits = Limits::new(&model, args.window, None).ok();
@@ -129,10 +129,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             ))?;
         }
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
-fn models(app: &mut App) -> Result<Done, Failure> {
+fn models(app: &mut App) -> Result<Outcome, Failure> {
     let table = ModelTable::builtin();
     if !app.out.is_json() {
         let head =
@@ -178,5 +178,5 @@ fn models(app: &mut App) -> Result<Done, Failure> {
     );
     app.out
         .note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -17,10 +17,10 @@ use context_runtime::{
     store::{PageWalk, RoundQuery, TrajectoryStore},
 };
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 
-/// Look at what happened in runs of agents.
+/// Inspect the recorded runs of agents.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -31,8 +31,8 @@ Examples:
   context trajectory export support-7 --format otlp --output trace.json
   context trajectory stats support-7         tokens, times, calls and errors by round
 
-A program records a round for each question: what was concluded, done and answered, and from which
-data. `context import FILE --trajectory` makes rounds of transcripts. Nodes are named by round and
+A program records a round for each question: its conclusions, actions, answer and data.
+`context import FILE --trajectory` records rounds of transcripts. Nodes are named by round and
 number, as in 0.3. `context graph` draws the messages of a chat.")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -51,13 +51,13 @@ enum Action {
     Export(write::ExportArgs),
     /// Count nodes, tokens, times, calls and errors
     Stats(stats::Args),
-    /// Remove old rounds, or branches that led nowhere
+    /// Remove old rounds, or inactive branches
     Prune(prune::Args),
     /// Read rounds that other programs recorded
     Import(import::Args),
 }
 
-pub(crate) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     match args.action {
         Action::List(args) => list::run(args, app).await,
         Action::Show(args) => show::run(args, app).await,
@@ -106,8 +106,8 @@ async fn all_rounds(
 
 /// Returns a recorder on the store.
 fn recorder(app: &App, store: &Arc<dyn Store>) -> Result<Trajectories, Failure> {
-    let world = Arc::new(app.world.clone());
-    let builder = Trajectories::builder(Arc::clone(store)).clock(world.clone()).ids(world);
+    let host = Arc::new(app.host.clone());
+    let builder = Trajectories::builder(Arc::clone(store)).clock(host.clone()).ids(host);
     Ok(builder.build().map_err(Error::from)?)
 }
 

@@ -3,7 +3,7 @@
 use context_runtime::store::OpenMode;
 use serde::Serialize;
 
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
@@ -16,9 +16,9 @@ Examples:
   context backup before.db                   with the older program, before the upgrade
   context upgrade --store sqlite:chats.db
 
-Commands that only look do not change a store, and so refuse one of an older version. This one
-changes it, all or nothing; so does every command that writes. There is no way back: programs of
-the older version cannot read the store any more.")]
+Commands that only read do not change a store, and refuse a store of an older version. This command
+upgrades it, all or nothing, and so does every command that writes. An upgrade cannot be undone:
+programs of the older version cannot read the store any more.")]
 pub(crate) struct Args {}
 
 /// JSON record of `upgrade`. Versions are those of the store's schema.
@@ -34,7 +34,7 @@ struct UpgradeRecord<'a> {
     to: Option<&'a str>,
 }
 
-pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> {
     // Opening for reading reports both versions, and changes nothing if there is nothing to do.
     let older = match app.store_to_read().await {
         Ok(_) => None,
@@ -50,14 +50,14 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
     let status = if from.is_some() { "upgraded" } else { "unchanged" };
     if app.out.is_json() {
         app.out.record(&UpgradeRecord { v: 1, store: store.info().name, status, from, to })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let Some(from) = from else {
         app.out.line("nothing to do: the store is up to date")?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     };
     let done = app.out.paint(Style::Green, "upgraded").to_string();
     let to = to.map(|to| format!(" to {}", clean(to))).unwrap_or_default();
     app.out.line(format_args!("{done} from schema {}{to}", clean(from)))?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -3,18 +3,18 @@
 use bytesize::ByteSize;
 use serde::Serialize;
 
-use crate::app::{App, Done, maintenance};
+use crate::app::{App, Outcome, maintenance};
 use crate::error::Failure;
 use crate::progress::Progress;
 
-/// Give unused space back, and clear what was deleted from it.
+/// Release unused space and clear deleted data from it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Example:
   context vacuum --store sqlite:chats.db
 
-Worth it after much was deleted or redacted. Needs as much free space again as the store takes, and
-nobody can write meanwhile. It may be interrupted at any time.")]
+Run it after large deletions or redactions. It needs as much free space as the store takes, and blocks
+writers while it runs. It may be interrupted at any time.")]
 pub(crate) struct Args {}
 
 /// JSON record of `vacuum`: sizes in bytes.
@@ -25,7 +25,7 @@ struct VacuumRecord {
     after: u64,
 }
 
-pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_write().await?;
     let working = Progress::spinner(&app.out, "vacuuming");
     let sizes = app.unless_interrupted("vacuum", maintenance(&*store, "vacuum")?.vacuum()).await?;
@@ -38,5 +38,5 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
         let [before, after] = [before, after].map(ByteSize);
         app.out.line(format_args!("{before} before, {after} now: {freed} given back"))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

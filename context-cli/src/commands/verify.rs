@@ -3,7 +3,7 @@
 use context_runtime::store::{CheckReport, Finding};
 use serde::Serialize;
 
-use crate::app::{App, Done, maintenance};
+use crate::app::{App, Outcome, maintenance};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::progress::Progress;
@@ -15,8 +15,8 @@ use crate::text::{clean, count, holdings};
 Example:
   context verify --store sqlite:chats.db && echo sound
 
-Looks at the chats, the rounds and the memories of all users and changes nothing. Exit status 1
-if something is broken.")]
+Checks the chats, rounds and memories of all users and changes nothing. The exit status is 1 if
+something is broken.")]
 pub(crate) struct Args {}
 
 /// JSON record of `verify`: the whole report.
@@ -35,7 +35,7 @@ struct VerifyRecord<'a> {
     findings: &'a [Finding],
 }
 
-pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let working = Progress::spinner(&app.out, "checking");
     let report = maintenance(&*store, "verify")?.check(&app.interrupt()).await?;
@@ -65,5 +65,5 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Done, Failure> {
         let looked = holdings([chats, messages, blobs, streams, rounds, memories]);
         app.out.line(format_args!("{word}: {looked}"))?;
     }
-    Ok(if report.findings.is_empty() { Done::Fine } else { Done::Found })
+    Ok(if report.findings.is_empty() { Outcome::Success } else { Outcome::Findings })
 }

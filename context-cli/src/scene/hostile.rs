@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Scene;
 use crate::cli::Cli;
-use crate::output::{told, told_json};
+use crate::output::{failure_json, failure_text};
 use crate::text::is_hidden;
 
 /// Contains line breaks, colours, titles, clear screen, text direction and hidden characters.
@@ -149,8 +149,8 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
                     scene.run_read(cli, json, |output| output.on_a_terminal());
                 ran += 1;
                 let failed = match &result {
-                    Err(failure) if json => told_json(failure),
-                    Err(failure) => told(failure),
+                    Err(failure) if json => failure_json(failure),
+                    Err(failure) => failure_text(&failure),
                     Ok(_) => String::new(),
                 };
                 let shows_content = SHOWS_CONTENT.contains(&named.as_str()) && !json;

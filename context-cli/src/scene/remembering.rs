@@ -7,14 +7,14 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::{DAY, Scene};
-use crate::app::Done;
+use crate::app::Outcome;
 
 impl Scene {
     /// Runs a command with a last argument of several words, and returns its output.
     fn says(&self, line: &str, text: &str) -> String {
         let args: Vec<_> = line.split_whitespace().chain([text]).collect();
         let (result, out, beside) = self.run(&args, false);
-        assert!(matches!(result, Ok(Done::Fine)), "{line}: {:?}", result.err());
+        assert!(matches!(result, Ok(Outcome::Success)), "{line}: {:?}", result.err());
         out + &beside
     }
 

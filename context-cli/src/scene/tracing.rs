@@ -153,7 +153,7 @@ fn every_format_is_written_and_read_back_where_it_can_be() {
 fn dead_branches_go_and_what_leads_to_the_end_stays() {
     let scene = Scene::new();
     let recorder =
-        Trajectories::builder(Arc::clone(&scene.store)).clock(Arc::new(scene.world.clone()));
+        Trajectories::builder(Arc::clone(&scene.store)).clock(Arc::new(scene.host.clone()));
     let recorder = recorder.build().expect("the store keeps trajectories");
     let recording = async {
         let round = AgentRef::main("local", "trip").round(0);

@@ -8,7 +8,7 @@ use context_runtime::{ChatRef, Role, Timestamp};
 use serde_json::{Value, json};
 
 use super::Scene;
-use crate::app::Done;
+use crate::app::Outcome;
 
 /// A chat whose second message has a damaged body.
 fn scene() -> Scene {
@@ -54,7 +54,7 @@ fn a_body_that_cannot_be_read_is_never_passed_over_in_silence() {
         }
     }
     assert!(
-        matches!(scene.run(&["show", "trip", "m1"], false).0, Ok(Done::Fine)),
+        matches!(scene.run(&["show", "trip", "m1"], false).0, Ok(Outcome::Success)),
         "m1 can be read"
     );
 }

@@ -29,7 +29,7 @@ pub(crate) struct Bench(TempDir);
 
 /// The outcome of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) status: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -60,12 +60,12 @@ impl Bench {
     }
 
     /// Runs a command line, split at spaces.
-    pub(crate) fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> CommandOutput {
         self.run_with(line, "")
     }
 
     /// Runs a command line with this standard input.
-    pub(crate) fn run_with(&self, line: &str, input: &str) -> Ran {
+    pub(crate) fn run_with(&self, line: &str, input: &str) -> CommandOutput {
         let args: Vec<_> = line.split_whitespace().collect();
         let mut child = context(self.path(), &args)
             .stdin(Stdio::piped())
@@ -81,7 +81,7 @@ impl Bench {
         let _ = writer.join().expect("the writer does not panic");
         let text = |bytes| String::from_utf8(bytes).expect("output is text");
         let status = output.status.code().expect("no signal ended it");
-        Ran { status, out: text(output.stdout), err: text(output.stderr) }
+        CommandOutput { status, out: text(output.stdout), err: text(output.stderr) }
     }
 
     /// Runs a command that must succeed and returns its output.
@@ -102,7 +102,7 @@ impl Bench {
     pub(crate) fn show(&self, lines: &[&str]) -> String {
         let mut shown = String::new();
         for line in lines {
-            let Ran { status, out, err } = self.run(line);
+            let CommandOutput { status, out, err } = self.run(line);
             shown += &format!("$ context {line}\n{out}{err}");
             if status != 0 {
                 shown += &format!("(exit status {status})\n");

@@ -118,13 +118,13 @@ fn a_healthy_chat_goes_whole_into_the_window_that_the_readme_names() {
     let bench = Bench::new();
     bench.file("support.json", healthy());
     bench.ok("import support.json --chat support-7");
-    for (provider, asked) in [("anthropic", "max_tokens"), ("openai", "max_completion_tokens")] {
+    for (provider, expected) in [("anthropic", "max_tokens"), ("openai", "max_completion_tokens")] {
         let ran =
             bench.run(&format!("prepare support-7 --provider {provider} --window 32000 --explain"));
         let body = body(&ran.out);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(body["messages"].as_array().map(Vec::len), Some(41), "{provider}: {}", ran.err);
-        assert_eq!(body[asked], 8_000, "{provider}");
+        assert_eq!(body[expected], 8_000, "{provider}");
     }
     let record = |line: &str| bench.records(line).remove(0);
     let tokens = record("tokens support-7 --model claude-sonnet-4-5 --window 32000");
@@ -205,12 +205,12 @@ fn a_body_asks_for_no_more_than_is_kept_whatever_the_file_asked_for() {
         json!({"model": "m", "max_tokens": tokens, "messages": [{"role": "user", "content": "hi"}]})
             .to_string()
     };
-    for (own, asked) in [(9, 9), (64_000, 8_000)] {
+    for (own, expected) in [(9, 9), (64_000, 8_000)] {
         bench.file("body.json", file(own));
         let ran =
             bench.run("prepare body.json --from anthropic --provider anthropic --window 32000");
-        assert_eq!(body(&ran.out)["max_tokens"], asked, "{}", ran.err);
-        assert_eq!(ran.err.contains("over_limit"), own > asked, "{}", ran.err);
+        assert_eq!(body(&ran.out)["max_tokens"], expected, "{}", ran.err);
+        assert_eq!(ran.err.contains("over_limit"), own > expected, "{}", ran.err);
     }
 }
 

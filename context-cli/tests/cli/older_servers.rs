@@ -3,7 +3,7 @@
 
 use crate::command_table::Use;
 use crate::others_data::uses_a_store;
-use crate::server_fixture::{Asked, OwnRedis, Postgres, ServerFixture, on_store};
+use crate::server_fixture::{OwnRedis, Postgres, RefusalFixture, ServerFixture, on_store};
 
 /// Removes the checksum in front of each packed message: four bytes, followed by the length and the
 /// message.
@@ -25,7 +25,7 @@ fn cut(sealed: &[u8]) -> Vec<u8> {
 /// Nothing changes before the upgrade, which every reading command recommends.
 #[track_caller]
 fn is_looked_at_after_an_upgrade(
-    asked: &Asked,
+    refusals: &RefusalFixture,
     fixture: &dyn ServerFixture,
     (from, to): (&str, &str),
 ) {
@@ -33,18 +33,18 @@ fn is_looked_at_after_an_upgrade(
     let older = fixture.everything();
     for (_, usage, line) in uses_a_store() {
         if *usage == Use::Looks {
-            let message = asked.is_refused(line, &url, "unsupported");
+            let message = refusals.is_refused(line, &url, "unsupported");
             assert!(message.contains("context upgrade"), "{line}: {message}");
         }
     }
-    let said = asked.0.run(&on_store("chats", &url)).err;
+    let said = refusals.0.run(&on_store("chats", &url)).err;
     assert!(
         said.contains("nothing was changed · `context upgrade` brings the store up to date"),
         "{said}"
     );
     assert!(fixture.everything() == older);
     let record = |line: &str| {
-        let ran = asked.0.run(&format!("--json {}", on_store(line, &url)));
+        let ran = refusals.0.run(&format!("--json {}", on_store(line, &url)));
         assert_eq!(ran.status, 0, "{line}: {ran:?}");
         crate::harness::values(&ran.out).remove(0)
     };
@@ -56,16 +56,16 @@ fn is_looked_at_after_an_upgrade(
     assert_eq!(record("upgrade")["status"], "unchanged");
 }
 
-fn import(asked: &Asked, url: &str) {
-    let imported = asked.0.run(&on_store("import notes.json", url));
+fn import(refusals: &RefusalFixture, url: &str) {
+    let imported = refusals.0.run(&on_store("import notes.json", url));
     assert_eq!(imported.status, 0, "{imported:?}");
 }
 
 #[test]
 fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
     let Some(fixture) = Postgres::new("older") else { return };
-    let asked = Asked::new();
-    import(&asked, &fixture.url());
+    let refusals = RefusalFixture::new();
+    import(&refusals, &fixture.url());
     fixture.with(&fixture.database, async |client| {
         for row in client.query("SELECT pos, data FROM shop.run", &[]).await.expect("runs") {
             let (pos, data): (i64, Vec<u8>) = (row.get(0), row.get(1));
@@ -85,15 +85,15 @@ fn a_schema_of_an_older_version_is_looked_at_after_an_upgrade() {
             client.batch_execute(&drop).await.expect("a column less");
         }
     });
-    is_looked_at_after_an_upgrade(&asked, &fixture, ("13", "14"));
+    is_looked_at_after_an_upgrade(&refusals, &fixture, ("13", "14"));
     fixture.drop();
 }
 
 #[test]
 fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
     let Some(fixture) = OwnRedis::new() else { return };
-    let asked = Asked::new();
-    import(&asked, &fixture.url());
+    let refusals = RefusalFixture::new();
+    import(&refusals, &fixture.url());
     let mut server = fixture.connection(0);
     let keys: Vec<String> = redis::cmd("KEYS").arg("*:chat2").query(&mut server).expect("keys");
     for key in keys {
@@ -133,5 +133,5 @@ fn keys_of_an_older_layout_are_looked_at_after_an_upgrade() {
     }
     fixture.run("DEL shop:{store}:layout");
     fixture.run("SET shop:{store}:handles 7");
-    is_looked_at_after_an_upgrade(&asked, &fixture, ("1", "2"));
+    is_looked_at_after_an_upgrade(&refusals, &fixture, ("1", "2"));
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::command_table::{COMMANDS, Use};
-use crate::harness::{Bench, Ran, values};
+use crate::harness::{Bench, CommandOutput, values};
 
 /// Returns every file and folder with its bytes.
 fn contents(folder: &Path) -> BTreeMap<String, Option<Vec<u8>>> {
@@ -65,7 +65,7 @@ pub(crate) fn bench() -> Bench {
 /// Runs a command line with `--json`. Returns its exit status, and the kind and message of its
 /// error.
 pub(crate) fn refusal(bench: &Bench, line: &str) -> (i32, String, String) {
-    let Ran { status, err, .. } = bench.run(&format!("--json {line}"));
+    let CommandOutput { status, err, .. } = bench.run(&format!("--json {line}"));
     let record = err.lines().last().map(|line| values(line).remove(0)).unwrap_or_default();
     let error = &record["error"];
     (status, error["kind"].as_str().unwrap_or_default().to_owned(), error["message"].to_string())

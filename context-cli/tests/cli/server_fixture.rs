@@ -180,9 +180,9 @@ pub(crate) fn on_store(line: &str, url: &str) -> String {
 }
 
 /// A folder with the files of the table.
-pub(crate) struct Asked(pub(crate) Bench);
+pub(crate) struct RefusalFixture(pub(crate) Bench);
 
-impl Asked {
+impl RefusalFixture {
     pub(crate) fn new() -> Self {
         Self(bench())
     }

@@ -11,7 +11,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::Args;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::commands::{all_chats_of, existing_chat};
 use crate::error::Failure;
 use crate::output::Style;
@@ -45,7 +45,7 @@ struct MigratedRecord<'a> {
 }
 
 /// A chat to copy.
-struct Waiting {
+struct PendingCopy {
     chat: ChatRef,
     /// The display name, with the user if there are several.
     name: String,
@@ -55,7 +55,7 @@ struct Waiting {
 
 /// The totals so far.
 #[derive(Default)]
-struct Tally {
+struct Totals {
     copied: usize,
     messages: u64,
     blobs: u64,
@@ -65,14 +65,14 @@ struct Tally {
     odd: usize,
 }
 
-pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: &Args, app: &mut App) -> Result<Outcome, Failure> {
     let from = app.open(&args.from, OpenMode::Read).await?;
     let interrupt = app.interrupt();
     let users = match args.all_users {
         true => all_users(&*from).await?,
         false => app.users().cloned().collect(),
     };
-    let waiting = waiting(args, &users, &*from).await?;
+    let pending = pending(args, &users, &*from).await?;
     let mut left = LeftBehind::default();
     match args.chat.is_empty() {
         true => {
@@ -81,7 +81,7 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
             }
         }
         false => {
-            for next in &waiting {
+            for next in &pending {
                 left = left.and(LeftBehind::of_chat(&*from, &next.chat).await?);
             }
         }
@@ -96,12 +96,12 @@ pub(super) async fn run(args: &Args, app: &mut App) -> Result<Done, Failure> {
         },
     };
     app.out.outlive_reader();
-    let mut tally = Tally::default();
-    let done = all(args, app, (&from, &to), &waiting, &mut tally, &interrupt).await;
+    let mut totals = Totals::default();
+    let done = all(args, app, (&from, &to), &pending, &mut totals, &interrupt).await;
     // Chats that were copied before a failure are reported.
-    tally.print(args, &users, app)?;
+    totals.print(args, &users, app)?;
     done?;
-    Ok(if tally.odd == 0 { Done::Fine } else { Done::Found })
+    Ok(if totals.odd == 0 { Outcome::Success } else { Outcome::Findings })
 }
 
 /// Returns all users that have chats.
@@ -123,8 +123,12 @@ async fn all_users(from: &dyn Store) -> Result<Vec<UserId>, Failure> {
 }
 
 /// Returns the chats to copy, most recent activity first.
-async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<Waiting>, Failure> {
-    let mut waiting = Vec::new();
+async fn pending(
+    args: &Args,
+    users: &[UserId],
+    from: &dyn Store,
+) -> Result<Vec<PendingCopy>, Failure> {
+    let mut pending = Vec::new();
     let shown = |chat: &ChatRef| {
         let name = if users.len() > 1 {
             format!("{}/{}", chat.user, chat.chat)
@@ -136,7 +140,7 @@ async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<
     for user in users {
         if args.chat.is_empty() {
             let all = all_chats_of(user, from.history()).await?;
-            waiting.extend(all.into_iter().map(|summary| Waiting {
+            pending.extend(all.into_iter().map(|summary| PendingCopy {
                 name: shown(&summary.chat.chat),
                 chat: summary.chat.chat,
                 messages: summary.messages,
@@ -148,18 +152,18 @@ async fn waiting(args: &Args, users: &[UserId], from: &dyn Store) -> Result<Vec<
             existing_chat(from.history(), &chat).await?;
             let branches = from.history().branches(&chat).await?.len() as u64;
             let messages = from.history().chat_size(&chat).await?.messages;
-            waiting.push(Waiting { name: shown(&chat), chat, messages, branches });
+            pending.push(PendingCopy { name: shown(&chat), chat, messages, branches });
         }
     }
-    Ok(waiting)
+    Ok(pending)
 }
 
 async fn all(
     args: &Args,
     app: &mut App,
     (from, to): (&Arc<dyn Store>, &Arc<dyn Store>),
-    waiting: &[Waiting],
-    tally: &mut Tally,
+    pending: &[PendingCopy],
+    totals: &mut Totals,
     interrupt: &context_runtime::CancelSignal,
 ) -> Result<(), Failure> {
     let mut options = MigrateChat::default();
@@ -169,10 +173,10 @@ async fn all(
     if args.dry_run {
         options = options.dry_run();
     }
-    let total = waiting.iter().map(|chat| chat.messages).sum::<u64>();
+    let total = pending.iter().map(|chat| chat.messages).sum::<u64>();
     let bar = Progress::bar(&app.out, usize::try_from(total).unwrap_or(usize::MAX), "copying");
     let mut before = 0;
-    for next in waiting {
+    for next in pending {
         // Checked only between two chats: a partly sent chat would have to be sent again.
         interrupt.check("copy")?;
         let mut progress = |sent| bar.reach(before + sent);
@@ -180,7 +184,7 @@ async fn all(
             transfer::migrate_chat(&**from, &next.chat, &**to, &next.chat, &options, &mut progress)
                 .await;
         match migrated {
-            Ok(migrated) => bar.pausing(|| tell(args, app, next, &migrated, tally))?,
+            Ok(migrated) => bar.pausing(|| report(args, app, next, &migrated, totals))?,
             // The chat was deleted after it was listed.
             Err(error)
                 if error.is_not_found() && from.history().chat(&next.chat).await?.is_none() => {}
@@ -199,18 +203,18 @@ fn about(error: Error, chat: &ChatRef) -> Error {
     if named { error } else { error.with("chat", &chat.chat) }
 }
 
-fn tell(
+fn report(
     args: &Args,
     app: &mut App,
-    chat: &Waiting,
+    chat: &PendingCopy,
     migrated: &Migrated,
-    tally: &mut Tally,
+    totals: &mut Totals,
 ) -> Result<(), Failure> {
     let copied = match migrated {
         Migrated::Copied(sent, written) => Some((&**sent, written)),
         _ => None,
     };
-    let (status, part) = tally.count(copied, migrated);
+    let (status, part) = totals.count(copied, migrated);
     if app.out.is_json() {
         return app.out.record(&MigratedRecord {
             v: 1,
@@ -249,7 +253,7 @@ fn tell(
     Ok(())
 }
 
-impl Tally {
+impl Totals {
     /// Counts a chat. Returns its status and the first difference.
     fn count<'a>(
         &mut self,
@@ -328,7 +332,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::output::told;
+    use crate::output::failure_text;
 
     /// A store with chats but without the maintenance ability.
     #[derive(Debug)]
@@ -360,7 +364,7 @@ mod tests {
         assert_eq!(users.len(), limits::MAX_PAGE + 1);
         assert!(users.is_sorted());
         let failure = all_users(&Bare(store)).await.expect_err("nobody lists them");
-        insta::assert_snapshot!(told(&failure), @"
+        insta::assert_snapshot!(failure_text(&failure), @"
         error: this store does not list its users
           store inmem
           name them instead; --user may be given more than once

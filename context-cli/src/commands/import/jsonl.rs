@@ -7,7 +7,7 @@ use std::path::Path;
 use context_runtime::transfer::{self, BrokenLine, ChatOutcome, ImportJsonl};
 use context_runtime::{CancelSignal, Store};
 
-use super::report::{Broken, Report, Status, Told};
+use super::report::{ImportedChat, LineProblems, Report, Status};
 use super::{Args, FileName};
 use crate::app::App;
 use crate::error::Failure;
@@ -81,7 +81,7 @@ pub(super) async fn write(
         (usize::try_from(broken.line).unwrap_or(usize::MAX), broken.diagnostic.message)
     };
     let unlisted = usize::try_from(imported.unlisted).unwrap_or(usize::MAX);
-    let broken = Broken::new(imported.broken.into_iter().map(broken).collect(), unlisted);
+    let broken = LineProblems::new(imported.broken.into_iter().map(broken).collect(), unlisted);
     let mut lines = broken.count();
     report.file(app, &input, broken)?;
     for chat in &imported.chats {
@@ -98,7 +98,7 @@ pub(super) async fn write(
                 Status::Unchanged
             }
         };
-        let told = Told {
+        let told = ImportedChat {
             chat: name,
             messages: usize::try_from(written.messages).unwrap_or(usize::MAX),
             branches: usize::try_from(written.branches).unwrap_or(usize::MAX),

@@ -72,7 +72,7 @@ impl Status {
 }
 
 /// A chat that was written or already stored.
-pub(super) struct Told<'a> {
+pub(super) struct ImportedChat<'a> {
     pub(super) chat: &'a str,
     pub(super) messages: usize,
     pub(super) branches: usize,
@@ -81,14 +81,14 @@ pub(super) struct Told<'a> {
 
 /// The lines of a file that cannot be read.
 #[derive(Default)]
-pub(super) struct Broken {
+pub(super) struct LineProblems {
     /// The numbers of the first lines, with their problems.
     listed: Vec<(usize, String)>,
     /// The number of other lines.
     unlisted: usize,
 }
 
-impl Broken {
+impl LineProblems {
     pub(super) fn new(listed: Vec<(usize, String)>, unlisted: usize) -> Self {
         Self { listed, unlisted }
     }
@@ -99,7 +99,7 @@ impl Broken {
     }
 }
 
-impl From<BrokenLines> for Broken {
+impl From<BrokenLines> for LineProblems {
     fn from(lines: BrokenLines) -> Self {
         let listed = lines.listed().iter().map(|broken| (broken.line, broken.error.problem()));
         Self::new(listed.collect(), lines.unlisted())
@@ -121,7 +121,7 @@ pub(super) struct Report {
     branches: usize,
     /// The number of broken lines, and those that are shown at the end.
     broken: usize,
-    listed: Vec<(String, Broken)>,
+    listed: Vec<(String, LineProblems)>,
     files: Vec<String>,
     chats: Vec<String>,
 }
@@ -193,7 +193,7 @@ impl Report {
         &mut self,
         app: &mut App,
         input: &FileName,
-        broken: Broken,
+        broken: LineProblems,
     ) -> Result<(), Failure> {
         if let Some((line, problem)) = broken.listed.first().filter(|_| !self.list_broken) {
             let (file, lines) = (clean(&input.shown), count(broken.count(), "broken line"));
@@ -227,11 +227,11 @@ impl Report {
         &mut self,
         app: &mut App,
         input: &FileName,
-        told: &Told<'_>,
+        told: &ImportedChat<'_>,
         status: Status,
         broken: usize,
     ) -> Result<(), Failure> {
-        let &Told { chat, messages, branches, diagnostics } = told;
+        let &ImportedChat { chat, messages, branches, diagnostics } = told;
         app.out.diagnostics(chat, diagnostics.get(..SHOWN).unwrap_or(diagnostics));
         if diagnostics.len() > SHOWN {
             app.out.note(format_args!(

@@ -7,7 +7,7 @@ use std::{fs, io};
 const ENDINGS: [&str; 4] = ["json", "jsonl", "ndjson", "traj"];
 
 /// A file to read.
-pub(super) struct Found {
+pub(super) struct ImportFile {
     pub(super) path: PathBuf,
     /// The default chat name of a file in a named folder: its path within the folder, without
     /// extension.
@@ -17,7 +17,7 @@ pub(super) struct Found {
 /// The files to read, and those that are skipped.
 #[derive(Default)]
 pub(super) struct Walk {
-    pub(super) found: Vec<Found>,
+    pub(super) files: Vec<ImportFile>,
     /// Files in folders whose names are not those of transcripts.
     pub(super) skipped: Vec<PathBuf>,
     /// Folders that cannot be read.
@@ -33,7 +33,7 @@ impl Walk {
         for path in named {
             match path.is_dir() {
                 true => walk.folder(path),
-                false => walk.found.push(Found { path: path.clone(), name: None }),
+                false => walk.files.push(ImportFile { path: path.clone(), name: None }),
             }
         }
         walk
@@ -56,19 +56,21 @@ impl Walk {
             for path in paths {
                 let hidden =
                     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-                let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+                let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
                 let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
                 let known = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
                 match () {
                     () if hidden => self.skipped.push(path),
                     () if is_folder => deeper.push(path),
                     // A file or a link to one. If it cannot be inspected, reading it reports why.
-                    () if known && fs::metadata(&path).map_or(true, |found| found.is_file()) => {
+                    () if known
+                        && fs::metadata(&path).map_or(true, |metadata| metadata.is_file()) =>
+                    {
                         let name = path.strip_prefix(root).unwrap_or(&path).with_extension("");
                         let parts =
                             name.components().map(|part| part.as_os_str().to_string_lossy());
                         let name = parts.collect::<Vec<_>>().join("/");
-                        self.found.push(Found { path, name: Some(name) });
+                        self.files.push(ImportFile { path, name: Some(name) });
                     }
                     () => self.skipped.push(path),
                 }

@@ -15,10 +15,10 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use super::capture::{Counts, Said, Target, capture};
-use super::known::known;
+use super::capture::{CaptureTarget, Counts, SessionMessages, capture};
+use super::session_memories::session_memories;
 use super::{episodic, lines, records_of};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::commands::branch_end;
 use crate::error::Failure;
 use crate::input;
@@ -40,50 +40,51 @@ Examples:
   context memory add --from notes.jsonl --project travel
   context memory add --chat support-7        what was said on its active branch
 
-A text is kept as it is, as an `episode`; prints its id. A --fact says who has what to whom; with
---one it ends the one before. A --block is a named note: TEXT takes the place of all it said.
+A text is stored word for word as an `episode`, and its id is printed. A --fact is a subject, a
+relation and an object; with --one it ends the fact before it. A --block is a named note: TEXT
+replaces its content.
 --from reads one JSON object per line: {\"text\": …, \"speaker\"?, \"at\"?, \"session\"?,
 \"message\"?}; `-` is standard input. A line that cannot be read refuses the file, and nothing is
-written. What is remembered already is not kept twice: a message is known by its id in its
-session, one without an id by what it says. So the same command can be run again: after Ctrl-C it
-goes on. What was forgotten stays forgotten.")]
+written. Nothing is stored twice: a message is identified by its id in its session, or by its text
+if it has no id. The same command can therefore be run again, for example to continue after Ctrl-C.
+A forgotten memory stays forgotten.")]
 pub(super) struct Args {
-    /// What to remember
+    /// The text
     #[arg(value_name = "TEXT", conflicts_with_all = ["fact", "from", "chat"])]
     text: Vec<String>,
-    /// Who said it
+    /// The speaker
     #[arg(long, value_name = "NAME", conflicts_with_all = ["fact", "block", "from", "chat"])]
     speaker: Option<String>,
-    /// When it was said, such as 2026-03-01 or 2026-03-01T09:30:00Z [default: now]
+    /// The time of the text, such as 2026-03-01 or 2026-03-01T09:30:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["block", "from", "chat"])]
     at: Option<Timestamp>,
-    /// The id of the message it is [default: made of the text]
+    /// The id of the message [default: derived from the text]
     #[arg(long, value_name = "ID", conflicts_with_all = ["block", "from", "chat"])]
     message: Option<String>,
-    /// The session in which it was said, also if it is remembered elsewhere [default: that of
-    /// --session, else `cli`]
+    /// The session of the text, which may differ from the scope's [default: that of --session, else
+    /// `cli`]
     #[arg(long = "in", id = "in_session", value_name = "SESSION", conflicts_with_all = ["block", "chat"])]
     in_session: Option<String>,
     /// A fact instead of a text
     #[arg(long, num_args = 3, value_names = ["SUBJECT", "RELATION", "OBJECT"],
         conflicts_with_all = ["block", "from", "chat"])]
     fact: Vec<String>,
-    /// The fact ends another of its subject and relation: there is one at a time
+    /// End the earlier fact with the same subject and relation
     #[arg(long, requires = "fact")]
     one: bool,
-    /// The fact is true since then
+    /// The start of the time in which the fact holds
     #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "fact")]
     since: Option<Timestamp>,
-    /// The fact was true until then
+    /// The end of the time in which the fact holds
     #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "fact")]
     until: Option<Timestamp>,
-    /// The text of this note
+    /// Set the text of this note
     #[arg(long, value_name = "NAME", requires = "text", conflicts_with_all = ["from", "chat"])]
     block: Option<String>,
     /// Texts from a file of JSON Lines
     #[arg(long, value_name = "FILE", conflicts_with = "chat")]
     from: Option<PathBuf>,
-    /// What was said in a chat of the store
+    /// The messages of a chat of the store
     #[arg(long, value_name = "NAME")]
     chat: Option<String>,
     /// The branch of the chat [default: the active one]
@@ -122,7 +123,7 @@ struct MemoryAddAllRecord<'a> {
     left_out: usize,
 }
 
-pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let elsewhere = |session: &SessionId| {
         args.in_session.as_deref().is_some_and(|named| named != session.as_str())
     };
@@ -148,7 +149,7 @@ fn session(args: &Args, scope: &MemoryScope, other: &str) -> SessionId {
     named.or_else(|| scope.session.clone()).unwrap_or_else(|| SessionId::from(other))
 }
 
-async fn text(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+async fn text(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let text = args.text.join(" ");
     if text.trim().is_empty() {
         return Err(Failure::Usage("an empty text says nothing to remember".to_owned()));
@@ -159,20 +160,20 @@ async fn text(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Fa
     let message = lines::said_by(message, args.speaker, args.at.unwrap_or_else(|| app.now()))?;
     let store = app.store_or_new().await?;
     let source = MemorySource::message(session.clone(), message.id.clone());
-    let said = vec![Said { session, messages: vec![message] }];
-    let (counts, done) = remember(app, &store, scope, said, 1, String::new()).await?;
+    let sessions = vec![SessionMessages { session, messages: vec![message] }];
+    let (counts, done) = remember(app, &store, scope, sessions, 1, String::new()).await?;
     done?;
     let status = match counts {
         Counts { added: 1.., .. } => "added",
         Counts { there: 1.., .. } => "there",
         _ => "left_out",
     };
-    let ids = known(records_of(&*store)?, scope, source.clone())
+    let ids = session_memories(records_of(&*store)?, scope, source.clone())
         .await?
         .into_values()
         .next()
         .unwrap_or_default();
-    told(app, EPISODE, &ids, scope, Some(&source), status)
+    report(app, EPISODE, &ids, scope, Some(&source), status)
 }
 
 async fn file(
@@ -180,15 +181,20 @@ async fn file(
     path: &Path,
     scope: &MemoryScope,
     app: &mut App,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let input = input::read(path)?;
     let session = session(args, scope, &input::stem(&input));
-    let said = lines::read(&input, &session, scope.session.is_some(), app.now())?;
+    let sessions = lines::read(&input, &session, scope.session.is_some(), app.now())?;
     let store = app.store_or_new().await?;
-    all(app, &store, input.shown(), scope, said).await
+    all(app, &store, input.shown(), scope, sessions).await
 }
 
-async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+async fn chat(
+    args: &Args,
+    name: &str,
+    scope: MemoryScope,
+    app: &mut App,
+) -> Result<Outcome, Failure> {
     if scope.session.as_ref().is_some_and(|session| session.as_str() != name) {
         return Err(Failure::Usage(
             "a chat is its own session: leave --session out, or name the chat".to_owned(),
@@ -204,11 +210,11 @@ async fn chat(args: &Args, name: &str, scope: MemoryScope, app: &mut App) -> Res
         let message = Arc::clone(node.message().ok()?);
         Some(CapturedMessage::new(node.id.clone(), message).at(node.created_at))
     };
-    let said = vec![Said {
+    let sessions = vec![SessionMessages {
         session: SessionId::from(name),
         messages: chain.iter().filter_map(message).collect(),
     }];
-    all(app, &store, name, &scope, said).await
+    all(app, &store, name, &scope, sessions).await
 }
 
 /// Adds messages and shows the progress.
@@ -216,15 +222,15 @@ async fn remember(
     app: &App,
     store: &Arc<dyn Store>,
     scope: &MemoryScope,
-    said: Vec<Said>,
+    sessions: Vec<SessionMessages>,
     messages: usize,
     what: String,
 ) -> Result<(Counts, Result<(), Failure>), Failure> {
     let records = records_of(&**store)?;
-    let target = Target { memory: episodic(store, scope)?, records, scope, now: app.now() };
+    let target = CaptureTarget { memory: episodic(store, scope)?, records, scope, now: app.now() };
     let interrupt: CancelSignal = app.interrupt();
     let bar = Progress::bar(&app.out, messages, what);
-    let done = capture(&target, said, &interrupt, &bar).await;
+    let done = capture(&target, sessions, &interrupt, &bar).await;
     bar.done();
     Ok(done)
 }
@@ -235,12 +241,12 @@ async fn all(
     store: &Arc<dyn Store>,
     from: &str,
     scope: &MemoryScope,
-    said: Vec<Said>,
-) -> Result<Done, Failure> {
+    sessions: Vec<SessionMessages>,
+) -> Result<Outcome, Failure> {
     app.out.outlive_reader();
-    let messages = said.iter().map(|said| said.messages.len()).sum();
+    let messages = sessions.iter().map(|sessions| sessions.messages.len()).sum();
     let shown = clean(from).into_owned();
-    let (counts, done) = remember(app, store, scope, said, messages, shown.clone()).await?;
+    let (counts, done) = remember(app, store, scope, sessions, messages, shown.clone()).await?;
     let Counts { added, there, left_out } = counts;
     if app.out.is_json() {
         app.out.record(&MemoryAddAllRecord { v: 1, from, scope, added, there, left_out })?;
@@ -256,21 +262,21 @@ async fn all(
             );
         }
     }
-    done.map(|()| Done::Fine)
+    done.map(|()| Outcome::Success)
 }
 
 /// Reports the outcome for one item.
-fn told(
+fn report(
     app: &mut App,
     kind: &str,
     ids: &[MemoryId],
     scope: &MemoryScope,
     source: Option<&MemorySource>,
     status: &'static str,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     if app.out.is_json() {
         app.out.record(&MemoryAddRecord { v: 1, kind, ids, scope, source, status })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     for id in ids {
         let id = app.out.paint(Style::Yellow, clean(id.as_str())).to_string();
@@ -280,5 +286,5 @@ fn told(
     if status == "left_out" {
         app.out.note("this was forgotten and stays so; another --message says it anew");
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

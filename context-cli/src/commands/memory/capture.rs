@@ -11,7 +11,7 @@ use context_runtime::{
     trajectory::SessionId,
 };
 
-use super::known::known;
+use super::session_memories::session_memories;
 use crate::error::Failure;
 use crate::progress::Progress;
 
@@ -19,13 +19,13 @@ use crate::progress::Progress;
 const BATCH: usize = 200;
 
 /// The messages of a session, in order.
-pub(super) struct Said {
+pub(super) struct SessionMessages {
     pub(super) session: SessionId,
     pub(super) messages: Vec<CapturedMessage>,
 }
 
 /// The target of the memories.
-pub(super) struct Target<'a> {
+pub(super) struct CaptureTarget<'a> {
     pub(super) memory: Episodic,
     pub(super) records: &'a dyn MemoryRecordStore,
     pub(super) scope: &'a MemoryScope,
@@ -46,14 +46,14 @@ pub(super) struct Counts {
 
 /// Captures messages. Counts those that are certainly stored, also after a failure.
 pub(super) async fn capture(
-    target: &Target<'_>,
-    said: Vec<Said>,
+    target: &CaptureTarget<'_>,
+    sessions: Vec<SessionMessages>,
     interrupt: &CancelSignal,
     bar: &Progress,
 ) -> (Counts, Result<(), Failure>) {
     let mut counts = Counts::default();
-    for said in said {
-        let done = session(target, said, interrupt, bar, &mut counts).await;
+    for session_messages in sessions {
+        let done = session(target, session_messages, interrupt, bar, &mut counts).await;
         if done.is_err() {
             return (counts, done);
         }
@@ -62,48 +62,48 @@ pub(super) async fn capture(
 }
 
 async fn session(
-    target: &Target<'_>,
-    said: Said,
+    target: &CaptureTarget<'_>,
+    session_messages: SessionMessages,
     interrupt: &CancelSignal,
     bar: &Progress,
     counts: &mut Counts,
 ) -> Result<(), Failure> {
-    let Said { session, mut messages } = said;
-    let Target { records, scope, .. } = target;
+    let SessionMessages { session, mut messages } = session_messages;
+    let CaptureTarget { records, scope, .. } = target;
     let all = messages.len();
     let source = match messages.as_slice() {
         // For a single message there is no need to read a whole, possibly long, session.
         [only] => MemorySource::message(session.clone(), only.id.clone()),
         _ => MemorySource::session(session.clone()),
     };
-    let before = known(*records, scope, source.clone()).await?;
+    let before = session_memories(*records, scope, source.clone()).await?;
     let mut seen = HashSet::new();
-    messages.retain(|said| !before.contains_key(&said.id) && seen.insert(said.id.clone()));
+    messages.retain(|message| !before.contains_key(&message.id) && seen.insert(message.id.clone()));
     counts.there += all - messages.len();
     bar.advance(all - messages.len());
     if messages.is_empty() {
         return Ok(());
     }
-    let (mut told, mut done) = (0, Ok(()));
+    let (mut captured, mut done) = (0, Ok(()));
     for batch in messages.chunks(BATCH) {
-        done = tell(target, &session, batch, interrupt).await;
+        done = capture_batch(target, &session, batch, interrupt).await;
         if done.is_err() {
             break;
         }
-        told += batch.len();
+        captured += batch.len();
         bar.advance(batch.len());
     }
     // After an interrupt the batch may be partly stored, so the memories are read again and
     // counted.
-    let after = known(*records, scope, source).await?;
-    let added = messages.iter().filter(|said| after.contains_key(&said.id)).count();
+    let after = session_memories(*records, scope, source).await?;
+    let added = messages.iter().filter(|message| after.contains_key(&message.id)).count();
     counts.added += added;
-    counts.left_out += told.saturating_sub(added);
+    counts.left_out += captured.saturating_sub(added);
     done
 }
 
-async fn tell(
-    target: &Target<'_>,
+async fn capture_batch(
+    target: &CaptureTarget<'_>,
     session: &SessionId,
     batch: &[CapturedMessage],
     interrupt: &CancelSignal,
@@ -128,29 +128,29 @@ mod tests {
     async fn what_was_interrupted_is_counted_and_can_be_gone_on_with() {
         let store: Arc<dyn Store> = context_runtime::open("mem:").await.expect("a store in memory");
         let scope = MemoryScope::new("ada");
-        let target = || Target {
+        let target = || CaptureTarget {
             memory: episodic(&store, &scope).expect("it keeps memories"),
             records: records_of(&*store).expect("it keeps memories"),
             scope: &scope,
             now: Timestamp::from_micros(0),
         };
-        let said = |session: &str, messages: std::ops::Range<usize>| {
+        let batch = |session: &str, messages: std::ops::Range<usize>| {
             let message = |i: usize| {
                 CapturedMessage::new(
                     format!("m{i}"),
                     Message::text(Role::User, format!("Note {i}.")),
                 )
             };
-            Said { session: session.into(), messages: messages.map(message).collect() }
+            SessionMessages { session: session.into(), messages: messages.map(message).collect() }
         };
         let bar = Progress::spinner(&Output::to(false, Vec::new(), Vec::new()), "");
         let (counts, done) =
-            capture(&target(), vec![said("a", 0..300)], &CancelSignal::default(), &bar).await;
+            capture(&target(), vec![batch("a", 0..300)], &CancelSignal::default(), &bar).await;
         assert!(done.is_ok());
         assert_eq!((counts.added, counts.there), (300, 0));
         let source = CancelSource::new();
         source.cancel();
-        let all = || vec![said("a", 0..300), said("b", 0..10)];
+        let all = || vec![batch("a", 0..300), batch("b", 0..10)];
         let (counts, done) = capture(&target(), all(), &source.signal(), &bar).await;
         assert!(matches!(done, Err(Failure::Store(error)) if error.operation() == "add"));
         assert_eq!((counts.added, counts.there, counts.left_out), (0, 300, 0));

@@ -11,12 +11,12 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::{records_of, stats_within};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
 
-/// Forget, and prove it by reading back.
+/// Forget memories, and check by reading back.
 #[derive(clap::Args, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["id", "message", "from_session", "all"]))]
 #[command(after_help = "\
@@ -28,32 +28,32 @@ Examples:
   context memory forget --all --project travel     asks first
   context memory forget --all --yes --json         in a script; the record is the proof
 
---id means memories that are filed under exactly the scope that is named (`context memory list`
-tells under which each is); of a fact all goes that says it there. The others mean everything
-within the scope: with a user alone, wherever it is filed. What was forgotten by its id or its
-source stays so, also if the same message is added again; --all forgets that too. Then the store
-is searched, and how much remains is said: exit status 1 if it is not 0, because somebody wrote
-meanwhile. Chats are not touched.")]
+--id removes memories of exactly the named scope (`context memory list` shows the scope of each); a
+fact is removed with all its records there. The other options remove everything within the scope:
+for a user alone, whatever scope it belongs to. A memory that was forgotten by id or source stays
+forgotten, also if the same message is added again; --all removes that mark too. Then the store is
+searched. The exit status is 1 if records remain because another program wrote in the meantime.
+Chats are not changed.")]
 pub(super) struct Args {
     /// These memories
     #[arg(long, value_name = "ID", num_args = 1..)]
     id: Vec<String>,
-    /// What comes from this message
+    /// The memories from this message
     #[arg(long, value_name = "ID", requires = "in_session")]
     message: Option<String>,
     /// The session of the message
     #[arg(long = "in", id = "in_session", value_name = "SESSION", requires = "message")]
     in_session: Option<String>,
-    /// What comes from any message of this session
+    /// The memories from any message of this session
     #[arg(long, value_name = "SESSION")]
     from_session: Option<String>,
     /// Everything within the scope
     #[arg(long)]
     all: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, requires = "all")]
     yes: bool,
-    /// Only say how much would go
+    /// Only show how many records would be removed
     #[arg(long, conflicts_with = "id")]
     dry_run: bool,
 }
@@ -72,7 +72,7 @@ struct MemoryForgetRecord<'a> {
     remaining: u64,
 }
 
-pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.dry_run).await?;
     let records = records_of(&*store)?;
     let forget = match (&args.message, &args.in_session, &args.from_session) {
@@ -106,7 +106,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
                 memories(would_go)
             ))?;
         }
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     if args.all && !args.yes {
         let would_go = would_go(records, &forget).await?;
@@ -114,7 +114,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     }
     app.out.outlive_reader();
     // Facts know which records belong to the same fact, and forget only their own ids.
-    let facts = Facts::new(Arc::clone(&store), Arc::new(app.world.clone()))?;
+    let facts = Facts::new(Arc::clone(&store), Arc::new(app.host.clone()))?;
     let mut forgotten = facts.forget(&forget).await?;
     if !args.id.is_empty() {
         forgotten = forgotten.and(records.forget_memories(&forget).await?);
@@ -140,7 +140,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
                 .note("--id looks under exactly this scope; `context memory list` tells where each is filed");
         }
     }
-    Ok(if remaining == 0 { Done::Fine } else { Done::Found })
+    Ok(if remaining == 0 { Outcome::Success } else { Outcome::Findings })
 }
 
 fn memories(n: u64) -> String {

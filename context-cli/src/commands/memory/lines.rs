@@ -9,7 +9,7 @@ use context_runtime::{
 };
 use serde::Deserialize;
 
-use super::capture::Said;
+use super::capture::SessionMessages;
 use crate::error::Failure;
 use crate::text::parse_time;
 
@@ -35,8 +35,8 @@ pub(super) fn read(
     session: &SessionId,
     only: bool,
     now: Timestamp,
-) -> Result<Vec<Said>, Failure> {
-    let mut said: Vec<Said> = Vec::new();
+) -> Result<Vec<SessionMessages>, Failure> {
+    let mut said: Vec<SessionMessages> = Vec::new();
     let (mut places, mut names) = (HashMap::new(), HashMap::new());
     for (number, text) in (1..).zip(input.text().lines()) {
         if text.trim().is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn read(
         let message = message(&own, line.text, name, &mut names);
         let message = said_by(message, line.speaker, at.unwrap_or(now)).map_err(refused)?;
         let place = *places.entry(own.clone()).or_insert_with(|| {
-            said.push(Said { session: own, messages: Vec::new() });
+            said.push(SessionMessages { session: own, messages: Vec::new() });
             said.len() - 1
         });
         said[place].messages.push(message);

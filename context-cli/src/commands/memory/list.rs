@@ -5,13 +5,13 @@ use context_runtime::{
     store::{Cursor, MemoryList},
 };
 
+use super::memory_view::{MemoryLine, MemoryView};
 use super::records_of;
-use super::shown::{MemoryLine, Shown};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::{clean, parse_limit};
 
-/// List what is remembered, the newest first.
+/// List memories, newest first.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -20,25 +20,25 @@ Examples:
   context memory list --here --session support-7   what is filed under just this scope
   context memory list -n 100 --json
 
-What is visible from the scope is listed by when it was learned. What is filed under a project, an
-agent or a session is visible only if that is named; `context memory stats` tells which there are.
-With --json: one record per memory, then one that says where the next page begins.")]
+Lists the memories that are visible from the scope, by the time at which they were added. Memories of
+a project, an agent or a session are visible only if that is named; `context memory stats` lists the
+scopes. With --json: one record per memory, then one with the cursor of the next page.")]
 pub(super) struct Args {
     /// Only this kind, such as episode, fact or block; may be repeated
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
-    /// Only what is filed under exactly this scope, not all that is visible from it
+    /// Only memories of exactly this scope, not all that are visible from it
     #[arg(long)]
     here: bool,
     /// At most this many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = parse_limit)]
     limit: usize,
-    /// Go on behind the page that ended here
+    /// Continue after the page with this cursor
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
 }
 
-pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let records = records_of(&*store)?;
     let scopes = if args.here { vec![scope.clone()] } else { scope.visible() };
@@ -46,7 +46,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     list.kinds = args.kind;
     list.after = args.after.map(Cursor::new);
     let page = records.list_memories(&list).await?;
-    page.items.iter().try_for_each(|stored| Shown::from(stored).write(&mut app.out))?;
+    page.items.iter().try_for_each(|stored| MemoryView::from(stored).write(&mut app.out))?;
     let next = page.next.as_ref().map(Cursor::as_str);
     if app.out.is_json() {
         app.out.record(&MemoryLine::Page { v: 1, next })?;
@@ -62,5 +62,5 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
             clean(&scope)
         ));
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

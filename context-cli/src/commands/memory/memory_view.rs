@@ -45,7 +45,7 @@ pub(super) enum MemoryLine<'a> {
 }
 
 /// The shown fields of a memory.
-pub(super) struct Shown<'a> {
+pub(super) struct MemoryView<'a> {
     kind: &'a str,
     id: Option<&'a MemoryId>,
     scope: Option<&'a MemoryScope>,
@@ -56,7 +56,7 @@ pub(super) struct Shown<'a> {
     text: &'a str,
 }
 
-impl<'a> From<&'a RecalledMemory> for Shown<'a> {
+impl<'a> From<&'a RecalledMemory> for MemoryView<'a> {
     fn from(memory: &'a RecalledMemory) -> Self {
         Self {
             kind: &memory.kind,
@@ -71,7 +71,7 @@ impl<'a> From<&'a RecalledMemory> for Shown<'a> {
     }
 }
 
-impl<'a> From<&'a StoredMemory> for Shown<'a> {
+impl<'a> From<&'a StoredMemory> for MemoryView<'a> {
     fn from(stored: &'a StoredMemory) -> Self {
         let record = &stored.record;
         Self {
@@ -87,7 +87,7 @@ impl<'a> From<&'a StoredMemory> for Shown<'a> {
     }
 }
 
-impl Shown<'_> {
+impl MemoryView<'_> {
     /// Writes the memory as a record, or as two lines for people.
     pub(super) fn write(&self, out: &mut Output) -> Result<(), Failure> {
         if out.is_json() {

@@ -10,13 +10,13 @@ use context_runtime::{
 };
 use serde::Serialize;
 
-use super::shown::Shown;
+use super::memory_view::MemoryView;
 use super::{episodic, records_of};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::{parse_limit, parse_time};
 
-/// Ask what is remembered about something, the best first.
+/// Search memories, best match first.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -25,22 +25,22 @@ Examples:
   context memory recall 'where did Ada work?' --at 2025-06-01
   context memory recall tickets --prompt --max-tokens 2000
 
-Notes come first, then facts that are true at the time, then what was said; each with its kind,
-time, source, speaker, scope if it is more than the user, and id. Only what is visible from the
-scope is looked at. No model is asked: memories are found by their words, names and times. With
+Notes come first, then the facts that hold at the time, then episodes; each with its kind, time,
+source, speaker, id, and its scope if that names more than the user. Only memories that are visible
+from the scope are searched. No model is called: memories are found by words, names and times. With
 --json: one record per memory, with its score. If one kind cannot be read, the others are shown
 and the exit status is 1.")]
 pub(super) struct Args {
-    /// What it is about
+    /// The topic or question
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
     /// At most this many [default: all notes, the facts that fit, 8 episodes]
     #[arg(short = 'n', long, value_name = "N", value_parser = parse_limit)]
     limit: Option<usize>,
-    /// At most about so many tokens; a turn has 2000 unless its program says otherwise
+    /// At most about this many tokens; the default of a turn is 2000
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-    /// Asked then: what `yesterday` means, and which facts are true [default: now]
+    /// The time of the question, for words such as `yesterday` and for facts [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     at: Option<Timestamp>,
     /// Show exactly the text that a model would be shown
@@ -58,10 +58,10 @@ struct MemoryPromptRecord<'a> {
     text: &'a str,
 }
 
-pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     records_of(&*store)?;
-    let clock: Arc<dyn Clock> = Arc::new(app.world.clone());
+    let clock: Arc<dyn Clock> = Arc::new(app.host.clone());
     let mut said = episodic(&store, &scope)?;
     if let Some(limit) = args.limit {
         said = said.limit(limit);
@@ -91,7 +91,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
             app.out.line(&text)?;
         }
     } else {
-        memories.iter().try_for_each(|memory| Shown::from(memory).write(&mut app.out))?;
+        memories.iter().try_for_each(|memory| MemoryView::from(memory).write(&mut app.out))?;
     }
     if !failed.is_empty() {
         let said: Vec<_> = failed.into_iter().map(|failed| failed.message.to_string()).collect();
@@ -101,7 +101,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     if memories.is_empty() {
         app.out.note("nothing is remembered that fits");
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Renders the fragment as turns do.

@@ -7,12 +7,12 @@ use context_runtime::memory::MemoryScope;
 use serde::Serialize;
 
 use super::{records_of, stats_within};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
 
-/// Count what is remembered, scope by scope.
+/// Count memories by scope.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
   context memory stats --json
 
 Bytes are those of the texts, without indexes and vectors. With --json: one record per scope,
-then one of all together.")]
+then one for the total.")]
 pub(super) struct Args {}
 
 /// JSON record of `memory stats`: scopes, then the total.
@@ -48,7 +48,11 @@ enum MemoryStatsRecord<'a> {
     },
 }
 
-pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(
+    _args: &Args,
+    scope: &MemoryScope,
+    app: &mut App,
+) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let mut all = stats_within(records_of(&*store)?, scope).await?;
     all.sort_by_cached_key(|stats| {
@@ -94,7 +98,7 @@ pub(super) async fn run(_args: &Args, scope: &MemoryScope, app: &mut App) -> Res
         let scopes = count(all.len(), "scope");
         app.out.line(format_args!("{scopes} in all: {}", words(&kinds, vectors, bytes)))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Returns a summary, for example `12 episodes, 3 facts · 2 vectors · 4.5 kB`.

@@ -10,7 +10,7 @@ use context_runtime::{CancelSignal, Error, trajectory::RoundRef};
 use serde::Serialize;
 
 use super::{all_rounds, recorder};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::input;
 use crate::output::Style;
@@ -25,13 +25,13 @@ Examples:
   context trajectory import trajectory.json
 
 A folder is one of DataGallery's dataagent: Run0_Sub0.json, Run0_Sub0.meta.json and so on, of either
-generation. A file is a trajectory in ATIF. What cannot be taken is left out and told. Rounds that are
-there are left as they are, so an import that was interrupted may be begun again.")]
+generation. A file is a trajectory in ATIF. Parts that cannot be imported are left out and reported.
+Existing rounds are not changed, so an interrupted import can be run again.")]
 pub(super) struct Args {
     /// The folder or the file
     #[arg(value_name = "FOLDER|FILE")]
     path: PathBuf,
-    /// The session they become [default: the name of the folder or file]
+    /// The session of the rounds [default: the name of the folder or file]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 }
@@ -49,7 +49,7 @@ struct TrajectoryImportRecord<'a> {
     findings: Vec<String>,
 }
 
-pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let name = || args.path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let Some(session) = args.session.clone().or_else(name) else {
         return Err(Failure::Usage("name the session with --session".into()));
@@ -61,7 +61,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     if app.out.is_json() {
         let record = TrajectoryImportRecord { v: 1, session: &session, imported, there, findings };
         app.out.record(&record)?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     for finding in &findings {
         app.out.note(clean(finding));
@@ -77,7 +77,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
         count(imported, "round"),
         clean(&session)
     ))?;
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 type Imported = (usize, usize, Vec<String>);

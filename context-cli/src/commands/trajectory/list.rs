@@ -4,7 +4,7 @@ use context_runtime::trajectory::{RoundHead, RoundState};
 use serde::Serialize;
 
 use super::all_rounds;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, preview, short_time, time};
@@ -19,8 +19,8 @@ Examples:
   context trajectory list
   context trajectory list support-7 --json
 
-A round is open while it runs. One that nobody finished is interrupted: its agent
-has a later round, or nothing was written to it for an hour.")]
+A round is open while it runs. An unfinished round counts as interrupted if its agent has a later
+round or nothing was written to it for an hour.")]
 pub(super) struct Args {
     /// Only this session
     session: Option<String>,
@@ -45,7 +45,7 @@ struct RoundHeadRecord<'a> {
     updated_at: String,
 }
 
-pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
     let mut session = None;
@@ -64,7 +64,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             "no rounds; programs record them, and so does `context import FILE --trajectory`",
         );
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn write(app: &mut App, head: &RoundHead, state: RoundState) -> Result<(), Failure> {

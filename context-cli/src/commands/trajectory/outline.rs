@@ -97,11 +97,11 @@ fn line(
     let dead = if graph.is_active(AgentNode::new(agent, node.id)) { "" } else { "  (dead branch)" };
     let beside = app.out.paint(Style::Dim, format!("{before}{dead}")).to_string();
     let kind = node.kind().as_str();
-    app.out.line(format_args!("{end} {id} {kind:9} {}{beside}", preview(&said(node), SHOWN)))
+    app.out.line(format_args!("{end} {id} {kind:9} {}{beside}", preview(&describe(node), SHOWN)))
 }
 
 /// Describes a node in words.
-fn said(node: &TrajectoryNode) -> String {
+fn describe(node: &TrajectoryNode) -> String {
     let headline = node.body.headline();
     if node.kind() != TrajectoryNodeKind::Action {
         return match headline.is_empty() {

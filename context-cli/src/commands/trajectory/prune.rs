@@ -13,12 +13,12 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::{all_rounds, recorder, rounds_of};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count, parse_duration, short_time, time};
 
-/// Remove old rounds, or branches that led nowhere.
+/// Remove old rounds, or inactive branches.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -26,25 +26,25 @@ Examples:
   context trajectory prune --session support-7 --keep-rounds 20
   context trajectory prune --session support-7 --dead-branches
 
-With several rules a round goes if one of them says so. A round older than --older-than is one nobody
-wrote to for longer. --keep-rounds keeps the highest rounds of each agent. --dead-branches removes the
-nodes that lead to no end of their round, also from rounds that stay, and keeps what data hangs on the
-others; not for a round that somebody records now. Chats are not touched.")]
+With several rules a round is removed if one of them applies. --older-than counts from the last write
+to a round. --keep-rounds keeps the highest rounds of each agent. --dead-branches removes the nodes
+that lead to no end of their round, also from rounds that stay, and keeps the data of the other nodes;
+it skips a round that is being recorded. Chats are not changed.")]
 #[command(group = clap::ArgGroup::new("rule").required(true).multiple(true))]
 pub(super) struct Args {
     /// Only of this session [default: of all sessions of the user]
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Rounds nobody wrote to for longer go
+    /// Remove rounds that were not written to for longer than this
     #[arg(long, value_name = "TIME", group = "rule", value_parser = parse_duration)]
     older_than: Option<Duration>,
-    /// So many rounds of each agent stay
+    /// Keep this many rounds of each agent
     #[arg(long, value_name = "N", group = "rule")]
     keep_rounds: Option<usize>,
-    /// Nodes that lead to no end of their round go
+    /// Remove nodes that lead to no end of their round
     #[arg(long, group = "rule")]
     dead_branches: bool,
-    /// Only say what would go
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 }
@@ -67,12 +67,12 @@ struct TrajectoryPruneRecord<'a> {
 }
 
 /// A round to remove.
-struct Going<'a> {
+struct RoundRemoval<'a> {
     head: &'a RoundHead,
     reason: &'static str,
 }
 
-pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_unless(args.dry_run).await?;
     let heads = all_rounds(app, &*store, args.session.as_deref()).await?;
     let mut agents: BTreeMap<&AgentRef, Vec<&RoundHead>> = BTreeMap::new();
@@ -86,14 +86,15 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
     let (mut rounds, mut nodes) = (0, 0);
     for (agent, heads) in agents {
         interrupt.check("prune")?;
-        let (going, until) = plan(&args, app.now(), &heads);
+        let (removals, until) = plan(&args, app.now(), &heads);
         let goes = |head: &RoundHead| until.is_some_and(|until| head.updated_at <= until);
         let mut stayed = BTreeSet::new();
         if let Some(until) = until.filter(|_| !args.dry_run) {
             let user = app.user.clone();
             let prune = RoundPrune::of_user(user).session(agent.session.clone()).agent(agent.agent);
             let pruned = rounds_of(&*store)?.prune_rounds(&prune.updated_until(until)).await?;
-            if pruned.rounds < going.iter().filter(|going| goes(going.head)).count() as u64 {
+            if pruned.rounds < removals.iter().filter(|removals| goes(removals.head)).count() as u64
+            {
                 // A round was written to after it was listed, or another process removed it first.
                 let left = all_rounds(app, &*store, Some(agent.session.as_str())).await?;
                 let left = left.into_iter().filter(|head| head.round.agent == *agent);
@@ -101,7 +102,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             }
         }
         let mut gone = Vec::new();
-        for Going { head, reason } in going {
+        for RoundRemoval { head, reason } in removals {
             let status = match (goes(head), args.dry_run) {
                 (false, _) => "kept",
                 (true, true) => "would_go",
@@ -133,7 +134,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             if nodes > 0 { format!(", {}", count(nodes, "dead node")) } else { String::new() };
         app.out.line(format_args!("{head}: {}{dead}{tail}", count(rounds, "round")))?;
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 /// Returns the rounds of an agent to remove, and the time up to which they can be removed: stores
@@ -142,26 +143,26 @@ fn plan<'a>(
     args: &Args,
     now: Timestamp,
     heads: &[&'a RoundHead],
-) -> (Vec<Going<'a>>, Option<Timestamp>) {
+) -> (Vec<RoundRemoval<'a>>, Option<Timestamp>) {
     let idle_until = args.older_than.map(|age| {
         let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
         Timestamp::from_micros(now.as_micros().saturating_sub(age))
     });
     let surplus = args.keep_rounds.map_or(0, |keep| heads.len().saturating_sub(keep));
-    let (mut going, mut first_kept) = (Vec::new(), None::<Timestamp>);
+    let (mut removals, mut first_kept) = (Vec::new(), None::<Timestamp>);
     for (place, head) in heads.iter().enumerate() {
         if idle_until.is_some_and(|until| head.updated_at <= until) {
-            going.push(Going { head, reason: "idle" });
+            removals.push(RoundRemoval { head, reason: "idle" });
         } else if place < surplus {
-            going.push(Going { head, reason: "count" });
+            removals.push(RoundRemoval { head, reason: "count" });
         } else {
             first_kept =
                 Some(first_kept.map_or(head.updated_at, |first| first.min(head.updated_at)));
         }
     }
     let fits = |at: &Timestamp| first_kept.is_none_or(|kept| *at < kept);
-    let until = going.iter().map(|going| going.head.updated_at).filter(fits).max();
-    (going, until)
+    let until = removals.iter().map(|removals| removals.head.updated_at).filter(fits).max();
+    (removals, until)
 }
 
 /// Removes the inactive nodes of a round, newest first, and returns their number.

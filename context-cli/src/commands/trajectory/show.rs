@@ -9,7 +9,7 @@ use context_runtime::trajectory::{
 
 use super::outline::{self, named};
 use super::session;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, clean_lines, time};
@@ -20,10 +20,10 @@ use crate::text::{clean, clean_lines, time};
 Examples:
   context trajectory show support-7          every round of every agent
   context trajectory show support-7 2        round 2
-  context trajectory show support-7 2.5      number 5 of round 2, with what it was before
+  context trajectory show support-7 2.5      number 5 of round 2, with its earlier values
   context trajectory show support-7 'Action(call_9)' --agent 1
 
-A star marks the ends of a round, where the run goes on; an arrow says what a node follows. With
+A star marks the endpoints of a round; an arrow points to the node that a node follows. With
 --json there is a record for each node.")]
 pub(super) struct Args {
     /// The session
@@ -36,7 +36,7 @@ pub(super) struct Args {
     agent: Option<u32>,
 }
 
-pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let graph = session(app, &store, &args.session).await?;
     let records = app.out.is_json();
@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             Err(_) => node(app, &graph, args.agent.unwrap_or_default(), what)?,
         },
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn side(graph: &SessionGraph, agent: u32) -> Result<AgentGraph<'_>, Failure> {

@@ -6,7 +6,7 @@ use context_runtime::trajectory::{Round, TrajectoryNode, TrajectoryNodeKind};
 use serde::Serialize;
 
 use super::session;
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
 use crate::text::{clean, count};
@@ -19,7 +19,8 @@ Examples:
   context trajectory stats support-7 --json
 
 Tokens and times are those that were recorded with the nodes. A call is repeated if an earlier one of
-its round has the same tool and params; it failed if its result says so, and waits if it has none.")]
+its round has the same tool and params. It failed if its result reports an error, and is waiting if
+it has no result.")]
 pub(super) struct Args {
     /// The session
     session: String,
@@ -33,7 +34,7 @@ struct RoundStatsRecord<'a> {
     /// The calling agent, 0 for the main one.
     agent: u32,
     round: u32,
-    /// Returns the number of nodes of each kind that occurs.
+    /// The number of nodes of each kind that occurs.
     nodes: BTreeMap<&'static str, usize>,
     calls: usize,
     /// The number of calls whose result reports a failure.
@@ -59,7 +60,7 @@ struct RoundStatsRecord<'a> {
     call_seconds: Option<f64>,
 }
 
-pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let graph = session(app, &store, &args.session).await?;
     for side in graph.agents() {
@@ -71,7 +72,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Done, Failure> {
             }
         }
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }
 
 fn seconds(micros: i64) -> f64 {

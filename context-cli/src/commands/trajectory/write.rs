@@ -16,7 +16,7 @@ use context_runtime::trajectory::{AgentNode, Selection, SessionGraph, Trajectory
 use serde::Serialize;
 
 use super::{outline, session};
-use crate::app::{App, Done};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Style, write_new};
 use crate::text::{clean, count};
@@ -30,42 +30,42 @@ Examples:
   context trajectory graph support-7 --active --format dot | dot -Tsvg >support-7.svg
   context trajectory graph support-7 --around 2.5 --depth 3 --format mermaid
 
-A page (html) holds everything, also what the drawing cuts, and needs no network. --json alone is
+A page (html) holds the full content, also where the drawing shortens it, and needs no network. --json alone is
 --format json: a record for each node.")]
 pub(super) struct GraphArgs {
     /// The session
     session: String,
-    /// How to draw [default: text]
+    /// The format [default: text]
     #[arg(long, value_enum)]
     format: Option<GraphFormat>,
     #[command(flatten)]
-    part: Part,
+    part: PartArgs,
     /// Write to this file, which must not exist
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// Which part of a session.
+/// The options that select a part of a session.
 #[derive(clap::Args, Debug)]
-struct Part {
-    /// Only branches that are alive, and what hangs on them
+struct PartArgs {
+    /// Only active branches, with their data
     #[arg(long, conflicts_with_all = ["round", "around"])]
     active: bool,
     /// Only this round, and the sub-agents called from it
     #[arg(long, value_name = "N", conflicts_with = "around")]
     round: Option<u32>,
-    /// Only what is near this node, such as 2.5
+    /// Only the nodes near this node, such as 2.5
     #[arg(long, value_name = "NODE")]
     around: Option<String>,
-    /// How many edges away
+    /// The largest distance in edges
     #[arg(long, value_name = "N", default_value_t = 2, requires = "around")]
     depth: u32,
-    /// Whose node it is, 0 for the main agent
+    /// The agent of that node, 0 for the main one
     #[arg(long, value_name = "N", default_value_t = 0, requires = "around")]
     agent: u32,
 }
 
-impl Part {
+impl PartArgs {
     fn is_some(&self) -> bool {
         self.active || self.round.is_some() || self.around.is_some()
     }
@@ -82,16 +82,16 @@ Examples:
 Formats: otlp (traces for OpenTelemetry, without content unless --content), prov (W3C PROV-JSON),
 atif (ATIF 1.7), chrome (events for Perfetto), html, mermaid, dot, and peer (files of DataGallery's
 dataagent, two for each round, into the folder --output: one folder for each session, because the
-names of the files do not say it). What exists is never overwritten.")]
+file names do not contain the session). Existing files are never overwritten.")]
 pub(super) struct ExportArgs {
     /// The session
     session: String,
-    /// Which format
+    /// The format
     #[arg(long, value_enum)]
     format: ExportFormat,
     #[command(flatten)]
-    part: Part,
-    /// Let traces hold what was asked, said and done
+    part: PartArgs,
+    /// Include messages and tool data in traces
     #[arg(long)]
     content: bool,
     /// Write to this file, which must not exist; for peer, to this folder, which must not hold
@@ -100,7 +100,7 @@ pub(super) struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-/// How to draw.
+/// The format of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum GraphFormat {
     /// Lines of characters
@@ -115,7 +115,7 @@ enum GraphFormat {
     Json,
 }
 
-/// In which format.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
     /// OpenTelemetry: OTLP as JSON
@@ -136,7 +136,7 @@ enum ExportFormat {
     Peer,
 }
 
-/// JSON record of what was written to a file or a folder.
+/// JSON record of a file or folder that was written.
 #[derive(Serialize)]
 struct WrittenRecord<'a> {
     v: u32,
@@ -149,7 +149,7 @@ struct WrittenRecord<'a> {
     left_out: Vec<String>,
 }
 
-fn select(graph: SessionGraph, part: &Part) -> Result<SessionGraph, Failure> {
+fn select(graph: SessionGraph, part: &PartArgs) -> Result<SessionGraph, Failure> {
     let session = graph.session().clone();
     let refused =
         |error: TrajectoryError| Failure::Store(error.during("find").with("session", &session));
@@ -167,7 +167,7 @@ fn select(graph: SessionGraph, part: &Part) -> Result<SessionGraph, Failure> {
     graph.select(selection).map_err(refused)
 }
 
-pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let graph = select(session(app, &store, &args.session).await?, &args.part)?;
     let options = DiagramOptions::default();
@@ -182,13 +182,13 @@ pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Done, Failur
             }
             let records = format == GraphFormat::Json || app.out.is_json();
             outline::write(app, &graph, None, records)?;
-            return Ok(Done::Fine);
+            return Ok(Outcome::Success);
         }
     };
     put(app, &args.session, args.output.as_deref(), &text)
 }
 
-pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, Failure> {
     if args.content && args.format != ExportFormat::Otlp {
         return Err(Failure::Usage("--content is for otlp alone".into()));
     }
@@ -235,17 +235,22 @@ fn drawn(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Result<Vec<u8>, 
 }
 
 /// Writes to a new file, or to standard output.
-fn put(app: &mut App, session: &str, output: Option<&Path>, text: &[u8]) -> Result<Done, Failure> {
+fn put(
+    app: &mut App,
+    session: &str,
+    output: Option<&Path>,
+    text: &[u8],
+) -> Result<Outcome, Failure> {
     let Some(path) = output else {
         app.out.bytes(text)?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     };
     let file = path.display().to_string();
     write_new(path, text).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::Exists { file: file.clone() },
         _ => Failure::WriteFile { file: file.clone(), source: error },
     })?;
-    told(app, session, file, None, Vec::new())
+    report_written(app, session, file, None, Vec::new())
 }
 
 fn to_folder(
@@ -253,7 +258,7 @@ fn to_folder(
     session: &str,
     graph: &SessionGraph,
     folder: &Path,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let cannot_write = |source| Failure::WriteFile { file: folder.display().to_string(), source };
     fs::create_dir_all(folder).map_err(cannot_write)?;
     let sides: Vec<_> = graph.agents().collect();
@@ -271,19 +276,19 @@ fn to_folder(
     let left_out =
         done.left_out.iter().map(|(round, what)| format!("round {}: {what}", round.round));
     let left_out = left_out.collect();
-    told(app, session, folder.display().to_string(), Some(done.rounds), left_out)
+    report_written(app, session, folder.display().to_string(), Some(done.rounds), left_out)
 }
 
-fn told(
+fn report_written(
     app: &mut App,
     session: &str,
     output: String,
     rounds: Option<usize>,
     left_out: Vec<String>,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     if app.out.is_json() {
         app.out.record(&WrittenRecord { v: 1, session, output, rounds, left_out })?;
-        return Ok(Done::Fine);
+        return Ok(Outcome::Success);
     }
     let done = app.out.paint(Style::Green, "wrote").to_string();
     let what = rounds
@@ -292,5 +297,5 @@ fn told(
     for what in &left_out {
         app.out.note(clean(what));
     }
-    Ok(Done::Fine)
+    Ok(Outcome::Success)
 }

@@ -6,17 +6,21 @@ use context_runtime::memory::{Block, BlockEdit, Blocks, Facts, Holds, Stated, St
 use context_runtime::{Clock, Error, Store, memory::MemoryScope, store::MemorySource};
 
 use super::super::{exactly, records_of};
-use super::{Args, session, told};
-use crate::app::{App, Done};
+use super::{Args, report, session};
+use crate::app::{App, Outcome};
 use crate::error::Failure;
 
 /// The largest limit of a block, in characters.
 const MOST_CHARS: usize = 32_000;
 
-pub(super) async fn run(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Done, Failure> {
+pub(super) async fn run(
+    args: Args,
+    scope: &MemoryScope,
+    app: &mut App,
+) -> Result<Outcome, Failure> {
     let store = app.store_or_new().await?;
     records_of(&*store)?;
-    let clock: Arc<dyn Clock> = Arc::new(app.world.clone());
+    let clock: Arc<dyn Clock> = Arc::new(app.host.clone());
     match &args.block {
         Some(name) => block(&args, name, store, clock, scope, app).await,
         None => fact(&args, store, clock, scope, app).await,
@@ -29,7 +33,7 @@ async fn fact(
     clock: Arc<dyn Clock>,
     scope: &MemoryScope,
     app: &mut App,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let [subject, relation, object] = args.fact.as_slice() else {
         return Err(Failure::Usage("a fact has a subject, a relation and an object".to_owned()));
     };
@@ -50,7 +54,7 @@ async fn fact(
         Some(Stated::Known(id)) => (vec![id], "there"),
         _ => (Vec::new(), "left_out"),
     };
-    told(app, "fact", &ids, scope, statement.source.as_ref(), status)
+    report(app, "fact", &ids, scope, statement.source.as_ref(), status)
 }
 
 async fn block(
@@ -60,12 +64,12 @@ async fn block(
     clock: Arc<dyn Clock>,
     scope: &MemoryScope,
     app: &mut App,
-) -> Result<Done, Failure> {
+) -> Result<Outcome, Failure> {
     let blocks = Blocks::new(store, clock)?.others(MOST_CHARS, exactly(scope))?;
     let before = blocks.view(scope, name).await.ok();
     let edit = BlockEdit::Rewrite { text: args.text.join(" ") };
     let block = blocks.edit(scope, name, &edit, None).await.map_err(Error::from)?;
     let is_there = before.is_some_and(|before| before.version == block.version);
     let status = if is_there { "there" } else { "added" };
-    told(app, "block", &[Block::id(name)], scope, None, status)
+    report(app, "block", &[Block::id(name)], scope, None, status)
 }
