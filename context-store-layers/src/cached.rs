@@ -1,8 +1,8 @@
 //! A cache of chains in memory.
 
 mod chains;
-mod kept;
 mod loads;
+mod read;
 mod stats;
 mod writes;
 
@@ -15,7 +15,7 @@ use context_core::store::{
     StreamStore, TrajectoryStore,
 };
 
-use self::kept::Kept;
+use self::chains::CachedChains;
 use self::loads::Loads;
 pub use self::stats::CacheStats;
 
@@ -86,24 +86,28 @@ pub struct CachedStore(Arc<Shared>);
 /// `store.fragments()` is not ambiguous.
 struct Shared {
     inner: Arc<dyn Store>,
-    kept: Kept,
+    chains: CachedChains,
     loads: Loads,
 }
 
 impl CachedStore {
     /// Caches the chains of a store, up to about `bytes` bytes.
     pub fn new(store: Arc<dyn Store>, bytes: u64) -> Self {
-        Self(Arc::new(Shared { inner: store, kept: Kept::new(bytes), loads: Loads::default() }))
+        Self(Arc::new(Shared {
+            inner: store,
+            chains: CachedChains::new(bytes),
+            loads: Loads::default(),
+        }))
     }
 
     /// Returns the counters and the current size of the cache.
     pub fn stats(&self) -> CacheStats {
-        self.0.kept.stats()
+        self.0.chains.stats()
     }
 
     /// Drops all cached chains.
     pub fn clear(&self) {
-        self.0.kept.clear();
+        self.0.chains.clear();
     }
 }
 

@@ -51,7 +51,7 @@ operations!(make_operation);
 
 /// The data that a call sends.
 #[derive(Clone, Copy)]
-pub(crate) enum Sent<'a> {
+pub(crate) enum Payload<'a> {
     /// Only names and numbers.
     Nothing,
     Chat(&'a NewChat),
@@ -76,13 +76,13 @@ pub(crate) struct Call<'a> {
     pub(crate) operation: Operation,
     pub(crate) user: Option<&'a UserId>,
     pub(crate) chat: Option<&'a ChatId>,
-    pub(crate) sent: Sent<'a>,
+    pub(crate) payload: Payload<'a>,
 }
 
 impl<'a> Call<'a> {
     /// Describes a call about the store as a whole.
     pub(crate) fn new(operation: Operation) -> Self {
-        Self { operation, user: None, chat: None, sent: Sent::Nothing }
+        Self { operation, user: None, chat: None, payload: Payload::Nothing }
     }
 
     /// Describes a call about a chat.
@@ -100,8 +100,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(crate) fn sends(mut self, sent: Sent<'a>) -> Self {
-        self.sent = sent;
+    pub(crate) fn with_payload(mut self, payload: Payload<'a>) -> Self {
+        self.payload = payload;
         self
     }
 }

@@ -46,6 +46,7 @@
 //! * A fragment without an id has a meaningless id in the backend.
 
 mod amounts;
+mod associated_data;
 mod blob_names;
 mod blob_search;
 mod blobs;
@@ -55,7 +56,6 @@ mod forms;
 mod history;
 mod keys;
 mod layer;
-mod place;
 mod record;
 mod rotate;
 mod round_forms;

@@ -1,13 +1,13 @@
 //! The table of all calls of the store, so that a layer writes only the calls that it changes. The
 //! calls about blobs, streams, trajectories and memories are in a file of their own.
 
-pub(crate) mod beside;
+pub(crate) mod abilities;
 
 /// Implements a store trait for a layer. Named methods are passed to the inner store. Methods in
 /// braces are used as they are.
 ///
-/// The layer has a method `below`, which returns the inner store, and a method `around`, which gets
-/// a description of the call and a closure that makes the call each time it is invoked.
+/// The layer has a method `inner`, which returns the inner store, and a method `make_call`,
+/// which gets a description of the call and a closure that makes the call each time it is invoked.
 macro_rules! forward {
     ($seam:ident for $layer:ident: $($call:ident)*; { $($own:tt)* }) => {
         $crate::forward::forward!(@ $seam $layer [$($own)*] $($call)*);
@@ -21,7 +21,7 @@ macro_rules! forward {
                 base::*, memory::*, message::*, store::*, trajectory::{AgentRef, RoundRef}, *,
             };
             #[allow(unused_imports, reason = "a layer may make all calls itself")]
-            use $crate::{call::{Call, Operation, Sent}, abilities::Abilities as _};
+            use $crate::{call::{Call, Operation, Payload}, abilities::Abilities as _};
             #[allow(unused_imports, reason = "for one seam of them")]
             use {context_core::trajectory::{RoundHead, RoundRecord}, std::ops::RangeInclusive};
 
@@ -37,16 +37,17 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] create_chat $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn create_chat(&self, new: NewChat) -> Result<Created> {
-                let call = Call::of(Operation::CreateChat, &new.chat).sends(Sent::Chat(&new));
-                self.around(call, || self.below().history().create_chat(new.clone())).await
+                let call = Call::of(Operation::CreateChat, &new.chat)
+                    .with_payload(Payload::Chat(&new));
+                self.make_call(call, || self.inner().history().create_chat(new.clone())).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] chat $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn chat(&self, chat: &ChatRef) -> Result<Option<Chat>> {
-                self.around(Call::of(Operation::Chat, chat),
-                    || self.below().history().chat(chat)).await
+                self.make_call(Call::of(Operation::Chat, chat),
+                    || self.inner().history().chat(chat)).await
             }
         ] $($r)*);
     };
@@ -54,7 +55,7 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn list_chats(&self, query: &ChatQuery) -> Result<Page<ChatSummary>> {
                 let call = Call::about(Operation::ListChats, &query.user);
-                self.around(call, || self.below().history().list_chats(query)).await
+                self.make_call(call, || self.inner().history().list_chats(query)).await
             }
         ] $($r)*);
     };
@@ -62,8 +63,9 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn update_chat(&self, chat: &ChatRef, patch: &ChatPatch,
                 at: Timestamp) -> Result<Chat> {
-                let call = Call::of(Operation::UpdateChat, chat).sends(Sent::Patch(patch));
-                self.around(call, || self.below().history().update_chat(chat, patch, at)).await
+                let call = Call::of(Operation::UpdateChat, chat)
+                    .with_payload(Payload::Patch(patch));
+                self.make_call(call, || self.inner().history().update_chat(chat, patch, at)).await
             }
         ] $($r)*);
     };
@@ -72,31 +74,32 @@ macro_rules! forward {
             async fn delete_chat(&self, chat: &ChatRef,
                 idle_since: Option<Timestamp>) -> Result<bool> {
                 let call = Call::of(Operation::DeleteChat, chat);
-                self.around(call, || self.below().history().delete_chat(chat, idle_since)).await
+                self.make_call(call, || self.inner().history().delete_chat(chat, idle_since)).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] chat_size $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn chat_size(&self, chat: &ChatRef) -> Result<ChatSize> {
-                self.around(Call::of(Operation::ChatSize, chat),
-                    || self.below().history().chat_size(chat)).await
+                self.make_call(Call::of(Operation::ChatSize, chat),
+                    || self.inner().history().chat_size(chat)).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] commit $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
-                let call = Call::of(Operation::Commit, &commit.chat).sends(Sent::Commit(&commit));
-                self.around(call, || self.below().history().commit(commit.clone())).await
+                let call = Call::of(Operation::Commit, &commit.chat)
+                    .with_payload(Payload::Commit(&commit));
+                self.make_call(call, || self.inner().history().commit(commit.clone())).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] branches $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn branches(&self, chat: &ChatRef) -> Result<Vec<Branch>> {
-                self.around(Call::of(Operation::Branches, chat),
-                    || self.below().history().branches(chat)).await
+                self.make_call(Call::of(Operation::Branches, chat),
+                    || self.inner().history().branches(chat)).await
             }
         ] $($r)*);
     };
@@ -105,7 +108,8 @@ macro_rules! forward {
             async fn activate_branch(&self, chat: &ChatRef, branch: &BranchName,
                 at: Timestamp) -> Result<()> {
                 let call = Call::of(Operation::ActivateBranch, chat);
-                self.around(call, || self.below().history().activate_branch(chat, branch, at)).await
+                self.make_call(call,
+                    || self.inner().history().activate_branch(chat, branch, at)).await
             }
         ] $($r)*);
     };
@@ -115,7 +119,7 @@ macro_rules! forward {
                 &self, chat: &ChatRef, branch: &BranchName, to: &BranchName, at: Timestamp,
             ) -> Result<()> {
                 let call = Call::of(Operation::RenameBranch, chat);
-                self.around(call, || self.below().history().rename_branch(chat, branch, to,
+                self.make_call(call, || self.inner().history().rename_branch(chat, branch, to,
                     at)).await
             }
         ] $($r)*);
@@ -127,7 +131,7 @@ macro_rules! forward {
                     at: Timestamp,
             ) -> Result<BranchDeletion> {
                 let call = Call::of(Operation::DeleteBranch, chat);
-                self.around(call, || self.below().history().delete_branch(chat, branch, expected,
+                self.make_call(call, || self.inner().history().delete_branch(chat, branch, expected,
                     at)).await
             }
         ] $($r)*);
@@ -138,7 +142,7 @@ macro_rules! forward {
                 &self, chat: &ChatRef, name: &CheckpointName, message: &MessageId, at: Timestamp,
             ) -> Result<Checkpoint> {
                 let call = Call::of(Operation::SetCheckpoint, chat);
-                self.around(call, || self.below().history().set_checkpoint(chat, name, message,
+                self.make_call(call, || self.inner().history().set_checkpoint(chat, name, message,
                     at)).await
             }
         ] $($r)*);
@@ -147,7 +151,7 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
                 let call = Call::of(Operation::Checkpoints, chat);
-                self.around(call, || self.below().history().checkpoints(chat)).await
+                self.make_call(call, || self.inner().history().checkpoints(chat)).await
             }
         ] $($r)*);
     };
@@ -156,7 +160,7 @@ macro_rules! forward {
             async fn delete_checkpoint(&self, chat: &ChatRef,
                 name: &CheckpointName) -> Result<bool> {
                 let call = Call::of(Operation::DeleteCheckpoint, chat);
-                self.around(call, || self.below().history().delete_checkpoint(chat, name)).await
+                self.make_call(call, || self.inner().history().delete_checkpoint(chat, name)).await
             }
         ] $($r)*);
     };
@@ -165,7 +169,7 @@ macro_rules! forward {
             async fn chain(&self, chat: &ChatRef, end: &ChainEnd,
                 window: &Window) -> Result<Chain> {
                 let call = Call::of(Operation::Chain, chat);
-                self.around(call, || self.below().history().chain(chat, end, window)).await
+                self.make_call(call, || self.inner().history().chain(chat, end, window)).await
             }
         ] $($r)*);
     };
@@ -173,8 +177,9 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn messages(&self, chat: &ChatRef,
                 ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
-                let call = Call::of(Operation::Messages, chat).sends(Sent::Ids(ids.len()));
-                self.around(call, || self.below().history().messages(chat, ids)).await
+                let call = Call::of(Operation::Messages, chat)
+                    .with_payload(Payload::Ids(ids.len()));
+                self.make_call(call, || self.inner().history().messages(chat, ids)).await
             }
         ] $($r)*);
     };
@@ -187,7 +192,8 @@ macro_rules! forward {
                 after: Option<&Cursor>,
             ) -> Result<Page<Placed>> {
                 let call = Call::of(Operation::AllMessages, chat);
-                self.around(call, || self.below().history().all_messages(chat, limit, after)).await
+                self.make_call(call,
+                    || self.inner().history().all_messages(chat, limit, after)).await
             }
         ] $($r)*);
     };
@@ -196,7 +202,7 @@ macro_rules! forward {
             async fn revisions(&self, chat: &ChatRef,
                 message: &MessageId) -> Result<Vec<Revision>> {
                 let call = Call::of(Operation::Revisions, chat);
-                self.around(call, || self.below().history().revisions(chat, message)).await
+                self.make_call(call, || self.inner().history().revisions(chat, message)).await
             }
         ] $($r)*);
     };
@@ -206,7 +212,7 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn fragments(&self, chat: &ChatRef) -> Result<Vec<StoredFragment>> {
                 let call = Call::of(Operation::Fragments, chat);
-                self.around(call, || self.below().fragments().fragments(chat)).await
+                self.make_call(call, || self.inner().fragments().fragments(chat)).await
             }
         ] $($r)*);
     };
@@ -219,8 +225,8 @@ macro_rules! forward {
                 at: Timestamp,
             ) -> Result<()> {
                 let call = Call::of(Operation::PutFragments,
-                    chat).sends(Sent::Fragments(fragments));
-                self.around(call, || self.below().fragments().put_fragments(chat, fragments,
+                    chat).with_payload(Payload::Fragments(fragments));
+                self.make_call(call, || self.inner().fragments().put_fragments(chat, fragments,
                     at)).await
             }
         ] $($r)*);
@@ -229,7 +235,7 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
                 let call = Call::of(Operation::RemoveFragment, chat);
-                self.around(call, || self.below().fragments().remove_fragment(chat, id)).await
+                self.make_call(call, || self.inner().fragments().remove_fragment(chat, id)).await
             }
         ] $($r)*);
     };
@@ -243,9 +249,9 @@ macro_rules! forward {
                     _ => None,
                 };
                 let call = Call::about(Operation::Search, &query.user).within(chat);
-                let call = call.sends(Sent::Text(&query.text));
-                self.around(call, || async move {
-                    self.below().searcher()?.search(query).await }).await
+                let call = call.with_payload(Payload::Text(&query.text));
+                self.make_call(call, || async move {
+                    self.inner().require_search()?.search(query).await }).await
             }
         ] $($r)*);
     };
@@ -255,17 +261,17 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
                 let call = Call::new(Operation::Check);
-                self.around(call, || async move {
-                    self.below().upkeep()?.check(cancel).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_maintenance()?.check(cancel).await }).await
             }
         ] $($r)*);
     };
-    // Not wrapped: there is nothing to observe, and nothing to repeat that the caller would not.
     (@ $s:ident $l:ident [$($d:tt)*] erase_user $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
                 let call = Call::about(Operation::EraseUser, user);
-                self.around(call, || async move { self.below().upkeep()?.erase_user(user,
+                self.make_call(call, || async move {
+                    self.inner().require_maintenance()?.erase_user(user,
                     cancel).await }).await
             }
         ] $($r)*);
@@ -274,7 +280,8 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
                 let call = Call::new(Operation::Users);
-                self.around(call, || async move { self.below().upkeep()?.users(limit,
+                self.make_call(call, || async move {
+                    self.inner().require_maintenance()?.users(limit,
                     after).await }).await
             }
         ] $($r)*);
@@ -283,7 +290,8 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn vacuum(&self) -> Result<Vacuumed> {
                 let call = Call::new(Operation::Vacuum);
-                self.around(call, || async move { self.below().upkeep()?.vacuum().await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_maintenance()?.vacuum().await }).await
             }
         ] $($r)*);
     };
@@ -291,14 +299,15 @@ macro_rules! forward {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn backup(&self, to: &std::path::Path) -> Result<()> {
                 let call = Call::new(Operation::Backup);
-                self.around(call, || async move { self.below().upkeep()?.backup(to).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_maintenance()?.backup(to).await }).await
             }
         ] $($r)*);
     };
 
     // Blobs, streams, trajectories and memories.
     (@ $s:ident $l:ident [$($d:tt)*] $next:ident $($r:ident)*) => {
-        $crate::forward::beside::beside!(@ $s $l [$($d)*] $next $($r)*);
+        $crate::forward::abilities::forward_abilities!(@ $s $l [$($d)*] $next $($r)*);
     };
 }
 pub(crate) use forward;

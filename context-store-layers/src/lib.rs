@@ -28,7 +28,7 @@ mod encrypted;
 #[cfg(any(feature = "cached", feature = "retry", feature = "split", feature = "traced"))]
 mod forward;
 #[cfg(any(feature = "retry", feature = "traced"))]
-mod offer;
+mod forward_store;
 #[cfg(feature = "retry")]
 mod retry;
 #[cfg(feature = "split")]

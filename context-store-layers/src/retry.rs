@@ -1,22 +1,22 @@
 //! A layer that retries calls after temporary failures.
 
+mod attempts;
 mod blobs;
 mod history;
 mod policy;
 mod sleeper;
-mod tries;
 
 use std::fmt;
 use std::sync::Arc;
 
 use context_core::{IdGenerator, Result, Store};
 
+use self::attempts::Attempts;
 pub use self::policy::RetryPolicy;
 pub use self::sleeper::{Sleeper, TokioSleeper};
-use self::tries::Tries;
 use crate::call::Call;
 use crate::forward::forward;
-use crate::offer::forward_store;
+use crate::forward_store::forward_store;
 
 /// A store that retries a call if its error says that this is [safe](context_core::Retry::Safe),
 /// and only then.
@@ -123,16 +123,16 @@ impl fmt::Debug for RetryStore {
 }
 
 impl Shared {
-    fn below(&self) -> &dyn Store {
+    fn inner(&self) -> &dyn Store {
         &*self.inner
     }
 
-    fn tries(&self) -> Tries<'_> {
-        Tries::new(&self.policy, &*self.sleeper, &*self.ids)
+    fn tries(&self) -> Attempts<'_> {
+        Attempts::new(&self.policy, &*self.sleeper, &*self.ids)
     }
 
     /// Makes a call that can be repeated as it is.
-    async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
+    async fn make_call<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         W: Future<Output = Result<T>>,
     {
@@ -200,7 +200,7 @@ forward! {
             streams prune_streams;
     {
         async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
-            let streams = self.below().channel()?;
+            let streams = self.inner().require_streams()?;
             let there = self.look(|| streams.stream(chat, id)).await?.flatten().is_some();
             self.remove(there, || streams.remove_stream(chat, id)).await
         }
@@ -218,7 +218,7 @@ forward! {
     Maintenance for Shared: check erase_user users vacuum;
     {
         async fn backup(&self, to: &std::path::Path) -> Result<()> {
-            self.below().upkeep()?.backup(to).await
+            self.inner().require_maintenance()?.backup(to).await
         }
     }
 }

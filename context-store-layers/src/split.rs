@@ -121,9 +121,9 @@ impl SplitStoreBuilder {
     /// ability it is set for.
     pub fn build(self) -> Result<SplitStore> {
         let Shared { blobs, streams, trajectories, .. } = &self.0;
-        let lacks = |what| {
+        let lacks = |ability| {
             Error::new(ErrorKind::Unsupported, "open", "the store has no such ability")
-                .with("ability", what)
+                .with("ability", ability)
         };
         if blobs.as_ref().is_some_and(|store| store.blobs().is_none()) {
             return Err(lacks("blobs"));

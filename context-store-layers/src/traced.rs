@@ -1,8 +1,8 @@
 //! A layer that opens a `tracing` span for every call.
 
 mod answer;
+mod content;
 mod span;
-mod words;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use context_core::{Result, Store};
 use tracing::Instrument;
 
 use self::answer::Answer;
-use self::span::Shown;
+use self::span::SpanOptions;
 use crate::call::Call;
 use crate::forward::forward;
-use crate::offer::forward_store;
+use crate::forward_store::forward_store;
 
 /// A store that opens a span for every call, at the level `INFO` and with the target
 /// `context.store`.
@@ -118,20 +118,20 @@ pub struct TracedStore(Shared);
 /// `store.fragments()` is not ambiguous.
 struct Shared {
     inner: Arc<dyn Store>,
-    shown: Shown,
+    options: SpanOptions,
 }
 
 impl TracedStore {
     /// Traces the calls of a store, without names of users and chats, and without content.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let shown = Shown { store: store.info().name, scope: false, content: false };
-        Self(Shared { inner: store, shown })
+        let options = SpanOptions { store: store.info().name, scope: false, content: false };
+        Self(Shared { inner: store, options })
     }
 
     /// Sets whether spans name the user and the chat.
     #[must_use]
     pub fn scope(mut self, scope: bool) -> Self {
-        self.0.shown.scope = scope;
+        self.0.options.scope = scope;
         self
     }
 
@@ -140,26 +140,26 @@ impl TracedStore {
     /// never included. Everybody who can read the traces can then read the conversations.
     #[must_use]
     pub fn content(mut self, content: bool) -> Self {
-        self.0.shown.content = content;
+        self.0.options.content = content;
         self
     }
 }
 
 impl fmt::Debug for TracedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { inner, shown: Shown { scope, content, .. } } = &self.0;
-        let mut shown = f.debug_struct("TracedStore");
-        shown.field("inner", inner).field("scope", scope).field("content", content).finish()
+        let Shared { inner, options: SpanOptions { scope, content, .. } } = &self.0;
+        let mut options = f.debug_struct("TracedStore");
+        options.field("inner", inner).field("scope", scope).field("content", content).finish()
     }
 }
 
 impl Shared {
-    fn below(&self) -> &dyn Store {
+    fn inner(&self) -> &dyn Store {
         &*self.inner
     }
 
     /// Makes a call within its span.
-    async fn around<T, W>(&self, call: Call<'_>, work: impl Fn() -> W) -> Result<T>
+    async fn make_call<T, W>(&self, call: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         T: Answer,
         W: Future<Output = Result<T>>,
@@ -168,9 +168,9 @@ impl Shared {
         if span.is_disabled() {
             return work().await;
         }
-        span::ask(&span, &call, &self.shown);
+        span::record_request(&span, &call, &self.options);
         let result = work().instrument(span.clone()).await;
-        span::tell(&span, &call, &result, &self.shown);
+        span::record_result(&span, &call, &result, &self.options);
         result
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use context_core::{Chain, Result};
 use tokio::sync::OnceCell;
 
-use super::kept::Key;
+use super::chains::Key;
 
 /// The result of a load. `None` if it failed, because the error is returned to the loading caller
 /// only.
@@ -16,10 +16,10 @@ type Loaded = OnceCell<Option<Chain>>;
 #[derive(Default)]
 pub(super) struct Loads(Mutex<HashMap<Key, Weak<Loaded>>>);
 
-/// The way in which a caller got a chain.
+/// The outcome of a load for one caller.
 pub(super) enum Load {
     /// The chain was loaded for this caller.
-    Own(Result<Chain>),
+    Performed(Result<Chain>),
     /// Another caller loaded the chain or failed to. The load may have begun before this caller's
     /// request, so the chain may be out of date.
     Shared(Option<Chain>),
@@ -29,7 +29,7 @@ impl Loads {
     /// Loads the chain, or waits for the caller that loads it. If that caller is dropped, one of
     /// the waiting callers loads the chain.
     pub(super) async fn join(&self, key: &Key, load: impl Future<Output = Result<Chain>>) -> Load {
-        let place = self.enter(key);
+        let handle = self.enter(key);
         let mut own = None;
         let load = async {
             let result = load.await;
@@ -37,40 +37,40 @@ impl Loads {
             own = Some(result);
             shared
         };
-        let shared = place.loaded.get_or_init(|| load).await.clone();
-        own.map_or(Load::Shared(shared), Load::Own)
+        let shared = handle.loaded.get_or_init(|| load).await.clone();
+        own.map_or(Load::Shared(shared), Load::Performed)
     }
 
-    fn enter(&self, key: &Key) -> Place<'_> {
-        let mut under_way = self.under_way();
-        let known = under_way.get(key).and_then(Weak::upgrade);
+    fn enter(&self, key: &Key) -> LoadHandle<'_> {
+        let mut in_progress = self.in_progress();
+        let known = in_progress.get(key).and_then(Weak::upgrade);
         let loaded = known.unwrap_or_else(|| {
             let loaded = Arc::default();
-            under_way.insert(key.clone(), Arc::downgrade(&loaded));
+            in_progress.insert(key.clone(), Arc::downgrade(&loaded));
             loaded
         });
-        Place { loads: self, key: key.clone(), loaded }
+        LoadHandle { loads: self, key: key.clone(), loaded }
     }
 
-    fn under_way(&self) -> MutexGuard<'_, HashMap<Key, Weak<Loaded>>> {
+    fn in_progress(&self) -> MutexGuard<'_, HashMap<Key, Weak<Loaded>>> {
         // No code can panic while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A caller's share in a load. The last one to be dropped removes the load.
-struct Place<'a> {
+struct LoadHandle<'a> {
     loads: &'a Loads,
     key: Key,
     loaded: Arc<Loaded>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for LoadHandle<'_> {
     fn drop(&mut self) {
-        let mut under_way = self.loads.under_way();
+        let mut in_progress = self.loads.in_progress();
         // Callers join under the same lock, so none can join between this check and the removal.
         if Arc::strong_count(&self.loaded) == 1 {
-            under_way.remove(&self.key);
+            in_progress.remove(&self.key);
         }
     }
 }
@@ -102,9 +102,9 @@ mod tests {
             follows.await
         };
         let (own, shared) = tokio::join!(slow, other);
-        assert!(matches!(own, Load::Own(Ok(_))));
+        assert!(matches!(own, Load::Performed(Ok(_))));
         assert!(matches!(shared, Load::Shared(Some(_))));
-        assert!(loads.under_way().is_empty());
+        assert!(loads.in_progress().is_empty());
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -117,8 +117,8 @@ mod tests {
         drop(given_up);
         let failed =
             loads.join(&key, async { Err(Error::new(ErrorKind::Timeout, "chain", "too late")) });
-        assert!(matches!(failed.await, Load::Own(Err(_))));
-        assert!(loads.under_way().is_empty());
+        assert!(matches!(failed.await, Load::Performed(Err(_))));
+        assert!(loads.in_progress().is_empty());
     }
 
     /// Polls once.

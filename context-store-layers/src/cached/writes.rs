@@ -7,17 +7,17 @@ use context_core::store::{Commit, Target};
 use context_core::{BranchName, Chain, ChatRef, MessageId, Node, Result, Store};
 
 use super::Shared;
-use super::kept::Key;
+use super::chains::Key;
 use crate::call::Call;
 use crate::forward::forward;
 
 impl Shared {
-    fn below(&self) -> &dyn Store {
+    fn inner(&self) -> &dyn Store {
         &*self.inner
     }
 
     /// Passes a call to the inner store.
-    async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
+    async fn make_call<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         W: Future<Output = Result<T>>,
     {
@@ -29,27 +29,28 @@ impl Shared {
     /// The entry stays correct if others have written in between. If the generation has changed,
     /// the next read finds out. If it has not, these messages follow the cached head in that
     /// generation.
-    fn note(&self, added: &Added) {
-        let Some(kept) =
-            self.kept.ending_with(&Key::branch(&added.chat, &added.branch), &added.behind)
+    fn extend_cached(&self, appended: &AppendedMessages) {
+        let Some(cached) = self
+            .chains
+            .ending_with(&Key::branch(&appended.chat, &appended.branch), &appended.behind)
         else {
             return;
         };
-        let mut chain: Chain = kept;
-        added.nodes.iter().for_each(|node| chain.push(Arc::clone(node)));
-        self.kept.put(&Key::branch(&added.chat, &added.branch), &chain);
+        let mut chain: Chain = cached;
+        appended.nodes.iter().for_each(|node| chain.push(Arc::clone(node)));
+        self.chains.put(&Key::branch(&appended.chat, &appended.branch), &chain);
     }
 }
 
 /// The messages of a commit that only appends to a branch.
-struct Added {
+struct AppendedMessages {
     chat: ChatRef,
     branch: BranchName,
     behind: MessageId,
     nodes: Vec<Arc<Node>>,
 }
 
-impl Added {
+impl AppendedMessages {
     fn of(commit: &Commit) -> Option<Self> {
         let Target::Extend { branch, expected: Some(behind) } = &commit.target else { return None };
         // A store may count revisions itself, so messages that come with a revision are read from
@@ -75,19 +76,19 @@ forward! {
     {
         async fn delete_chat(&self, chat: &ChatRef, idle_since: Option<Timestamp>) -> Result<bool> {
             let deleted = self.inner.history().delete_chat(chat, idle_since).await;
-            self.kept.forget_chat(chat);
+            self.chains.forget_chat(chat);
             deleted
         }
 
         async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
-            let added = Added::of(&commit);
+            let appended = AppendedMessages::of(&commit);
             let redacts = (!commit.redactions.is_empty()).then(|| commit.chat.clone());
             let outcome = self.inner.history().commit(commit).await;
             if let Some(chat) = &redacts {
-                self.kept.forget_chat(chat);
+                self.chains.forget_chat(chat);
             }
-            if let (Ok(CommitOutcome::Applied(_)), Some(added)) = (&outcome, &added) {
-                self.note(added);
+            if let (Ok(CommitOutcome::Applied(_)), Some(appended)) = (&outcome, &appended) {
+                self.extend_cached(appended);
             }
             outcome
         }
@@ -100,13 +101,13 @@ forward! {
             at: Timestamp,
         ) -> Result<BranchDeletion> {
             let deleted = self.inner.history().delete_branch(chat, branch, expected, at).await;
-            self.kept.forget_chat(chat);
+            self.chains.forget_chat(chat);
             deleted
         }
 
         async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
             let deleted = self.inner.history().delete_checkpoint(chat, name).await;
-            self.kept.forget_chat(chat);
+            self.chains.forget_chat(chat);
             deleted
         }
 
@@ -120,8 +121,8 @@ forward! {
     Maintenance for Shared: check users vacuum backup;
     {
         async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-            let erased = self.inner.upkeep()?.erase_user(user, cancel).await;
-            self.kept.forget_user(user);
+            let erased = self.inner.require_maintenance()?.erase_user(user, cancel).await;
+            self.chains.forget_user(user);
             erased
         }
     }

@@ -11,8 +11,8 @@ use context_core::base::BlobId;
 use context_core::store::Blob;
 use moka::sync::Cache;
 
+use super::associated_data::AssociatedData;
 use super::keys::EncryptionKey;
-use super::place::Place;
 use super::record::{SealError, Sealer, key_of, record_text, seal, text_record};
 use super::segments::Sealing;
 
@@ -24,7 +24,7 @@ pub(super) struct BlobNames(Cache<(ChatRef, BlobId), BlobId>);
 
 /// A stored blob, decrypted.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct OpenedBlob {
     pub(super) id: BlobId,
     pub(super) media_type: Option<String>,
     /// `None` if it is stored without encryption.
@@ -50,7 +50,7 @@ impl BlobNames {
         self.0.invalidate(&(chat.clone(), *id));
     }
 
-    pub(super) fn remember(&self, chat: &ChatRef, found: &Found) {
+    pub(super) fn remember(&self, chat: &ChatRef, found: &OpenedBlob) {
         self.0.insert((chat.clone(), found.id), found.stored.id);
     }
 }
@@ -71,21 +71,21 @@ pub(super) fn seal_name(
     text.extend_from_slice(&sealing.prefix);
     text.push(media_type.is_some().into());
     text.extend_from_slice(media_type.unwrap_or_default().as_bytes());
-    record_text(&seal(key, &Place::blob_name(chat, stored), &text))
+    record_text(&seal(key, &AssociatedData::blob_name(chat, stored), &text))
 }
 
 impl Sealer {
     /// Decrypts the media type of a stored blob.
-    pub(super) fn open_name(&self, chat: &ChatRef, stored: Blob) -> Result<Found, SealError> {
+    pub(super) fn open_name(&self, chat: &ChatRef, stored: Blob) -> Result<OpenedBlob, SealError> {
         let Some(record) = stored.media_type.as_deref().and_then(text_record) else {
             if !self.allow_plain {
                 return Err(SealError::Plain);
             }
             let (id, media_type) = (stored.id, stored.media_type.clone());
-            return Ok(Found { id, media_type, sealing: None, stored, old: true });
+            return Ok(OpenedBlob { id, media_type, sealing: None, stored, old: true });
         };
         let record = record?;
-        let text = self.open(&Place::blob_name(chat, &stored.id), &record)?;
+        let text = self.open(&AssociatedData::blob_name(chat, &stored.id), &record)?;
         let read = || {
             let (id, rest) = text.split_first_chunk()?;
             let (bytes, rest) = rest.split_first_chunk()?;
@@ -101,11 +101,11 @@ impl Sealer {
             return Err(SealError::Broken);
         }
         let old = self.is_old(&record);
-        Ok(Found { id, media_type, sealing: Some(sealing), stored, old })
+        Ok(OpenedBlob { id, media_type, sealing: Some(sealing), stored, old })
     }
 }
 
-impl Found {
+impl OpenedBlob {
     /// Returns the key that the bytes are encrypted with.
     pub(super) fn key<'a>(&self, sealer: &'a Sealer) -> Result<&'a EncryptionKey, SealError> {
         let record =
@@ -139,12 +139,12 @@ impl Found {
         read: &[u8],
     ) -> Result<Bytes, SealError> {
         let Some(sealing) = &self.sealing else { return Err(SealError::Plain) };
-        sealing.open(self.key(sealer)?, &Place::blob(&chat.user, &self.id), part, read)
+        sealing.open(self.key(sealer)?, &AssociatedData::blob(&chat.user, &self.id), part, read)
     }
 }
 
 /// Sorts the blobs of a chat by name. Where several have the same bytes, as during a rotation, the
 /// preferred one comes first.
-pub(super) fn sort(found: &mut [Found]) {
+pub(super) fn sort(found: &mut [OpenedBlob]) {
     found.sort_by(|a, b| a.id.cmp(&b.id).then_with(|| b.rank().cmp(&a.rank())));
 }

@@ -5,7 +5,7 @@ use context_core::base::{BlobId, limits};
 use context_core::store::{BlobStore, Cursor, PageWalk};
 use context_core::{ChatRef, Result};
 
-use super::blob_names::{Found, sort};
+use super::blob_names::{OpenedBlob, sort};
 use super::layer::Layer;
 use super::record::SealError;
 
@@ -19,7 +19,7 @@ impl Layer {
     pub(super) async fn all_blobs(
         &self,
         chat: &ChatRef,
-    ) -> Result<(Vec<Found>, Vec<(BlobId, SealError)>)> {
+    ) -> Result<(Vec<OpenedBlob>, Vec<(BlobId, SealError)>)> {
         let blobs: &dyn BlobStore = self.blobs()?;
         let (mut all, mut broken) = (Vec::new(), Vec::new());
         let mut after: Option<Cursor> = None;
@@ -49,7 +49,7 @@ impl Layer {
         operation: &'static str,
         chat: &ChatRef,
         id: &BlobId,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<OpenedBlob>> {
         let (mut all, broken) = self.all_blobs(chat).await?;
         all.retain(|found| found.id == *id);
         match broken.into_iter().next() {
@@ -66,7 +66,7 @@ impl Layer {
         operation: &'static str,
         chat: &ChatRef,
         id: &BlobId,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<OpenedBlob>> {
         if let Some(stored) = self.names.get(chat, id) {
             if let Some(stored) = self.blobs()?.blob(chat, &stored).await? {
                 let found = self.sealer.open_name(chat, stored);

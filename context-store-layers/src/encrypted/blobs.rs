@@ -8,10 +8,10 @@ use context_core::base::{BlobId, limits};
 use context_core::store::{Blob, BlobPrune, BlobStore, BlobsPruned, Cursor, NewBlob, Page};
 use context_core::{ChatRef, Error, ErrorKind, Result, Timestamp};
 
-use super::blob_names::{Found, seal_name};
+use super::associated_data::AssociatedData;
+use super::blob_names::{OpenedBlob, seal_name};
 use super::chats::bad_cursor;
 use super::layer::Layer;
-use super::place::Place;
 use super::segments::{Sealing, plain_bytes, seal_blob};
 
 /// Larger blobs are encrypted in a blocking thread.
@@ -95,7 +95,8 @@ impl BlobStore for Layer {
         }
         all.dedup_by_key(|found| found.id);
         let behind = all.partition_point(|found| after.is_some_and(|after| found.id <= after));
-        let mut items: Vec<_> = all[behind..].iter().take(limit + 1).map(Found::blob).collect();
+        let mut items: Vec<_> =
+            all[behind..].iter().take(limit + 1).map(OpenedBlob::blob).collect();
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| Cursor::new(last.id.to_string()));
@@ -138,7 +139,8 @@ impl Layer {
         let large = bytes.len() >= LARGE;
         let seal = move || {
             let id = id.unwrap_or_else(|| BlobId::of(&bytes));
-            let (sealing, sealed) = seal_blob(&key, &Place::blob(&user, &id), variant, &bytes);
+            let (sealing, sealed) =
+                seal_blob(&key, &AssociatedData::blob(&user, &id), variant, &bytes);
             (id, sealing, sealed)
         };
         if !large {
@@ -157,7 +159,7 @@ impl Layer {
         sealed: Bytes,
         media_type: Option<&str>,
         at: Timestamp,
-    ) -> Result<Found> {
+    ) -> Result<OpenedBlob> {
         let stored = BlobId::of(&sealed);
         let name = seal_name(self.sealer.ring.current(), chat, &stored, id, sealing, media_type);
         let stored =
@@ -174,7 +176,7 @@ impl Layer {
     async fn note_type(
         &self,
         chat: &ChatRef,
-        untyped: Found,
+        untyped: OpenedBlob,
         bytes: Bytes,
         media_type: &str,
     ) -> Result<Blob> {
@@ -189,7 +191,12 @@ impl Layer {
     }
 
     /// Records a use of a blob. Returns false if the blob no longer exists.
-    pub(super) async fn touch(&self, chat: &ChatRef, found: &Found, at: Timestamp) -> Result<bool> {
+    pub(super) async fn touch(
+        &self,
+        chat: &ChatRef,
+        found: &OpenedBlob,
+        at: Timestamp,
+    ) -> Result<bool> {
         Ok(self.blobs()?.read_blob(chat, &found.stored.id, 0..0, Some(at)).await?.is_some())
     }
 }

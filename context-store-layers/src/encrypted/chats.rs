@@ -10,8 +10,8 @@ use context_core::base::{JsonMap, sealed};
 use context_core::store::{Chat, ChatPatch, ChatSummary, NewChat, TitleChange};
 use context_core::{ChatRef, Error, Json, Metadata, Result};
 
+use super::associated_data::AssociatedData;
 use super::keys::EncryptionKey;
-use super::place::Place;
 use super::record::{SealError, Sealer, seal_text, text_record};
 
 /// The prefix of a counter's key.
@@ -23,7 +23,7 @@ const ESCAPED: &str = "sealed=";
 pub(super) const MOST_LEVELS: usize = 16;
 
 pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
-    new.title = new.title.map(|title| seal_text(key, &Place::title(&new.chat), &title));
+    new.title = new.title.map(|title| seal_text(key, &AssociatedData::title(&new.chat), &title));
     new.metadata = seal_values(key, &new.chat, &new.metadata);
     new
 }
@@ -31,7 +31,9 @@ pub(super) fn seal_new_chat(key: &EncryptionKey, mut new: NewChat) -> NewChat {
 /// Returns an encrypted patch for the backend. Its amounts go to counters.
 pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch) -> ChatPatch {
     let title = match &patch.title {
-        TitleChange::Set(title) => TitleChange::Set(seal_text(key, &Place::title(chat), title)),
+        TitleChange::Set(title) => {
+            TitleChange::Set(seal_text(key, &AssociatedData::title(chat), title))
+        }
         unsealed => unsealed.clone(),
     };
     let counter = |name: &str| format!("{COUNTER}{name}");
@@ -47,7 +49,7 @@ pub(super) fn seal_patch(key: &EncryptionKey, chat: &ChatRef, patch: &ChatPatch)
 
 fn seal_values(key: &EncryptionKey, chat: &ChatRef, metadata: &Metadata) -> Metadata {
     let seal = |(name, value): (&str, &Json)| {
-        let text = seal_text(key, &Place::metadata(chat, name), value.as_str());
+        let text = seal_text(key, &AssociatedData::metadata(chat, name), value.as_str());
         (stored_key(name), Json::from(text.as_str()))
     };
     metadata.iter().map(seal).collect()
@@ -75,7 +77,7 @@ fn seal_amount(
         }
         return Json::from_serialize(&sealed).unwrap_or_else(|_| amount.clone());
     }
-    Json::from(seal_text(key, &Place::added(chat, name, path), amount.as_str()).as_str())
+    Json::from(seal_text(key, &AssociatedData::added(chat, name, path), amount.as_str()).as_str())
 }
 
 /// Returns the stored form of a metadata key.
@@ -86,12 +88,12 @@ fn stored_key(name: &str) -> String {
 
 impl Sealer {
     pub(super) fn open_chat(&self, operation: &'static str, mut chat: Chat) -> Result<Chat> {
-        let failed = |what: &'static str, name: &str, chat: &ChatRef| {
+        let failed = |kind: &'static str, name: &str, chat: &ChatRef| {
             let (name, chat) = (name.to_owned(), chat.chat.clone());
-            move |error: SealError| error.of(operation, what, &name).with("chat", chat)
+            move |error: SealError| error.of(operation, kind, &name).with("chat", chat)
         };
         if let Some(title) = &chat.title {
-            let opened = self.open_text(&Place::title(&chat.chat), title);
+            let opened = self.open_text(&AssociatedData::title(&chat.chat), title);
             chat.title = Some(opened.map_err(failed("title", "", &chat.chat))?);
         }
         let (mut values, mut counters) = (Metadata::default(), Metadata::default());
@@ -101,7 +103,7 @@ impl Sealer {
                 counters.insert(name, amount.map_err(failed("metadata", name, &chat.chat))?);
             } else {
                 let name = stored.strip_prefix(ESCAPED).unwrap_or(stored);
-                let value = self.open_json(&Place::metadata(&chat.chat, name), value);
+                let value = self.open_json(&AssociatedData::metadata(&chat.chat, name), value);
                 values.insert(name, value.map_err(failed("metadata", name, &chat.chat))?);
             }
         }
@@ -117,10 +119,10 @@ impl Sealer {
         Ok(summary)
     }
 
-    pub(super) fn open_json(&self, place: &Place, value: &Json) -> Result<Json, SealError> {
+    pub(super) fn open_json(&self, data: &AssociatedData, value: &Json) -> Result<Json, SealError> {
         match value.to_text().filter(|text| text.starts_with(sealed::TEXT_MARK)) {
             Some(text) => {
-                Json::from_text(self.open_text(place, &text)?).map_err(|_| SealError::Broken)
+                Json::from_text(self.open_text(data, &text)?).map_err(|_| SealError::Broken)
             }
             None if self.allow_plain => Ok(value.clone()),
             None => Err(SealError::Plain),
@@ -148,7 +150,7 @@ impl Sealer {
             }
             return Json::from_serialize(&opened).map_err(|_| SealError::Broken);
         }
-        self.open_json(&Place::added(chat, name, path), amount)
+        self.open_json(&AssociatedData::added(chat, name, path), amount)
     }
 
     /// Returns the records in a chat's title and metadata, and an error for each that is not
@@ -196,7 +198,8 @@ impl Sealer {
             }
         }
         let opened = self.open_chat("rotate", values)?;
-        let title = opened.title.map(|title| seal_text(key, &Place::title(&opened.chat), &title));
+        let title =
+            opened.title.map(|title| seal_text(key, &AssociatedData::title(&opened.chat), &title));
         let set = seal_values(key, &opened.chat, &opened.metadata);
         let title = title.map_or(TitleChange::Keep, TitleChange::Set);
         Ok(ChatPatch { title, set, add, ..ChatPatch::default() })

@@ -10,8 +10,8 @@ use context_core::message::Placed;
 use context_core::store::{Revision, StoredFragment};
 use context_core::{ChatRef, Encoded, Metadata, Node, Result};
 
+use super::associated_data::AssociatedData;
 use super::keys::EncryptionKey;
-use super::place::Place;
 use super::record::{SealError, Sealer, seal, seal_text};
 
 /// The version of the encrypted form.
@@ -27,9 +27,9 @@ const NAMELESS: &str = "sealed:";
 const ESCAPED: &str = "sealed=";
 
 pub(super) fn seal_node(key: &EncryptionKey, chat: &ChatRef, node: &Node) -> Arc<Node> {
-    let place = Place::message(chat, &node.id, node.kind);
+    let data = AssociatedData::message(chat, &node.id, node.kind);
     let flags = if node.tokens.is_none() { UNCOUNTED } else { 0 };
-    let body = seal_form(key, &place, flags, node.body());
+    let body = seal_form(key, &data, flags, node.body());
     let tokens = node.tokens.unwrap_or_else(|| u32::try_from(node.weight()).unwrap_or(u32::MAX));
     Arc::new(with_body(node, body).with_tokens(tokens))
 }
@@ -40,7 +40,7 @@ fn with_body(node: &Node, body: Encoded) -> Node {
     sealed
 }
 
-fn seal_form(key: &EncryptionKey, place: &Place, flags: u8, form: &Encoded) -> Encoded {
+fn seal_form(key: &EncryptionKey, data: &AssociatedData, flags: u8, form: &Encoded) -> Encoded {
     let mut text = Vec::with_capacity(form.bytes().len() + form.kind().len() + 5);
     text.push(flags);
     text.extend_from_slice(&form.version().to_le_bytes());
@@ -48,7 +48,7 @@ fn seal_form(key: &EncryptionKey, place: &Place, flags: u8, form: &Encoded) -> E
     text.extend_from_slice(&u16::try_from(form.kind().len()).unwrap_or(u16::MAX).to_le_bytes());
     text.extend_from_slice(form.kind().as_bytes());
     text.extend_from_slice(form.bytes());
-    Encoded::new(sealed::KIND, VERSION, seal(key, place, &text))
+    Encoded::new(sealed::KIND, VERSION, seal(key, data, &text))
 }
 
 impl Sealer {
@@ -58,8 +58,8 @@ impl Sealer {
         chat: &ChatRef,
         node: &Arc<Node>,
     ) -> Result<Arc<Node>> {
-        let place = Place::message(chat, &node.id, node.kind);
-        let opened = self.open_form(&place, node.body());
+        let data = AssociatedData::message(chat, &node.id, node.kind);
+        let opened = self.open_form(&data, node.body());
         let (flags, body) =
             opened.map_err(|error| error.of(operation, "message", node.id.as_str()))?;
         let Some(flags) = flags else { return Ok(node.clone()) };
@@ -86,14 +86,18 @@ impl Sealer {
     }
 
     /// Decrypts a form. Returns its flags, or `None` if it was not encrypted, and the form.
-    fn open_form(&self, place: &Place, form: &Encoded) -> Result<(Option<u8>, Encoded), SealError> {
+    fn open_form(
+        &self,
+        data: &AssociatedData,
+        form: &Encoded,
+    ) -> Result<(Option<u8>, Encoded), SealError> {
         if form.kind() != sealed::KIND {
             return if self.allow_plain { Ok((None, form.clone())) } else { Err(SealError::Plain) };
         }
         if form.version() != VERSION {
             return Err(SealError::NewerForm(u8::try_from(form.version()).unwrap_or(u8::MAX)));
         }
-        let text = self.open(place, form.bytes())?;
+        let text = self.open(data, form.bytes())?;
         let read = || {
             let (&flags, rest) = text.split_first()?;
             let (version, rest) = rest.split_first_chunk()?;
@@ -128,11 +132,12 @@ impl Sealer {
                 Err(failed(SealError::Plain))
             };
         };
-        let (_, body) = self.open_form(&Place::fragment(chat, id), &stored.body).map_err(failed)?;
+        let (_, body) =
+            self.open_form(&AssociatedData::fragment(chat, id), &stored.body).map_err(failed)?;
         let mut metadata = Metadata::default();
         for (key, value) in stored.metadata.iter() {
-            let place = Place::fragment_metadata(chat, id, key);
-            metadata.insert(key, self.open_json(&place, value).map_err(failed)?);
+            let data = AssociatedData::fragment_metadata(chat, id, key);
+            metadata.insert(key, self.open_json(&data, value).map_err(failed)?);
         }
         Ok(StoredFragment { id: known_id(id), metadata, body })
     }
@@ -145,9 +150,11 @@ pub(super) fn seal_fragment(
     id: FragmentId,
     fragment: &StoredFragment,
 ) -> StoredFragment {
-    let body = seal_form(key, &Place::fragment(chat, &id), 0, &fragment.body);
+    let body = seal_form(key, &AssociatedData::fragment(chat, &id), 0, &fragment.body);
     let value = |name: &str, json: &context_core::Json| {
-        seal_text(key, &Place::fragment_metadata(chat, &id, name), json.as_str()).as_str().into()
+        seal_text(key, &AssociatedData::fragment_metadata(chat, &id, name), json.as_str())
+            .as_str()
+            .into()
     };
     let metadata =
         fragment.metadata.iter().map(|(name, json)| (name.to_owned(), value(name, json))).collect();
@@ -166,7 +173,7 @@ pub(super) fn nameless_id(
     chat: &ChatRef,
     fragment: &StoredFragment,
 ) -> FragmentId {
-    let form = seal_form(key, &Place::fragment_name(chat), 0, &fragment.body);
+    let form = seal_form(key, &AssociatedData::fragment_name(chat), 0, &fragment.body);
     let hash = blake3::hash(form.bytes());
     format!("{NAMELESS}{}", &hash.to_hex()[..40]).into()
 }

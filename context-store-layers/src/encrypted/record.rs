@@ -1,10 +1,10 @@
 //! The encryption and decryption of one record.
 //!
 //! A record consists of the mark, the form (1), the name of the key, the nonce, and the
-//! XChaCha20-Poly1305 ciphertext of the text, with all of these and the [`Place`] as associated
-//! data. The nonce is a keyed hash of place and text, so the same text in the same place gives the
-//! same record, and no random source is needed. Decryption verifies the hash, so a record can be
-//! decrypted with one key only.
+//! XChaCha20-Poly1305 ciphertext of the text. The cipher authenticates the mark, the form, the name
+//! of the key and the [`AssociatedData`] as well. The nonce is a keyed hash of associated data and
+//! text, so the same text in the same place gives the same record, and no random source is needed.
+//! Decryption verifies the hash, so a record can be decrypted with one key only.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -14,8 +14,8 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use context_core::base::sealed::{BYTES_MARK, KIND, RECORD_BYTES, TEXT_MARK};
 use context_core::{Encoded, Error, ErrorKind};
 
+use super::associated_data::AssociatedData;
 use super::keys::{EncryptionKey, KeyId, KeyRing};
-use super::place::Place;
 
 /// The form that is written.
 const FORM: u8 = 1;
@@ -47,13 +47,15 @@ pub enum SealError {
 context_core::readable_debug!(SealError);
 
 impl SealError {
-    /// Converts it to the store's error. `what` is the kind of the thing, `name` its name.
-    pub(super) fn of(self, operation: &'static str, what: &'static str, name: &str) -> Error {
+    /// Converts the error to the store's error. `subject` is the kind of the record, `name` its
+    /// name.
+    pub(super) fn of(self, operation: &'static str, subject: &'static str, name: &str) -> Error {
         let kind = match &self {
             Self::UnknownKey(_) | Self::NewerForm(_) => ErrorKind::Unsupported,
             Self::Plain | Self::Broken => ErrorKind::Corrupt,
         };
-        let error = Error::new(kind, operation, "what is stored cannot be opened").with(what, name);
+        let error =
+            Error::new(kind, operation, "what is stored cannot be opened").with(subject, name);
         let error = match &self {
             Self::UnknownKey(id) => error.with("key", id),
             _ => error,
@@ -70,18 +72,18 @@ pub(super) struct Sealer {
 }
 
 impl Sealer {
-    pub(super) fn open(&self, place: &Place, record: &[u8]) -> Result<Vec<u8>, SealError> {
+    pub(super) fn open(&self, data: &AssociatedData, record: &[u8]) -> Result<Vec<u8>, SealError> {
         let key = self.key(record)?;
         let (Some(nonce), Some(text)) = (record.get(NONCE..TEXT), record.get(TEXT..)) else {
             return Err(SealError::Broken);
         };
         let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| SealError::Broken)?;
-        let aad = associated(key, place);
+        let aad = associated(key, data);
         let payload = Payload { msg: text, aad: &aad };
         let plain =
             XChaCha20Poly1305::new(key.records().into()).decrypt(&XNonce::from(nonce), payload);
         let plain = plain.map_err(|_| SealError::Broken)?;
-        if synthetic(key, place, &plain) != nonce {
+        if synthetic(key, data, &plain) != nonce {
             return Err(SealError::Broken);
         }
         Ok(plain)
@@ -98,10 +100,10 @@ impl Sealer {
         key_of(sealed).ok().as_ref() != Some(self.ring.current().id())
     }
 
-    pub(super) fn open_text(&self, place: &Place, text: &str) -> Result<String, SealError> {
+    pub(super) fn open_text(&self, data: &AssociatedData, text: &str) -> Result<String, SealError> {
         match text_record(text) {
             Some(record) => {
-                let plain = self.open(place, &record?)?;
+                let plain = self.open(data, &record?)?;
                 String::from_utf8(plain).map_err(|_| SealError::Broken)
             }
             None if self.allow_plain => Ok(text.to_owned()),
@@ -138,9 +140,9 @@ pub(super) fn text_record(text: &str) -> Option<Result<Vec<u8>, SealError>> {
     Some(STANDARD_NO_PAD.decode(rest).map_err(|_| SealError::Broken))
 }
 
-pub(super) fn seal(key: &EncryptionKey, place: &Place, plain: &[u8]) -> Vec<u8> {
-    let nonce = synthetic(key, place, plain);
-    let aad = associated(key, place);
+pub(super) fn seal(key: &EncryptionKey, data: &AssociatedData, plain: &[u8]) -> Vec<u8> {
+    let nonce = synthetic(key, data, plain);
+    let aad = associated(key, data);
     let payload = Payload { msg: plain, aad: &aad };
     let text = XChaCha20Poly1305::new(key.records().into())
         .encrypt(&XNonce::from(nonce), payload)
@@ -154,8 +156,8 @@ pub(super) fn seal(key: &EncryptionKey, place: &Place, plain: &[u8]) -> Vec<u8> 
     record
 }
 
-pub(super) fn seal_text(key: &EncryptionKey, place: &Place, plain: &str) -> String {
-    record_text(&seal(key, place, plain.as_bytes()))
+pub(super) fn seal_text(key: &EncryptionKey, data: &AssociatedData, plain: &str) -> String {
+    record_text(&seal(key, data, plain.as_bytes()))
 }
 
 /// Returns a record as a text.
@@ -165,27 +167,27 @@ pub(super) fn record_text(record: &[u8]) -> String {
     text
 }
 
-/// Returns a keyed hash of place and text, which only a holder of the key can compute.
+/// Returns a keyed hash of associated data and text, which only a holder of the key can compute.
 pub(super) fn synthetic<const N: usize>(
     key: &EncryptionKey,
-    place: &Place,
+    data: &AssociatedData,
     plain: &[u8],
 ) -> [u8; N] {
     let mut hash = key.hasher();
-    hash.update(&(place.as_bytes().len() as u64).to_le_bytes())
-        .update(place.as_bytes())
+    hash.update(&(data.as_bytes().len() as u64).to_le_bytes())
+        .update(data.as_bytes())
         .update(plain);
     let mut out = [0; N];
     hash.finalize_xof().fill(&mut out);
     out
 }
 
-fn associated(key: &EncryptionKey, place: &Place) -> Vec<u8> {
-    let mut aad = Vec::with_capacity(KEY + KeyId::BYTES + place.as_bytes().len());
+fn associated(key: &EncryptionKey, data: &AssociatedData) -> Vec<u8> {
+    let mut aad = Vec::with_capacity(KEY + KeyId::BYTES + data.as_bytes().len());
     aad.extend_from_slice(&BYTES_MARK);
     aad.push(FORM);
     aad.extend_from_slice(key.id().as_bytes());
-    aad.extend_from_slice(place.as_bytes());
+    aad.extend_from_slice(data.as_bytes());
     aad
 }
 
@@ -204,27 +206,27 @@ mod tests {
         Sealer { ring: KeyRing::new(key), allow_plain: false }
     }
 
-    fn place(chat: &str) -> Place {
-        Place::title(&ChatRef::new("ada", chat))
+    fn data(chat: &str) -> AssociatedData {
+        AssociatedData::title(&ChatRef::new("ada", chat))
     }
 
     #[test]
     fn the_same_text_in_the_same_place_is_the_same_record() {
         let (one, other) = (key("k", 1), key("l", 2));
-        let record = seal(&one, &place("c"), b"secret");
-        assert_eq!(record, seal(&one, &place("c"), b"secret"));
+        let record = seal(&one, &data("c"), b"secret");
+        assert_eq!(record, seal(&one, &data("c"), b"secret"));
         assert_eq!(record.len(), b"secret".len() + RECORD_BYTES);
         for different in [
-            seal(&one, &place("d"), b"secret"),
-            seal(&one, &place("c"), b"Secret"),
-            seal(&other, &place("c"), b"secret"),
+            seal(&one, &data("d"), b"secret"),
+            seal(&one, &data("c"), b"Secret"),
+            seal(&other, &data("c"), b"secret"),
         ] {
             assert_ne!(record[NONCE..], different[NONCE..]);
         }
-        assert!(matches!(sealer(other).open(&place("c"), &record),
+        assert!(matches!(sealer(other).open(&data("c"), &record),
                 Err(SealError::UnknownKey(id)) if id.as_str() == "k"));
-        assert!(matches!(sealer(key("k", 2)).open(&place("c"), &record), Err(SealError::Broken)));
-        assert!(matches!(sealer(one).open(&place("d"), &record), Err(SealError::Broken)));
+        assert!(matches!(sealer(key("k", 2)).open(&data("c"), &record), Err(SealError::Broken)));
+        assert!(matches!(sealer(one).open(&data("d"), &record), Err(SealError::Broken)));
     }
 
     proptest! {
@@ -240,29 +242,29 @@ mod tests {
             cut in 0..100usize,
         ) {
             let sealer = sealer(key("k", 1));
-            let record = seal(sealer.ring.current(), &place("c"), &plain);
-            prop_assert_eq!(sealer.open(&place("c"), &record).unwrap(), plain);
+            let record = seal(sealer.ring.current(), &data("c"), &plain);
+            prop_assert_eq!(sealer.open(&data("c"), &record).unwrap(), plain);
             for at in 0..record.len() {
                 let mut altered = record.clone();
                 altered[at] ^= flip;
-                prop_assert!(sealer.open(&place("c"), &altered).is_err(), "byte {}", at);
+                prop_assert!(sealer.open(&data("c"), &altered).is_err(), "byte {}", at);
             }
-            prop_assert!(sealer.open(&place("c"), &record[..cut.min(record.len() - 1)]).is_err());
+            prop_assert!(sealer.open(&data("c"), &record[..cut.min(record.len() - 1)]).is_err());
         }
 
         #[test]
         fn texts_come_back(plain in ".*") {
             let sealer = sealer(key("k", 1));
-            let text = seal_text(sealer.ring.current(), &place("c"), &plain);
-            prop_assert_eq!(sealer.open_text(&place("c"), &text).unwrap(), plain);
+            let text = seal_text(sealer.ring.current(), &data("c"), &plain);
+            prop_assert_eq!(sealer.open_text(&data("c"), &text).unwrap(), plain);
         }
 
         #[test]
         fn no_text_is_too_odd_to_be_refused(text in ".*") {
             let sealer = sealer(key("k", 1));
-            prop_assert!(sealer.open_text(&place("c"), &text).is_err());
+            prop_assert!(sealer.open_text(&data("c"), &text).is_err());
             let marked = format!("{TEXT_MARK}{text}");
-            prop_assert!(sealer.open_text(&place("c"), &marked).is_err());
+            prop_assert!(sealer.open_text(&data("c"), &marked).is_err());
         }
     }
 }

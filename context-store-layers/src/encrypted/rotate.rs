@@ -22,7 +22,7 @@ use context_core::store::{Chat, ChatQuery, Commit, PageWalk, Target};
 use context_core::{CancelSignal, ChatRef, Error, Node, Result, UserId};
 use serde::Serialize;
 
-use super::blob_names::Found;
+use super::blob_names::OpenedBlob;
 use super::forms::{seal_fragment, seal_node};
 use super::layer::Layer;
 use super::record::{form_record, text_record};
@@ -256,7 +256,7 @@ impl Layer {
 
     /// Stores the encrypted bytes again, then removes the old ones. In between they are stored
     /// twice, but shown once.
-    async fn rotate_blob(&self, chat: &ChatRef, found: &Found) -> Result<()> {
+    async fn rotate_blob(&self, chat: &ChatRef, found: &OpenedBlob) -> Result<()> {
         let bytes = self.read_whole(chat, found).await?;
         let variant = found.sealing.as_ref().map_or(0, |sealing| sealing.variant);
         let (id, sealing, sealed) = self.seal_bytes(chat, Some(found.id), variant, bytes).await?;
@@ -270,7 +270,7 @@ impl Layer {
     }
 
     /// Returns all bytes of a stored blob.
-    pub(super) async fn read_whole(&self, chat: &ChatRef, found: &Found) -> Result<Bytes> {
+    pub(super) async fn read_whole(&self, chat: &ChatRef, found: &OpenedBlob) -> Result<Bytes> {
         const OPERATION: &str = "read_blob";
         let part = found.sealing.as_ref().map(|sealing| sealing.part(0..u64::MAX));
         let range = match &part {

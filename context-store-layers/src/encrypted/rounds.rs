@@ -19,7 +19,7 @@ use context_core::{CancelSignal, ChatId, MessageId, Result, UserId};
 use super::keys::EncryptionKey;
 use super::layer::Layer;
 use super::record::SealError;
-use super::round_forms::{self as forms, Open, Seal};
+use super::round_forms::{self as forms, OpenValues, SealValues};
 
 #[async_trait]
 impl TrajectoryStore for Layer {
@@ -67,23 +67,23 @@ fn of_round(error: SealError, operation: &'static str, round: &RoundRef) -> cont
 fn seal_commit(key: &EncryptionKey, commit: &RoundCommit) -> Result<RoundCommit, SealError> {
     let mut sealed = commit.clone();
     let round = &commit.head.round;
-    sealed.head = forms::head(&mut Seal(key), &commit.head)?;
+    sealed.head = forms::head(&mut SealValues(key), &commit.head)?;
     for change in &mut sealed.changes {
-        *change = forms::change(&mut Seal(key), round, change)?;
+        *change = forms::change(&mut SealValues(key), round, change)?;
     }
     Ok(sealed)
 }
 
 impl Layer {
     fn open_head(&self, operation: &'static str, head: &RoundHead) -> Result<RoundHead> {
-        let opened = forms::head(&mut Open(&self.sealer), head);
+        let opened = forms::head(&mut OpenValues(&self.sealer), head);
         opened.map_err(|error| of_round(error, operation, &head.round))
     }
 
     fn open_round(&self, operation: &'static str, mut record: RoundRecord) -> Result<RoundRecord> {
         let head = self.open_head(operation, &record.head)?;
         for node in &mut record.nodes {
-            let opened = forms::node(&mut Open(&self.sealer), &head.round, node);
+            let opened = forms::node(&mut OpenValues(&self.sealer), &head.round, node);
             let failed = |error| of_round(error, operation, &head.round).with("node", node.id);
             *node = Arc::new(opened.map_err(failed)?);
         }
@@ -140,10 +140,10 @@ impl Layer {
         let mut old = 0;
         let count = |record: RoundRecord| {
             let mut is_old = false;
-            let looked = forms::look(&record, |sealed| {
+            let inspected = forms::inspect(&record, |sealed| {
                 is_old |= !matches!(sealed, Ok(sealed) if !self.sealer.is_old(&sealed));
             });
-            old += u64::from(is_old || looked.is_err());
+            old += u64::from(is_old || inspected.is_err());
             Ok(())
         };
         self.each_stored_round("rotate", user, cancel, count).await?;

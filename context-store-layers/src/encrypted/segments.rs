@@ -12,8 +12,8 @@ use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use context_core::base::sealed::{BLOB_HEADER_BYTES, BYTES_MARK, SEGMENT_BYTES, SEGMENT_TAG_BYTES};
 
+use super::associated_data::AssociatedData;
 use super::keys::EncryptionKey;
-use super::place::Place;
 use super::record::{SealError, synthetic};
 
 const FORM: u8 = 2;
@@ -43,11 +43,11 @@ pub(super) struct Part {
 
 pub(super) fn seal_blob(
     key: &EncryptionKey,
-    place: &Place,
+    data: &AssociatedData,
     variant: u8,
     plain: &[u8],
 ) -> (Sealing, Bytes) {
-    let mut prefix = synthetic::<PREFIX_BYTES>(key, place, plain);
+    let mut prefix = synthetic::<PREFIX_BYTES>(key, data, plain);
     // Otherwise two variants would share nonces. That is not a weakness, as their texts are the
     // same, but their bytes would be the same too.
     prefix[0] ^= variant;
@@ -67,7 +67,7 @@ pub(super) fn seal_blob(
     for number in 0..segments {
         let (segment, behind) = rest.split_at(rest.len().min(SEGMENT_BYTES));
         rest = behind;
-        let payload = Payload { msg: segment, aad: place.as_bytes() };
+        let payload = Payload { msg: segment, aad: data.as_bytes() };
         let text = cipher.encrypt(&sealing.nonce(number), payload);
         out.extend_from_slice(&text.expect("a segment is far shorter than the cipher's own limit"));
     }
@@ -115,7 +115,7 @@ impl Sealing {
     pub(super) fn open(
         &self,
         key: &EncryptionKey,
-        place: &Place,
+        data: &AssociatedData,
         part: &Part,
         sealed: &[u8],
     ) -> Result<Bytes, SealError> {
@@ -127,7 +127,7 @@ impl Sealing {
             if number >= self.segments() {
                 return Err(SealError::Broken);
             }
-            let payload = Payload { msg: segment, aad: place.as_bytes() };
+            let payload = Payload { msg: segment, aad: data.as_bytes() };
             plain.extend(
                 cipher.decrypt(&self.nonce(number), payload).map_err(|_| SealError::Broken)?,
             );
@@ -166,8 +166,8 @@ mod tests {
         EncryptionKey::from_bytes("k", &[3; 32]).unwrap()
     }
 
-    fn place() -> Place {
-        Place::blob(&UserId::from("ada"), &BlobId::of(b"x"))
+    fn data() -> AssociatedData {
+        AssociatedData::blob(&UserId::from("ada"), &BlobId::of(b"x"))
     }
 
     fn noise(length: usize) -> Vec<u8> {
@@ -180,7 +180,7 @@ mod tests {
             [0, 1, SEGMENT_BYTES - 1, SEGMENT_BYTES, SEGMENT_BYTES + 1, 3 * SEGMENT_BYTES + 9]
         {
             let plain = noise(length);
-            let (sealing, sealed) = seal_blob(&key(), &place(), 0, &plain);
+            let (sealing, sealed) = seal_blob(&key(), &data(), 0, &plain);
             assert_eq!(sealing.sealed_bytes(), sealed.len() as u64);
             assert_eq!(plain_bytes(1, sealed.len() as u64), length as u64, "{length}");
             for start in [0, 1, SEGMENT_BYTES, length.saturating_sub(1), length] {
@@ -190,7 +190,7 @@ mod tests {
                         continue;
                     };
                     let read = &sealed[part.sealed.start as usize..part.sealed.end as usize];
-                    let opened = sealing.open(&key(), &place(), &part, read).unwrap();
+                    let opened = sealing.open(&key(), &data(), &part, read).unwrap();
                     assert_eq!(opened, plain[start..end.min(length)]);
                 }
             }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn variants_share_no_byte_behind_their_header_by_rule() {
         let (one, other) =
-            (seal_blob(&key(), &place(), 0, b"abc"), seal_blob(&key(), &place(), 1, b"abc"));
+            (seal_blob(&key(), &data(), 0, b"abc"), seal_blob(&key(), &data(), 1, b"abc"));
         assert_ne!(one.1[BLOB_HEADER_BYTES..], other.1[BLOB_HEADER_BYTES..]);
-        assert_eq!(one.1, seal_blob(&key(), &place(), 0, b"abc").1);
+        assert_eq!(one.1, seal_blob(&key(), &data(), 0, b"abc").1);
     }
 
     proptest! {
@@ -213,10 +213,10 @@ mod tests {
         #[test]
         fn no_altered_segment_opens(at in 0..1usize << 20, flip in 1..=255u8, cut in 1..200usize) {
             let plain = noise(2 * SEGMENT_BYTES + 100);
-            let (sealing, sealed) = seal_blob(&key(), &place(), 0, &plain);
+            let (sealing, sealed) = seal_blob(&key(), &data(), 0, &plain);
             let segments = &sealed[BLOB_HEADER_BYTES..];
             let part = sealing.part(0..u64::MAX).unwrap();
-            let open = |bytes: &[u8]| sealing.open(&key(), &place(), &part, bytes);
+            let open = |bytes: &[u8]| sealing.open(&key(), &data(), &part, bytes);
             prop_assert!(open(segments).is_ok());
             let mut altered = segments.to_vec();
             altered[at % segments.len()] ^= flip;

@@ -10,9 +10,9 @@ use context_core::store::{
 };
 use context_core::{ChatRef, Result, Timestamp};
 
+use super::associated_data::AssociatedData;
 use super::keys::EncryptionKey;
 use super::layer::Layer;
-use super::place::Place;
 use super::record::{SealError, seal, seal_text};
 
 #[async_trait]
@@ -145,7 +145,7 @@ impl Layer {
         offset: u64,
         chunk: &Bytes,
     ) -> Result<Bytes, SealError> {
-        match self.sealer.open(&Place::chunk(chat, id, offset), chunk) {
+        match self.sealer.open(&AssociatedData::chunk(chat, id, offset), chunk) {
             Err(SealError::Plain) if self.sealer.allow_plain => Ok(chunk.clone()),
             opened => opened.map(Bytes::from),
         }
@@ -159,7 +159,8 @@ impl Layer {
     ) -> Result<StoredStream> {
         stream.bytes = without_marks(stream.bytes, stream.chunks);
         if let Some(error) = &stream.error {
-            let opened = self.sealer.open_text(&Place::stream_error(chat, &stream.id), error);
+            let opened =
+                self.sealer.open_text(&AssociatedData::stream_error(chat, &stream.id), error);
             stream.error =
                 Some(opened.map_err(|error| error.of(operation, "stream", stream.id.as_str()))?);
         }
@@ -190,15 +191,17 @@ fn seal_append(
     append: &StreamAppend,
 ) -> StreamAppend {
     // The caller's offset may be any number.
-    let place = |i: u64| Place::chunk(chat, id, append.offset.saturating_add(i));
+    let data = |i: u64| AssociatedData::chunk(chat, id, append.offset.saturating_add(i));
     let chunks: Vec<_> =
-        (0..).zip(&append.chunks).map(|(i, chunk)| seal(key, &place(i), chunk)).collect();
+        (0..).zip(&append.chunks).map(|(i, chunk)| seal(key, &data(i), chunk)).collect();
     let sealed = StreamAppend::new(append.writer.clone(), append.offset, chunks, append.at);
     match &append.end {
         None => sealed,
-        Some(StreamEnd::Failed(error)) => {
-            sealed.end(StreamEnd::Failed(seal_text(key, &Place::stream_error(chat, id), error)))
-        }
+        Some(StreamEnd::Failed(error)) => sealed.end(StreamEnd::Failed(seal_text(
+            key,
+            &AssociatedData::stream_error(chat, id),
+            error,
+        ))),
         Some(end) => sealed.end(end.clone()),
     }
 }

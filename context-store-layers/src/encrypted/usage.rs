@@ -63,8 +63,8 @@ impl Layer {
             }
         }
         let count = |record| {
-            let looked = round_forms::look(&record, |sealed| usage.count(sealed));
-            usage.broken += u64::from(looked.is_err());
+            let inspected = round_forms::inspect(&record, |sealed| usage.count(sealed));
+            usage.broken += u64::from(inspected.is_err());
             Ok(())
         };
         self.each_stored_round("key_usage", user, cancel, count).await?;

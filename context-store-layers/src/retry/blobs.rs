@@ -8,7 +8,7 @@ forward! {
     BlobStore for Shared: put_blob blob read_blob blobs prune_blobs;
     {
         async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
-            let blobs = self.below().shelf()?;
+            let blobs = self.inner().require_blobs()?;
             let before = self.look(|| blobs.blob(chat, id)).await?.flatten();
             let mut tries = self.tries();
             loop {

@@ -32,12 +32,12 @@ impl BlobStore for Shared {
         let (files, at) = (self.files(), blob.at);
         let there = shadow::chat(&*self.main, OPERATION, chat).await?;
         let shadow = shadow::of(&there);
-        match files.shelf()?.put_blob(&shadow, blob.clone()).await {
+        match files.require_blobs()?.put_blob(&shadow, blob.clone()).await {
             Err(error) if error.is_not_found() => {}
             result => return result,
         }
         shadow::make(&**files, &there, at).await?;
-        let put = files.shelf()?.put_blob(&shadow, blob).await;
+        let put = files.require_blobs()?.put_blob(&shadow, blob).await;
         // A deletion that ran before the shadow was created has not seen the shadow.
         self.still(OPERATION, &there, files).await?;
         put
@@ -45,7 +45,7 @@ impl BlobStore for Shared {
 
     async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
         let shadow = self.blob_shadow("blob", chat).await?;
-        shadow::or_none(self.files().shelf()?.blob(&shadow, id).await)
+        shadow::or_none(self.files().require_blobs()?.blob(&shadow, id).await)
     }
 
     async fn read_blob(
@@ -56,7 +56,7 @@ impl BlobStore for Shared {
         at: Option<Timestamp>,
     ) -> Result<Option<Bytes>> {
         let shadow = self.blob_shadow("read_blob", chat).await?;
-        shadow::or_none(self.files().shelf()?.read_blob(&shadow, id, range, at).await)
+        shadow::or_none(self.files().require_blobs()?.read_blob(&shadow, id, range, at).await)
     }
 
     async fn blobs(
@@ -68,7 +68,7 @@ impl BlobStore for Shared {
         const OPERATION: &str = "blobs";
         limits::check_page(OPERATION, limit)?;
         let shadow = self.blob_shadow(OPERATION, chat).await?;
-        match self.files().shelf()?.blobs(&shadow, limit, after).await {
+        match self.files().require_blobs()?.blobs(&shadow, limit, after).await {
             Err(error) if error.is_not_found() => Ok(Page { items: Vec::new(), next: None }),
             result => result,
         }
@@ -76,7 +76,7 @@ impl BlobStore for Shared {
 
     async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
         let shadow = self.blob_shadow("remove_blob", chat).await?;
-        shadow::or_none(self.files().shelf()?.remove_blob(&shadow, id).await)
+        shadow::or_none(self.files().require_blobs()?.remove_blob(&shadow, id).await)
     }
 
     async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
@@ -86,7 +86,7 @@ impl BlobStore for Shared {
             let chat = ChatRef::new(prune.user.clone(), chat.clone());
             prune.chat = Some(self.blob_shadow("prune_blobs", &chat).await?.chat);
         }
-        shadow::or_none(self.files().shelf()?.prune_blobs(&prune).await)
+        shadow::or_none(self.files().require_blobs()?.prune_blobs(&prune).await)
     }
 }
 

@@ -7,12 +7,12 @@ use crate::call::Call;
 use crate::forward::forward;
 
 impl Shared {
-    fn below(&self) -> &dyn Store {
+    fn inner(&self) -> &dyn Store {
         &*self.main
     }
 
     /// Passes a call to the inner store.
-    async fn around<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
+    async fn make_call<T, W>(&self, _: Call<'_>, work: impl Fn() -> W) -> Result<T>
     where
         W: Future<Output = Result<T>>,
     {

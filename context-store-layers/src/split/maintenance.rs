@@ -13,10 +13,10 @@ use crate::abilities::Abilities as _;
 #[deny(clippy::missing_trait_methods)]
 impl Maintenance for Shared {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        let mut report = self.main.upkeep()?.check(cancel).await?;
+        let mut report = self.main.require_maintenance()?.check(cancel).await?;
         for other in self.others() {
             // Chats of the other store are shadows, so they are not counted.
-            let of_other = other.upkeep()?.check(cancel).await?;
+            let of_other = other.require_maintenance()?.check(cancel).await?;
             report.blobs += of_other.blobs;
             report.streams += of_other.streams;
             report.rounds += of_other.rounds;
@@ -28,9 +28,9 @@ impl Maintenance for Shared {
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
-        let mut erased = self.main.upkeep()?.erase_user(user, cancel).await?;
+        let mut erased = self.main.require_maintenance()?.erase_user(user, cancel).await?;
         for other in self.others() {
-            let of_other = other.upkeep()?.erase_user(user, cancel).await?;
+            let of_other = other.require_maintenance()?.erase_user(user, cancel).await?;
             erased.blobs += of_other.blobs;
             erased.streams += of_other.streams;
             erased.rounds += of_other.rounds;
@@ -44,9 +44,15 @@ impl Maintenance for Shared {
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         match &self.trajectories {
-            None => self.main.upkeep()?.users(limit, after).await,
+            None => self.main.require_maintenance()?.users(limit, after).await,
             Some(trajectories) => {
-                users::of_both(self.main.upkeep()?, trajectories.upkeep()?, limit, after).await
+                users::of_both(
+                    self.main.require_maintenance()?,
+                    trajectories.require_maintenance()?,
+                    limit,
+                    after,
+                )
+                .await
             }
         }
     }
@@ -54,7 +60,7 @@ impl Maintenance for Shared {
     async fn vacuum(&self) -> Result<Vacuumed> {
         let mut all: Option<Vacuumed> = None;
         for store in std::iter::once(&self.main).chain(self.others()) {
-            match store.upkeep()?.vacuum().await {
+            match store.require_maintenance()?.vacuum().await {
                 Ok(one) => {
                     let sum = all.get_or_insert_default();
                     sum.before += one.before;
@@ -73,7 +79,7 @@ impl Maintenance for Shared {
     /// A single file cannot hold several stores.
     async fn backup(&self, to: &Path) -> Result<()> {
         if self.others().is_empty() {
-            return self.main.upkeep()?.backup(to).await;
+            return self.main.require_maintenance()?.backup(to).await;
         }
         Err(Error::new(
             ErrorKind::Unsupported,

@@ -47,12 +47,12 @@ impl StreamStore for Shared {
         let channels = self.channels();
         let there = shadow::chat(&*self.main, OPERATION, chat).await?;
         let shadow = shadow::of(&there);
-        match channels.channel()?.create_stream(&shadow, id, at).await {
+        match channels.require_streams()?.create_stream(&shadow, id, at).await {
             Err(error) if error.is_not_found() => {}
             result => return result,
         }
         shadow::make(&**channels, &there, at).await?;
-        let created = channels.channel()?.create_stream(&shadow, id, at).await;
+        let created = channels.require_streams()?.create_stream(&shadow, id, at).await;
         // A deletion that ran before the shadow was created has not seen the shadow.
         self.still(OPERATION, &there, channels).await?;
         created
@@ -67,7 +67,11 @@ impl StreamStore for Shared {
         const OPERATION: &str = "claim_stream";
         claim.check(chat, id)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
-        of_stream(OPERATION, id, self.channels().channel()?.claim_stream(&shadow, id, claim).await)
+        of_stream(
+            OPERATION,
+            id,
+            self.channels().require_streams()?.claim_stream(&shadow, id, claim).await,
+        )
     }
 
     async fn append_stream(
@@ -82,7 +86,7 @@ impl StreamStore for Shared {
         of_stream(
             OPERATION,
             id,
-            self.channels().channel()?.append_stream(&shadow, id, append).await,
+            self.channels().require_streams()?.append_stream(&shadow, id, append).await,
         )
     }
 
@@ -95,7 +99,11 @@ impl StreamStore for Shared {
         const OPERATION: &str = "cancel_stream";
         limits::check_stream(OPERATION, chat, id)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
-        of_stream(OPERATION, id, self.channels().channel()?.cancel_stream(&shadow, id, at).await)
+        of_stream(
+            OPERATION,
+            id,
+            self.channels().require_streams()?.cancel_stream(&shadow, id, at).await,
+        )
     }
 
     async fn reopen_stream(
@@ -111,13 +119,13 @@ impl StreamStore for Shared {
         of_stream(
             OPERATION,
             id,
-            self.channels().channel()?.reopen_stream(&shadow, id, run, at).await,
+            self.channels().require_streams()?.reopen_stream(&shadow, id, run, at).await,
         )
     }
 
     async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
         let shadow = self.stream_shadow("stream", chat).await?;
-        shadow::or_none(self.channels().channel()?.stream(&shadow, id).await)
+        shadow::or_none(self.channels().require_streams()?.stream(&shadow, id).await)
     }
 
     async fn read_stream(
@@ -130,7 +138,9 @@ impl StreamStore for Shared {
         const OPERATION: &str = "read_stream";
         limits::check_page(OPERATION, limit)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
-        shadow::or_none(self.channels().channel()?.read_stream(&shadow, id, offset, limit).await)
+        shadow::or_none(
+            self.channels().require_streams()?.read_stream(&shadow, id, offset, limit).await,
+        )
     }
 
     async fn streams(
@@ -142,7 +152,7 @@ impl StreamStore for Shared {
         const OPERATION: &str = "streams";
         limits::check_page(OPERATION, limit)?;
         let shadow = self.stream_shadow(OPERATION, chat).await?;
-        match self.channels().channel()?.streams(&shadow, limit, after).await {
+        match self.channels().require_streams()?.streams(&shadow, limit, after).await {
             Err(error) if error.is_not_found() => Ok(Page { items: Vec::new(), next: None }),
             result => result,
         }
@@ -150,7 +160,7 @@ impl StreamStore for Shared {
 
     async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
         let shadow = self.stream_shadow("remove_stream", chat).await?;
-        shadow::or_none(self.channels().channel()?.remove_stream(&shadow, id).await)
+        shadow::or_none(self.channels().require_streams()?.remove_stream(&shadow, id).await)
     }
 
     async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
@@ -160,6 +170,6 @@ impl StreamStore for Shared {
             let chat = ChatRef::new(prune.user.clone(), chat.clone());
             prune.chat = Some(self.stream_shadow("prune_streams", &chat).await?.chat);
         }
-        shadow::or_none(self.channels().channel()?.prune_streams(&prune).await)
+        shadow::or_none(self.channels().require_streams()?.prune_streams(&prune).await)
     }
 }

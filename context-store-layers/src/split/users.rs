@@ -8,14 +8,14 @@ use super::shadow;
 
 /// The positions in the listings of the two stores.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Place {
-    main: Side,
-    other: Side,
+struct UsersCursor {
+    main: SidePosition,
+    other: SidePosition,
 }
 
 /// The position in one listing.
 #[derive(Clone, Default, Serialize, Deserialize)]
-enum Side {
+enum SidePosition {
     #[default]
     Start,
     Behind(String),
@@ -30,13 +30,13 @@ pub(super) async fn of_both(
     after: Option<&Cursor>,
 ) -> Result<Page<UserId>> {
     context_core::base::limits::check_page("users", limit)?;
-    let place: Place = match after {
-        None => Place::default(),
+    let position: UsersCursor = match after {
+        None => UsersCursor::default(),
         Some(cursor) => serde_json::from_str(cursor.as_str())
             .map_err(|_| Error::invalid("users", "not a cursor of this listing"))?,
     };
-    let of_main = page(main, &place.main, limit).await?;
-    let of_other = page(other, &place.other, limit).await?;
+    let of_main = page(main, &position.main, limit).await?;
+    let of_other = page(other, &position.other, limit).await?;
     let (mut at, mut behind, mut items) = (0, 0, Vec::new());
     while items.len() < limit {
         let (one, two) = (of_main.items.get(at), of_other.items.get(behind));
@@ -48,22 +48,24 @@ pub(super) async fn of_both(
             items.push(next);
         }
     }
-    let place = Place {
-        main: advanced(main, place.main, &of_main, at).await?,
-        other: advanced(other, place.other, &of_other, behind).await?,
+    let position = UsersCursor {
+        main: advanced(main, position.main, &of_main, at).await?,
+        other: advanced(other, position.other, &of_other, behind).await?,
     };
-    let next = match (&place.main, &place.other) {
-        (Side::End, Side::End) => None,
-        _ => serde_json::to_string(&place).ok().map(Cursor::new),
+    let next = match (&position.main, &position.other) {
+        (SidePosition::End, SidePosition::End) => None,
+        _ => serde_json::to_string(&position).ok().map(Cursor::new),
     };
     Ok(Page { items, next })
 }
 
-async fn page(store: &dyn Maintenance, side: &Side, limit: usize) -> Result<Page<UserId>> {
+async fn page(store: &dyn Maintenance, side: &SidePosition, limit: usize) -> Result<Page<UserId>> {
     match side {
-        Side::Start => store.users(limit, None).await,
-        Side::Behind(cursor) => store.users(limit, Some(&Cursor::new(cursor.as_str()))).await,
-        Side::End => Ok(Page { items: Vec::new(), next: None }),
+        SidePosition::Start => store.users(limit, None).await,
+        SidePosition::Behind(cursor) => {
+            store.users(limit, Some(&Cursor::new(cursor.as_str()))).await
+        }
+        SidePosition::End => Ok(Page { items: Vec::new(), next: None }),
     }
 }
 
@@ -71,14 +73,14 @@ async fn page(store: &dyn Maintenance, side: &Side, limit: usize) -> Result<Page
 /// shorter page, because only the store knows its cursors.
 async fn advanced(
     store: &dyn Maintenance,
-    side: Side,
+    side: SidePosition,
     page: &Page<UserId>,
     taken: usize,
-) -> Result<Side> {
+) -> Result<SidePosition> {
     let next = match taken {
         0 if !page.items.is_empty() => return Ok(side),
         _ if taken == page.items.len() => page.next.clone(),
         _ => self::page(store, &side, taken).await?.next,
     };
-    Ok(next.map_or(Side::End, |cursor| Side::Behind(cursor.as_str().to_owned())))
+    Ok(next.map_or(SidePosition::End, |cursor| SidePosition::Behind(cursor.as_str().to_owned())))
 }

@@ -1,4 +1,4 @@
-//! The fields of a span about the answer of a call.
+//! The fields of a span that summarize the answer of a call.
 
 use bytes::Bytes;
 use context_core::memory::{MemoriesForgotten, StoredMemory};
@@ -12,16 +12,16 @@ use context_core::store::{
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{Chain, Node, UserId};
 
-use super::words::Words;
+use super::content::ContentText;
 
-/// The facts about an answer.
-pub(super) struct Facts {
+/// A summary of an answer.
+pub(super) struct Summary {
     pub(super) outcome: &'static str,
     pub(super) items: Option<u64>,
     pub(super) bytes: Option<u64>,
 }
 
-impl Facts {
+impl Summary {
     fn outcome(outcome: &'static str) -> Self {
         Self { outcome, items: None, bytes: None }
     }
@@ -38,7 +38,7 @@ impl Facts {
 
 /// The return type of a call of the store.
 pub(super) trait Answer {
-    fn facts(&self) -> Facts;
+    fn summary(&self) -> Summary;
 
     /// Returns the text in the answer.
     fn content(&self) -> Option<String> {
@@ -46,68 +46,68 @@ pub(super) trait Answer {
     }
 }
 
-/// Implements answers whose facts are one expression.
+/// Implements answers whose summary is one expression.
 macro_rules! answers {
-    ($($type:ty: |$this:ident| $facts:expr;)+) => {
+    ($($type:ty: |$this:ident| $summary:expr;)+) => {
         $(impl Answer for $type {
-            fn facts(&self) -> Facts {
+            fn summary(&self) -> Summary {
                 let $this = self;
-                $facts
+                $summary
             }
         })+
     };
 }
 
 answers! {
-    (): |_done| Facts::outcome("ok");
-    bool: |done| Facts::outcome(if *done { "done" } else { "none" });
-    Created: |created| Facts::outcome(if matches!(created,
+    (): |_done| Summary::outcome("ok");
+    bool: |done| Summary::outcome(if *done { "done" } else { "none" });
+    Created: |created| Summary::outcome(if matches!(created,
         Created::New(_)) { "new" } else { "existing" });
     Option<Chat>: |chat| found(chat.is_some());
-    Chat: |_chat| Facts::outcome("ok");
-    Page<ChatSummary>: |page| Facts::of("ok", page.items.len() as u64);
-    Page<UserId>: |page| Facts::of("ok", page.items.len() as u64);
-    ChatSize: |size| Facts::of("ok", size.messages).bytes(size.bytes);
-    Vec<Branch>: |branches| Facts::of("ok", branches.len() as u64);
-    Checkpoint: |_checkpoint| Facts::outcome("ok");
-    Vec<Checkpoint>: |checkpoints| Facts::of("ok", checkpoints.len() as u64);
-    Blob: |_blob| Facts::outcome("ok");
+    Chat: |_chat| Summary::outcome("ok");
+    Page<ChatSummary>: |page| Summary::of("ok", page.items.len() as u64);
+    Page<UserId>: |page| Summary::of("ok", page.items.len() as u64);
+    ChatSize: |size| Summary::of("ok", size.messages).bytes(size.bytes);
+    Vec<Branch>: |branches| Summary::of("ok", branches.len() as u64);
+    Checkpoint: |_checkpoint| Summary::outcome("ok");
+    Vec<Checkpoint>: |checkpoints| Summary::of("ok", checkpoints.len() as u64);
+    Blob: |_blob| Summary::outcome("ok");
     Option<Blob>: |blob| found(blob.is_some());
     Option<Bytes>: |bytes| found(bytes.is_some()).bytes(bytes.as_ref().map_or(0,
         Bytes::len) as u64);
-    Page<Blob>: |page| Facts::of("ok", page.items.len() as u64);
-    BlobsPruned: |pruned| Facts::of("ok", pruned.references).bytes(pruned.bytes);
-    StoredStream: |_stream| Facts::outcome("ok");
+    Page<Blob>: |page| Summary::of("ok", page.items.len() as u64);
+    BlobsPruned: |pruned| Summary::of("ok", pruned.references).bytes(pruned.bytes);
+    StoredStream: |_stream| Summary::outcome("ok");
     Option<StoredStream>: |stream| found(stream.is_some());
-    Page<StoredStream>: |page| Facts::of("ok", page.items.len() as u64);
-    StreamsPruned: |pruned| Facts::of("ok", pruned.streams).bytes(pruned.bytes);
-    Vec<RoundRecord>: |rounds| Facts::of("ok",
+    Page<StoredStream>: |page| Summary::of("ok", page.items.len() as u64);
+    StreamsPruned: |pruned| Summary::of("ok", pruned.streams).bytes(pruned.bytes);
+    Vec<RoundRecord>: |rounds| Summary::of("ok",
         rounds.len() as u64).bytes(rounds.iter().map(body_bytes).sum());
-    Page<RoundHead>: |page| Facts::of("ok", page.items.len() as u64);
-    Vec<MessageNode>: |nodes| Facts::of("ok", nodes.len() as u64);
-    RoundsPruned: |pruned| Facts::of("ok", pruned.rounds);
-    MemoryOutcome: |outcome| Facts::outcome(match outcome {
+    Page<RoundHead>: |page| Summary::of("ok", page.items.len() as u64);
+    Vec<MessageNode>: |nodes| Summary::of("ok", nodes.len() as u64);
+    RoundsPruned: |pruned| Summary::of("ok", pruned.rounds);
+    MemoryOutcome: |outcome| Summary::outcome(match outcome {
         MemoryOutcome::Applied(_) => "applied",
         MemoryOutcome::Conflict { .. } => "conflict",
         _ => "other",
     });
-    MemoriesForgotten: |gone| Facts::of(if gone.remaining == 0 { "forgotten" } else { "remains" },
+    MemoriesForgotten: |gone| Summary::of(if gone.remaining == 0 { "forgotten" } else { "remains" },
         gone.removed);
-    Page<MemoryStats>: |page| Facts::of("ok", page.items.len() as u64);
-    RecordOutcome: |outcome| Facts::outcome(match outcome {
+    Page<MemoryStats>: |page| Summary::of("ok", page.items.len() as u64);
+    RecordOutcome: |outcome| Summary::outcome(match outcome {
         RecordOutcome::Applied => "applied",
         RecordOutcome::Replayed => "replayed",
         RecordOutcome::Conflict { .. } => "conflict",
         _ => "other",
     });
-    CheckReport: |report| Facts::of(
+    CheckReport: |report| Summary::of(
         if report.findings.is_empty() { "clean" } else { "broken" },
         report.findings.len() as u64,
     );
-    Erasure: |erased| Facts::of(if erased.remaining == 0 { "erased" } else { "remains" },
+    Erasure: |erased| Summary::of(if erased.remaining == 0 { "erased" } else { "remains" },
         erased.chats);
-    Vacuumed: |_vacuumed| Facts::outcome("ok");
-    CommitOutcome: |outcome| Facts::outcome(match outcome {
+    Vacuumed: |_vacuumed| Summary::outcome("ok");
+    CommitOutcome: |outcome| Summary::outcome(match outcome {
         CommitOutcome::Applied(_) => "applied",
         CommitOutcome::Replayed(_) => "replayed",
         CommitOutcome::Conflict { .. } => "conflict",
@@ -115,11 +115,11 @@ answers! {
         _ => "other",
     });
     BranchDeletion: |deletion| match deletion {
-        BranchDeletion::Deleted { messages } => Facts::of("deleted", *messages),
-        BranchDeletion::Conflict { .. } => Facts::of("conflict", 0),
-        _ => Facts::of("other", 0),
+        BranchDeletion::Deleted { messages } => Summary::of("deleted", *messages),
+        BranchDeletion::Conflict { .. } => Summary::of("conflict", 0),
+        _ => Summary::of("other", 0),
     };
-    StreamOutcome: |outcome| Facts::outcome(match outcome {
+    StreamOutcome: |outcome| Summary::outcome(match outcome {
         StreamOutcome::Applied(_) => "applied",
         StreamOutcome::Replayed(_) => "replayed",
         StreamOutcome::Refused(_) => "refused",
@@ -129,7 +129,7 @@ answers! {
         let chunks = part.iter().flat_map(|part| &part.chunks);
         let (items, bytes) = chunks.fold((0, 0), |(items, bytes),
             chunk| (items + 1, bytes + chunk.len() as u64));
-        Facts { items: Some(items), ..found(part.is_some()) }.bytes(bytes)
+        Summary { items: Some(items), ..found(part.is_some()) }.bytes(bytes)
     };
 }
 
@@ -137,25 +137,25 @@ fn body_bytes(record: &RoundRecord) -> u64 {
     record.nodes.iter().map(|node| node.body.bytes() as u64).sum()
 }
 
-fn found(found: bool) -> Facts {
-    Facts::of(if found { "found" } else { "none" }, found.into())
+fn found(found: bool) -> Summary {
+    Summary::of(if found { "found" } else { "none" }, found.into())
 }
 
 /// Implements answers that are messages or fragments: their number, their bytes, their text.
 macro_rules! bodies {
     ($($type:ty: |$this:ident| $bodies:expr;)+) => {
         $(impl Answer for $type {
-            fn facts(&self) -> Facts {
+            fn summary(&self) -> Summary {
                 let $this = self;
                 let (items, bytes) =
                     $bodies.fold((0, 0), |(items, bytes),
                         body: &[u8]| (items + 1, bytes + body.len() as u64));
-                Facts::of("ok", items).bytes(bytes)
+                Summary::of("ok", items).bytes(bytes)
             }
 
             fn content(&self) -> Option<String> {
                 let $this = self;
-                Words::of($bodies)
+                ContentText::of($bodies)
             }
         })+
     };
@@ -181,18 +181,18 @@ fn body(node: &Node) -> &[u8] {
 }
 
 impl Answer for Page<SearchHit> {
-    fn facts(&self) -> Facts {
-        Facts::of("ok", self.items.len() as u64)
+    fn summary(&self) -> Summary {
+        Summary::of("ok", self.items.len() as u64)
     }
 }
 
 impl Answer for Chain {
     /// Bytes are not counted, because that would unpack the chain, which tracing must not cause.
-    fn facts(&self) -> Facts {
-        Facts::of("ok", self.len() as u64)
+    fn summary(&self) -> Summary {
+        Summary::of("ok", self.len() as u64)
     }
 
     fn content(&self) -> Option<String> {
-        Words::of(self.iter().map(|node| body(node)))
+        ContentText::of(self.iter().map(|node| body(node)))
     }
 }

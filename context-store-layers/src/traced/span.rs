@@ -6,12 +6,12 @@ use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
 use super::answer::Answer;
-use super::words::Words;
-use crate::call::{Call, Operation, Sent, operations};
+use super::content::ContentText;
+use crate::call::{Call, Operation, Payload, operations};
 
 /// The data that spans may show.
 #[derive(Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct SpanOptions {
     /// The name of the store, which does not change.
     pub(super) store: &'static str,
     /// Whether users and chats are named.
@@ -49,9 +49,9 @@ macro_rules! make_open {
 operations!(make_open);
 
 /// Records the request of a call.
-pub(super) fn ask(span: &Span, call: &Call<'_>, shown: &Shown) {
-    span.record("store", shown.store);
-    if shown.scope {
+pub(super) fn record_request(span: &Span, call: &Call<'_>, options: &SpanOptions) {
+    span.record("store", options.store);
+    if options.scope {
         if let Some(user) = call.user {
             span.record("user", user.as_str());
         }
@@ -59,7 +59,7 @@ pub(super) fn ask(span: &Span, call: &Call<'_>, shown: &Shown) {
             span.record("chat", chat.as_str());
         }
     }
-    let (items, bytes) = size(&call.sent);
+    let (items, bytes) = size(&call.payload);
     if let Some(items) = items {
         span.record("sent.items", items);
     }
@@ -69,19 +69,24 @@ pub(super) fn ask(span: &Span, call: &Call<'_>, shown: &Shown) {
 }
 
 /// Records the result of a call.
-pub(super) fn tell<T: Answer>(span: &Span, call: &Call<'_>, result: &Result<T>, shown: &Shown) {
-    let mut content = shown.content.then(|| text(&call.sent)).flatten();
+pub(super) fn record_result<T: Answer>(
+    span: &Span,
+    call: &Call<'_>,
+    result: &Result<T>,
+    options: &SpanOptions,
+) {
+    let mut content = options.content.then(|| text(&call.payload)).flatten();
     match result {
         Ok(answer) => {
-            let facts = answer.facts();
-            span.record("outcome", facts.outcome);
-            if let Some(items) = facts.items {
+            let summary = answer.summary();
+            span.record("outcome", summary.outcome);
+            if let Some(items) = summary.items {
                 span.record("found.items", items);
             }
-            if let Some(bytes) = facts.bytes {
+            if let Some(bytes) = summary.bytes {
                 span.record("found.bytes", bytes);
             }
-            if shown.content && content.is_none() {
+            if options.content && content.is_none() {
                 content = answer.content();
             }
         }
@@ -106,14 +111,16 @@ fn retry(retry: Retry) -> &'static str {
 }
 
 /// Returns the number of items sent and their bytes.
-fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
+fn size(payload: &Payload<'_>) -> (Option<u64>, Option<u64>) {
     let both = |items: usize, bytes: usize| (Some(items as u64), Some(bytes as u64));
-    match sent {
-        Sent::Nothing | Sent::Chat(_) | Sent::Patch(_) | Sent::Text(_) | Sent::Words(_) => {
-            (None, None)
-        }
-        Sent::Ids(ids) => (Some(*ids as u64), None),
-        Sent::Commit(commit) => {
+    match payload {
+        Payload::Nothing
+        | Payload::Chat(_)
+        | Payload::Patch(_)
+        | Payload::Text(_)
+        | Payload::Words(_) => (None, None),
+        Payload::Ids(ids) => (Some(*ids as u64), None),
+        Payload::Commit(commit) => {
             let nodes = || commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
             let bodies =
                 nodes().map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
@@ -122,12 +129,12 @@ fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
                 bodies.map(|body| body.bytes().len()).sum(),
             )
         }
-        Sent::Fragments(fragments) => both(
+        Payload::Fragments(fragments) => both(
             fragments.len(),
             fragments.iter().map(|fragment| fragment.body.bytes().len()).sum(),
         ),
-        Sent::Blob(blob) => both(1, blob.bytes.len()),
-        Sent::Round(commit) => {
+        Payload::Blob(blob) => both(1, blob.bytes.len()),
+        Payload::Round(commit) => {
             let added = commit.changes.iter().map(|change| match change {
                 Change::NodeAdded { node } => node.body.bytes(),
                 Change::NodeChanged { now, .. } => now.iter().map(|(_, value)| value.bytes()).sum(),
@@ -135,30 +142,38 @@ fn size(sent: &Sent<'_>) -> (Option<u64>, Option<u64>) {
             });
             both(commit.changes.len(), added.sum())
         }
-        Sent::Memories(writes) => {
+        Payload::Memories(writes) => {
             both(writes.len(), writes.iter().map(|write| write.record.text.len()).sum())
         }
-        Sent::Chunks(append) => (Some(append.chunks.len() as u64), Some(append.bytes())),
+        Payload::Chunks(append) => (Some(append.chunks.len() as u64), Some(append.bytes())),
     }
 }
 
 /// Returns the text that is sent.
-fn text(sent: &Sent<'_>) -> Option<String> {
-    match sent {
-        Sent::Nothing | Sent::Ids(_) | Sent::Blob(_) | Sent::Chunks(_) | Sent::Round(_) => None,
-        Sent::Chat(new) => Words::of(new.title.as_deref().map(str::as_bytes)),
-        Sent::Patch(patch) => Words::of(patch.title.title().into_iter().map(str::as_bytes)),
-        Sent::Text(text) => Words::of([text.as_bytes()]),
-        Sent::Commit(commit) => {
+fn text(payload: &Payload<'_>) -> Option<String> {
+    match payload {
+        Payload::Nothing
+        | Payload::Ids(_)
+        | Payload::Blob(_)
+        | Payload::Chunks(_)
+        | Payload::Round(_) => None,
+        Payload::Chat(new) => ContentText::of(new.title.as_deref().map(str::as_bytes)),
+        Payload::Patch(patch) => {
+            ContentText::of(patch.title.title().into_iter().map(str::as_bytes))
+        }
+        Payload::Text(text) => ContentText::of([text.as_bytes()]),
+        Payload::Commit(commit) => {
             let nodes = commit.nodes.iter().chain(&commit.amendments).chain(&commit.redactions);
             let bodies =
                 nodes.map(|node| node.body()).chain(commit.fragments.iter().map(|one| &one.body));
-            Words::of(bodies.map(|body| &body.bytes()[..]))
+            ContentText::of(bodies.map(|body| &body.bytes()[..]))
         }
-        Sent::Memories(writes) => {
-            Words::of(writes.iter().map(|write| write.record.text.as_bytes()))
+        Payload::Memories(writes) => {
+            ContentText::of(writes.iter().map(|write| write.record.text.as_bytes()))
         }
-        Sent::Words(words) => Words::of(words.iter().map(String::as_bytes)),
-        Sent::Fragments(fragments) => Words::of(fragments.iter().map(|one| &one.body.bytes()[..])),
+        Payload::Words(words) => ContentText::of(words.iter().map(String::as_bytes)),
+        Payload::Fragments(fragments) => {
+            ContentText::of(fragments.iter().map(|one| &one.body.bytes()[..]))
+        }
     }
 }

@@ -8,7 +8,7 @@ use context_core::{CancelSignal, Encoded, ErrorKind, Metadata, Node, Role, Store
 use context_store_layers::SealError;
 use proptest::prelude::*;
 
-use crate::kit::{applied, at, chat, create, extend, live, memory, over, says, stay, text};
+use crate::fixture::{applied, at, chat, create, extend, live, memory, over, says, stay, text};
 
 /// Returns a message as the inner store has it.
 async fn stored(inner: &Arc<dyn Store>, chat: &context_core::ChatRef, id: &str) -> Arc<Node> {

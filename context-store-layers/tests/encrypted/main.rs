@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod altered;
-mod kit;
+mod fixture;
 mod readable;
 mod rotation;
 mod rounds;

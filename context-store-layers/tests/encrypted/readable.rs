@@ -8,7 +8,7 @@ use context_core::{CancelSignal, ErrorKind, Role, Store};
 use context_store_layers::EncryptedStore;
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
-use crate::kit::{chat, create, fragment, live, memory, over, ring, says, stay, text};
+use crate::fixture::{chat, create, fragment, live, memory, over, ring, says, stay, text};
 
 const MARKER: &str = "quetzalcoatlus";
 

@@ -6,7 +6,7 @@ use context_core::store::{Commit, CommitOutcome, NewBlob};
 use context_core::{CancelSignal, ErrorKind, Role, Store};
 use context_store_layers::{EncryptedStore, KeyUsage, RotateOptions};
 
-use crate::kit::{
+use crate::fixture::{
     applied, at, chat, create, extend, fragment, live, memory, over, ring, says, stay, text,
 };
 

@@ -13,7 +13,7 @@ use context_core::{CancelSignal, ErrorKind, Store};
 use context_store_layers::{EncryptedStore, RotateOptions};
 use context_store_sqlite::{SqliteConfig, SqliteStore};
 
-use crate::kit::{at, memory, over, ring};
+use crate::fixture::{at, memory, over, ring};
 
 const MARKER: &str = "quetzalcoatlus";
 

@@ -8,7 +8,7 @@ use context_core::{Json, Metadata, Store};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::kit::{at, chat, create, memory, over};
+use crate::fixture::{at, chat, create, memory, over};
 
 fn add(name: &str, amount: serde_json::Value) -> ChatPatch {
     ChatPatch { add: Metadata::default().with(name, amount), ..ChatPatch::default() }

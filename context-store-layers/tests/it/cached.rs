@@ -47,13 +47,13 @@ fn step() -> impl Strategy<Value = (bool, Step)> {
 }
 
 /// A chat that is written through the cache and past it.
-struct Life {
+struct CachedChat {
     bare: Arc<InMemoryStore>,
     cached: CachedStore,
     made: usize,
 }
 
-impl Life {
+impl CachedChat {
     async fn play(&mut self, through: bool, step: &Step) {
         let bare = Arc::clone(&self.bare);
         let store: &dyn Store = if through { &self.cached } else { &*bare };
@@ -161,7 +161,7 @@ proptest! {
             let inner: Arc<dyn Store> = Arc::clone(&bare) as _;
             begin(&*inner, &[]).await;
             let cached = CachedStore::new(inner, if small { 3000 } else { 1 << 20 });
-            let mut life = Life { bare, cached, made: 0 };
+            let mut life = CachedChat { bare, cached, made: 0 };
             for (through, step) in &steps {
                 life.play(*through, step).await;
             }
@@ -194,10 +194,10 @@ async fn of_many_who_miss_one_loads() {
 
 /// A store that holds back the answer of its next read, once it is armed, until it is released.
 #[derive(Clone, Debug, Default)]
-struct Slow(StateBacked<Arc<Gated>>);
+struct GatedStore(StateBacked<Arc<GatedState>>);
 
 #[derive(Debug, Default)]
-struct Gated {
+struct GatedState {
     chat: Mutex<Option<ChatState>>,
     armed: AtomicBool,
     read: Notify,
@@ -205,7 +205,7 @@ struct Gated {
 }
 
 #[async_trait]
-impl StateStore for Gated {
+impl StateStore for GatedState {
     async fn state(&self, _: &ChatRef) -> Result<Option<Arc<ChatState>>> {
         let state = self.chat.lock().unwrap().clone().map(Arc::new);
         if self.armed.swap(false, Ordering::SeqCst) {
@@ -228,7 +228,7 @@ impl StateStore for Gated {
     }
 }
 
-impl Store for Slow {
+impl Store for GatedStore {
     fn info(&self) -> StoreInfo {
         StoreInfo::new("slow", Durability::Process, false)
     }
@@ -246,7 +246,7 @@ impl Store for Slow {
 /// between must be in the answer.
 #[tokio::test(flavor = "current_thread")]
 async fn who_waits_for_a_load_sees_what_was_written_before_they_asked() {
-    let slow = Slow::default();
+    let slow = GatedStore::default();
     begin(&slow, &["a"]).await;
     // The load has read, but not returned yet, when the message is written.
     slow.0.0.armed.store(true, Ordering::SeqCst);

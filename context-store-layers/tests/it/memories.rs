@@ -10,7 +10,7 @@ use context_store_inmem::InMemoryStore;
 use context_store_layers::{CachedStore, RetryStore, SplitStore, TracedStore};
 
 use crate::fixture::{Numbers, at};
-use crate::retry::Instantly;
+use crate::retry::RecordingSleeper;
 
 fn note(id: &str, words: &str, expected: MemoryExpected) -> MemoryWrite {
     let record = MemoryRecord::new(MemoryScope::new("ada"), id, "note", at(1), words);
@@ -59,7 +59,7 @@ async fn a_write_whose_reply_is_lost_is_made_again() {
         let bare = Arc::new(InMemoryStore::default());
         let broken = FaultStore::new(Arc::clone(&bare) as _, plan);
         let store = RetryStore::new(Arc::new(broken.clone()), Arc::new(Numbers::default()));
-        let store = store.sleeper(Arc::new(Instantly::default()));
+        let store = store.sleeper(Arc::new(RecordingSleeper::default()));
         let memories = store.memories().unwrap();
         let first = [
             note("old", "first", MemoryExpected::Absent),

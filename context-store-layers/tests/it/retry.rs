@@ -14,16 +14,16 @@ use crate::fixture::{Numbers, applied, at, begin, chat, extend, is_applied, says
 
 /// A sleeper that does not wait, but records the waits.
 #[derive(Debug, Default)]
-pub(crate) struct Instantly(Mutex<Vec<Duration>>);
+pub(crate) struct RecordingSleeper(Mutex<Vec<Duration>>);
 
-impl Instantly {
+impl RecordingSleeper {
     fn waits(&self) -> Vec<Duration> {
         self.0.lock().unwrap().clone()
     }
 }
 
 #[async_trait]
-impl Sleeper for Instantly {
+impl Sleeper for RecordingSleeper {
     fn elapsed(&self) -> Duration {
         self.waits().iter().sum()
     }
@@ -37,7 +37,7 @@ impl Sleeper for Instantly {
 struct StoreFixture {
     bare: Arc<InMemoryStore>,
     broken: FaultStore,
-    sleeper: Arc<Instantly>,
+    sleeper: Arc<RecordingSleeper>,
     store: RetryStore,
 }
 
@@ -46,7 +46,7 @@ impl StoreFixture {
         let bare = Arc::new(InMemoryStore::default());
         begin(&*bare, &["a", "b"]).await;
         let broken = FaultStore::new(Arc::clone(&bare) as _, plan);
-        let sleeper = Arc::new(Instantly::default());
+        let sleeper = Arc::new(RecordingSleeper::default());
         let store = RetryStore::new(Arc::new(broken.clone()), Arc::new(Numbers::default()));
         let store = store.sleeper(Arc::clone(&sleeper) as _);
         Self { bare, broken, sleeper, store }
@@ -175,11 +175,12 @@ async fn a_chat_that_was_created_anew_is_not_deleted() {
     let anew = NewChat::new(chat(), at(50));
     let bare = Arc::clone(&fixture.bare);
     // Another writer acts while the call waits for its second try.
-    let store = fixture.store.sleeper(Arc::new(Meanwhile(Mutex::new(Some(Box::new(move || {
-        Box::pin(async move {
-            let _created = bare.history().create_chat(anew).await.unwrap();
-        })
-    }))))));
+    let store =
+        fixture.store.sleeper(Arc::new(WorkingSleeper(Mutex::new(Some(Box::new(move || {
+            Box::pin(async move {
+                let _created = bare.history().create_chat(anew).await.unwrap();
+            })
+        }))))));
     assert!(store.history().delete_chat(&chat(), None).await.unwrap());
     let there = fixture.bare.history().chat(&chat()).await.unwrap();
     assert_eq!(there.map(|chat| chat.created_at), Some(at(50)));
@@ -189,16 +190,16 @@ async fn a_chat_that_was_created_anew_is_not_deleted() {
 type Work = Box<dyn FnOnce() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 /// A sleeper that runs some work during the first wait.
-struct Meanwhile(Mutex<Option<Work>>);
+struct WorkingSleeper(Mutex<Option<Work>>);
 
-impl std::fmt::Debug for Meanwhile {
+impl std::fmt::Debug for WorkingSleeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Meanwhile")
+        f.write_str("WorkingSleeper")
     }
 }
 
 #[async_trait]
-impl Sleeper for Meanwhile {
+impl Sleeper for WorkingSleeper {
     fn elapsed(&self) -> Duration {
         Duration::ZERO
     }

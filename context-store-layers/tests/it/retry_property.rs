@@ -16,7 +16,7 @@ use context_store_layers::{RetryPolicy, RetryStore};
 use proptest::prelude::*;
 
 use crate::fixture::{Numbers, at, begin, branch, chat, extend, fragment, says, stay};
-use crate::retry::Instantly;
+use crate::retry::RecordingSleeper;
 
 /// A call, with numbers that are mapped to existing names.
 #[derive(Clone, Debug)]
@@ -235,7 +235,7 @@ proptest! {
             let repeated =
                 RetryStore::new(broken,
                     Arc::new(Numbers::default())).policy(policy)
-                    .sleeper(Arc::new(Instantly::default()));
+                    .sleeper(Arc::new(RecordingSleeper::default()));
             begin(&plain, &["a", "b"]).await;
             begin(&*faulty, &["a", "b"]).await;
             for (n, step) in steps.iter().enumerate() {

@@ -259,7 +259,7 @@ async fn trajectories_may_be_in_a_store_of_their_own() {
 
 #[test]
 fn a_store_without_trajectories_is_not_taken_for_them() {
-    let bare = Arc::new(Bare(InMemoryStore::default()));
+    let bare = Arc::new(PlainStore(InMemoryStore::default()));
     let refused =
         SplitStore::builder(Arc::new(InMemoryStore::default())).trajectories(bare).build();
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
@@ -267,9 +267,9 @@ fn a_store_without_trajectories_is_not_taken_for_them() {
 
 /// A store without any optional ability.
 #[derive(Debug)]
-struct Bare(InMemoryStore);
+struct PlainStore(InMemoryStore);
 
-impl Store for Bare {
+impl Store for PlainStore {
     fn info(&self) -> context_core::store::StoreInfo {
         self.0.info()
     }

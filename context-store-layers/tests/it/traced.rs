@@ -23,12 +23,12 @@ use crate::fixture::{at, branch, chat, extend, fragment, says};
 
 /// A span that was opened: its name and its fields.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Seen {
+struct RecordedSpan {
     name: &'static str,
     fields: BTreeMap<&'static str, String>,
 }
 
-impl Visit for Seen {
+impl Visit for RecordedSpan {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.fields.insert(field.name(), format!("{value:?}"));
     }
@@ -40,7 +40,7 @@ impl Visit for Seen {
 
 /// Records all spans.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<Seen>>>);
+struct Recorder(Arc<Mutex<Vec<RecordedSpan>>>);
 
 impl Subscriber for Recorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -48,7 +48,7 @@ impl Subscriber for Recorder {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut seen = Seen { name: span.metadata().name(), ..Seen::default() };
+        let mut seen = RecordedSpan { name: span.metadata().name(), ..RecordedSpan::default() };
         span.record(&mut seen);
         let mut spans = self.0.lock().unwrap();
         spans.push(seen);
@@ -72,7 +72,7 @@ impl Subscriber for Recorder {
 fn spans<F: Future<Output = ()>>(
     layer: impl Fn(TracedStore) -> TracedStore,
     calls: impl FnOnce(Arc<dyn Store>) -> F,
-) -> Vec<Seen> {
+) -> Vec<RecordedSpan> {
     let recorder = Recorder::default();
     let spans = Arc::clone(&recorder.0);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -9,7 +9,7 @@ use super::policy::RetryPolicy;
 use super::sleeper::Sleeper;
 
 /// The number of failed tries of a call, and the time of the first.
-pub(super) struct Tries<'a> {
+pub(super) struct Attempts<'a> {
     policy: &'a RetryPolicy,
     sleeper: &'a dyn Sleeper,
     ids: &'a dyn IdGenerator,
@@ -17,7 +17,7 @@ pub(super) struct Tries<'a> {
     failed: u32,
 }
 
-impl<'a> Tries<'a> {
+impl<'a> Attempts<'a> {
     pub(super) fn new(
         policy: &'a RetryPolicy,
         sleeper: &'a dyn Sleeper,

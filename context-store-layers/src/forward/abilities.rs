@@ -2,17 +2,17 @@
 
 /// The second part of the table: the methods that [`forward`](super::forward) does not know. Each
 /// expansion continues there with the next method.
-macro_rules! beside {
+macro_rules! forward_abilities {
     // BlobStore
     (@ $s:ident $l:ident [$($d:tt)*] put_blob $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn put_blob(&self, chat: &ChatRef, blob: NewBlob) -> Result<Blob> {
-                let call = Call::of(Operation::PutBlob, chat).sends(Sent::Blob(&blob));
+                let call = Call::of(Operation::PutBlob, chat).with_payload(Payload::Blob(&blob));
                 let put = || {
                     let blob = blob.clone();
-                    async move { self.below().shelf()?.put_blob(chat, blob).await }
+                    async move { self.inner().require_blobs()?.put_blob(chat, blob).await }
                 };
-                self.around(call, put).await
+                self.make_call(call, put).await
             }
         ] $($r)*);
     };
@@ -20,7 +20,7 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn blob(&self, chat: &ChatRef, id: &BlobId) -> Result<Option<Blob>> {
                 let call = Call::of(Operation::Blob, chat);
-                self.around(call, || async move { self.below().shelf()?.blob(chat,
+                self.make_call(call, || async move { self.inner().require_blobs()?.blob(chat,
                     id).await }).await
             }
         ] $($r)*);
@@ -36,9 +36,10 @@ macro_rules! beside {
             ) -> Result<Option<bytes::Bytes>> {
                 let read = || {
                     let range = range.clone();
-                    async move { self.below().shelf()?.read_blob(chat, id, range, at).await }
+                    async move {
+                        self.inner().require_blobs()?.read_blob(chat, id, range, at).await }
                 };
-                self.around(Call::of(Operation::ReadBlob, chat), read).await
+                self.make_call(Call::of(Operation::ReadBlob, chat), read).await
             }
         ] $($r)*);
     };
@@ -47,7 +48,8 @@ macro_rules! beside {
             async fn blobs(&self, chat: &ChatRef, limit: usize,
                 after: Option<&Cursor>) -> Result<Page<Blob>> {
                 let call = Call::of(Operation::Blobs, chat);
-                self.around(call, || async move { self.below().shelf()?.blobs(chat, limit,
+                self.make_call(call, || async move {
+                    self.inner().require_blobs()?.blobs(chat, limit,
                     after).await }).await
             }
         ] $($r)*);
@@ -56,7 +58,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn remove_blob(&self, chat: &ChatRef, id: &BlobId) -> Result<BlobsPruned> {
                 let call = Call::of(Operation::RemoveBlob, chat);
-                self.around(call, || async move { self.below().shelf()?.remove_blob(chat,
+                self.make_call(call, || async move {
+                    self.inner().require_blobs()?.remove_blob(chat,
                     id).await }).await
             }
         ] $($r)*);
@@ -66,8 +69,8 @@ macro_rules! beside {
             async fn prune_blobs(&self, prune: &BlobPrune) -> Result<BlobsPruned> {
                 let call = Call::about(Operation::PruneBlobs,
                     &prune.user).within(prune.chat.as_ref());
-                self.around(call, || async move {
-                    self.below().shelf()?.prune_blobs(prune).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_blobs()?.prune_blobs(prune).await }).await
             }
         ] $($r)*);
     };
@@ -78,7 +81,8 @@ macro_rules! beside {
             async fn create_stream(&self, chat: &ChatRef, id: &StreamId,
                 at: Timestamp) -> Result<StreamOutcome> {
                 let call = Call::of(Operation::CreateStream, chat);
-                self.around(call, || async move { self.below().channel()?.create_stream(chat, id,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.create_stream(chat, id,
                     at).await }).await
             }
         ] $($r)*);
@@ -92,7 +96,8 @@ macro_rules! beside {
                 claim: &StreamClaim,
             ) -> Result<StreamOutcome> {
                 let call = Call::of(Operation::ClaimStream, chat);
-                self.around(call, || async move { self.below().channel()?.claim_stream(chat, id,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.claim_stream(chat, id,
                     claim).await })
                     .await
             }
@@ -106,12 +111,14 @@ macro_rules! beside {
                 id: &StreamId,
                 append: StreamAppend,
             ) -> Result<StreamOutcome> {
-                let call = Call::of(Operation::AppendStream, chat).sends(Sent::Chunks(&append));
+                let call = Call::of(Operation::AppendStream, chat)
+                    .with_payload(Payload::Chunks(&append));
                 let write = || {
                     let append = append.clone();
-                    async move { self.below().channel()?.append_stream(chat, id, append).await }
+                    async move {
+                        self.inner().require_streams()?.append_stream(chat, id, append).await }
                 };
-                self.around(call, write).await
+                self.make_call(call, write).await
             }
         ] $($r)*);
     };
@@ -120,7 +127,8 @@ macro_rules! beside {
             async fn cancel_stream(&self, chat: &ChatRef, id: &StreamId,
                 at: Timestamp) -> Result<StoredStream> {
                 let call = Call::of(Operation::CancelStream, chat);
-                self.around(call, || async move { self.below().channel()?.cancel_stream(chat, id,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.cancel_stream(chat, id,
                     at).await }).await
             }
         ] $($r)*);
@@ -135,7 +143,8 @@ macro_rules! beside {
                 at: Timestamp,
             ) -> Result<StreamOutcome> {
                 let call = Call::of(Operation::ReopenStream, chat);
-                self.around(call, || async move { self.below().channel()?.reopen_stream(chat, id,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.reopen_stream(chat, id,
                     run, at).await })
                     .await
             }
@@ -145,7 +154,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn stream(&self, chat: &ChatRef, id: &StreamId) -> Result<Option<StoredStream>> {
                 let call = Call::of(Operation::Stream, chat);
-                self.around(call, || async move { self.below().channel()?.stream(chat,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.stream(chat,
                     id).await }).await
             }
         ] $($r)*);
@@ -156,7 +166,8 @@ macro_rules! beside {
                 &self, chat: &ChatRef, id: &StreamId, offset: u64, limit: usize,
             ) -> Result<Option<StreamPart>> {
                 let call = Call::of(Operation::ReadStream, chat);
-                self.around(call, || async move { self.below().channel()?.read_stream(chat, id,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.read_stream(chat, id,
                     offset, limit).await })
                     .await
             }
@@ -171,7 +182,8 @@ macro_rules! beside {
                 after: Option<&Cursor>,
             ) -> Result<Page<StoredStream>> {
                 let call = Call::of(Operation::Streams, chat);
-                self.around(call, || async move { self.below().channel()?.streams(chat, limit,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.streams(chat, limit,
                     after).await }).await
             }
         ] $($r)*);
@@ -180,7 +192,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn remove_stream(&self, chat: &ChatRef, id: &StreamId) -> Result<bool> {
                 let call = Call::of(Operation::RemoveStream, chat);
-                self.around(call, || async move { self.below().channel()?.remove_stream(chat,
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.remove_stream(chat,
                     id).await }).await
             }
         ] $($r)*);
@@ -190,8 +203,8 @@ macro_rules! beside {
             async fn prune_streams(&self, prune: &StreamPrune) -> Result<StreamsPruned> {
                 let call = Call::about(Operation::PruneStreams,
                     &prune.user).within(prune.chat.as_ref());
-                self.around(call, || async move {
-                    self.below().channel()?.prune_streams(prune).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_streams()?.prune_streams(prune).await }).await
             }
         ] $($r)*);
     };
@@ -201,9 +214,9 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
                 let call = Call::about(Operation::RecordRound,
-                    &commit.head.round.agent.user).sends(Sent::Round(commit));
-                self.around(call, || async move {
-                    self.below().ledger()?.record_round(commit).await }).await
+                    &commit.head.round.agent.user).with_payload(Payload::Round(commit));
+                self.make_call(call, || async move {
+                    self.inner().require_trajectories()?.record_round(commit).await }).await
             }
         ] $($r)*);
     };
@@ -212,7 +225,8 @@ macro_rules! beside {
             async fn load_rounds(&self, agent: &AgentRef,
                 rounds: RangeInclusive<u32>) -> Result<Vec<RoundRecord>> {
                 let (call, rounds) = (Call::about(Operation::LoadRounds, &agent.user), &rounds);
-                self.around(call, || async move { self.below().ledger()?.load_rounds(agent,
+                self.make_call(call, || async move {
+                    self.inner().require_trajectories()?.load_rounds(agent,
                     rounds.clone()).await }).await
             }
         ] $($r)*);
@@ -221,8 +235,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
                 let call = Call::about(Operation::Rounds, &query.user);
-                self.around(call, || async move {
-                    self.below().ledger()?.rounds(query).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_trajectories()?.rounds(query).await }).await
             }
         ] $($r)*);
     };
@@ -232,7 +246,8 @@ macro_rules! beside {
                 &self, user: &UserId, chat: &ChatId, message: &MessageId,
             ) -> Result<Vec<MessageNode>> {
                 let call = Call::about(Operation::NodesOfMessage, user).within(Some(chat));
-                self.around(call, || async { self.below().ledger()?.nodes_of_message(user, chat,
+                self.make_call(call, || async {
+                    self.inner().require_trajectories()?.nodes_of_message(user, chat,
                     message).await }).await
             }
         ] $($r)*);
@@ -241,8 +256,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
                 let call = Call::about(Operation::PruneRounds, &prune.user);
-                self.around(call, || async move {
-                    self.below().ledger()?.prune_rounds(prune).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_trajectories()?.prune_rounds(prune).await }).await
             }
         ] $($r)*);
     };
@@ -251,10 +266,11 @@ macro_rules! beside {
     (@ $s:ident $l:ident [$($d:tt)*] write_memories $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn write_memories(&self, writes: &[MemoryWrite]) -> Result<MemoryOutcome> {
-                let mut call = Call::new(Operation::WriteMemories).sends(Sent::Memories(writes));
+                let mut call = Call::new(Operation::WriteMemories)
+                    .with_payload(Payload::Memories(writes));
                 call.user = writes.first().map(|write| &write.record.scope.user);
-                self.around(call, || async move {
-                    self.below().memory()?.write_memories(writes).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_memories()?.write_memories(writes).await }).await
             }
         ] $($r)*);
     };
@@ -263,8 +279,9 @@ macro_rules! beside {
             async fn memories(&self, scope: &MemoryScope,
                 ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
                 let call = Call::about(Operation::Memories,
-                    &scope.user).sends(Sent::Ids(ids.len()));
-                self.around(call, || async move { self.below().memory()?.memories(scope,
+                    &scope.user).with_payload(Payload::Ids(ids.len()));
+                self.make_call(call, || async move {
+                    self.inner().require_memories()?.memories(scope,
                     ids).await }).await
             }
         ] $($r)*);
@@ -274,18 +291,19 @@ macro_rules! beside {
             async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
                 let mut call = Call::new(Operation::ListMemories);
                 call.user = list.scopes.first().map(|scope| &scope.user);
-                self.around(call, || async move {
-                    self.below().memory()?.list_memories(list).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_memories()?.list_memories(list).await }).await
             }
         ] $($r)*);
     };
     (@ $s:ident $l:ident [$($d:tt)*] find_memories $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn find_memories(&self, find: &MemoryFind) -> Result<MemoriesFound> {
-                let mut call = Call::new(Operation::FindMemories).sends(Sent::Words(&find.words));
+                let mut call = Call::new(Operation::FindMemories)
+                    .with_payload(Payload::Words(&find.words));
                 call.user = find.scopes.first().map(|scope| &scope.user);
-                self.around(call, || async move {
-                    self.below().memory()?.find_memories(find).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_memories()?.find_memories(find).await }).await
             }
         ] $($r)*);
     };
@@ -295,10 +313,11 @@ macro_rules! beside {
                 &self, scope: &MemoryScope, ids: &[MemoryId], each_side: usize,
             ) -> Result<Vec<Vec<StoredMemory>>> {
                 let call = Call::about(Operation::MemoriesBeside,
-                    &scope.user).sends(Sent::Ids(ids.len()));
-                let read = || async move { self.below().memory()?.memories_beside(scope, ids,
+                    &scope.user).with_payload(Payload::Ids(ids.len()));
+                let read = || async move {
+                    self.inner().require_memories()?.memories_beside(scope, ids,
                     each_side).await };
-                self.around(call, read).await
+                self.make_call(call, read).await
             }
         ] $($r)*);
     };
@@ -306,8 +325,8 @@ macro_rules! beside {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
                 let call = Call::about(Operation::ForgetMemories, &forget.scope().user);
-                self.around(call, || async move {
-                    self.below().memory()?.forget_memories(forget).await }).await
+                self.make_call(call, || async move {
+                    self.inner().require_memories()?.forget_memories(forget).await }).await
             }
         ] $($r)*);
     };
@@ -317,10 +336,11 @@ macro_rules! beside {
                 &self, user: &UserId, limit: usize, after: Option<&Cursor>,
             ) -> Result<Page<MemoryStats>> {
                 let call = Call::about(Operation::MemoryStats, user);
-                self.around(call, || async move { self.below().memory()?.memory_stats(user, limit,
+                self.make_call(call, || async move {
+                    self.inner().require_memories()?.memory_stats(user, limit,
                     after).await }).await
             }
         ] $($r)*);
     };
 }
-pub(crate) use beside;
+pub(crate) use forward_abilities;

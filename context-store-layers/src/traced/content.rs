@@ -5,9 +5,9 @@ const MOST: usize = 4096;
 
 /// Collects texts up to the limit.
 #[derive(Default)]
-pub(super) struct Words(String);
+pub(super) struct ContentText(String);
 
-impl Words {
+impl ContentText {
     /// Joins these texts, each on a line of its own.
     pub(super) fn of<'a>(bodies: impl IntoIterator<Item = &'a [u8]>) -> Option<String> {
         let mut words = Self::default();
@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn content_is_cut_between_characters() {
         let long = "é".repeat(MOST);
-        let words = Words::of([long.as_bytes()]).unwrap();
+        let words = ContentText::of([long.as_bytes()]).unwrap();
         assert_eq!(words, format!("{}…", "é".repeat(MOST / 2)));
-        assert_eq!(Words::of([&b"a"[..], &b"\xff\x00"[..]]).unwrap(), "a\n(no text)");
-        assert_eq!(Words::of([]), None);
+        assert_eq!(ContentText::of([&b"a"[..], &b"\xff\x00"[..]]).unwrap(), "a\n(no text)");
+        assert_eq!(ContentText::of([]), None);
         let odd = format!("a{long}");
-        assert!(Words::of([odd.as_bytes()]).unwrap().len() < MOST + 4);
+        assert!(ContentText::of([odd.as_bytes()]).unwrap().len() < MOST + 4);
     }
 }

@@ -3,15 +3,15 @@
 /// Implements [`Store`] for a layer that offers the abilities of the inner store and makes every
 /// call itself.
 ///
-/// The layer is a tuple struct around a value that has a method `below`, which returns the inner
-/// store, and that implements all store traits.
+/// The layer is a tuple struct around a value that has a method `inner`, which returns the
+/// inner store, and that implements all store traits.
 macro_rules! forward_store {
     ($layer:ident) => {
         #[async_trait::async_trait]
         #[deny(clippy::missing_trait_methods)]
         impl context_core::Store for $layer {
             fn info(&self) -> context_core::store::StoreInfo {
-                self.0.below().info()
+                self.0.inner().info()
             }
 
             fn history(&self) -> &dyn context_core::store::HistoryStore {
@@ -23,40 +23,41 @@ macro_rules! forward_store {
             }
 
             fn search(&self) -> Option<&dyn context_core::store::SearchStore> {
-                self.0.below().search().map(|_| &self.0 as &dyn context_core::store::SearchStore)
+                self.0.inner().search().map(|_| &self.0 as &dyn context_core::store::SearchStore)
             }
 
             fn blobs(&self) -> Option<&dyn context_core::store::BlobStore> {
-                self.0.below().blobs().map(|_| &self.0 as &dyn context_core::store::BlobStore)
+                self.0.inner().blobs().map(|_| &self.0 as &dyn context_core::store::BlobStore)
             }
 
             fn streams(&self) -> Option<&dyn context_core::store::StreamStore> {
-                self.0.below().streams().map(|_| &self.0 as &dyn context_core::store::StreamStore)
+                self.0.inner().streams().map(|_| &self.0 as &dyn context_core::store::StreamStore)
             }
 
             fn trajectories(&self) -> Option<&dyn context_core::store::TrajectoryStore> {
                 self.0
-                    .below()
+                    .inner()
                     .trajectories()
                     .map(|_| &self.0 as &dyn context_core::store::TrajectoryStore)
             }
 
             fn memories(&self) -> Option<&dyn context_core::store::MemoryRecordStore> {
                 self.0
-                    .below()
+                    .inner()
                     .memories()
                     .map(|_| &self.0 as &dyn context_core::store::MemoryRecordStore)
             }
 
             fn maintenance(&self) -> Option<&dyn context_core::store::Maintenance> {
                 self.0
-                    .below()
+                    .inner()
                     .maintenance()
                     .map(|_| &self.0 as &dyn context_core::store::Maintenance)
             }
 
+            // Not passed to `make_call`: closing is neither traced nor repeated.
             async fn close(&self) -> context_core::Result<()> {
-                self.0.below().close().await
+                self.0.inner().close().await
             }
         }
     };
