@@ -12,16 +12,16 @@ use context_core::store::{Blob, BlobPrune, BlobsPruned, Cursor, Finding, NewBlob
 use context_core::{ChatId, ChatRef, Error, Result, Timestamp, UserId};
 
 #[derive(Debug, Default)]
-pub(crate) struct Blobs(BTreeMap<UserId, OfUser>);
+pub(crate) struct Blobs(BTreeMap<UserId, UserBlobs>);
 
 #[derive(Debug, Default)]
-struct OfUser {
-    bytes: BTreeMap<BlobId, Kept>,
+struct UserBlobs {
+    bytes: BTreeMap<BlobId, StoredBytes>,
     chats: BTreeMap<ChatId, BTreeMap<BlobId, Reference>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredBytes {
     bytes: Bytes,
     references: u64,
 }
@@ -36,8 +36,8 @@ struct Reference {
 impl Blobs {
     /// Stores the bytes under their id and adds the chat's reference.
     pub(crate) fn put(&mut self, chat: &ChatRef, id: BlobId, new: NewBlob) -> Blob {
-        let OfUser { bytes, chats } = self.0.entry(chat.user.clone()).or_default();
-        let kept = bytes.entry(id).or_insert(Kept { bytes: new.bytes, references: 0 });
+        let UserBlobs { bytes, chats } = self.0.entry(chat.user.clone()).or_default();
+        let stored = bytes.entry(id).or_insert(StoredBytes { bytes: new.bytes, references: 0 });
         let reference = match chats.entry(chat.chat.clone()).or_default().entry(id) {
             Entry::Occupied(entry) => {
                 let reference = entry.into_mut();
@@ -48,7 +48,7 @@ impl Blobs {
                 reference
             }
             Entry::Vacant(entry) => {
-                kept.references += 1;
+                stored.references += 1;
                 entry.insert(Reference {
                     media_type: new.media_type,
                     created_at: new.at,
@@ -56,19 +56,19 @@ impl Blobs {
                 })
             }
         };
-        shown(id, kept, reference)
+        describe(id, stored, reference)
     }
 
     /// Returns the metadata of a blob that the chat refers to.
     pub(crate) fn get(&self, chat: &ChatRef, id: &BlobId) -> Option<Blob> {
-        let OfUser { bytes, chats } = self.0.get(&chat.user)?;
+        let UserBlobs { bytes, chats } = self.0.get(&chat.user)?;
         let reference = chats.get(&chat.chat)?.get(id)?;
-        Some(shown(*id, bytes.get(id)?, reference))
+        Some(describe(*id, bytes.get(id)?, reference))
     }
 
     /// Returns a range of the bytes. The buffer is shared, not copied.
     pub(crate) fn read(&self, chat: &ChatRef, id: &BlobId, range: Range<u64>) -> Option<Bytes> {
-        let OfUser { bytes, chats } = self.0.get(&chat.user)?;
+        let UserBlobs { bytes, chats } = self.0.get(&chat.user)?;
         chats.get(&chat.chat)?.get(id)?;
         let bytes = &bytes.get(id)?.bytes;
         let cut = |end: u64| usize::try_from(end).map_or(bytes.len(), |end| end.min(bytes.len()));
@@ -78,7 +78,7 @@ impl Blobs {
 
     /// Updates the time at which the chat last used a blob.
     pub(crate) fn touch(&mut self, chat: &ChatRef, id: &BlobId, at: Timestamp) {
-        let chats = self.0.get_mut(&chat.user).map(|of| &mut of.chats);
+        let chats = self.0.get_mut(&chat.user).map(|user| &mut user.chats);
         if let Some(reference) = chats.and_then(|chats| chats.get_mut(&chat.chat)?.get_mut(id)) {
             reference.used_at = reference.used_at.max(at);
         }
@@ -97,13 +97,13 @@ impl Blobs {
         let after = after
             .map_err(|_| Error::invalid(OPERATION, "the cursor is not one of this listing"))?;
         let mut items = Vec::new();
-        if let Some(OfUser { bytes, chats }) = self.0.get(&chat.user)
+        if let Some(UserBlobs { bytes, chats }) = self.0.get(&chat.user)
             && let Some(references) = chats.get(&chat.chat)
         {
             let behind = references
                 .range((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
             let known =
-                behind.filter_map(|(id, reference)| Some(shown(*id, bytes.get(id)?, reference)));
+                behind.filter_map(|(id, reference)| Some(describe(*id, bytes.get(id)?, reference)));
             items.extend(known.take(limit + 1));
         }
         let more = items.len() > limit;
@@ -131,14 +131,14 @@ impl Blobs {
 
     /// Returns the number of blobs of a user.
     pub(crate) fn count(&self, user: &UserId) -> u64 {
-        self.0.get(user).map_or(0, |of| of.bytes.len() as u64)
+        self.0.get(user).map_or(0, |user| user.bytes.len() as u64)
     }
 
     /// Returns the number of all blobs and the findings about them.
     pub(crate) fn check(&self) -> (u64, Vec<Finding>) {
         let mut findings = Vec::new();
         let mut blobs = 0;
-        for OfUser { bytes, chats } in self.0.values() {
+        for UserBlobs { bytes, chats } in self.0.values() {
             blobs += bytes.len() as u64;
             let mut add = |id: &BlobId, problem: &str| {
                 findings.push(Finding::new(None, format!("blob {id}"), problem));
@@ -150,11 +150,11 @@ impl Blobs {
                     add(id, "is referred to, but not there");
                 }
             }
-            for (id, kept) in bytes {
-                if BlobId::of(&kept.bytes) != *id {
+            for (id, stored) in bytes {
+                if BlobId::of(&stored.bytes) != *id {
                     add(id, "is not what its name says");
                 }
-                if counted.get(id) != Some(&kept.references) {
+                if counted.get(id) != Some(&stored.references) {
                     add(id, "is not referred to as often as it says");
                 }
             }
@@ -171,18 +171,18 @@ impl Blobs {
         picked: impl Fn(&BlobId, &Reference) -> bool,
     ) -> BlobsPruned {
         let mut pruned = BlobsPruned::default();
-        let Some(OfUser { bytes, chats }) = self.0.get_mut(user) else { return pruned };
+        let Some(UserBlobs { bytes, chats }) = self.0.get_mut(user) else { return pruned };
         let all = (Bound::Unbounded, Bound::Unbounded);
-        let these = chat.map_or(all, |chat| (Bound::Included(chat), Bound::Included(chat)));
+        let range = chat.map_or(all, |chat| (Bound::Included(chat), Bound::Included(chat)));
         let mut empty = Vec::new();
-        for (chat, references) in chats.range_mut::<ChatId, _>(these) {
+        for (chat, references) in chats.range_mut::<ChatId, _>(range) {
             references.retain(|id, reference| {
-                let gone = picked(id, reference);
-                if gone {
+                let removed = picked(id, reference);
+                if removed {
                     pruned.references += 1;
                     release(bytes, id, &mut pruned);
                 }
-                !gone
+                !removed
             });
             if references.is_empty() {
                 empty.push(chat.clone());
@@ -199,20 +199,24 @@ impl Blobs {
 }
 
 /// Decrements the reference count and frees the bytes when it reaches zero.
-fn release(bytes: &mut BTreeMap<BlobId, Kept>, id: &BlobId, pruned: &mut BlobsPruned) {
+fn release(bytes: &mut BTreeMap<BlobId, StoredBytes>, id: &BlobId, pruned: &mut BlobsPruned) {
     let Entry::Occupied(mut entry) = bytes.entry(*id) else { return };
-    let kept = entry.get_mut();
-    kept.references = kept.references.saturating_sub(1);
-    if kept.references == 0 {
+    let stored = entry.get_mut();
+    stored.references = stored.references.saturating_sub(1);
+    if stored.references == 0 {
         pruned.blobs += 1;
         pruned.bytes += entry.remove().bytes.len() as u64;
     }
 }
 
-fn shown(id: BlobId, kept: &Kept, reference: &Reference) -> Blob {
-    let mut blob =
-        Blob::new(id, kept.bytes.len() as u64, reference.media_type.clone(), reference.created_at);
+fn describe(id: BlobId, stored: &StoredBytes, reference: &Reference) -> Blob {
+    let mut blob = Blob::new(
+        id,
+        stored.bytes.len() as u64,
+        reference.media_type.clone(),
+        reference.created_at,
+    );
     blob.used_at = reference.used_at;
-    blob.references = kept.references;
+    blob.references = stored.references;
     blob
 }

@@ -18,26 +18,26 @@ use crate::store::Shared;
 
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
-    by_scope: BTreeMap<MemoryScope, OfScope>,
+    by_scope: BTreeMap<MemoryScope, ScopeRecords>,
     /// The number of records ever created. The next record's place is one higher.
     written: u64,
 }
 
 #[derive(Debug, Default)]
-struct OfScope {
-    records: BTreeMap<MemoryId, Kept>,
+struct ScopeRecords {
+    records: BTreeMap<MemoryId, RecordEntry>,
     forgotten: HashSet<[u8; 16]>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct RecordEntry {
     stored: StoredMemory,
     words: String,
     vector: Option<MemoryVector>,
 }
 
 impl Memories {
-    fn get(&self, scope: &MemoryScope, id: &MemoryId) -> Option<&Kept> {
+    fn get(&self, scope: &MemoryScope, id: &MemoryId) -> Option<&RecordEntry> {
         self.by_scope.get(scope)?.records.get(id)
     }
 
@@ -46,11 +46,11 @@ impl Memories {
     fn judge(&self, writes: &[MemoryWrite]) -> Result<Vec<MemoryWritten>, usize> {
         let judged = writes.iter().enumerate().map(|(at, write)| {
             let MemoryRecord { scope, id, .. } = &write.record;
-            let stored = self.get(scope, id).map(|kept| &kept.stored);
+            let stored = self.get(scope, id).map(|entry| &entry.stored);
             let version = stored.map_or(0, |stored| stored.version);
             let forgotten = || {
-                let of_scope = self.by_scope.get(scope);
-                of_scope.is_some_and(|of| of.forgotten.contains(&MemoryRecord::mark(scope, id)))
+                let scoped = self.by_scope.get(scope);
+                scoped.is_some_and(|of| of.forgotten.contains(&MemoryRecord::mark(scope, id)))
             };
             match write.expected {
                 _ if stored.is_some_and(|stored| write.is_replay_of(stored)) => {
@@ -70,7 +70,7 @@ impl Memories {
             Ok(judged) => judged,
             Err(at) => {
                 let MemoryRecord { scope, id, .. } = &writes[at].record;
-                let stored = self.get(scope, id).map(|kept| Box::new(kept.stored.clone()));
+                let stored = self.get(scope, id).map(|entry| Box::new(entry.stored.clone()));
                 return MemoryOutcome::Conflict { write: at, stored };
             }
         };
@@ -78,14 +78,14 @@ impl Memories {
             let MemoryWritten::Written(version) = *judged else { continue };
             if self
                 .get(&write.record.scope, &write.record.id)
-                .is_some_and(|kept| kept.stored.version == version)
+                .is_some_and(|entry| entry.stored.version == version)
             {
                 continue;
             }
             let record = write.record.clone();
-            let of_scope = self.by_scope.entry(record.scope.clone()).or_default();
-            of_scope.forgotten.remove(&MemoryRecord::mark(&record.scope, &record.id));
-            let place = of_scope.records.get(&record.id).map(|kept| kept.stored.place);
+            let scoped = self.by_scope.entry(record.scope.clone()).or_default();
+            scoped.forgotten.remove(&MemoryRecord::mark(&record.scope, &record.id));
+            let place = scoped.records.get(&record.id).map(|entry| entry.stored.place);
             let place = place.unwrap_or_else(|| {
                 self.written += 1;
                 self.written
@@ -93,25 +93,25 @@ impl Memories {
             let (words, vector) = (write.words.clone(), write.vector.clone());
             let id = record.id.clone();
             let stored = StoredMemory::new(record, version, place);
-            of_scope.records.insert(id, Kept { stored, words, vector });
+            scoped.records.insert(id, RecordEntry { stored, words, vector });
         }
         MemoryOutcome::Applied(judged)
     }
 
     /// Returns the records of some scopes, of every kind.
-    fn of<'a>(&'a self, scopes: &'a [MemoryScope]) -> impl Iterator<Item = &'a Kept> {
+    fn in_scopes<'a>(&'a self, scopes: &'a [MemoryScope]) -> impl Iterator<Item = &'a RecordEntry> {
         // A scope that is listed twice counts once.
         let once = scopes.iter().enumerate().filter(|(at, scope)| !scopes[..*at].contains(scope));
         once.filter_map(|(_, scope)| self.by_scope.get(scope))
-            .flat_map(|of_scope| of_scope.records.values())
+            .flat_map(|scoped| scoped.records.values())
     }
 
     fn list(&self, list: &MemoryList, after: Option<u64>) -> Page<StoredMemory> {
-        let taken = |kept: &&Kept| {
-            list.takes(&kept.stored.record) && after.is_none_or(|after| kept.stored.place < after)
+        let taken = |entry: &&RecordEntry| {
+            list.takes(&entry.stored.record) && after.is_none_or(|after| entry.stored.place < after)
         };
         let mut items: Vec<_> =
-            self.of(&list.scopes).filter(taken).map(|kept| kept.stored.clone()).collect();
+            self.in_scopes(&list.scopes).filter(taken).map(|entry| entry.stored.clone()).collect();
         items.sort_unstable_by_key(|stored| std::cmp::Reverse(stored.place));
         let more = items.len() > list.limit;
         items.truncate(list.limit);
@@ -122,24 +122,24 @@ impl Memories {
     fn find(&self, find: &MemoryFind) -> MemoriesFound {
         let mut bm25 = Bm25::new(0, 0, vec![0; find.words.len()]);
         let mut counted = Vec::new();
-        for kept in self.of(&find.scopes) {
-            let words = MemoryWords::count(&find.words, &kept.words);
+        for entry in self.in_scopes(&find.scopes) {
+            let words = MemoryWords::count(&find.words, &entry.words);
             bm25.texts += 1;
             bm25.words += words.length;
             for (found, count) in bm25.found.iter_mut().zip(&words.counts) {
                 *found += u64::from(*count > 0);
             }
-            counted.push((kept, words));
+            counted.push((entry, words));
         }
-        counted.retain(|(kept, _)| find.takes(&kept.stored.record.kind));
-        let hits = counted.iter().map(|(kept, words)| {
-            let vectors = find.vector.as_ref().zip(kept.vector.as_ref());
-            let vectors = vectors.filter(|(wanted, own)| {
-                wanted.model == own.model && wanted.values.len() == own.values.len()
+        counted.retain(|(entry, _)| find.takes(&entry.stored.record.kind));
+        let hits = counted.iter().map(|(entry, words)| {
+            let vectors = find.vector.as_ref().zip(entry.vector.as_ref());
+            let vectors = vectors.filter(|(query, stored)| {
+                query.model == stored.model && query.values.len() == stored.values.len()
             });
-            let similarity = vectors.map(|(wanted, own)| wanted.similarity(own));
+            let similarity = vectors.map(|(query, stored)| query.similarity(stored));
             let score = bm25.score(words.length, words.counts.iter().copied());
-            (words.is_hit(), MemoryHit::new(kept.stored.clone(), score, similarity))
+            (words.is_hit(), MemoryHit::new(entry.stored.clone(), score, similarity))
         });
         let (mut fitting, mut others): (Vec<_>, Vec<_>) = hits.partition(|(is_hit, _)| *is_hit);
         let newest = |hit: &MemoryHit| std::cmp::Reverse(hit.stored.place);
@@ -156,17 +156,17 @@ impl Memories {
         MemoriesFound::new(fitting.into_iter().chain(others).map(|(_, hit)| hit).collect(), bm25)
     }
 
-    fn beside(&self, scope: &MemoryScope, id: &MemoryId, each_side: usize) -> Vec<StoredMemory> {
-        let Some(of_scope) = self.by_scope.get(scope) else { return Vec::new() };
-        let Some(kept) = of_scope.records.get(id) else { return Vec::new() };
-        let Some(source) = &kept.stored.record.source else { return Vec::new() };
-        let (place, kind) = (kept.stored.place, &kept.stored.record.kind);
+    fn neighbors(&self, scope: &MemoryScope, id: &MemoryId, each_side: usize) -> Vec<StoredMemory> {
+        let Some(scoped) = self.by_scope.get(scope) else { return Vec::new() };
+        let Some(entry) = scoped.records.get(id) else { return Vec::new() };
+        let Some(source) = &entry.stored.record.source else { return Vec::new() };
+        let (place, kind) = (entry.stored.place, &entry.stored.record.kind);
         let alike = |stored: &&StoredMemory| {
             let from = stored.record.source.as_ref();
             stored.record.kind == *kind && from.is_some_and(|from| from.session == source.session)
         };
         let mut session: Vec<_> =
-            of_scope.records.values().map(|kept| &kept.stored).filter(alike).cloned().collect();
+            scoped.records.values().map(|entry| &entry.stored).filter(alike).cloned().collect();
         session.sort_unstable_by_key(|stored| stored.place);
         let at = session.partition_point(|stored| stored.place < place);
         let end = session.len().min(at + 1 + each_side);
@@ -180,18 +180,18 @@ impl Memories {
         let mut removed = 0;
         let of_user =
             self.by_scope.iter_mut().filter(|(scope, _)| scope.user == forget.scope().user);
-        for (scope, of_scope) in of_user {
-            let records = &mut of_scope.records;
-            let gone: Vec<MemoryId> = records
+        for (scope, scoped) in of_user {
+            let records = &mut scoped.records;
+            let forgotten_ids: Vec<MemoryId> = records
                 .values()
-                .filter(|kept| forget.takes(&kept.stored.record))
-                .map(|kept| kept.stored.record.id.clone())
+                .filter(|entry| forget.takes(&entry.stored.record))
+                .map(|entry| entry.stored.record.id.clone())
                 .collect();
-            for id in gone {
+            for id in forgotten_ids {
                 records.remove(&id);
                 removed += 1;
                 if forget.leaves_marks() {
-                    of_scope.forgotten.insert(MemoryRecord::mark(scope, &id));
+                    scoped.forgotten.insert(MemoryRecord::mark(scope, &id));
                 }
             }
         }
@@ -199,28 +199,28 @@ impl Memories {
             self.by_scope.retain(|scope, _| !covering.covers(scope));
         }
         self.by_scope
-            .retain(|_, of_scope| !of_scope.records.is_empty() || !of_scope.forgotten.is_empty());
-        let left = self.by_scope.values().flat_map(|of_scope| of_scope.records.values());
-        let remaining = left.filter(|kept| forget.takes(&kept.stored.record)).count();
+            .retain(|_, scoped| !scoped.records.is_empty() || !scoped.forgotten.is_empty());
+        let left = self.by_scope.values().flat_map(|scoped| scoped.records.values());
+        let remaining = left.filter(|entry| forget.takes(&entry.stored.record)).count();
         MemoriesForgotten::new(removed, remaining as u64)
     }
 
     fn stats(&self, user: &UserId, limit: usize, after: Option<&Cursor>) -> Page<MemoryStats> {
         let mut items: Vec<_> =
             self.by_scope.iter().filter(|(scope, _)| scope.user == *user).collect();
-        items.retain(|(scope, of_scope)| {
-            !of_scope.records.is_empty()
+        items.retain(|(scope, scoped)| {
+            !scoped.records.is_empty()
                 && after.is_none_or(|after| scope.key().as_str() > after.as_str())
         });
         items.sort_by_cached_key(|(scope, _)| scope.key());
         let more = items.len() > limit;
         items.truncate(limit);
-        let count = |(scope, of_scope): (&MemoryScope, &OfScope)| {
+        let count = |(scope, scoped): (&MemoryScope, &ScopeRecords)| {
             let mut stats = MemoryStats::new(scope.clone());
-            for kept in of_scope.records.values() {
-                *stats.kinds.entry(kept.stored.record.kind.clone()).or_default() += 1;
-                stats.vectors += u64::from(kept.vector.is_some());
-                stats.bytes += kept.stored.record.text.len() as u64;
+            for entry in scoped.records.values() {
+                *stats.kinds.entry(entry.stored.record.kind.clone()).or_default() += 1;
+                stats.vectors += u64::from(entry.vector.is_some());
+                stats.bytes += entry.stored.record.text.len() as u64;
             }
             stats
         };
@@ -231,13 +231,13 @@ impl Memories {
 
     /// Returns the number of records of all users.
     pub(crate) fn all(&self) -> u64 {
-        self.by_scope.values().map(|of_scope| of_scope.records.len() as u64).sum()
+        self.by_scope.values().map(|scoped| scoped.records.len() as u64).sum()
     }
 
     /// Returns the number of records of a user.
     pub(crate) fn count(&self, user: &UserId) -> u64 {
         let theirs = self.by_scope.iter().filter(|(scope, _)| scope.user == *user);
-        theirs.map(|(_, of_scope)| of_scope.records.len() as u64).sum()
+        theirs.map(|(_, scoped)| scoped.records.len() as u64).sum()
     }
 
     pub(crate) fn forget_user(&mut self, user: &UserId) {
@@ -246,8 +246,7 @@ impl Memories {
 
     /// Returns the user of every scope that has a record. A user may occur more than once.
     pub(crate) fn users(&self) -> impl Iterator<Item = &UserId> {
-        let with_records =
-            self.by_scope.iter().filter(|(_, of_scope)| !of_scope.records.is_empty());
+        let with_records = self.by_scope.iter().filter(|(_, scoped)| !scoped.records.is_empty());
         with_records.map(|(scope, _)| &scope.user)
     }
 }
@@ -262,8 +261,8 @@ impl MemoryRecordStore for Shared {
     async fn memories(&self, scope: &MemoryScope, ids: &[MemoryId]) -> Result<Vec<StoredMemory>> {
         scope.check_ids("memories", ids)?;
         let chats = self.chats("memories")?;
-        let kept = ids.iter().filter_map(|id| chats.memories.get(scope, id));
-        Ok(kept.map(|kept| kept.stored.clone()).collect())
+        let entries = ids.iter().filter_map(|id| chats.memories.get(scope, id));
+        Ok(entries.map(|entry| entry.stored.clone()).collect())
     }
 
     async fn list_memories(&self, list: &MemoryList) -> Result<Page<StoredMemory>> {
@@ -286,7 +285,7 @@ impl MemoryRecordStore for Shared {
     ) -> Result<Vec<Vec<StoredMemory>>> {
         scope.check_neighbours("memories_beside", ids, each_side)?;
         let chats = self.chats("memories_beside")?;
-        Ok(ids.iter().map(|id| chats.memories.beside(scope, id, each_side)).collect())
+        Ok(ids.iter().map(|id| chats.memories.neighbors(scope, id, each_side)).collect())
     }
 
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {

@@ -11,10 +11,10 @@ use context_core::trajectory::{AgentRef, Round, RoundHead, RoundRecord, Trajecto
 use context_core::{ChatId, MessageId, Result, UserId};
 
 #[derive(Debug, Default)]
-pub(crate) struct Rounds(BTreeMap<AgentRef, BTreeMap<u32, Kept>>);
+pub(crate) struct Rounds(BTreeMap<AgentRef, BTreeMap<u32, RoundEntry>>);
 
 #[derive(Debug)]
-struct Kept {
+struct RoundEntry {
     record: RoundRecord,
     /// The key of the last commit.
     key: CommitKey,
@@ -26,10 +26,10 @@ impl Rounds {
         let damaged = |error: TrajectoryError| error.during("record_round");
         let known =
             self.0.get_mut(&reference.agent).and_then(|rounds| rounds.get_mut(&reference.round));
-        let actual = known.as_ref().map_or(0, |kept| kept.record.head.revision);
-        if let Some(kept) = &known
+        let actual = known.as_ref().map_or(0, |entry| entry.record.head.revision);
+        if let Some(entry) = &known
             && actual == commit.head.revision
-            && kept.key == commit.key
+            && entry.key == commit.key
         {
             return Ok(RecordOutcome::Replayed);
         }
@@ -37,15 +37,15 @@ impl Rounds {
             return Ok(RecordOutcome::Conflict { actual });
         }
         match known {
-            Some(kept) => {
-                kept.record.apply(&commit.changes, &commit.head).map_err(damaged)?;
-                kept.key = commit.key.clone();
+            Some(entry) => {
+                entry.record.apply(&commit.changes, &commit.head).map_err(damaged)?;
+                entry.key = commit.key.clone();
             }
             None => {
                 let mut record = RoundRecord::new(commit.head.clone(), Vec::new(), Vec::new());
                 record.apply(&commit.changes, &commit.head).map_err(damaged)?;
                 let rounds = self.0.entry(reference.agent.clone()).or_default();
-                rounds.insert(reference.round, Kept { record, key: commit.key.clone() });
+                rounds.insert(reference.round, RoundEntry { record, key: commit.key.clone() });
             }
         }
         Ok(RecordOutcome::Applied)
@@ -57,7 +57,7 @@ impl Rounds {
             return Vec::new();
         }
         let known = self.0.get(agent).into_iter().flat_map(|known| known.range(rounds.clone()));
-        known.map(|(_, kept)| kept.record.clone()).collect()
+        known.map(|(_, entry)| entry.record.clone()).collect()
     }
 
     pub(crate) fn list(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
@@ -69,7 +69,7 @@ impl Rounds {
         };
         let rounds = self.0.iter().filter(|(agent, _)| wanted(agent));
         let heads =
-            rounds.flat_map(|(_, rounds)| rounds.values().rev().map(|kept| &kept.record.head));
+            rounds.flat_map(|(_, rounds)| rounds.values().rev().map(|entry| &entry.record.head));
         let heads =
             heads.filter(|head| query.before.is_none_or(|before| head.round.round < before));
         let mut heads = heads.filter(|head| {
@@ -93,7 +93,7 @@ impl Rounds {
     ) -> Vec<MessageNode> {
         let theirs = self.0.iter().filter(|(agent, _)| agent.user == *user);
         let nodes = theirs.flat_map(|(agent, rounds)| {
-            let nodes = rounds.values().flat_map(|kept| &kept.record.nodes);
+            let nodes = rounds.values().flat_map(|entry| &entry.record.nodes);
             let linked = nodes.filter(|node| {
                 node.messages.iter().any(|link| link.chat == *chat && link.message == *message)
             });
@@ -105,10 +105,10 @@ impl Rounds {
     pub(crate) fn prune(&mut self, prune: &RoundPrune) -> RoundsPruned {
         let mut pruned = RoundsPruned::default();
         self.0.retain(|_, rounds| {
-            rounds.retain(|_, kept| {
-                let goes = prune.takes(&kept.record.head);
+            rounds.retain(|_, entry| {
+                let goes = prune.takes(&entry.record.head);
                 if goes {
-                    pruned.count(&kept.record.head);
+                    pruned.count(&entry.record.head);
                 }
                 !goes
             });
@@ -133,10 +133,10 @@ impl Rounds {
 
     pub(crate) fn check(&self) -> (u64, Vec<Finding>) {
         let (mut rounds, mut findings) = (0, Vec::new());
-        for kept in self.0.values().flat_map(|rounds| rounds.values()) {
+        for entry in self.0.values().flat_map(|rounds| rounds.values()) {
             rounds += 1;
-            if let Err(error) = Round::from_record(kept.record.clone()) {
-                findings.push(Finding::new(None, &kept.record.head.round, error.to_string()));
+            if let Err(error) = Round::from_record(entry.record.clone()) {
+                findings.push(Finding::new(None, &entry.record.head.round, error.to_string()));
             }
         }
         (rounds, findings)

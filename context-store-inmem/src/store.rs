@@ -358,8 +358,9 @@ impl Maintenance for Shared {
             chats.memories.forget_user(user);
         }
         let after = count(&*self.chats("erase_user")?);
-        let gone: [u64; 4] = std::array::from_fn(|kind| before[kind].saturating_sub(after[kind]));
-        [erased.blobs, erased.streams, erased.rounds, erased.memories] = gone;
+        let erased_counts: [u64; 4] =
+            std::array::from_fn(|kind| before[kind].saturating_sub(after[kind]));
+        [erased.blobs, erased.streams, erased.rounds, erased.memories] = erased_counts;
         erased.remaining += after.iter().sum::<u64>();
         Ok(erased)
     }

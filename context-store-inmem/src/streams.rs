@@ -16,12 +16,12 @@ use context_core::store::{
 use context_core::{ChatId, ChatRef, Error, Result, Timestamp, UserId};
 
 #[derive(Debug, Default)]
-pub(crate) struct Streams(BTreeMap<UserId, BTreeMap<ChatId, OfChat>>);
+pub(crate) struct Streams(BTreeMap<UserId, BTreeMap<ChatId, ChatStreams>>);
 
-type OfChat = BTreeMap<StreamId, Kept>;
+type ChatStreams = BTreeMap<StreamId, StreamEntry>;
 
 #[derive(Debug)]
-struct Kept {
+struct StreamEntry {
     stream: StoredStream,
     chunks: Vec<Bytes>,
 }
@@ -33,7 +33,7 @@ impl Streams {
             Entry::Occupied(entry) => StreamOutcome::Replayed(entry.get().stream.clone()),
             Entry::Vacant(entry) => {
                 let stream = StoredStream::new(id, at);
-                entry.insert(Kept { stream: stream.clone(), chunks: Vec::new() });
+                entry.insert(StreamEntry { stream: stream.clone(), chunks: Vec::new() });
                 StreamOutcome::Applied(stream)
             }
         }
@@ -45,7 +45,7 @@ impl Streams {
         id: &StreamId,
         claim: &StreamClaim,
     ) -> Result<StreamOutcome> {
-        let stream = &mut self.kept("claim_stream", chat, id)?.stream;
+        let stream = &mut self.entry_mut("claim_stream", chat, id)?.stream;
         if stream.is_claimed_by(claim) {
             return Ok(StreamOutcome::Replayed(stream.clone()));
         }
@@ -58,14 +58,16 @@ impl Streams {
         id: &StreamId,
         append: StreamAppend,
     ) -> Result<StreamOutcome> {
-        let Kept { stream, chunks } = self.kept("append_stream", chat, id)?;
+        let StreamEntry { stream, chunks } = self.entry_mut("append_stream", chat, id)?;
         Ok(match stream.place(&append) {
             AppendPlace::Next => {
                 stream.append(&append)?;
                 chunks.extend(append.chunks);
                 StreamOutcome::Applied(stream.clone())
             }
-            AppendPlace::Stored if from(chunks, append.offset).starts_with(&append.chunks) => {
+            AppendPlace::Stored
+                if chunks_from(chunks, append.offset).starts_with(&append.chunks) =>
+            {
                 StreamOutcome::Replayed(stream.clone())
             }
             AppendPlace::Stored | AppendPlace::Refused => StreamOutcome::Refused(stream.clone()),
@@ -78,7 +80,7 @@ impl Streams {
         id: &StreamId,
         at: Timestamp,
     ) -> Result<StoredStream> {
-        let stream = &mut self.kept("cancel_stream", chat, id)?.stream;
+        let stream = &mut self.entry_mut("cancel_stream", chat, id)?.stream;
         stream.request_cancel(at);
         Ok(stream.clone())
     }
@@ -90,7 +92,7 @@ impl Streams {
         run: u32,
         at: Timestamp,
     ) -> Result<StreamOutcome> {
-        let Kept { stream, chunks } = self.kept("reopen_stream", chat, id)?;
+        let StreamEntry { stream, chunks } = self.entry_mut("reopen_stream", chat, id)?;
         if stream.is_reopened_from(run) {
             return Ok(StreamOutcome::Replayed(stream.clone()));
         }
@@ -113,10 +115,10 @@ impl Streams {
         offset: u64,
         limit: usize,
     ) -> Option<StreamPart> {
-        let Kept { stream, chunks } = self.of_chat(chat)?.get(id)?;
+        let StreamEntry { stream, chunks } = self.of_chat(chat)?.get(id)?;
         let mut bytes = 0;
         let mut part = Vec::new();
-        for chunk in from(chunks, offset).iter().take(limit) {
+        for chunk in chunks_from(chunks, offset).iter().take(limit) {
             bytes += chunk.len();
             if bytes > MAX_STREAM_PAGE_BYTES && !part.is_empty() {
                 break;
@@ -137,7 +139,7 @@ impl Streams {
         let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
         let known = self.of_chat(chat).map(|streams| streams.range(behind)).into_iter().flatten();
         let mut items: Vec<_> =
-            known.take(limit + 1).map(|(_, kept)| kept.stream.clone()).collect();
+            known.take(limit + 1).map(|(_, entry)| entry.stream.clone()).collect();
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().filter(|_| more).map(|last| Cursor::new(last.id.as_str()));
@@ -169,7 +171,7 @@ impl Streams {
         for (user, chats) in &self.0 {
             for (chat, streams) in chats {
                 count += streams.len() as u64;
-                for (id, Kept { stream, chunks }) in streams {
+                for (id, StreamEntry { stream, chunks }) in streams {
                     let bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
                     if let Some(problem) = stream.fault(chunks.len() as u64, bytes) {
                         let chat = ChatRef::new(user.clone(), chat.clone());
@@ -181,20 +183,20 @@ impl Streams {
         (count, findings)
     }
 
-    fn of_chat(&self, chat: &ChatRef) -> Option<&OfChat> {
+    fn of_chat(&self, chat: &ChatRef) -> Option<&ChatStreams> {
         self.0.get(&chat.user)?.get(&chat.chat)
     }
 
     /// Returns a stream, or a not-found error.
-    fn kept(
+    fn entry_mut(
         &mut self,
         operation: &'static str,
         chat: &ChatRef,
         id: &StreamId,
-    ) -> Result<&mut Kept> {
+    ) -> Result<&mut StreamEntry> {
         let streams = self.0.get_mut(&chat.user).and_then(|chats| chats.get_mut(&chat.chat));
-        let kept = streams.and_then(|streams| streams.get_mut(id));
-        kept.ok_or_else(|| Error::not_found(operation, "stream", id))
+        let entry = streams.and_then(|streams| streams.get_mut(id));
+        entry.ok_or_else(|| Error::not_found(operation, "stream", id))
     }
 
     /// Removes the streams of a user, or of one chat, that the predicate selects.
@@ -206,13 +208,13 @@ impl Streams {
     ) -> StreamsPruned {
         let mut pruned = StreamsPruned::default();
         let Some(chats) = self.0.get_mut(user) else { return pruned };
-        let mut drop_in = |streams: &mut OfChat| {
-            streams.retain(|_, kept| {
-                let gone = picked(&kept.stream);
-                if gone {
-                    pruned.count(&kept.stream);
+        let mut drop_in = |streams: &mut ChatStreams| {
+            streams.retain(|_, entry| {
+                let removed = picked(&entry.stream);
+                if removed {
+                    pruned.count(&entry.stream);
                 }
-                !gone
+                !removed
             });
             !streams.is_empty()
         };
@@ -240,7 +242,7 @@ fn outcome(done: bool, stream: &StoredStream) -> StreamOutcome {
 }
 
 /// Returns the chunks from an offset on.
-fn from(chunks: &[Bytes], offset: u64) -> &[Bytes] {
+fn chunks_from(chunks: &[Bytes], offset: u64) -> &[Bytes] {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     &chunks[offset.min(chunks.len())..]
 }
