@@ -286,7 +286,7 @@ async fn remove_if(
         };
         let mut change = StreamChange::of(id, Some(&snapshot)).list(&list)?;
         change.chunks = snapshot.stream.chunks;
-        change.gone.extend([counts_field(id), about_field(id)]);
+        change.removed.extend([counts_field(id), about_field(id)]);
         if change.apply(shared, operation, chat).await? {
             return Ok(Some(snapshot.stream));
         }

@@ -298,19 +298,19 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &BlobPrune) -> Result<Blob
             Some(chat_no(&mut transaction, "prune_blobs", &chat).await?)
         }
     };
-    let (blobs, bytes) = kept(&mut transaction, &prune.user).await?;
+    let (blobs, bytes) = totals(&mut transaction, &prune.user).await?;
     let drop = sqlx::query(sql::PRUNE_BLOBS).bind(prune.user.as_str()).bind(chat);
     let drop = drop.bind(prune.unused_since.as_micros());
     let mut pruned = BlobsPruned::default();
     pruned.references = drop.execute(&mut *transaction).await?.rows_affected();
-    let (left, bytes_left) = kept(&mut transaction, &prune.user).await?;
+    let (left, bytes_left) = totals(&mut transaction, &prune.user).await?;
     transaction.commit().await?;
     (pruned.blobs, pruned.bytes) = (count(blobs - left)?, count(bytes - bytes_left)?);
     Ok(pruned)
 }
 
 /// Returns the number of a user's blobs and the number of their bytes.
-pub(crate) async fn kept(connection: &mut SqliteConnection, user: &UserId) -> Result<(i64, i64)> {
+pub(crate) async fn totals(connection: &mut SqliteConnection, user: &UserId) -> Result<(i64, i64)> {
     let row = sqlx::query(sql::BLOBS_KEPT).bind(user.as_str()).fetch_one(connection).await?;
     Ok((row.try_get(0)?, row.try_get(1)?))
 }

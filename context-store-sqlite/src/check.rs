@@ -329,12 +329,12 @@ fn disagreement(missing: usize, other: usize, wordless: usize) -> Option<String>
         (other, "has other words for", ""),
         (wordless, "has", " without words"),
     ];
-    let said = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
+    let phrases = facts.iter().filter(|(n, ..)| *n > 0).map(|(n, verb, rest)| {
         let plural = if *n == 1 { "" } else { "s" };
         format!("{verb} {n} message{plural}{rest}")
     });
-    let said = said.collect::<Vec<_>>().join(", ");
-    (!said.is_empty()).then(|| format!("the full-text index {said}"))
+    let phrases = phrases.collect::<Vec<_>>().join(", ");
+    (!phrases.is_empty()).then(|| format!("the full-text index {phrases}"))
 }
 
 /// Searches for each word of the full-text index, because SQLite's own check does not verify the

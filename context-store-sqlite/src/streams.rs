@@ -375,7 +375,7 @@ pub(crate) async fn prune(writer: &mut Writer, prune: &StreamPrune) -> Result<St
 }
 
 /// Returns the number of streams of a user.
-pub(crate) async fn kept(connection: &mut SqliteConnection, user: &UserId) -> Result<i64> {
+pub(crate) async fn total(connection: &mut SqliteConnection, user: &UserId) -> Result<i64> {
     let row = sqlx::query(sql::STREAMS_KEPT).bind(user.as_str()).fetch_one(connection).await?;
     Ok(row.try_get(0)?)
 }

@@ -16,14 +16,14 @@ use tokio::task::JoinSet;
 
 const T: Timestamp = Timestamp::from_micros(1_000_000);
 
-struct Lab {
+struct GroupFixture {
     _folder: TempDir,
     store: SqliteStore,
 }
 
 type Committing<'a> = Pin<Box<dyn Future<Output = CommitOutcome> + Send + 'a>>;
 
-impl Lab {
+impl GroupFixture {
     async fn new(full_text: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = SqliteConfig::new(folder.path().join("s.db")).full_text(full_text);
@@ -95,7 +95,7 @@ async fn together(mut commits: Vec<Committing<'_>>) -> Vec<CommitOutcome> {
 }
 
 async fn of_many_chats(full_text: bool) {
-    let lab = Lab::new(full_text).await;
+    let lab = GroupFixture::new(full_text).await;
     let mut chats = Vec::new();
     for id in 0..70 {
         chats.push(lab.chat(id).await);
@@ -132,7 +132,7 @@ async fn appends_to_many_chats_without_full_text() {
 
 #[tokio::test]
 async fn appends_behind_each_other_in_one_group() {
-    let lab = Lab::new(true).await;
+    let lab = GroupFixture::new(true).await;
     let chat = lab.chat(0).await;
     let names: Vec<String> = (0..100).map(|i| format!("m{i}")).collect();
     let mut before = "root";
@@ -148,7 +148,7 @@ async fn appends_behind_each_other_in_one_group() {
 
 #[tokio::test]
 async fn each_is_answered_for_itself() {
-    let lab = Lab::new(true).await;
+    let lab = GroupFixture::new(true).await;
     let (one, two, three) = (lab.chat(1).await, lab.chat(2).await, lab.chat(3).await);
     applied(lab.append(&two, "root", &["x"]).await);
     applied(lab.append(&three, "root", &["taken"]).await);
@@ -178,7 +178,7 @@ async fn each_is_answered_for_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sixty_four_tasks_lose_nothing() {
-    let lab = Arc::new(Lab::new(true).await);
+    let lab = Arc::new(GroupFixture::new(true).await);
     let mut chats = Vec::new();
     for id in 0..16 {
         chats.push(lab.chat(id).await);
@@ -235,7 +235,7 @@ async fn polled<T>(future: impl Future<Output = T>, mut polls: usize) -> Option<
 /// Runs rounds of commits to as many chats. Each commit is dropped after the given number of polls,
 /// or never.
 async fn dropped(rounds: Vec<Vec<Option<usize>>>) {
-    let lab = Lab::new(true).await;
+    let lab = GroupFixture::new(true).await;
     let mut chats = Vec::new();
     for id in 0..rounds.iter().map(Vec::len).max().unwrap_or(0) {
         chats.push((lab.chat(id).await, vec!["root".to_owned()]));

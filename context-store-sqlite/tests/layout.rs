@@ -19,13 +19,13 @@ use tempfile::TempDir;
 
 const T: Timestamp = Timestamp::from_micros(1_000_000);
 
-struct Lab {
+struct LayoutFixture {
     folder: TempDir,
     store: SqliteStore,
     chat: ChatRef,
 }
 
-impl Lab {
+impl LayoutFixture {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(SqliteConfig::new(folder.path().join("s.db"))).await.unwrap();
@@ -93,7 +93,7 @@ fn id(i: usize) -> MessageId {
 
 #[tokio::test]
 async fn single_appends_end_up_in_few_rows_byte_for_byte() {
-    let lab = Lab::new().await;
+    let lab = LayoutFixture::new().await;
     let mut all = Vec::new();
     for i in 0..200 {
         let next = with_body(i, format!("\0\u{ff}body {i}\0").into_bytes());
@@ -110,7 +110,7 @@ async fn single_appends_end_up_in_few_rows_byte_for_byte() {
 
 #[tokio::test]
 async fn large_bodies_are_not_merged_into_runs() {
-    let lab = Lab::new().await;
+    let lab = LayoutFixture::new().await;
     let mut all: Vec<Arc<Node>> = Vec::new();
     for i in 0..70 {
         let next = with_body(i, vec![0; if i == 5 { 300_000 } else { 10 }]);
@@ -127,7 +127,7 @@ async fn large_bodies_are_not_merged_into_runs() {
 
 #[tokio::test]
 async fn a_file_of_a_newer_program_is_refused_and_left_alone() {
-    let lab = Lab::new().await;
+    let lab = LayoutFixture::new().await;
     let mut file = lab.file().await;
     let newer =
         "INSERT INTO context_migrations (version, description, success, checksum, execution_time)
@@ -170,7 +170,7 @@ async fn a_new_file_may_be_opened_by_many_at_once() {
 
 #[tokio::test]
 async fn a_held_lock_is_unavailable_and_may_be_tried_again() {
-    let lab = Lab::new().await;
+    let lab = LayoutFixture::new().await;
     let path = lab.folder.path().join("s.db");
     let hasty = SqliteConfig::new(path).busy_timeout(std::time::Duration::ZERO);
     let hasty = SqliteStore::open(hasty).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_held_lock_is_unavailable_and_may_be_tried_again() {
 #[tokio::test]
 async fn the_check_finds_what_was_tampered_with() {
     async fn after(tamper: &'static str) -> Vec<String> {
-        let lab = Lab::new().await;
+        let lab = LayoutFixture::new().await;
         lab.extend("main", None, (0..100).map(node).collect()).await;
         assert_eq!(lab.problems().await, [""; 0]);
         sqlx::query(tamper).execute(&mut lab.file().await).await.unwrap();
@@ -236,7 +236,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 async fn live(steps: Vec<Step>) {
-    let lab = Lab::new().await;
+    let lab = LayoutFixture::new().await;
     let mut next = 0;
     let mut fresh = |n: usize| -> Vec<Arc<Node>> {
         next += n;

@@ -22,12 +22,12 @@ use tempfile::TempDir;
 
 const T: Timestamp = Timestamp::from_micros(1_000_000);
 
-struct Lab {
+struct SearchFixture {
     folder: TempDir,
     store: SqliteStore,
 }
 
-impl Lab {
+impl SearchFixture {
     async fn new() -> Self {
         Self::of(|_| {}).await
     }
@@ -108,7 +108,7 @@ fn user(id: &str, text: &str) -> Arc<Node> {
 
 #[tokio::test]
 async fn finds_what_every_way_of_writing_wrote() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let chat = lab.chat("ada", "c").await;
     // A transaction, then an append of one row, of two rows, and of many.
     lab.extend(&chat, "main", None, vec![user("a", "Two tickets to Lisbon")]).await;
@@ -148,7 +148,7 @@ async fn finds_what_every_way_of_writing_wrote() {
 
 #[tokio::test]
 async fn nothing_that_is_typed_is_syntax() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let chat = lab.chat("ada", "c").await;
     lab.extend(
         &chat,
@@ -179,7 +179,7 @@ async fn nothing_that_is_typed_is_syntax() {
 
 #[tokio::test]
 async fn scopes_and_roles() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let (one, two) = (lab.chat("ada", "one").await, lab.chat("ada", "two").await);
     let others = lab.chat("bob", "one").await;
     lab.extend(
@@ -218,7 +218,7 @@ async fn scopes_and_roles() {
 
 #[tokio::test]
 async fn pages_are_in_order_and_lose_nothing() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let chat = lab.chat("ada", "c").await;
     let nodes = (0..50)
         .map(|i| user(&format!("m{i:02}"), if i % 7 == 0 { "word word" } else { "word of" }))
@@ -243,7 +243,7 @@ async fn pages_are_in_order_and_lose_nothing() {
 
 #[tokio::test]
 async fn the_index_follows_what_is_changed_and_what_goes() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let (chat, other) = (lab.chat("ada", "c").await, lab.chat("ada", "d").await);
     lab.extend(
         &chat,
@@ -276,7 +276,7 @@ async fn the_index_follows_what_is_changed_and_what_goes() {
 
 #[tokio::test]
 async fn a_branch_that_is_cut_keeps_the_words_of_what_is_needed() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let chat = lab.chat("ada", "c").await;
     lab.extend(&chat, "main", None, vec![user("a", "fig")]).await;
     lab.fork(&chat, "one", Some("a"), (0..40).map(|i| user(&format!("n{i:02}"), "fig")).collect())
@@ -293,7 +293,7 @@ async fn a_branch_that_is_cut_keeps_the_words_of_what_is_needed() {
 
 #[tokio::test]
 async fn an_erased_users_words_are_in_no_file() {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let (chat, others) = (lab.chat("ada", "c").await, lab.chat("bob", "c").await);
     lab.extend(&chat, "main", None, vec![user("a", "xylophone")]).await;
     lab.extend(&others, "main", None, vec![user("a", "trumpet")]).await;
@@ -317,7 +317,7 @@ async fn an_erased_users_words_are_in_no_file() {
 #[tokio::test]
 async fn the_check_finds_an_index_that_disagrees() {
     async fn after(tamper: &'static str) -> Vec<String> {
-        let lab = Lab::new().await;
+        let lab = SearchFixture::new().await;
         let chat = lab.chat("ada", "c").await;
         lab.extend(
             &chat,
@@ -373,7 +373,7 @@ async fn full_text_is_decided_when_the_file_is_made() {
 #[tokio::test]
 async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old/v1.db");
-    let lab = Lab::of(|path| assert!(std::fs::copy(old, path).unwrap() > 0)).await;
+    let lab = SearchFixture::of(|path| assert!(std::fs::copy(old, path).unwrap() > 0)).await;
     assert_eq!(lab.problems().await, [""; 0]);
     let history = lab.store.history();
     let chat = ChatRef::new("ada", "trip");
@@ -398,7 +398,7 @@ async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
 
 /// An index that was updated step by step equals an index that is built from the stored messages.
 async fn agrees(texts: Vec<(u8, String)>, queries: Vec<String>) {
-    let lab = Lab::new().await;
+    let lab = SearchFixture::new().await;
     let (chat, once) = (lab.chat("ada", "c").await, lab.chat("bob", "c").await);
     let role = |n: u8| [Role::User, Role::Assistant, Role::Tool, Role::System][usize::from(n) % 4];
     let nodes: Vec<_> = texts

@@ -50,7 +50,7 @@ pub(crate) async fn load(
     }
     let mut records = Vec::with_capacity(found.len());
     for rows in found.into_values() {
-        records.push(if nodes.is_some() { rows.record()? } else { rows.whole()? });
+        records.push(if nodes.is_some() { rows.record()? } else { rows.into_record()? });
     }
     records.sort_unstable_by_key(|record| record.head.round.round);
     Ok(records)
@@ -123,7 +123,7 @@ impl RoundRows {
     }
 
     /// Returns the record of the whole round. Returns an error if parts are missing.
-    fn whole(self) -> Result<RoundRecord> {
+    fn into_record(self) -> Result<RoundRecord> {
         let (dependent_rows, stored) =
             (self.edges.len() + self.versions.len() + self.messages.len(), self.dependent_rows);
         let record = self.record()?;

@@ -10,7 +10,7 @@ use crate::connections::shared::Shared;
 use crate::error::{Fault, Result};
 use crate::memories;
 use crate::memories::lists::Scopes;
-use crate::memories::scopes::within;
+use crate::memories::scopes::scopes_within;
 use crate::memories::{read::by_id, user_call};
 use crate::scripts::{MEMORY_DROP, MEMORY_FORGET};
 
@@ -49,7 +49,7 @@ async fn of_source(
 ) -> Result<MemoriesForgotten> {
     let term = memories::fields::source(source);
     let mut removed = 0;
-    for scope in within(shared, covering).await? {
+    for scope in scopes_within(shared, covering).await? {
         loop {
             let keys = std::iter::once(shared.keys.memories_of(&scope));
             let mut call = user_call(shared, &MEMORY_FORGET, &scope.user, keys);
@@ -62,7 +62,7 @@ async fn of_source(
         }
     }
     let mut remaining = 0;
-    for scopes in within(shared, covering).await?.chunks(BATCH) {
+    for scopes in scopes_within(shared, covering).await?.chunks(BATCH) {
         for known in Scopes::of(shared, scopes).heads(&[], std::slice::from_ref(&term)).await? {
             let heads = known.kinds.iter().flat_map(|kind| kind.heads.iter().flatten());
             remaining += heads.map(|head| head.count).sum::<u64>();
@@ -72,12 +72,12 @@ async fn of_source(
 }
 
 async fn of_scope(shared: &Shared, covering: &MemoryScope) -> Result<MemoriesForgotten> {
-    let dropped = within(shared, covering).await?;
+    let dropped = scopes_within(shared, covering).await?;
     let names: Vec<String> = dropped.iter().map(MemoryScope::key).collect();
     let removed = drop_scopes(shared, &covering.user, &names).await?;
     // Scopes that are listed now or were listed before, whichever of their keys exist.
     let mut remaining = 0;
-    let mut left = within(shared, covering).await?;
+    let mut left = scopes_within(shared, covering).await?;
     left.extend(dropped);
     left.sort_unstable();
     left.dedup();

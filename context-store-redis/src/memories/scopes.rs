@@ -33,7 +33,10 @@ pub(crate) async fn names(shared: &Shared, user: &UserId) -> Result<Vec<Vec<u8>>
 }
 
 /// Returns the scopes that lie within another one.
-pub(crate) async fn within(shared: &Shared, covering: &MemoryScope) -> Result<Vec<MemoryScope>> {
+pub(crate) async fn scopes_within(
+    shared: &Shared,
+    covering: &MemoryScope,
+) -> Result<Vec<MemoryScope>> {
     let mut scopes = Vec::new();
     for name in names(shared, &covering.user).await? {
         let scope = read_scope(&name)?;

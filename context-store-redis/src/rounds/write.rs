@@ -70,8 +70,8 @@ pub(crate) async fn record(shared: &Shared, commit: &RoundCommit) -> Result<Reco
             return Ok(RecordOutcome::Conflict { actual });
         }
         _ => {
-            let what = "a change contradicts the stored round".to_owned();
-            return Err(TrajectoryError::Damaged { what }.during(OPERATION).into());
+            let message = "a change contradicts the stored round".to_owned();
+            return Err(TrajectoryError::Damaged { what: message }.during(OPERATION).into());
         }
     }
     if shared.ttl > 0 && commit.expected == 0 {

@@ -49,7 +49,7 @@ pub(crate) struct StreamChange<'a> {
     held: Vec<(String, Option<Bytes>)>,
     /// The number of chunks to remove.
     pub(crate) chunks: u64,
-    pub(crate) gone: Vec<String>,
+    pub(crate) removed: Vec<String>,
     set: Vec<(String, Bytes)>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> StreamChange<'a> {
     pub(crate) fn of(id: &'a StreamId, snapshot: Option<&StreamSnapshot>) -> Self {
         let counts = (counts_field(id), snapshot.map(|snapshot| snapshot.counts.clone()));
         let about = (about_field(id), snapshot.map(|snapshot| snapshot.about.clone()));
-        Self { id, held: vec![counts, about], chunks: 0, gone: Vec::new(), set: Vec::new() }
+        Self { id, held: vec![counts, about], chunks: 0, removed: Vec::new(), set: Vec::new() }
     }
 
     pub(crate) fn to(mut self, stream: &StoredStream) -> Result<Self> {
@@ -87,7 +87,7 @@ impl<'a> StreamChange<'a> {
         }
         self.held.push((LIST.to_owned(), before.stored.clone()));
         if ids.is_empty() {
-            self.gone.push(LIST.to_owned());
+            self.removed.push(LIST.to_owned());
         } else {
             self.set.push((
                 LIST.to_owned(),
@@ -110,7 +110,7 @@ impl<'a> StreamChange<'a> {
             let value = value.as_ref().map(|value| [b"=", &value[..]].concat()).unwrap_or_default();
             call.arg(field).arg(value);
         }
-        call.arg(self.gone.len()).arg(&self.gone);
+        call.arg(self.removed.len()).arg(&self.removed);
         for (field, value) in &self.set {
             call.arg(field).arg(&value[..]);
         }

@@ -196,10 +196,10 @@ pub(crate) async fn neighbours(
     }
     let asked = json_texts(ids.iter().map(MemoryId::as_str));
     let query = sqlx::query(sql::FILED_UNDER).bind(no).bind(&asked);
-    let mut said: Vec<(i64, Option<i64>, i64)> = json_answer(&mut transaction, query).await?;
+    let mut filed: Vec<(i64, Option<i64>, i64)> = json_answer(&mut transaction, query).await?;
     under.sort_unstable();
-    said.sort_unstable();
-    if said != under {
+    filed.sort_unstable();
+    if filed != under {
         return Err(ELSEWHERE);
     }
     let sessions = json_numbers(under.iter().filter_map(|(_, session, _)| *session));

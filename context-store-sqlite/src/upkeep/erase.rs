@@ -83,8 +83,8 @@ struct Batch {
 async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) -> Result<Batch> {
     let mut transaction = writer.begin().await?;
     let rows = sqlx::query(sql::CHATS_OF).bind(user.as_str()).fetch_all(&mut *transaction).await?;
-    let (blobs, _) = blobs::kept(&mut transaction, user).await?;
-    let streams = streams::kept(&mut transaction, user).await?;
+    let (blobs, _) = blobs::totals(&mut transaction, user).await?;
+    let streams = streams::total(&mut transaction, user).await?;
     let mut batch = Batch::default();
     for row in rows {
         let (no, own): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
@@ -101,9 +101,9 @@ async fn erase_batch(writer: &mut Writer, user: &UserId, cancel: &CancelSignal) 
             batch.memories = memories::erase_some(&mut transaction, user, BATCH).await?;
         }
     }
-    let (left, _) = blobs::kept(&mut transaction, user).await?;
+    let (left, _) = blobs::totals(&mut transaction, user).await?;
     batch.blobs = blobs - left;
-    batch.streams = streams - streams::kept(&mut transaction, user).await?;
+    batch.streams = streams - streams::total(&mut transaction, user).await?;
     transaction.commit().await?;
     writer.branch_ends = BranchEnds::default();
     Ok(batch)

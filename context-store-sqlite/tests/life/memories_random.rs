@@ -18,13 +18,13 @@ use crate::store_fixture::StoreFixture;
 enum Step {
     Write {
         user: Index,
-        writes: Vec<One>,
+        writes: Vec<RecordDraft>,
     },
     Forget {
         scope: Index,
         selection: Selection,
     },
-    Find(Sought),
+    Find(SearchDraft),
     List {
         user: Index,
         kind: Option<&'static str>,
@@ -34,7 +34,7 @@ enum Step {
 }
 
 #[derive(Clone, Debug)]
-struct One {
+struct RecordDraft {
     scope: Index,
     id: &'static str,
     kind: &'static str,
@@ -54,7 +54,7 @@ enum Selection {
 }
 
 #[derive(Clone, Debug)]
-struct Sought {
+struct SearchDraft {
     user: Index,
     scopes: Vec<Index>,
     kinds: Vec<&'static str>,
@@ -89,7 +89,7 @@ fn source() -> impl Strategy<Value = MemorySource> {
     })
 }
 
-fn one() -> impl Strategy<Value = One> {
+fn one() -> impl Strategy<Value = RecordDraft> {
     let expected = prop_oneof![
         4 => Just(MemoryExpected::Absent),
         3 => Just(MemoryExpected::Anything),
@@ -99,7 +99,7 @@ fn one() -> impl Strategy<Value = One> {
     let named = (any::<Index>(), select(&IDS[..]), select(&KINDS[..]), key);
     let said = (prop::option::weighted(0.7, source()), prop::collection::vec(word(), 0..9));
     (named, said, vector(), expected, 0u8..3).prop_map(
-        |((scope, id, kind, key), (source, words), vector, expected, text)| One {
+        |((scope, id, kind, key), (source, words), vector, expected, text)| RecordDraft {
             scope,
             id,
             kind,
@@ -129,7 +129,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         vector(),
         1usize..6,
     );
-    let sought = sought.prop_map(|(user, scopes, kinds, words, vector, limit)| Sought {
+    let sought = sought.prop_map(|(user, scopes, kinds, words, vector, limit)| SearchDraft {
         user,
         scopes,
         kinds,
@@ -171,7 +171,7 @@ fn pick<T: Clone>(from: &[T], index: &Index) -> T {
     from[index.index(from.len())].clone()
 }
 
-fn written(one: One, scopes: &[MemoryScope]) -> MemoryWrite {
+fn written(one: RecordDraft, scopes: &[MemoryScope]) -> MemoryWrite {
     let at = Timestamp::from_micros(i64::from(one.text));
     let text = "what was said ".repeat(usize::from(one.text));
     let mut record = MemoryRecord::new(pick(scopes, &one.scope), one.id, one.kind, at, text);
@@ -183,7 +183,7 @@ fn written(one: One, scopes: &[MemoryScope]) -> MemoryWrite {
     write
 }
 
-fn told<T>(result: Result<T>) -> Result<T, (context_core::ErrorKind, String)> {
+fn comparable<T>(result: Result<T>) -> Result<T, (context_core::ErrorKind, String)> {
     result.map_err(|error| (error.kind(), error.message().to_owned()))
 }
 
@@ -213,13 +213,13 @@ async fn take(step: Step, store: &dyn MemoryRecordStore, reference: &dyn MemoryR
                 fresh
             });
             assert_eq!(
-                told(store.write_memories(&writes).await),
-                told(reference.write_memories(&writes).await)
+                comparable(store.write_memories(&writes).await),
+                comparable(reference.write_memories(&writes).await)
             );
             // A call whose reply was lost is repeated.
             assert_eq!(
-                told(store.write_memories(&writes).await),
-                told(reference.write_memories(&writes).await)
+                comparable(store.write_memories(&writes).await),
+                comparable(reference.write_memories(&writes).await)
             );
         }
         Step::Forget { scope, selection } => {
@@ -231,8 +231,8 @@ async fn take(step: Step, store: &dyn MemoryRecordStore, reference: &dyn MemoryR
                 Selection::All => MemoryForget::Scope(scope),
             };
             assert_eq!(
-                told(store.forget_memories(&forget).await),
-                told(reference.forget_memories(&forget).await)
+                comparable(store.forget_memories(&forget).await),
+                comparable(reference.forget_memories(&forget).await)
             );
         }
         Step::Find(sought) => {

@@ -109,7 +109,7 @@ fn node(i: usize) -> Arc<Node> {
     says(id, &format!("text {i}"))
 }
 
-fn told<T>(result: Result<T, Error>) -> Result<T, (context_core::ErrorKind, String)> {
+fn comparable<T>(result: Result<T, Error>) -> Result<T, (context_core::ErrorKind, String)> {
     result.map_err(|error| (error.kind(), error.message().to_owned()))
 }
 
@@ -155,26 +155,32 @@ async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
         Step::Activate(branch) => {
             let (branch, _) = model.branch(&branch);
             let done = history.activate_branch(&chat, &branch, at).await;
-            assert_eq!(told(done), told(model.state.activate_branch(&branch, at)));
+            assert_eq!(comparable(done), comparable(model.state.activate_branch(&branch, at)));
             return;
         }
         Step::Rename { branch, to } => {
             let ((branch, _), to) = (model.branch(&branch), model.name(&to));
             let done = history.rename_branch(&chat, &branch, &to, at).await;
-            assert_eq!(told(done), told(model.state.rename_branch(&branch, &to, at)));
+            assert_eq!(comparable(done), comparable(model.state.rename_branch(&branch, &to, at)));
             return;
         }
         Step::DeleteBranch(branch) => {
             let (branch, head) = model.branch(&branch);
             let done = history.delete_branch(&chat, &branch, head.as_ref(), at).await;
-            assert_eq!(told(done), told(model.state.delete_branch(&branch, head.as_ref(), at)));
+            assert_eq!(
+                comparable(done),
+                comparable(model.state.delete_branch(&branch, head.as_ref(), at))
+            );
             return;
         }
         Step::SetCheckpoint { name, message } => {
             let name = CheckpointName::from(CHECKPOINTS[name.index(CHECKPOINTS.len())]);
             let message = model.message(&message);
             let done = history.set_checkpoint(&chat, &name, &message, at).await;
-            assert_eq!(told(done), told(model.state.set_checkpoint(&name, &message, at)));
+            assert_eq!(
+                comparable(done),
+                comparable(model.state.set_checkpoint(&name, &message, at))
+            );
             return;
         }
         Step::DeleteCheckpoint(name) => {
@@ -187,12 +193,12 @@ async fn take(step: Step, history: &dyn HistoryStore, model: &mut Model) {
             let patch =
                 ChatPatch { title: TitleChange::Set(format!("{at:?}")), ..ChatPatch::default() };
             let done = history.update_chat(&chat, &patch, at).await;
-            assert_eq!(told(done), told(model.state.update(&patch, at)));
+            assert_eq!(comparable(done), comparable(model.state.update(&patch, at)));
             return;
         }
     };
     let done = history.commit(commit.clone()).await;
-    assert_eq!(told(done), told(model.state.commit(commit)));
+    assert_eq!(comparable(done), comparable(model.state.commit(commit)));
 }
 
 /// Compares everything that the store shows.

@@ -29,7 +29,7 @@ enum Step {
 
 /// The way in which a commit is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Sending {
+enum Delivery {
     Once,
     /// Sent twice, as after a lost reply.
     Twice,
@@ -43,7 +43,7 @@ enum Sending {
 struct Turn {
     round: u8,
     steps: Vec<Step>,
-    sending: Sending,
+    sending: Delivery,
     other_handle: bool,
 }
 
@@ -75,8 +75,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
     let sending = prop_oneof![
-        5 => Just(Sending::Once), 1 => Just(Sending::Twice), 1 => Just(Sending::Late),
-            2 => Just(Sending::AsJson),
+        5 => Just(Delivery::Once), 1 => Just(Delivery::Twice), 1 => Just(Delivery::Late),
+            2 => Just(Delivery::AsJson),
     ];
     let steps = prop_oneof![6 => prop::collection::vec(step(), 0..6),
         1 => prop::collection::vec(step(), 20..60)];
@@ -260,15 +260,15 @@ async fn live(turns: Vec<Turn>) {
             changes.extend(take(round, step, at));
         }
         round.committed();
-        if turn.sending == Sending::AsJson {
+        if turn.sending == Delivery::AsJson {
             changes = serde_json::from_str(&serde_json::to_string(&changes).unwrap()).unwrap();
         }
         let commit = RoundCommit::new(format!("key {number}"), changes, round.head());
         let mut commits = vec![commit.clone()];
         match turn.sending {
-            Sending::Twice => commits.push(commit),
-            Sending::Late => commits.push(RoundCommit::new("late", commit.changes, commit.head)),
-            Sending::Once | Sending::AsJson => {}
+            Delivery::Twice => commits.push(commit),
+            Delivery::Late => commits.push(RoundCommit::new("late", commit.changes, commit.head)),
+            Delivery::Once | Delivery::AsJson => {}
         }
         for commit in commits {
             let expected = theirs.record_round(&commit).await.unwrap();
