@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 #[cfg(test)]
-pub(crate) use context_runtime::shown::is_hidden;
-pub(crate) use context_runtime::shown::{clean, clean_lines, preview};
+pub(crate) use context_runtime::display::is_hidden;
+pub(crate) use context_runtime::display::{clean, clean_lines, preview};
 use context_runtime::{
     Message, MessageId, Part, Timestamp,
     store::{Node, NodeKind, StoredBoundary},
@@ -51,15 +51,16 @@ pub(crate) fn node_preview(node: &Node) -> String {
 /// Describes a boundary, for example `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`.
 /// Returns `None` if it cannot be read.
 pub(crate) fn boundary(node: &Node) -> Option<String> {
-    let StoredBoundary { kind, what, before, after, retained, .. } =
+    let StoredBoundary { kind, description, before, after, retained, .. } =
         StoredBoundary::decode(node.body()).ok()?;
-    let what = if what.is_empty() { String::new() } else { format!(": {what}") };
+    let description =
+        if description.is_empty() { String::new() } else { format!(": {description}") };
     let tokens = match before == after {
         true => String::new(),
         false => format!(", {before} → {after} tokens"),
     };
     let retained = count(usize::try_from(retained).unwrap_or(usize::MAX), "message");
-    Some(format!("{}{what}{tokens}, {retained} left", kind.as_str()))
+    Some(format!("{}{description}{tokens}, {retained} left", kind.as_str()))
 }
 
 /// Describes the parts of a message.

@@ -3,6 +3,7 @@
 mod blob_id;
 pub(crate) mod cancel;
 pub(crate) mod diagnostic;
+pub mod display;
 pub(crate) mod encoded;
 pub(crate) mod environment;
 pub(crate) mod error;
@@ -11,7 +12,6 @@ pub(crate) mod json;
 pub mod limits;
 pub mod sealed;
 pub mod secrets;
-pub mod shown;
 
 pub use blob_id::BlobId;
 pub use cancel::{CancelSource, Cancelled};

@@ -8,7 +8,8 @@ mod report;
 pub mod shorten;
 
 pub use boundary::{
-    BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, Shown, StoredBoundary, shown,
+    BoundaryDraft, BoundaryStep, DraftError, FrontEntry, Replacement, ShownMessage, StoredBoundary,
+    shown,
 };
 pub use compaction::{
     Boundary, BoundaryKind, CacheState, Edit, Goal, HistoryRewrite, HistoryView, Plan, PlanError,

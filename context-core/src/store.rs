@@ -34,7 +34,7 @@ pub use memory::{
 };
 pub use search::{SearchHit, SearchQuery, SearchScope, SearchStore, Snippet};
 pub use stream::{
-    AppendPlace, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
+    AppendPosition, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome, StreamPart,
     StreamPrune, StreamState, StreamStore, StreamsPruned,
 };
 pub use trajectory::{

@@ -96,12 +96,12 @@ pub enum HttpError {
         status: u16,
     },
     /// The reply is longer than may be read.
-    #[error("{address}: {what} is longer than {limit} bytes")]
+    #[error("{address}: {part} is longer than {limit} bytes")]
     TooLong {
         /// The address of the request.
         address: String,
         /// The part that is too long.
-        what: TooLong,
+        part: TooLong,
         /// The limit, in bytes.
         limit: usize,
     },

@@ -130,8 +130,8 @@ impl Incoming {
         self.response.headers()
     }
 
-    fn too_long(&self, what: TooLong, limit: usize) -> HttpError {
-        HttpError::TooLong { address: self.address.clone(), what, limit }
+    fn too_long(&self, part: TooLong, limit: usize) -> HttpError {
+        HttpError::TooLong { address: self.address.clone(), part, limit }
     }
 }
 
@@ -201,10 +201,10 @@ impl Events {
             }
             match self.incoming.chunk(cancel).await {
                 Ok(Some(bytes)) => {
-                    if let Err(what) = self.parser.push(&bytes, &mut self.ready) {
+                    if let Err(part) = self.parser.push(&bytes, &mut self.ready) {
                         self.is_over = true;
                         self.failed =
-                            Some(self.incoming.too_long(what, self.incoming.limits.event_bytes));
+                            Some(self.incoming.too_long(part, self.incoming.limits.event_bytes));
                     }
                 }
                 Ok(None) => {

@@ -29,7 +29,7 @@ mod store;
 mod tools;
 
 pub use block::{Block, BlockVersion};
-pub use edit::{BlockEdit, Place};
+pub use edit::{BlockEdit, InsertPosition};
 pub use error::BlockError;
 pub use rule::BlockRule;
 pub use store::Blocks;

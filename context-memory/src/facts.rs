@@ -42,4 +42,4 @@ pub use extract::{Extracted, ExtractedFact, FactExtractor};
 pub use fact::Fact;
 pub use model::ModelExtractor;
 pub use statement::{Holds, Statement};
-pub use store::{Facts, Stated};
+pub use store::{Facts, StatementOutcome};

@@ -57,11 +57,13 @@ pub mod remote;
 pub mod words;
 
 pub use blocks::{
-    Block, BlockAnswer, BlockEdit, BlockError, BlockRule, BlockTools, BlockVersion, Blocks, Place,
+    Block, BlockAnswer, BlockEdit, BlockError, BlockRule, BlockTools, BlockVersion, Blocks,
+    InsertPosition,
 };
 pub use episodic::{EPISODE, Episodic, Reach, episodic};
 pub use facts::{
-    Extracted, ExtractedFact, Fact, FactExtractor, Facts, Holds, ModelExtractor, Stated, Statement,
+    Extracted, ExtractedFact, Fact, FactExtractor, Facts, Holds, ModelExtractor, Statement,
+    StatementOutcome,
 };
 pub use provider_chain::ProviderChain;
 pub use queue::Queued;

@@ -29,7 +29,7 @@
 //! let view = HistoryView::new(&messages, &Quarters);
 //! let goal = Goal::new(Budget::new(200_000, 8_000), 0, 100_000);
 //! let plan = Microcompact::new().plan(&view, &goal).into_plan().unwrap();
-//! assert_eq!(plan.what, "2 results shortened"); // the four newest stay
+//! assert_eq!(plan.description, "2 results shortened"); // the four newest stay
 //! assert!(plan.saved() > 9_000);
 //! ```
 //!

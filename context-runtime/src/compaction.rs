@@ -23,8 +23,8 @@ pub use context_core::CompactionPolicy;
 pub use context_core::history::{
     Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, DecisionKind,
     DraftError, Edit, Failure, FrontEntry, Goal, HistoryRewrite, HistoryView, Plan, PlanError,
-    PolicyKind, Price, Proposal, RecoveryPolicy, Replacement, Shown, Structure, ToolNames, shorten,
-    shown,
+    PolicyKind, Price, Proposal, RecoveryPolicy, Replacement, ShownMessage, Structure, ToolNames,
+    shorten, shown,
 };
 pub use context_core::model::{Budget, Pressure};
 pub use context_core::runtime::CutOwner;

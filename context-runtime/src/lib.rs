@@ -223,6 +223,7 @@ mod call;
 #[cfg(feature = "tokens")]
 mod cancellable;
 pub mod compaction;
+pub mod display;
 mod engine;
 pub mod fragments;
 pub mod memory;
@@ -235,7 +236,6 @@ pub mod removal;
 mod rescale;
 mod retention;
 mod runtime;
-pub mod shown;
 pub mod store;
 pub mod streams;
 mod system;
@@ -282,7 +282,7 @@ pub use plugins::codecs::{PROVIDERS, message_codec, provider};
 #[allow(unreachable_pub, unused_imports, reason = "no plug-in may be on")]
 pub use plugins::crates::*;
 pub use recovery::{
-    Carried, CarryOutError, DecisionSet, Recovered, RecoveryChain, raised_output,
+    CarryOutError, DecisionSet, Recovered, RecoveredHistory, RecoveryChain, raised_output,
     without_failed_answer,
 };
 pub use registry::{open, open_read_only};

@@ -16,7 +16,7 @@ mod repair;
 
 use std::sync::Arc;
 
-pub use carry_out::{Carried, CarryOutError, Recovered};
+pub use carry_out::{CarryOutError, Recovered, RecoveredHistory};
 use context_policy_strip_images::StripImages;
 use context_policy_truncate_head::TruncateHead;
 pub use failed_answer::without_failed_answer;
@@ -138,7 +138,7 @@ impl RecoveryChain {
         &self,
         decision: &RecoveryDecision,
         failure: &Failure<'_>,
-    ) -> Result<Carried, CarryOutError> {
+    ) -> Result<RecoveredHistory, CarryOutError> {
         carry_out::carry_out(self, decision, failure)
     }
 

@@ -3,7 +3,7 @@
 //! An [`HttpFace`] serves [simulators](crate::Simulator) at the paths of their providers, with
 //! their headers, whole and as server-sent events. It also serves embeddings, whose vectors are
 //! [hashed](hashed_vector) from the words. It checks a key if it is given one. A [`BadServer`]
-//! misbehaves in one way, chosen by [`Bad`], on every request.
+//! misbehaves in one way, chosen by [`Misbehaviour`], on every request.
 //!
 //! | path | simulator of |
 //! |---|---|
@@ -29,6 +29,6 @@ mod face;
 mod port;
 mod replies;
 
-pub use bad_server::{Bad, BadServer};
+pub use bad_server::{BadServer, Misbehaviour};
 pub use embeddings::hashed_vector;
 pub use face::{HttpFace, HttpServer, ReceivedRequest};

@@ -24,7 +24,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Behaviour`], [`Say`], [`Agent`] | the replies of the model |
+//! | [`Behaviour`], [`AnswerPiece`], [`Agent`] | the replies of the model |
 //! | [`Script`], [`ProviderFault`] | the faults and the requests that they affect, as data |
 //! | [`ConversationReplay`] | a recorded conversation, step by step |
 //! | [`SimulatedReply`] | the reply as an HTTP client would see it |
@@ -80,7 +80,7 @@ pub mod recordings;
 pub mod wire;
 
 pub use provider::{
-    Agent, Behaviour, ConversationReplay, ProviderFault, ReplayStep, ReplyContent, Say, Script,
-    Served, SimulatedReply, Simulator,
+    Agent, AnswerPiece, Behaviour, ConversationReplay, ProviderFault, ReplayStep, ReplyContent,
+    Script, Served, SimulatedReply, Simulator,
 };
 pub use random::Random;

@@ -18,7 +18,7 @@ mod signature;
 mod simulator;
 mod validator;
 
-pub use behaviour::{Agent, Behaviour, Say};
+pub use behaviour::{Agent, AnswerPiece, Behaviour};
 pub use fault::{ProviderFault, Script};
 pub use log::Served;
 pub use replay::{ConversationReplay, ReplayStep};

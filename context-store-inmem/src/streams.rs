@@ -10,7 +10,7 @@ use bytes::Bytes;
 use context_core::base::StreamId;
 use context_core::base::limits::MAX_STREAM_PAGE_BYTES;
 use context_core::store::{
-    AppendPlace, Cursor, Finding, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
+    AppendPosition, Cursor, Finding, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
     StreamPart, StreamPrune, StreamsPruned,
 };
 use context_core::{ChatId, ChatRef, Error, Result, Timestamp, UserId};
@@ -60,17 +60,19 @@ impl Streams {
     ) -> Result<StreamOutcome> {
         let StreamEntry { stream, chunks } = self.entry_mut("append_stream", chat, id)?;
         Ok(match stream.place(&append) {
-            AppendPlace::Next => {
+            AppendPosition::Next => {
                 stream.append(&append)?;
                 chunks.extend(append.chunks);
                 StreamOutcome::Applied(stream.clone())
             }
-            AppendPlace::Stored
+            AppendPosition::Stored
                 if chunks_from(chunks, append.offset).starts_with(&append.chunks) =>
             {
                 StreamOutcome::Replayed(stream.clone())
             }
-            AppendPlace::Stored | AppendPlace::Refused => StreamOutcome::Refused(stream.clone()),
+            AppendPosition::Stored | AppendPosition::Refused => {
+                StreamOutcome::Refused(stream.clone())
+            }
         })
     }
 

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use context_core::base::limits::{MAX_STREAM_BYTES, MAX_STREAM_CHUNKS, MAX_STREAM_PAGE_BYTES};
 use context_core::base::{StreamId, limits};
 use context_core::store::{
-    AppendPlace, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd, StreamOutcome,
-    StreamPart, StreamPrune, StreamState, StreamsPruned,
+    AppendPosition, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamEnd,
+    StreamOutcome, StreamPart, StreamPrune, StreamState, StreamsPruned,
 };
 use context_core::{ChatRef, Error, Timestamp, UserId};
 use sqlx::Row;
@@ -111,17 +111,17 @@ pub(crate) async fn append(
     let (no, mut stream) = lock(session, "append_stream", chat, id).await?;
     Ok(match stream.place(append) {
         // The stream would become too large, or the append applies by now.
-        AppendPlace::Next => {
+        AppendPosition::Next => {
             stream.append(append)?;
             match append_next(session, chat, id, append).await? {
                 Some(outcome) => outcome,
                 None => return Err(Fault::Corrupt("a locked stream has changed", None)),
             }
         }
-        AppendPlace::Stored if are_stored(session, id, no, append).await? => {
+        AppendPosition::Stored if are_stored(session, id, no, append).await? => {
             StreamOutcome::Replayed(stream)
         }
-        AppendPlace::Stored | AppendPlace::Refused => StreamOutcome::Refused(stream),
+        AppendPosition::Stored | AppendPosition::Refused => StreamOutcome::Refused(stream),
     })
 }
 

@@ -6,8 +6,8 @@ pub(crate) mod fields;
 use bytes::Bytes;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
-    AppendPlace, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart,
-    StreamPrune, StreamsPruned,
+    AppendPosition, Cursor, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
+    StreamPart, StreamPrune, StreamsPruned,
 };
 use context_core::{ChatRef, Timestamp, UserId};
 use redis::{Value, cmd};
@@ -123,12 +123,12 @@ pub(crate) async fn append(
         let StreamRead { snapshot, chunks } = read.ok_or_else(|| no_stream(OPERATION, id))?;
         let mut stream = snapshot.stream.clone();
         match stream.place(append) {
-            AppendPlace::Refused => return Ok(StreamOutcome::Refused(stream)),
-            AppendPlace::Stored if chunks == append.chunks => {
+            AppendPosition::Refused => return Ok(StreamOutcome::Refused(stream)),
+            AppendPosition::Stored if chunks == append.chunks => {
                 return Ok(StreamOutcome::Replayed(stream));
             }
-            AppendPlace::Stored => return Ok(StreamOutcome::Refused(stream)),
-            AppendPlace::Next => {}
+            AppendPosition::Stored => return Ok(StreamOutcome::Refused(stream)),
+            AppendPosition::Next => {}
         }
         stream.append(append)?;
         let change = StreamChange::of(id, Some(&snapshot))

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use context_core::base::limits::MAX_STREAM_PAGE_BYTES;
 use context_core::base::{StreamId, limits};
 use context_core::store::{
-    AppendPlace, Cursor, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
+    AppendPosition, Cursor, KeyOrder, Page, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
     StreamPart, StreamPrune, StreamState, StreamsPruned,
 };
 use context_core::{ChatRef, Error, Timestamp, UserId};
@@ -87,16 +87,16 @@ pub(crate) async fn append(
     let mut transaction = writer.begin().await?;
     let (no, mut stream) = known(&mut transaction, "append_stream", chat, id).await?;
     let outcome = match stream.place(append) {
-        AppendPlace::Next => {
+        AppendPosition::Next => {
             stream.append(append)?;
             add_chunks(&mut transaction, place(no, append.offset), &append.chunks).await?;
             write(&mut transaction, no, &stream).await?;
             StreamOutcome::Applied(stream)
         }
-        AppendPlace::Stored if are_stored(&mut transaction, no, append).await? => {
+        AppendPosition::Stored if are_stored(&mut transaction, no, append).await? => {
             StreamOutcome::Replayed(stream)
         }
-        AppendPlace::Stored | AppendPlace::Refused => StreamOutcome::Refused(stream),
+        AppendPosition::Stored | AppendPosition::Refused => StreamOutcome::Refused(stream),
     };
     transaction.commit().await?;
     Ok(outcome)

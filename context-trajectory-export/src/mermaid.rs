@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use context_core::base::shown::{is_hidden, shown};
+use context_core::base::display::{is_hidden, shown};
 use context_core::trajectory::{TrajectoryNode, TrajectoryNodeKind};
 
 use crate::text::{DiagramOptions, agent_caption, colours, file_id, headline, round_caption};

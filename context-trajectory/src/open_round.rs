@@ -236,9 +236,9 @@ impl OpenRound {
             let mut trial = round.clone();
             let changes = trial.remove(id, removal, at)?;
             if changes.len() > MAX_CHANGES {
-                let what = "nodes and edges that one removal concerns";
+                let quantity = "nodes and edges that one removal concerns";
                 return Err(TrajectoryError::TooMuch {
-                    what,
+                    quantity,
                     size: changes.len(),
                     limit: MAX_CHANGES,
                 });

@@ -217,7 +217,7 @@ pub(crate) fn record(
     let limit = limits::MAX_PREDECESSORS;
     if turn.calls.len() > limit {
         return Err(TrajectoryError::TooMuch {
-            what: "calls of a turn",
+            quantity: "calls of a turn",
             size: turn.calls.len(),
             limit,
         });

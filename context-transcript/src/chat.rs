@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::base::shown::preview;
+use context_core::base::display::preview;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::Data;
 use context_core::{Diagnostic, Json, Node, Part, Role};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use context_core::base::shown::shown;
+use context_core::base::display::shown;
 use context_core::base::{CommitKey, limits};
 use context_core::store::{Commit, ForkName, Target};
 use context_core::{BranchName, Chain, ChatRef, Error, ErrorKind, MessageId, Node, Timestamp};

@@ -46,7 +46,7 @@ pub(super) fn pipeline(
 /// `9 results, −61,400 tokens, breaks 18,200 cached tokens; pays off after 1 call`.
 pub(super) fn line(report: &PlanReport) -> String {
     let saved = report.before.saturating_sub(report.after);
-    let mut line = format!("{}, −{} tokens", clean(&report.what), grouped(saved));
+    let mut line = format!("{}, −{} tokens", clean(&report.description), grouped(saved));
     if report.price.reread > 0 {
         let after = match report.price.pays_off_after() {
             None => "never pays off".to_owned(),

@@ -150,7 +150,7 @@ fn no_command_shows_a_name_that_forges_a_line_or_sends_a_sequence() {
                 ran += 1;
                 let failed = match &result {
                     Err(failure) if json => failure_json(failure),
-                    Err(failure) => failure_text(&failure),
+                    Err(failure) => failure_text(failure),
                     Ok(_) => String::new(),
                 };
                 let shows_content = SHOWS_CONTENT.contains(&named.as_str()) && !json;

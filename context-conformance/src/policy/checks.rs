@@ -11,7 +11,7 @@ use super::QuarterCounter;
 /// Returns the messages after the plan is applied, or the reason why it must not be applied.
 pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Message>>, String> {
     let before = view.messages();
-    if plan.what.trim().is_empty() {
+    if plan.description.trim().is_empty() {
         return Err("the plan does not say what it does".to_owned());
     }
     if plan.edits.is_empty()

@@ -90,10 +90,10 @@ pub enum MisfitError {
     #[error("it holds no data")]
     NotData,
     /// The data, or a part of it, has the wrong type.
-    #[error("{what} is no {expected}")]
+    #[error("{part} is no {expected}")]
     Shape {
         /// The part with the wrong type.
-        what: &'static str,
+        part: &'static str,
         /// The expected type, such as a list.
         expected: &'static str,
     },

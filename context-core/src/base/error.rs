@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::{fmt, io};
 
-use crate::base::shown::{clean, clean_lines};
+use crate::base::display::{clean, clean_lines};
 
 /// The result of an effectful call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -63,7 +63,7 @@ pub trait FragmentCodec: Send + Sync + 'static {
 ///
 ///     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
 ///         let Some(FragmentData::Number(number)) = fragment.data() else {
-///             return Err(MisfitError::Shape { what: "its data", expected: "number" });
+///             return Err(MisfitError::Shape { part: "its data", expected: "number" });
 ///         };
 ///         Ok(Self { eur: number.to_string().parse().map_err(|_| MisfitError::Other("no amount".into()))? })
 ///     }

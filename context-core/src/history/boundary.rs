@@ -36,4 +36,4 @@ mod window;
 
 pub use draft::{BoundaryDraft, DraftError};
 pub use form::{BoundaryStep, FrontEntry, Replacement, StoredBoundary};
-pub use window::{Shown, shown};
+pub use window::{ShownMessage, shown};

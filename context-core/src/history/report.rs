@@ -13,7 +13,8 @@ pub struct PlanReport {
     /// The kind of cut.
     pub kind: BoundaryKind,
     /// A human-readable description of the plan.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub description: String,
     /// Tokens of the history before the plan.
     pub before: u64,
     /// Tokens of the history after the plan.
@@ -32,7 +33,7 @@ impl PlanReport {
         Self {
             policy: plan.policy,
             kind: plan.kind,
-            what: plan.what.clone(),
+            description: plan.description.clone(),
             before: plan.before,
             after: plan.after,
             price,
@@ -49,10 +50,19 @@ impl PlanReport {
         policy: &'static str,
         kind: BoundaryKind,
         (before, after): (u64, u64),
-        what: impl Into<String>,
+        description: impl Into<String>,
         reason: impl Into<String>,
     ) -> Self {
-        let (what, reason) = (what.into(), reason.into());
-        Self { policy, kind, what, before, after, price: Price::default(), applied: true, reason }
+        let (description, reason) = (description.into(), reason.into());
+        Self {
+            policy,
+            kind,
+            description,
+            before,
+            after,
+            price: Price::default(),
+            applied: true,
+            reason,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::shown::shown;
+use crate::base::display::shown;
 use crate::base::{MemoryId, limits};
 use crate::{Result, SessionId, UserId};
 

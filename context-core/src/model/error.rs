@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use crate::base::display::clean_lines;
 use crate::base::secrets;
-use crate::base::shown::clean_lines;
 
 /// An error that a provider reported, in provider-neutral form.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use crate::base::shown::clean;
+use crate::base::display::clean;
 use crate::store::{Cursor, Page};
 use crate::{CancelSignal, ChatRef, Error, ErrorKind, Result, UserId};
 

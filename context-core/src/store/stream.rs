@@ -13,7 +13,7 @@ use crate::base::{StreamId, StreamWriter, limits, sealed};
 use crate::store::{Cursor, Page};
 use crate::{ChatId, ChatRef, Result, Timestamp, UserId};
 
-pub use transitions::AppendPlace;
+pub use transitions::AppendPosition;
 
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

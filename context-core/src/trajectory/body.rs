@@ -167,7 +167,7 @@ impl NodeBody {
         let values: Vec<_> = values.into_iter().collect();
         if values.len() != kind.fields().len() {
             let damage = format!("a {kind} of {} fields", values.len());
-            return Err(TrajectoryError::Damaged { what: damage });
+            return Err(TrajectoryError::Damaged { damage });
         }
         for (field, value) in kind.fields().iter().zip(&values) {
             if value.as_ref().is_some_and(|value| value.form() != field.form) {

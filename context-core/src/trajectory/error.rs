@@ -3,7 +3,7 @@
 use thiserror::Error as ThisError;
 
 use super::{NodeId, TrajectoryNodeKind};
-use crate::base::shown::shown;
+use crate::base::display::shown;
 use crate::{Error, ErrorKind};
 
 /// A refused change of a trajectory, or an unreadable record. Nothing was changed.
@@ -156,10 +156,10 @@ pub enum TrajectoryError {
         successors: usize,
     },
     /// A field or name is too long, or there are too many items.
-    #[error("{what}: {size} is above the limit of {limit}")]
+    #[error("{quantity}: {size} is above the limit of {limit}")]
     TooMuch {
         /// The limited quantity.
-        what: &'static str,
+        quantity: &'static str,
         /// The actual size: bytes or items.
         size: usize,
         /// The limit.
@@ -180,10 +180,10 @@ pub enum TrajectoryError {
         index: usize,
     },
     /// The record contradicts itself.
-    #[error("the record of the round is damaged: {what}")]
+    #[error("the record of the round is damaged: {damage}")]
     Damaged {
         /// A description of the damage.
-        what: String,
+        damage: String,
     },
 }
 
@@ -234,6 +234,6 @@ impl TrajectoryError {
     }
 
     pub(super) fn too_much(quantity: &'static str, size: usize, limit: usize) -> Result<(), Self> {
-        if size <= limit { Ok(()) } else { Err(Self::TooMuch { what: quantity, size, limit }) }
+        if size <= limit { Ok(()) } else { Err(Self::TooMuch { quantity, size, limit }) }
     }
 }

@@ -205,7 +205,7 @@ impl RoundRecord {
 
     /// Refuses changes that do not fit the record.
     fn check(&self, changes: &[Change]) -> Result<(), TrajectoryError> {
-        let damaged = |damage: String| Err(TrajectoryError::Damaged { what: damage });
+        let damaged = |damage: String| Err(TrajectoryError::Damaged { damage });
         let (mut added, mut removed) = (HashMap::new(), HashSet::new());
         for change in changes {
             let node_of = |id: &NodeId| match added.get(id) {

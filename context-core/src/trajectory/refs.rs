@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::display::clean;
 use crate::base::limits;
-use crate::base::shown::clean;
 use crate::{ChatRef, Result, SessionId, UserId};
 
 /// An agent of a session. Agent 0 is the main agent; sub-agents count from 1.

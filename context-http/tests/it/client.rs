@@ -261,7 +261,7 @@ async fn replies_are_read_up_to_the_limit() {
     for text in [announced, chunked.to_owned(), "HTTP/1.1 200 OK\r\n\r\n123456789".to_owned()] {
         let result = error(ask(Request::get("x"), &[text], small()).await);
         assert!(
-            matches!(result, HttpError::TooLong { what: TooLong::Reply, limit: 8, .. }),
+            matches!(result, HttpError::TooLong { part: TooLong::Reply, limit: 8, .. }),
             "{result:?}"
         );
     }
@@ -372,7 +372,7 @@ async fn events_come_one_by_one_and_a_break_is_an_error() {
     let (data, error) = ends.remove(0).unwrap_err();
     assert_eq!(data, ["1"]);
     assert!(
-        matches!(error, HttpError::TooLong { what: TooLong::Event, limit: 50, .. }),
+        matches!(error, HttpError::TooLong { part: TooLong::Event, limit: 50, .. }),
         "{error:?}"
     );
     assert!(server.heard()[0].contains("accept: text/event-stream"));

@@ -16,7 +16,7 @@ pub enum BlockEdit {
     /// Inserts lines. Creates the block if it does not exist.
     Insert {
         /// The position.
-        place: Place,
+        place: InsertPosition,
         /// The lines.
         text: String,
     },
@@ -39,7 +39,7 @@ pub enum BlockEdit {
 /// The position of an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Place {
+pub enum InsertPosition {
     /// Before the first line.
     Start,
     /// After the last line.
@@ -54,7 +54,9 @@ impl BlockEdit {
     pub(super) fn commutes(&self) -> bool {
         match self {
             Self::Create { .. } | Self::Replace { .. } => true,
-            Self::Insert { place, .. } => matches!(place, Place::Start | Place::End),
+            Self::Insert { place, .. } => {
+                matches!(place, InsertPosition::Start | InsertPosition::End)
+            }
             Self::Rewrite { .. } | Self::Delete => false,
         }
     }
@@ -99,7 +101,12 @@ impl BlockEdit {
     }
 }
 
-fn inserted(name: &str, now: &str, place: Place, text: &str) -> Result<String, BlockError> {
+fn inserted(
+    name: &str,
+    now: &str,
+    place: InsertPosition,
+    text: &str,
+) -> Result<String, BlockError> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
         return Err(BlockError::NothingToInsert);
@@ -108,9 +115,9 @@ fn inserted(name: &str, now: &str, place: Place, text: &str) -> Result<String, B
     let mut lines: Vec<&str> =
         if body.is_empty() { Vec::new() } else { body.split('\n').collect() };
     let at = match place {
-        Place::Start => 0,
-        Place::End => lines.len(),
-        Place::Line(line) => line,
+        InsertPosition::Start => 0,
+        InsertPosition::End => lines.len(),
+        InsertPosition::Line(line) => line,
     };
     if at > lines.len() {
         return Err(BlockError::NoSuchLine { name: name.to_owned(), lines: lines.len() });

@@ -1,6 +1,6 @@
 //! Errors of block edits, worded so that a model can act on them.
 
-use context_core::base::shown::shown;
+use context_core::base::display::shown;
 use context_core::{Error, ErrorKind};
 
 /// The reason why a block cannot be read or changed. Nothing was written. The messages are for a

@@ -6,7 +6,7 @@ use context_core::model::{FunctionTool, Tool};
 use context_core::{Error, Metadata, Part, ToolResult};
 use serde_json::{Value, json};
 
-use super::{Block, BlockEdit, BlockError, Blocks, Place, input};
+use super::{Block, BlockEdit, BlockError, Blocks, InsertPosition, input};
 
 const VIEW: &str = "memory_view";
 const INSERT: &str = "memory_insert";
@@ -159,7 +159,7 @@ impl BlockTools {
             },
             INSERT => match input::read::<input::Insert>(input) {
                 Ok(input::Insert { block, text, line }) => {
-                    let place = line.map_or(Place::End, Place::Line);
+                    let place = line.map_or(InsertPosition::End, InsertPosition::Line);
                     self.edit(scope, &block, BlockEdit::Insert { place, text }).await
                 }
                 Err(wrong) => BlockAnswer::wrong(wrong),

@@ -101,19 +101,19 @@ impl Statement {
     }
 }
 
-pub(super) fn check_part(operation: &'static str, what: &'static str, part: &str) -> Result<()> {
+pub(super) fn check_part(operation: &'static str, name: &'static str, part: &str) -> Result<()> {
     if names::folded(part).is_empty() {
-        return Err(Error::invalid(operation, "a part of a fact says nothing").with("part", what));
+        return Err(Error::invalid(operation, "a part of a fact says nothing").with("part", name));
     }
     if part.chars().any(char::is_control) {
-        return Err(Error::invalid(operation, "a part of a fact is one line").with("part", what));
+        return Err(Error::invalid(operation, "a part of a fact is one line").with("part", name));
     }
     let chars = part.chars().count();
     if chars <= LONGEST {
         return Ok(());
     }
     Err(Error::invalid(operation, "a part of a fact is too long")
-        .with("part", what)
+        .with("part", name)
         .with("chars", chars)
         .with("limit", LONGEST))
 }

@@ -52,7 +52,7 @@ pub struct Facts {
 /// The outcome of storing a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stated {
+pub enum StatementOutcome {
     /// The statement is stored under this id.
     Kept(MemoryId),
     /// The same statement from the same source was already stored under this id.
@@ -106,7 +106,7 @@ impl Facts {
         &self,
         scope: &MemoryScope,
         statements: &[Statement],
-    ) -> Result<Vec<Stated>> {
+    ) -> Result<Vec<StatementOutcome>> {
         let filed = filed(self.reach, scope, OPERATION)?;
         limits::check_page(OPERATION, statements.len())?;
         statements.iter().try_for_each(|statement| statement.check(OPERATION))?;
@@ -131,9 +131,9 @@ impl Facts {
         let became: BTreeMap<_, _> =
             writes.iter().map(|write| &write.record.id).zip(written).collect();
         let stated = ids.iter().map(|id| match became.get(id) {
-            Some(MemoryWritten::Written(_)) => Stated::Kept(id.clone()),
-            Some(MemoryWritten::Forgotten) => Stated::Forgotten,
-            _ => Stated::Known(id.clone()),
+            Some(MemoryWritten::Written(_)) => StatementOutcome::Kept(id.clone()),
+            Some(MemoryWritten::Forgotten) => StatementOutcome::Forgotten,
+            _ => StatementOutcome::Known(id.clone()),
         });
         Ok(stated.collect())
     }

@@ -36,21 +36,21 @@ fn checked(
         return Err(RemoteError::NotVisible { number });
     }
     let name =
-        |what, name: Option<&str>| match name.map(|name| limits::check_id(OPERATION, what, name)) {
-            Some(Err(_)) => Err(RemoteError::BadMemory { number, what }),
+        |part, name: Option<&str>| match name.map(|name| limits::check_id(OPERATION, part, name)) {
+            Some(Err(_)) => Err(RemoteError::BadMemory { number, part }),
             _ => Ok(()),
         };
     name("the kind", Some(&memory.kind))?;
     name("the id", memory.id.as_ref().map(|id| id.as_str()))?;
     name("the speaker", memory.speaker.as_deref())?;
     if memory.source.as_ref().is_some_and(|source| source.check(OPERATION).is_err()) {
-        return Err(RemoteError::BadMemory { number, what: "the source" });
+        return Err(RemoteError::BadMemory { number, part: "the source" });
     }
     if memory.text.len() > limits::MAX_MEMORY_BYTES {
-        return Err(RemoteError::BadMemory { number, what: "the text" });
+        return Err(RemoteError::BadMemory { number, part: "the text" });
     }
     if !memory.score.is_finite() {
-        return Err(RemoteError::BadMemory { number, what: "the score" });
+        return Err(RemoteError::BadMemory { number, part: "the score" });
     }
     Ok(memory)
 }

@@ -23,12 +23,12 @@ pub enum RemoteError {
         number: usize,
     },
     /// A memory in the reply has an invalid part.
-    #[error("{what} of memory {number} of the answer is none")]
+    #[error("{part} of memory {number} of the answer is none")]
     BadMemory {
         /// The index of the memory, from 0.
         number: usize,
         /// The part.
-        what: &'static str,
+        part: &'static str,
     },
     /// The reply has too many memories.
     #[error("the answer has {count} memories, more than {limit}")]

@@ -8,7 +8,7 @@ use context_core::message::ToolInput;
 use context_core::model::Tool;
 use context_core::store::{FragmentStore, HistoryStore, StoreInfo};
 use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store};
-use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, Place, Reach};
+use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, InsertPosition, Reach};
 use context_simulator::Random;
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn ada() -> MemoryScope {
 }
 
 pub(crate) fn append(text: &str) -> BlockEdit {
-    BlockEdit::Insert { place: Place::End, text: text.to_owned() }
+    BlockEdit::Insert { place: InsertPosition::End, text: text.to_owned() }
 }
 
 pub(crate) fn replace(old: &str, new: &str) -> BlockEdit {
@@ -152,7 +152,7 @@ async fn an_edit_of_an_old_version_is_made_only_if_it_means_the_same() {
     blocks.edit(&ada(), "n", &append("three"), Some(old)).await.unwrap();
     let done = blocks.edit(&ada(), "n", &replace("two", "2"), Some(old)).await.unwrap();
     assert_eq!((done.text.as_str(), done.version), ("one\n2\nthree", 3));
-    let line = BlockEdit::Insert { place: Place::Line(1), text: "x".to_owned() };
+    let line = BlockEdit::Insert { place: InsertPosition::Line(1), text: "x".to_owned() };
     for edit in [line, BlockEdit::Delete, BlockEdit::Rewrite { text: String::new() }] {
         let refused = blocks.edit(&ada(), "n", &edit, Some(old)).await.unwrap_err();
         assert!(matches!(refused, BlockError::Changed { version: 3, .. }), "{edit:?}");

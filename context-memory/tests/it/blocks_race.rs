@@ -25,7 +25,7 @@ async fn write(blocks: Blocks, who: &str, seed: u64, edits: usize) -> (Vec<Strin
             }
             // This edit does not commute: it may be refused, and then it changed nothing.
             2 => {
-                let place = context_memory::Place::Line(0);
+                let place = context_memory::InsertPosition::Line(0);
                 (BlockEdit::Insert { place, text: line.clone() }, None)
             }
             _ => (append(&line), None),

@@ -6,7 +6,7 @@ use context_conformance::FixedClock;
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
 use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store, Timestamp};
-use context_memory::{Fact, Facts, Holds, Reach, Stated, Statement};
+use context_memory::{Fact, Facts, Holds, Reach, Statement, StatementOutcome};
 use context_simulator::Random;
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -89,9 +89,9 @@ async fn saying_it_again_adds_a_source() {
     let facts = facts(&Arc::new(InMemoryStore::default()));
     let first = works("Initech", 10);
     let stated = facts.state(&ada(), &[first.clone(), first.clone()]).await.unwrap();
-    assert!(matches!(&stated[..], [Stated::Kept(_), Stated::Kept(_)]));
+    assert!(matches!(&stated[..], [StatementOutcome::Kept(_), StatementOutcome::Kept(_)]));
     let stated = facts.state(&ada(), std::slice::from_ref(&first)).await.unwrap();
-    assert!(matches!(&stated[..], [Stated::Known(_)]));
+    assert!(matches!(&stated[..], [StatementOutcome::Known(_)]));
     facts.state(&ada(), &[works("INITECH", 20)]).await.unwrap();
     let history = facts.about(&ada(), "Ada", None).await.unwrap();
     assert_eq!(shown(&history), ["Ada works at Initech (as of 2026-01-11)"]);
@@ -173,7 +173,10 @@ async fn forgetting_a_message_forgets_what_it_said_and_no_more() {
     assert_eq!(history[0].sources, [source("Initech-10")]);
     // The statement stays forgotten, whoever repeats it for that message.
     let stated = facts.state(&ada(), &said).await.unwrap();
-    assert!(matches!(&stated[..], [Stated::Forgotten, Stated::Known(_), Stated::Forgotten]));
+    assert!(matches!(
+        &stated[..],
+        [StatementOutcome::Forgotten, StatementOutcome::Known(_), StatementOutcome::Forgotten]
+    ));
     // Forgetting by id removes the whole fact.
     facts.state(&ada(), &[works("Initech", 40)]).await.unwrap();
     let memories = facts

@@ -193,7 +193,8 @@ async fn usage_in_events_is_asked_for_as_the_caller_wants() {
 #[tokio::test]
 async fn a_server_that_knows_no_events_is_understood() {
     let body = json!({"choices": [{"finish_reason": "stop", "message": {"content": "Which day?"}}], "model": "m"});
-    let server = crate::bad(context_simulator::http::Bad::says(200, body.to_string())).await;
+    let server =
+        crate::bad(context_simulator::http::Misbehaviour::says(200, body.to_string())).await;
     let (answer, deltas) = stream(&model("openai", &server.url(), |e| e)).await;
     assert_eq!(answer.unwrap().message.plain_text(), "Which day?");
     assert_eq!(deltas, [AnswerDelta::Text("Which day?".into())]);

@@ -10,7 +10,7 @@ use context_core::model::{EmbedAs, Embedder, LanguageModel, ModelErrorCode as Co
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpEmbedder};
 use context_simulator::ProviderFault;
-use context_simulator::http::{Bad, BadServer};
+use context_simulator::http::{BadServer, Misbehaviour};
 
 use crate::{FORMS, bad, model, request, served, talkative};
 
@@ -38,15 +38,15 @@ async fn a_raised_signal_sends_nothing() {
 async fn every_wait_of_a_call_ends_at_once() {
     let slow = Duration::from_secs(3_600);
     for (form, behaves) in [
-        ("openai", Bad::Silent),
-        ("anthropic", Bad::Silent),
-        ("openai", Bad::SlowBody(slow)),
-        ("openai", Bad::EndlessBody),
-        ("openai", Bad::SilentRefusal(401)),
-        ("anthropic", Bad::SilentStream),
-        ("openai", Bad::EndlessComments),
-        ("openai-responses", Bad::EndlessLine),
-        ("openai", Bad::HugeLength),
+        ("openai", Misbehaviour::Silent),
+        ("anthropic", Misbehaviour::Silent),
+        ("openai", Misbehaviour::SlowBody(slow)),
+        ("openai", Misbehaviour::EndlessBody),
+        ("openai", Misbehaviour::SilentRefusal(401)),
+        ("anthropic", Misbehaviour::SilentStream),
+        ("openai", Misbehaviour::EndlessComments),
+        ("openai-responses", Misbehaviour::EndlessLine),
+        ("openai", Misbehaviour::HugeLength),
     ] {
         // Nothing here ends by itself: the test would hang.
         let endless = usize::MAX >> 1;
@@ -74,7 +74,7 @@ async fn every_wait_of_a_call_ends_at_once() {
 
 #[tokio::test]
 async fn a_connection_that_nobody_takes_is_given_up() {
-    let server = bad(Bad::NeverAccepts).await;
+    let server = bad(Misbehaviour::NeverAccepts).await;
     let source = CancelSource::new();
     let signal = source.signal();
     let model = model("openai", &server.url(), |e| e);
@@ -128,7 +128,7 @@ async fn whoever_is_shown_a_piece_may_stop_the_rest() {
 
 #[tokio::test]
 async fn an_embedder_stops_too() {
-    let server = bad(Bad::Silent).await;
+    let server = bad(Misbehaviour::Silent).await;
     let embedder = HttpEmbedder::new("e", Endpoint::at(format!("{}/v1", server.url()))).unwrap();
     let source = CancelSource::new();
     let signal = source.signal();

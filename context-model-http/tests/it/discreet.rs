@@ -8,7 +8,7 @@ use context_core::CancelSignal;
 use context_core::model::{EmbedAs, Embedder, LanguageModel};
 use context_http::{Proxy, Secret};
 use context_model_http::{Endpoint, HttpEmbedder, HttpModel};
-use context_simulator::http::Bad;
+use context_simulator::http::Misbehaviour;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -51,18 +51,18 @@ async fn a_service_that_repeats_the_key_is_not_quoted() {
                 r#"{{"type":"error","error":{{"type":{quoted},"code":{quoted},"message":{quoted}}}}}"#
             );
             let failed = format!(r#"{{"type":"response.failed","response":{error}}}"#);
-            let in_events = |data: &str| Bad::Says {
+            let in_events = |data: &str| Misbehaviour::Says {
                 status: 200,
                 content_type: "text/event-stream".into(),
                 body: format!("event: {key}\ndata: {data}\n\n"),
             };
             for behaves in [
-                Bad::EchoesKey,
-                Bad::says(400, error.clone()),
-                Bad::says(200, error.clone()),
-                Bad::says(500, format!("<html>{key}</html>")),
-                Bad::Says { status: 200, content_type: key.into(), body: key.into() },
-                Bad::says(200, format!("{{{quoted}:{quoted}}}")),
+                Misbehaviour::EchoesKey,
+                Misbehaviour::says(400, error.clone()),
+                Misbehaviour::says(200, error.clone()),
+                Misbehaviour::says(500, format!("<html>{key}</html>")),
+                Misbehaviour::Says { status: 200, content_type: key.into(), body: key.into() },
+                Misbehaviour::says(200, format!("{{{quoted}:{quoted}}}")),
                 in_events(&error),
                 in_events(&failed),
                 in_events(&quoted),
@@ -169,7 +169,12 @@ async fn traces_tell_of_tries_and_of_no_key() {
     let key = "sk-proj-abcdefghij0123456789";
     let everything = Everything::default();
     let guard = tracing::subscriber::set_default(everything.clone());
-    let server = bad(Bad::InTurn(vec![Bad::says(529, key), Bad::Closes, Bad::EchoesKey])).await;
+    let server = bad(Misbehaviour::InTurn(vec![
+        Misbehaviour::says(529, key),
+        Misbehaviour::Closes,
+        Misbehaviour::EchoesKey,
+    ]))
+    .await;
     let notes = crate::Noted::default();
     let pauses = Arc::new(notes.clone());
     let model = crate::model("openai", &format!("{}/", server.url()), |e| {

@@ -3,7 +3,7 @@
 use context_core::model::{EmbedAs, Embedder, ModelErrorCode as Code};
 use context_core::{CancelSignal, ModelError};
 use context_model_http::{Endpoint, HttpEmbedder, VectorForm};
-use context_simulator::http::{Bad, HttpFace, HttpServer, hashed_vector};
+use context_simulator::http::{HttpFace, HttpServer, Misbehaviour, hashed_vector};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ async fn refusals_have_their_codes() {
         HttpEmbedder::new("words", Endpoint::at(format!("{}/v1", server.url()))).unwrap();
     assert_eq!(embed(&stranger, &texts(&["a"])).await.unwrap_err().code, Code::Authentication);
     let said = r#"{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}"#;
-    let server = bad(Bad::says(200, said)).await;
+    let server = bad(Misbehaviour::says(200, said)).await;
     assert_eq!(
         embed(&embedder(&server.url()), &texts(&["a"])).await.unwrap_err().code,
         Code::RateLimit
@@ -115,12 +115,12 @@ async fn refusals_have_their_codes() {
 async fn vectors_in_any_order_find_their_texts() {
     let body =
         json!({"data": [{"embedding": [2.0], "index": 1}, {"embedding": [1.0], "index": 0}]});
-    let server = bad(Bad::says(200, body.to_string())).await;
+    let server = bad(Misbehaviour::says(200, body.to_string())).await;
     let found = embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap();
     assert_eq!(found, [vec![1.0], vec![2.0]]);
     // Servers without indexes send the vectors in order.
     let body = json!({"data": [{"embedding": [2]}, {"embedding": "AACAPw=="}]});
-    let server = bad(Bad::says(200, body.to_string())).await;
+    let server = bad(Misbehaviour::says(200, body.to_string())).await;
     assert_eq!(
         embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap(),
         [vec![2.0], vec![1.0]]
@@ -162,7 +162,7 @@ async fn vectors_that_are_not_what_was_asked_for_are_refused() {
         ("{}", "no list of vectors"),
         ("", "no list of vectors"),
     ] {
-        let server = bad(Bad::says(200, body)).await;
+        let server = bad(Misbehaviour::says(200, body)).await;
         let error = embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap_err();
         assert_eq!(error.code, Code::Unknown, "{body}");
         assert!(error.message.contains(said), "{body}: {}", error.message);
@@ -171,10 +171,12 @@ async fn vectors_that_are_not_what_was_asked_for_are_refused() {
 
 #[tokio::test]
 async fn a_model_does_not_change_its_length_unseen() {
-    let says = |vector: Value| Bad::says(200, json!({"data": [{"embedding": vector}]}).to_string());
+    let says = |vector: Value| {
+        Misbehaviour::says(200, json!({"data": [{"embedding": vector}]}).to_string())
+    };
     let turns =
         vec![says(json!([1.0, 2.0])), says(json!([1.0, 2.0, 3.0])), says(json!([3.0, 4.0]))];
-    let server = bad(Bad::InTurn(turns)).await;
+    let server = bad(Misbehaviour::InTurn(turns)).await;
     let one = embedder(&server.url());
     let list = texts(&["a"]);
     assert!(embed(&one, &list).await.is_ok());

@@ -29,8 +29,8 @@ use context_core::model::{
 use context_core::{Answer, CancelSignal, Json, Message, ModelError, ModelRequest};
 use context_http::Pauses;
 use context_model_http::{Endpoint, HttpModel};
-use context_simulator::http::{Bad, BadServer, HttpFace, HttpServer};
-use context_simulator::{Say, Simulator};
+use context_simulator::http::{BadServer, HttpFace, HttpServer, Misbehaviour};
+use context_simulator::{AnswerPiece, Simulator};
 use serde_json::json;
 
 /// The key of every test.
@@ -73,9 +73,9 @@ pub(crate) fn simulator(form: &str) -> Simulator {
 pub(crate) fn talkative(form: &str) -> Simulator {
     simulator(form).behaviour(|_: &ModelRequest| {
         vec![
-            Say::thought("They did not say which seat. I ask, and look meanwhile."),
-            Say::text("Window or aisle? „Fenster oder Gang?“ 🚆 I look up the trains."),
-            Say::call(
+            AnswerPiece::thought("They did not say which seat. I ask, and look meanwhile."),
+            AnswerPiece::text("Window or aisle? „Fenster oder Gang?“ 🚆 I look up the trains."),
+            AnswerPiece::call(
                 "look",
                 json!({"from": "Berlin", "to": "Lisbon", "note": "a \"quoted\" word"}),
             ),
@@ -104,7 +104,7 @@ pub(crate) async fn served(simulator: Simulator) -> HttpServer {
     HttpFace::default().simulator(simulator).key(KEY).start().await.unwrap()
 }
 
-pub(crate) async fn bad(bad: Bad) -> BadServer {
+pub(crate) async fn bad(bad: Misbehaviour) -> BadServer {
     BadServer::start(bad).await.unwrap()
 }
 

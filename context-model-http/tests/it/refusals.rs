@@ -6,7 +6,7 @@ use context_core::model::{LanguageModel, ModelErrorCode as Code};
 use context_core::{CancelSignal, ModelError};
 use context_http::Retries;
 use context_model_http::{Endpoint, HttpModel};
-use context_simulator::http::{Bad, HttpFace};
+use context_simulator::http::{HttpFace, Misbehaviour};
 use context_simulator::{ProviderFault, Simulator};
 
 use crate::{FORMS, bad, complete, model, request, served, simulator, stream};
@@ -125,10 +125,10 @@ async fn an_error_that_comes_as_an_answer_is_an_error() {
             Code::Overloaded,
         ),
     ] {
-        let server = bad(Bad::says(200, body)).await;
+        let server = bad(Misbehaviour::says(200, body)).await;
         let model = model(form, &server.url(), |e| e);
         assert_eq!(complete(&model).await.unwrap_err().code, code, "{form}");
-        let events = Bad::Says {
+        let events = Misbehaviour::Says {
             status: 200,
             content_type: "text/event-stream".into(),
             body: match form {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use context_core::model::ModelErrorCode as Code;
 use context_http::Retries;
 use context_simulator::ProviderFault;
-use context_simulator::http::Bad;
+use context_simulator::http::Misbehaviour;
 
 use crate::{FORMS, Noted, bad, complete, model, noted, served, stream, talkative};
 
@@ -54,7 +54,7 @@ async fn a_provider_that_stays_busy_is_left_alone() {
         assert_eq!((error.code, error.retryable), (Code::Overloaded, true), "{form}");
         assert_eq!((server.requests().len(), notes.waits().len()), (3, 2));
     }
-    let server = bad(Bad::WaitsForever).await;
+    let server = bad(Misbehaviour::WaitsForever).await;
     let notes = Noted::default();
     let error = complete(&noted("openai", &server.url(), &notes)).await.unwrap_err();
     assert_eq!((error.code, error.retry_after), (Code::RateLimit, Some(Duration::MAX)));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use context_core::Part;
 use context_core::model::{AnswerDelta, ModelErrorCode as Code};
 use context_simulator::ProviderFault;
-use context_simulator::http::Bad;
+use context_simulator::http::Misbehaviour;
 
 use crate::{FORMS, Noted, bad, complete, model, noted, served, stream, talkative};
 
@@ -86,14 +86,14 @@ async fn an_error_in_the_middle_stands_beside_what_came() {
 #[tokio::test]
 async fn a_stream_that_goes_silent_ends_in_time_and_keeps_what_came() {
     let delta = r#"{"choices":[{"index":0,"delta":{"content":"Window or"}}]}"#;
-    let server = bad(Bad::BreaksOffBehind(vec![delta.to_owned()])).await;
+    let server = bad(Misbehaviour::BreaksOffBehind(vec![delta.to_owned()])).await;
     let (answer, deltas) = stream(&model("openai", &server.url(), |e| e)).await;
     let answer = answer.unwrap();
     assert_eq!(answer.message.plain_text(), "Window or");
     assert_eq!((answer.complete, answer.error.unwrap().code), (false, Code::Network));
     assert_eq!(deltas, [AnswerDelta::Text("Window or".into())]);
 
-    let server = bad(Bad::SilentStream).await;
+    let server = bad(Misbehaviour::SilentStream).await;
     let short = Duration::from_millis(50);
     let patient = model("openai", &server.url(), |e| e.with(|options| options.idle_timeout(short)));
     let (answer, _) = stream(&patient).await;
@@ -104,9 +104,12 @@ async fn a_stream_that_goes_silent_ends_in_time_and_keeps_what_came() {
 #[tokio::test]
 async fn an_event_that_cannot_be_read_ends_the_answer() {
     let delta = r#"{"choices":[{"index":0,"delta":{"content":"Window"}}]}"#;
-    let server =
-        bad(Bad::BreaksOffBehind(vec![delta.to_owned(), "{oh no".to_owned(), delta.to_owned()]))
-            .await;
+    let server = bad(Misbehaviour::BreaksOffBehind(vec![
+        delta.to_owned(),
+        "{oh no".to_owned(),
+        delta.to_owned(),
+    ]))
+    .await;
     let (answer, _) = stream(&model("openai", &server.url(), |e| e)).await;
     let answer = answer.unwrap();
     assert_eq!((answer.message.plain_text().as_ref(), answer.complete), ("Window", false));
@@ -117,7 +120,8 @@ async fn an_event_that_cannot_be_read_ends_the_answer() {
 async fn a_server_that_leaves_the_connection_open_is_not_waited_for() {
     let delta = r#"{"choices":[{"index":0,"delta":{"content":"Aisle."},"finish_reason":"stop"}]}"#;
     // The head announces a megabyte.
-    let server = bad(Bad::BreaksOffBehind(vec![delta.to_owned(), "[DONE]".to_owned()])).await;
+    let server =
+        bad(Misbehaviour::BreaksOffBehind(vec![delta.to_owned(), "[DONE]".to_owned()])).await;
     let (answer, _) = stream(&model("openai", &server.url(), |e| e)).await;
     let answer = answer.unwrap();
     assert!(answer.complete && answer.error.is_none());

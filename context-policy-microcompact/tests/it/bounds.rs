@@ -212,6 +212,6 @@ fn a_spilled_result_keeps_the_line_that_says_where_all_of_it_is() {
 fn a_plan_says_what_it_does() {
     let messages = steps(7, "bash");
     let plan = plan(&Microcompact::new(), &messages);
-    assert_eq!((plan.policy, plan.what.as_str()), ("microcompact", "3 results shortened"));
+    assert_eq!((plan.policy, plan.description.as_str()), ("microcompact", "3 results shortened"));
     assert_eq!(changed(&messages, &plan.apply(&messages).unwrap().messages), ["c0", "c1", "c2"]);
 }

@@ -49,7 +49,7 @@ fn what_the_user_attached_is_cleared_last_and_only_if_asked_for() {
     let met = policy.plan(&view, &goal(view.total() * 9 / 10)).into_plan().unwrap();
     assert_eq!(met.first_change(), Some(2));
     let unmet = policy.plan(&view, &goal(100)).into_plan().unwrap();
-    assert_eq!(unmet.what, "3 places cleared of media");
+    assert_eq!(unmet.description, "3 places cleared of media");
     assert_eq!(unmet.apply(&messages).unwrap().messages[0].plain_text(), "look\n[image cleared]");
 }
 
@@ -89,7 +89,7 @@ fn a_picture_that_costs_no_more_than_its_note_stays() {
     let messages = history(steps.into_iter().flatten().chain(step("c2", "bash", Vec::new())));
     let view = HistoryView::new(&messages, &FixedSizeMedia);
     let plan = Microcompact::new().keep_results(1).plan(&view, &goal(10)).into_plan().unwrap();
-    assert_eq!((plan.first_change(), plan.what.as_str()), (Some(3), "1 result shortened"));
+    assert_eq!((plan.first_change(), plan.description.as_str()), (Some(3), "1 result shortened"));
 }
 
 #[test]

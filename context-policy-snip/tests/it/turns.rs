@@ -10,7 +10,7 @@ use crate::helpers::{history, left, plan, proposal, shown, step, turn, turns};
 fn two_first_and_four_last_turns_remain_of_twelve() {
     let messages = history(turns(12));
     let plan = plan(&Snip::by_turns(), &messages, u64::MAX / 2);
-    assert_eq!(plan.what, "6 turns (12 messages) left out");
+    assert_eq!(plan.description, "6 turns (12 messages) left out");
     let expected = [
         "q0",
         "a0",

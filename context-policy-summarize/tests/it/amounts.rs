@@ -144,7 +144,7 @@ fn a_checkpoint_counts_what_it_stands_for_and_nothing_that_stays() {
     let view = HistoryView::new(&messages, &QuarterCounter);
     let plan = policy.accept(&view, &task, &says(WHOLE)).unwrap();
     let count = task.covers.len() as u64 - 2;
-    assert_eq!(plan.what, format!("{count} messages into a checkpoint"));
+    assert_eq!(plan.description, format!("{count} messages into a checkpoint"));
     let checkpoint = SummaryCheckpoint::read(&plan.apply(&messages).unwrap().messages[1]).unwrap();
     assert_eq!(
         (checkpoint.messages, checkpoint.tokens),

@@ -139,7 +139,7 @@ fn a_note_counts_against_the_goal_and_what_was_done_is_said() {
         let left = plan.apply(&messages).unwrap();
         let stayed = left.origins.iter().flatten().count();
         assert_eq!(left.messages.len(), stayed + 1, "one note");
-        assert_eq!(plan.what, format!("{} messages left out", messages.len() - stayed));
+        assert_eq!(plan.description, format!("{} messages left out", messages.len() - stayed));
     }
 }
 

@@ -180,7 +180,7 @@ fn media_stay_where_shorter_texts_are_enough() {
     let total = HistoryView::new(&messages, &Bytes).total();
     let view = HistoryView::new(&messages, &Bytes);
     let plan = TruncateHead::new().keep_tokens(&view, total - 1_500).into_plan().unwrap();
-    assert_eq!(plan.what, "1 message shortened");
+    assert_eq!(plan.description, "1 message shortened");
     assert_eq!(plan.apply(&messages).unwrap().messages[0].parts[0], picture);
 }
 

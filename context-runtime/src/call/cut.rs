@@ -104,8 +104,13 @@ impl ModelCall<'_> {
             return false;
         };
         let tokens = (carried.before, carried.after);
-        let report =
-            PlanReport::forced(POLICY, carried.kind, tokens, carried.what, decision.reason());
+        let report = PlanReport::forced(
+            POLICY,
+            carried.kind,
+            tokens,
+            carried.description,
+            decision.reason(),
+        );
         self.record.plans.push(report);
         self.input.rewrite = Some(match self.input.rewrite.take() {
             Some(rewrite) => rewrite.then(carried.rewrite),

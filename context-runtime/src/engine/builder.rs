@@ -146,8 +146,8 @@ impl ContextEngineBuilder {
     /// persisted fragments. Messages are read on first use.
     pub async fn open(self) -> Result<ContextEngine> {
         const OPERATION: &str = "open_chat";
-        let missing = |what| {
-            Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", what)
+        let missing = |part| {
+            Error::invalid(OPERATION, "an engine needs a user and a chat").with("missing", part)
         };
         let user = self.user.ok_or_else(|| missing("user"))?;
         let chat = ChatRef::new(user, self.chat.ok_or_else(|| missing("chat"))?);

@@ -8,7 +8,8 @@ mod undo_stack;
 use std::sync::Arc;
 
 use context_core::history::{
-    Boundary, BoundaryDraft, DraftError, HistoryRewrite, PlanReport, Shown, StoredBoundary, shown,
+    Boundary, BoundaryDraft, DraftError, HistoryRewrite, PlanReport, ShownMessage, StoredBoundary,
+    shown,
 };
 use context_core::store::Target;
 use context_core::{Chain, Error, ErrorKind, MessageId, Metadata, Node, Result, Timestamp};
@@ -193,7 +194,7 @@ impl ContextEngine {
     }
 
     /// Returns the entries of this chain that may be shown, the pending compaction included.
-    pub(super) async fn entries(&mut self) -> Result<Vec<Shown>> {
+    pub(super) async fn entries(&mut self) -> Result<Vec<ShownMessage>> {
         let mut chain = self.full_chain().await?;
         if let Some(node) = self.compaction.as_ref().and_then(|pending| pending.node(&chain)) {
             chain.push(node);

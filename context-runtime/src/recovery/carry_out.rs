@@ -10,7 +10,7 @@ use super::{RecoveryChain, repair};
 /// The history after a decision was carried out.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Carried {
+pub struct RecoveredHistory {
     /// The cut of the history that was sent.
     pub rewrite: HistoryRewrite,
     /// The kind of cut.
@@ -20,7 +20,7 @@ pub struct Carried {
     /// The tokens of the history after.
     pub after: u64,
     /// A human-readable description.
-    pub what: String,
+    pub description: String,
 }
 
 /// The reason why a decision was not carried out. Nothing was changed.
@@ -54,17 +54,18 @@ pub struct Recovered {
     /// The decision.
     pub decision: Decision,
     /// The history to send, if the decision concerns it alone.
-    pub carried: Option<Carried>,
+    pub carried: Option<RecoveredHistory>,
     /// Earlier decisions that would have changed nothing. Nothing was sent for them, and they count
     /// as tried.
     pub in_vain: Vec<Attempt>,
 }
 
-impl Carried {
+impl RecoveredHistory {
     fn of(plan: &Plan, view: &HistoryView<'_>) -> Result<Self, PlanError> {
         let rewrite = plan.apply(view.messages())?;
-        let (kind, before, after, what) = (plan.kind, plan.before, plan.after, plan.what.clone());
-        Ok(Self { rewrite, kind, before, after, what })
+        let (kind, before, after) = (plan.kind, plan.before, plan.after);
+        let description = plan.description.clone();
+        Ok(Self { rewrite, kind, before, after, description })
     }
 
     /// Returns the attempt of this decision.
@@ -77,7 +78,7 @@ pub(super) fn carry_out(
     chain: &RecoveryChain,
     decision: &Decision,
     failure: &Failure<'_>,
-) -> Result<Carried, CarryOutError> {
+) -> Result<RecoveredHistory, CarryOutError> {
     let view = failure.view;
     match decision {
         Decision::TruncateHeadAndRetry { keep_ratio, .. } => {
@@ -89,14 +90,20 @@ pub(super) fn carry_out(
         Decision::RemoveThoughtsAndRetry { .. } => {
             let plan =
                 repair::without_thoughts(view).ok_or_else(|| nothing("it has no thoughts"))??;
-            Ok(Carried::of(&plan, view)?)
+            Ok(RecoveredHistory::of(&plan, view)?)
         }
         Decision::RepairAndRetry { .. } => {
             let repaired = repair::paired(view.messages(), &failure.error.message);
             let rewrite = repaired.ok_or_else(|| nothing("calls and results are in order"))?;
             let after = HistoryView::new(&rewrite.messages, view.counter()).total();
-            let what = "calls and results repaired".to_owned();
-            Ok(Carried { rewrite, kind: BoundaryKind::Strip, before: view.total(), after, what })
+            let description = "calls and results repaired".to_owned();
+            Ok(RecoveredHistory {
+                rewrite,
+                kind: BoundaryKind::Strip,
+                before: view.total(),
+                after,
+                description,
+            })
         }
         other => Err(CarryOutError::NotHere { decision: other.kind() }),
     }
@@ -122,9 +129,9 @@ pub(super) fn recover(chain: &RecoveryChain, failure: &Failure<'_>) -> Recovered
     Recovered { decision, carried, in_vain: attempts.split_off(tried) }
 }
 
-fn planned(proposal: Proposal, view: &HistoryView<'_>) -> Result<Carried, CarryOutError> {
+fn planned(proposal: Proposal, view: &HistoryView<'_>) -> Result<RecoveredHistory, CarryOutError> {
     match proposal {
-        Proposal::Plan(plan) => Ok(Carried::of(&plan, view)?),
+        Proposal::Plan(plan) => Ok(RecoveredHistory::of(&plan, view)?),
         Proposal::Nothing { reason } => Err(CarryOutError::Nothing { reason }),
         _ => Err(nothing("a model would have to be asked")),
     }

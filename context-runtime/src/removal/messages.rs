@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use context_core::base::{BlobId, StreamId, limits};
-use context_core::history::{Shown, StoredBoundary};
+use context_core::history::{ShownMessage, StoredBoundary};
 use context_core::message::{NodeKind, Placed};
 use context_core::store::{ChatPatch, Commit, HistoryStore, PageWalk, Target, TitleChange};
 use context_core::{
@@ -307,8 +307,9 @@ async fn boundaries_without(
         let window = boundary.window(&Chain::from_nodes(0, path), placed.depth as usize);
         let mut is_changed = false;
         for message in messages.iter().filter(|message| before.contains(**message)) {
-            let is_it =
-                |shown: &Shown| shown.stored.as_ref().is_some_and(|stored| stored.id == **message);
+            let is_it = |shown: &ShownMessage| {
+                shown.stored.as_ref().is_some_and(|stored| stored.id == **message)
+            };
             if let Some(without) = boundary.without(message, !window.iter().any(is_it)) {
                 boundary = without;
                 is_changed = true;

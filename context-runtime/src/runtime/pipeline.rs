@@ -242,7 +242,7 @@ fn judge(
     };
     let mut step = PlannedStep { plan, price, applied: wanted, reason };
     if !wanted {
-        let text = format!("{}: {}: {}", step.plan.policy, step.plan.what, step.reason);
+        let text = format!("{}: {}: {}", step.plan.policy, step.plan.description, step.reason);
         let code = DiagnosticCode::CompactionNotWorth;
         diagnostics.push(Diagnostic::new(code, Severity::Info, "messages", text));
         return (step, None);

@@ -2,7 +2,7 @@
 
 use context_core::Error;
 use context_core::base::StreamId;
-use context_core::base::shown::shown;
+use context_core::base::display::shown;
 
 /// The reason why an answer cannot be written or read.
 #[derive(thiserror::Error)]

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use context_core::base::shown::shown;
+use context_core::base::display::shown;
 use context_core::base::{BlobId, CheckpointName, FragmentId, sealed};
 use context_core::history::StoredBoundary;
 use context_core::message::NodeKind;

@@ -10,7 +10,7 @@ use context_runtime::{
     ContextEngine, ContextRuntime, DefaultContextRuntime, ErrorKind, FunctionTool, Message,
     ModelCall, RecoveryDecision, RecoveryInput, Spilled, Store, ToolCall, provider, role, user,
 };
-use context_simulator::{Behaviour, Say, Simulator};
+use context_simulator::{AnswerPiece, Behaviour, Simulator};
 
 use crate::kit::{engine, say, store, texts};
 
@@ -26,8 +26,8 @@ fn simulator(window: u64, says: impl Behaviour + 'static) -> Simulator {
     Simulator::new(provider("anthropic").unwrap(), counter).window(window).behaviour(says)
 }
 
-fn done(_: &ModelRequest) -> Vec<Say> {
-    vec![Say::text("Done.")]
+fn done(_: &ModelRequest) -> Vec<AnswerPiece> {
+    vec![AnswerPiece::text("Done.")]
 }
 
 #[tokio::test]
@@ -126,8 +126,8 @@ async fn results_of_tools_are_set_and_large_ones_kept_elsewhere() {
     let calls = |request: &ModelRequest| {
         assert_eq!(request.tools.len(), 2);
         vec![
-            Say::call("log", serde_json::json!({"days": 2})),
-            Say::call("date", serde_json::json!({})),
+            AnswerPiece::call("log", serde_json::json!({"days": 2})),
+            AnswerPiece::call("date", serde_json::json!({})),
         ]
     };
     let tools =

@@ -188,7 +188,10 @@ async fn two_compactions_before_a_save_are_one_boundary() {
     assert_eq!(stored(&store, "main").await, expected);
     let all = engine.compactions().await.unwrap();
     assert_eq!((all.len(), all[0].stands, all[0].pending), (1, true, false));
-    assert_eq!((&*all[0].boundary.what, all[0].boundary.steps.len()), ("microcompact, snip", 2));
+    assert_eq!(
+        (&*all[0].boundary.description, all[0].boundary.steps.len()),
+        ("microcompact, snip", 2)
+    );
     engine.undo_compaction().await.unwrap().unwrap();
     assert_eq!(shown(&mut engine).await.len(), 4);
 }

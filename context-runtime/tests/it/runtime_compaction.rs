@@ -346,7 +346,7 @@ fn a_pipeline_shows_what_it_would_do() {
     cache.messages = history.len();
     let mut goal = Goal::new(budget, 0, 300).cache(cache);
     let planned = pipeline.clone().forced().run(&view, &goal);
-    assert_eq!(planned.steps[0].plan.what, "4 results");
+    assert_eq!(planned.steps[0].plan.description, "4 results");
     assert_eq!(planned.steps[0].plan.saved(), 360);
     // The tokens that were cut count for the next stage.
     assert_eq!(planned.summary.is_some(), planned.after > 300);

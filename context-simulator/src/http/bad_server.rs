@@ -13,7 +13,7 @@ use super::port::Port;
 /// The misbehaviour of a [`BadServer`], on every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Bad {
+pub enum Misbehaviour {
     /// Never accepts a connection. Only the operating system completes the handshake.
     NeverAccepts,
     /// Reads the request and closes the connection.
@@ -63,10 +63,10 @@ pub enum Bad {
         body: String,
     },
     /// Behaves like the next of these on each connection, and like the last one from then on.
-    InTurn(Vec<Bad>),
+    InTurn(Vec<Misbehaviour>),
 }
 
-impl Bad {
+impl Misbehaviour {
     /// Replies with this status and body, as JSON.
     pub fn says(status: u16, body: impl Into<String>) -> Self {
         Self::Says { status, content_type: "application/json".to_owned(), body: body.into() }
@@ -85,9 +85,9 @@ impl BadServer {
     /// # Errors
     ///
     /// If the server cannot listen on a port.
-    pub async fn start(bad: Bad) -> io::Result<Self> {
+    pub async fn start(bad: Misbehaviour) -> io::Result<Self> {
         let requests = Arc::<Mutex<Vec<String>>>::default();
-        if bad == Bad::NeverAccepts {
+        if bad == Misbehaviour::NeverAccepts {
             return Ok(Self { port: Port::closed().await?, requests });
         }
         let log = Arc::clone(&requests);
@@ -120,7 +120,7 @@ impl fmt::Debug for BadServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, bad: Arc<Bad>, requests: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, bad: Arc<Misbehaviour>, requests: Arc<Mutex<Vec<String>>>) {
     let request = read_request(&mut stream).await;
     let number = {
         let mut requests = requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ async fn serve(mut stream: TcpStream, bad: Arc<Bad>, requests: Arc<Mutex<Vec<Str
         requests.len() - 1
     };
     let mut bad = &*bad;
-    while let Bad::InTurn(turns) = bad {
+    while let Misbehaviour::InTurn(turns) = bad {
         let Some(next) = turns.get(number).or(turns.last()) else { return };
         bad = next;
     }
@@ -141,62 +141,64 @@ const JSON: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
 const CHUNKED: &str = "transfer-encoding: chunked\r\n\r\n";
 
-async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<()> {
+async fn behave(stream: &mut TcpStream, bad: &Misbehaviour, request: &str) -> io::Result<()> {
     let spaces = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
     match bad {
-        Bad::Closes | Bad::NeverAccepts | Bad::InTurn(_) => Ok(()),
-        Bad::Silent => std::future::pending().await,
-        Bad::EndlessHead => {
+        Misbehaviour::Closes | Misbehaviour::NeverAccepts | Misbehaviour::InTurn(_) => Ok(()),
+        Misbehaviour::Silent => std::future::pending().await,
+        Misbehaviour::EndlessHead => {
             stream.write_all(JSON.as_bytes()).await?;
             endless(stream, &format!("x-more: {}\r\n", "x".repeat(4_000))).await
         }
-        Bad::SlowBody(pause) => {
+        Misbehaviour::SlowBody(pause) => {
             send(stream, JSON, "content-length: 1000\r\n\r\n").await?;
             loop {
                 tokio::time::sleep(*pause).await;
                 stream.write_all(b" ").await?;
             }
         }
-        Bad::SilentRefusal(status) => {
+        Misbehaviour::SilentRefusal(status) => {
             let head = format!("HTTP/1.1 {status} No\r\ncontent-type: application/json\r\n");
             send(stream, &head, "content-length: 1000\r\n\r\n{\"error\": {\"message\": \"bec")
                 .await?;
             std::future::pending().await
         }
-        Bad::SilentStream => {
+        Misbehaviour::SilentStream => {
             send(stream, EVENTS, CHUNKED).await?;
             std::future::pending().await
         }
-        Bad::EndlessBody => {
+        Misbehaviour::EndlessBody => {
             send(stream, JSON, CHUNKED).await?;
             endless(stream, &spaces).await
         }
-        Bad::EndlessComments => {
+        Misbehaviour::EndlessComments => {
             send(stream, EVENTS, CHUNKED).await?;
             endless(stream, &"8\r\n: ping\n\n\r\n".repeat(500)).await
         }
-        Bad::EndlessLine => {
+        Misbehaviour::EndlessLine => {
             send(stream, EVENTS, &format!("{CHUNKED}5\r\ndata:\r\n")).await?;
             endless(stream, &spaces).await
         }
-        Bad::HugeLength => {
+        Misbehaviour::HugeLength => {
             send(stream, JSON, "content-length: 1000000000000000\r\n\r\n{").await?;
             std::future::pending().await
         }
-        Bad::Compressed => {
+        Misbehaviour::Compressed => {
             send(stream, JSON, "content-encoding: gzip\r\ncontent-length: 4\r\n\r\n\u{1f}...").await
         }
-        Bad::BreaksOff => {
+        Misbehaviour::BreaksOff => {
             send(stream, JSON, "content-length: 1000\r\n\r\n{\"choices\": [{\"mess").await
         }
-        Bad::BreaksOffBehind(events) => {
+        Misbehaviour::BreaksOffBehind(events) => {
             let events: String = events.iter().map(|data| format!("data: {data}\n\n")).collect();
             send(stream, EVENTS, &format!("content-length: 1000000\r\n\r\n{events}data: {{\"cho"))
                 .await
         }
-        Bad::Garbage => send(stream, "\u{1}\u{2}\u{3} what is this\n\n", "").await,
-        Bad::BadChunks => send(stream, JSON, &format!("{CHUNKED}zz\r\n{{}}\r\n0\r\n\r\n")).await,
-        Bad::Redirects(to) => {
+        Misbehaviour::Garbage => send(stream, "\u{1}\u{2}\u{3} what is this\n\n", "").await,
+        Misbehaviour::BadChunks => {
+            send(stream, JSON, &format!("{CHUNKED}zz\r\n{{}}\r\n0\r\n\r\n")).await
+        }
+        Misbehaviour::Redirects(to) => {
             send(
                 stream,
                 "HTTP/1.1 307 Elsewhere\r\n",
@@ -204,7 +206,7 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
             )
             .await
         }
-        Bad::EchoesKey => {
+        Misbehaviour::EchoesKey => {
             let key = key(request);
             let quoted =
                 serde_json::Value::from(format!("{key} is wrong; the key {key}, \"{key}\""))
@@ -214,11 +216,11 @@ async fn behave(stream: &mut TcpStream, bad: &Bad, request: &str) -> io::Result<
             let head = format!("HTTP/1.1 401 {key}\r\nx-request-id: {key}\r\nx-key: {key}\r\n");
             send(stream, &head, &with_length("application/json", &body)).await
         }
-        Bad::WaitsForever => {
+        Misbehaviour::WaitsForever => {
             let head = "HTTP/1.1 429 Later\r\nretry-after: 99999999999999999999\r\n";
             send(stream, head, &with_length("application/json", "{}")).await
         }
-        Bad::Says { status, content_type, body } => {
+        Misbehaviour::Says { status, content_type, body } => {
             send(stream, &format!("HTTP/1.1 {status} Reply\r\n"), &with_length(content_type, body))
                 .await
         }

@@ -6,7 +6,7 @@ use context_core::{Json, ModelRequest, Part, Role, ToolCall};
 /// A piece of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Say {
+pub enum AnswerPiece {
     /// Text.
     Text(String),
     /// A call of a tool.
@@ -22,7 +22,7 @@ pub enum Say {
     Thought(String),
 }
 
-impl Say {
+impl AnswerPiece {
     /// Creates a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
@@ -70,11 +70,11 @@ impl Say {
 /// A function from a request to its answer is a behaviour.
 pub trait Behaviour: Send + Sync {
     /// Returns the answer to a request. An empty list is an empty answer.
-    fn answer(&self, request: &ModelRequest) -> Vec<Say>;
+    fn answer(&self, request: &ModelRequest) -> Vec<AnswerPiece>;
 }
 
-impl<F: Fn(&ModelRequest) -> Vec<Say> + Send + Sync> Behaviour for F {
-    fn answer(&self, request: &ModelRequest) -> Vec<Say> {
+impl<F: Fn(&ModelRequest) -> Vec<AnswerPiece> + Send + Sync> Behaviour for F {
+    fn answer(&self, request: &ModelRequest) -> Vec<AnswerPiece> {
         self(request)
     }
 }
@@ -102,7 +102,7 @@ impl Default for Agent {
 }
 
 impl Behaviour for Agent {
-    fn answer(&self, request: &ModelRequest) -> Vec<Say> {
+    fn answer(&self, request: &ModelRequest) -> Vec<AnswerPiece> {
         let is_result = |part: &&Part| matches!(part, Part::ToolResult(_));
         let mut results = 0;
         for message in request.messages.iter().rev() {
@@ -120,9 +120,11 @@ impl Behaviour for Agent {
         match function.filter(|_| results < self.calls) {
             Some(function) => {
                 let input = serde_json::json!({ "step": results + 1 });
-                vec![Say::call(function.name.as_str(), input)]
+                vec![AnswerPiece::call(function.name.as_str(), input)]
             }
-            None => vec![Say::text(format!("I was sent {} messages.", request.messages.len()))],
+            None => {
+                vec![AnswerPiece::text(format!("I was sent {} messages.", request.messages.len()))]
+            }
         }
     }
 }

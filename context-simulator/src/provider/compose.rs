@@ -4,7 +4,7 @@
 use context_core::model::{TokenCounter, Usage};
 
 use super::answer::{End, Piece, ProviderAnswer};
-use super::behaviour::Say;
+use super::behaviour::AnswerPiece;
 use super::cache::CacheUsage;
 
 /// The properties of an answer besides its pieces.
@@ -21,7 +21,7 @@ pub(super) struct Draft<'a> {
 
 impl Draft<'_> {
     /// Returns the answer with these pieces. Excess is cut off: texts anywhere, calls as a whole.
-    pub(super) fn answer(&self, says: Vec<Say>) -> ProviderAnswer {
+    pub(super) fn answer(&self, says: Vec<AnswerPiece>) -> ProviderAnswer {
         let (mut pieces, mut output, mut thinking) = (Vec::new(), 0_u64, 0_u64);
         let mut end = None;
         let mut calls = 0;
@@ -30,16 +30,18 @@ impl Draft<'_> {
             let counted = self.counter.count(&written(&say)).tokens();
             let is_whole = counted <= left;
             let piece = match say {
-                Say::Text(text) => Piece::Text(if is_whole { text } else { self.cut(&text, left) }),
-                Say::Thought(text) => {
+                AnswerPiece::Text(text) => {
+                    Piece::Text(if is_whole { text } else { self.cut(&text, left) })
+                }
+                AnswerPiece::Thought(text) => {
                     Piece::Thought(if is_whole { text } else { self.cut(&text, left) })
                 }
-                Say::Call { id, name, input } if is_whole => {
+                AnswerPiece::Call { id, name, input } if is_whole => {
                     calls += 1;
                     let id = id.unwrap_or_else(|| self.call_id(calls));
                     Piece::Call { id, name, input }
                 }
-                Say::Call { .. } => {
+                AnswerPiece::Call { .. } => {
                     end = Some(End::Length);
                     break;
                 }
@@ -104,9 +106,9 @@ impl Draft<'_> {
 }
 
 /// Returns the text whose tokens a piece costs.
-fn written(say: &Say) -> String {
+fn written(say: &AnswerPiece) -> String {
     match say {
-        Say::Text(text) | Say::Thought(text) => text.clone(),
-        Say::Call { name, input, .. } => format!("{name}{input}"),
+        AnswerPiece::Text(text) | AnswerPiece::Thought(text) => text.clone(),
+        AnswerPiece::Call { name, input, .. } => format!("{name}{input}"),
     }
 }

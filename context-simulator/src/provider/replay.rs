@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use context_core::{Message, ModelRequest, Role};
 
-use super::behaviour::{Behaviour, Say};
+use super::behaviour::{AnswerPiece, Behaviour};
 
 /// A recorded conversation as the agent loop sees it: input arrives, the model answers, the next
 /// input arrives.
@@ -102,8 +102,8 @@ impl ConversationReplay {
 }
 
 impl Behaviour for ConversationReplay {
-    fn answer(&self, _request: &ModelRequest) -> Vec<Say> {
+    fn answer(&self, _request: &ModelRequest) -> Vec<AnswerPiece> {
         let answer = self.current().and_then(|step| step.answer.as_ref());
-        answer.map(|message| Say::of_parts(&message.parts)).unwrap_or_default()
+        answer.map(|message| AnswerPiece::of_parts(&message.parts)).unwrap_or_default()
     }
 }

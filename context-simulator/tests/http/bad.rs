@@ -2,14 +2,14 @@
 //! users of `context-http`.
 
 use context_http::Request;
-use context_simulator::http::{Bad, BadServer};
+use context_simulator::http::{BadServer, Misbehaviour};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::ask;
 
 /// Returns the first bytes of the reply to a short request.
-async fn heard(bad: Bad, most: u64) -> String {
+async fn heard(bad: Misbehaviour, most: u64) -> String {
     let server = BadServer::start(bad).await.unwrap();
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream
@@ -27,25 +27,30 @@ async fn heard(bad: Bad, most: u64) -> String {
 
 #[tokio::test]
 async fn what_has_no_end_goes_on() {
-    for bad in [Bad::EndlessHead, Bad::EndlessBody, Bad::EndlessComments, Bad::EndlessLine] {
+    for bad in [
+        Misbehaviour::EndlessHead,
+        Misbehaviour::EndlessBody,
+        Misbehaviour::EndlessComments,
+        Misbehaviour::EndlessLine,
+    ] {
         assert_eq!(heard(bad.clone(), 1_000_000).await.len(), 1_000_000, "{bad:?}");
     }
 }
 
 #[tokio::test]
 async fn what_ends_ends_as_it_is_said() {
-    assert_eq!(heard(Bad::Closes, 1_000).await, "");
-    assert!(heard(Bad::BreaksOff, 1_000).await.contains("content-length: 1000\r\n\r\n{"));
-    assert!(heard(Bad::HugeLength, 82).await.contains("content-length: 1000000000000000"));
-    assert!(heard(Bad::EchoesKey, 1_000).await.starts_with("HTTP/1.1 401 k-123456\r\n"));
+    assert_eq!(heard(Misbehaviour::Closes, 1_000).await, "");
+    assert!(heard(Misbehaviour::BreaksOff, 1_000).await.contains("content-length: 1000\r\n\r\n{"));
+    assert!(heard(Misbehaviour::HugeLength, 82).await.contains("content-length: 1000000000000000"));
+    assert!(heard(Misbehaviour::EchoesKey, 1_000).await.starts_with("HTTP/1.1 401 k-123456\r\n"));
     assert!(
-        heard(Bad::Redirects("http://there".into()), 1_000)
+        heard(Misbehaviour::Redirects("http://there".into()), 1_000)
             .await
             .contains("location: http://there\r\n")
     );
-    assert!(heard(Bad::Compressed, 1_000).await.contains("content-encoding: gzip"));
+    assert!(heard(Misbehaviour::Compressed, 1_000).await.contains("content-encoding: gzip"));
     assert!(
-        heard(Bad::says(418, "tea"), 1_000)
+        heard(Misbehaviour::says(418, "tea"), 1_000)
             .await
             .ends_with("content-length: 3\r\nconnection: close\r\n\r\ntea")
     );
@@ -53,7 +58,11 @@ async fn what_ends_ends_as_it_is_said() {
 
 #[tokio::test]
 async fn turns_come_in_order_and_the_last_one_stays() {
-    let turns = Bad::InTurn(vec![Bad::says(500, "a"), Bad::says(200, "1"), Bad::says(200, "2")]);
+    let turns = Misbehaviour::InTurn(vec![
+        Misbehaviour::says(500, "a"),
+        Misbehaviour::says(200, "1"),
+        Misbehaviour::says(200, "2"),
+    ]);
     let server = BadServer::start(turns).await.unwrap();
     let mut said = Vec::new();
     for _ in 0..4 {

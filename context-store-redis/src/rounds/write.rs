@@ -71,7 +71,7 @@ pub(crate) async fn record(shared: &Shared, commit: &RoundCommit) -> Result<Reco
         }
         _ => {
             let message = "a change contradicts the stored round".to_owned();
-            return Err(TrajectoryError::Damaged { what: message }.during(OPERATION).into());
+            return Err(TrajectoryError::Damaged { damage: message }.during(OPERATION).into());
         }
     }
     if shared.ttl > 0 && commit.expected == 0 {

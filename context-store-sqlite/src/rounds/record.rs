@@ -52,7 +52,7 @@ pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<
 }
 
 fn damaged(problem: impl Into<String>) -> Fault {
-    refused(TrajectoryError::Damaged { what: problem.into() })
+    refused(TrajectoryError::Damaged { damage: problem.into() })
 }
 
 fn absent(ordinal: u32) -> Fault {

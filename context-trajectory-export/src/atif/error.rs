@@ -19,10 +19,10 @@ pub enum AtifError {
     #[error("a trajectory of an unknown version of ATIF")]
     UnknownVersion,
     /// The data that this crate stored in the document is damaged.
-    #[error("what the trajectory keeps in `extra.context` is damaged: {what}")]
+    #[error("what the trajectory keeps in `extra.context` is damaged: {part}")]
     Damaged {
         /// The part.
-        what: &'static str,
+        part: &'static str,
     },
     /// The document does not describe a graph that could have been recorded.
     #[error(transparent)]

@@ -237,7 +237,7 @@ impl NodeExtra {
         &self,
         placed: [(&str, Option<Json>); N],
     ) -> Result<TrajectoryNode, AtifError> {
-        let damaged = |_| AtifError::Damaged { what: "a node" };
+        let damaged = |_| AtifError::Damaged { part: "a node" };
         let mut map: JsonMap = self.node.parse().map_err(damaged)?;
         let fields = map.get("fields").map(Json::parse).transpose().map_err(damaged)?;
         let mut fields: JsonMap = fields.unwrap_or_default();
@@ -260,7 +260,7 @@ impl NodeExtra {
         self.node
             .parse::<Kind>()
             .map(|node| node.kind)
-            .map_err(|_| AtifError::Damaged { what: "a node" })
+            .map_err(|_| AtifError::Damaged { part: "a node" })
     }
 }
 

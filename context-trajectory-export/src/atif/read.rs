@@ -48,7 +48,7 @@ pub fn read_atif(
     }
     let mut seen = HashSet::new();
     match rounds.iter().find(|round| !seen.insert(round.round().clone())) {
-        Some(_) => Err(AtifError::Damaged { what: "a round" }),
+        Some(_) => Err(AtifError::Damaged { part: "a round" }),
         None => Ok(rounds),
     }
 }
@@ -64,7 +64,7 @@ fn read_agent(
     main: &AgentRef,
     rounds: &mut Vec<Round>,
 ) -> Result<(), AtifError> {
-    let damaged = |what| AtifError::Damaged { what };
+    let damaged = |part| AtifError::Damaged { part };
     let known: AgentExtra = ours(document.extra.as_ref()).ok_or(damaged("an agent"))?;
     let agent = AgentRef { agent: known.agent, ..main.clone() };
     let mut nodes: BTreeMap<u32, Vec<Arc<TrajectoryNode>>> = BTreeMap::new();
@@ -90,7 +90,7 @@ fn read_step(step: Step, put: &mut dyn FnMut(TrajectoryNode)) -> Result<(), Atif
             TrajectoryNodeKind::Query => "query",
             TrajectoryNodeKind::State => "content",
             TrajectoryNodeKind::Response => "response",
-            _ => return Err(AtifError::Damaged { what: "a step" }),
+            _ => return Err(AtifError::Damaged { part: "a step" }),
         };
         let thoughts = step.reasoning_content.as_deref().map(Json::from);
         put(known.node([(text, Some(step.message.clone())), ("reasoning_content", thoughts)])?);
@@ -109,7 +109,7 @@ fn read_step(step: Step, put: &mut dyn FnMut(TrajectoryNode)) -> Result<(), Atif
 }
 
 fn read_call(call: Call, output: Option<Json>) -> Result<TrajectoryNode, AtifError> {
-    let damaged = AtifError::Damaged { what: "a call" };
+    let damaged = AtifError::Damaged { part: "a call" };
     let Some(known) = ours::<NodeExtra>(call.extra.as_ref()) else { return Err(damaged) };
     let output = match output {
         Some(text) if known.json => {

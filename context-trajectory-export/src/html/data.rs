@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use context_core::base::shown::{clean, is_hidden, shown};
+use context_core::base::display::{clean, is_hidden, shown};
 use context_core::trajectory::{FieldValue, Measures, MessageLink, TrajectoryNode};
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};

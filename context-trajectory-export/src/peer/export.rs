@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use context_core::Json;
-use context_core::base::shown::shown;
+use context_core::base::display::shown;
 use context_core::trajectory::{
     Edge, FieldValue, NodeId, RoundRecord, TrajectoryNode, TrajectoryNodeKind, edge,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use context_core::Json;
-use context_core::base::shown::shown;
+use context_core::base::display::shown;
 use context_core::trajectory::TrajectoryNodeKind;
 
 /// A part that an import could not take over unchanged.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use context_runtime::model::{ModelCodec, ModelRequest};
 use context_runtime::tokens::ModelCounter;
 use context_runtime::{Message, READ_SPILLED};
-use context_simulator::{Say, Simulator};
+use context_simulator::{AnswerPiece, Simulator};
 use serde_json::json;
 
 /// Creates a provider whose window is far smaller than the runtime believes, as behind a proxy,
@@ -19,13 +19,13 @@ pub fn client(codec: Arc<dyn ModelCodec>) -> Simulator {
 }
 
 /// Returns the answer of the model to a request, based on the questions and on the last call.
-fn says(request: &ModelRequest) -> Vec<Say> {
+fn says(request: &ModelRequest) -> Vec<AnswerPiece> {
     let said: String = request.messages.iter().map(|message| message.plain_text() + "\n").collect();
     let calls = request.messages.iter().flat_map(|message| message.tool_calls());
     let called = calls.last().map(|call| &*call.name);
     let answer = request.messages.last().map(|message| results(message)).unwrap_or_default();
     if said.contains("Douro") {
-        return vec![Say::text(match said.contains("Is there a train") {
+        return vec![AnswerPiece::text(match said.contains("Is there a train") {
             true => {
                 "You told me that you get seasick. The river is calm, but take the train along it."
             }
@@ -34,22 +34,27 @@ fn says(request: &ModelRequest) -> Vec<Say> {
     }
     match called {
         None => vec![
-            Say::text("I look into your notes."),
-            Say::call("read_note", json!({"name": "trip.md"})),
-            Say::call("count_words", json!({"name": "budget.md"})),
+            AnswerPiece::text("I look into your notes."),
+            AnswerPiece::call("read_note", json!({"name": "trip.md"})),
+            AnswerPiece::call("count_words", json!({"name": "budget.md"})),
         ],
         Some(_) if said.contains("train") => {
-            vec![Say::text("Yes, over the bridge. Your notes plan a ferry: I would change that.")]
+            vec![AnswerPiece::text(
+                "Yes, over the bridge. Your notes plan a ferry: I would change that.",
+            )]
         }
-        Some("count_words") => vec![Say::call("timetable", json!({"days": 365}))],
+        Some("count_words") => vec![AnswerPiece::call("timetable", json!({"days": 365}))],
         Some("timetable") => {
             let blob =
                 answer.find("blob:").and_then(|at| answer.get(at..at + 69)).unwrap_or("blob:none");
-            vec![Say::call(READ_SPILLED, json!({"reference": blob, "start": 1_100, "end": 1_900}))]
+            vec![AnswerPiece::call(
+                READ_SPILLED,
+                json!({"reference": blob, "start": 1_100, "end": 1_900}),
+            )]
         }
         Some(_) => {
             let ferry = answer.lines().find(|line| line.contains("Friday")).unwrap_or("none");
-            vec![Say::text(format!("The first one is on {ferry}."))]
+            vec![AnswerPiece::text(format!("The first one is on {ferry}."))]
         }
     }
 }

@@ -44,7 +44,7 @@ fn the_newest_result_of_equal_calls_stays() {
         messages.extend(step(id, path, content));
     }
     let plan = plan(&messages).expect("a.rs was read twice");
-    assert_eq!(plan.what, "1 results superseded");
+    assert_eq!(plan.description, "1 results superseded");
     let left = plan.apply(&messages).expect("a plan for these messages").messages;
     let shown = texts(&left);
     assert!(

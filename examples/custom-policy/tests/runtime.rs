@@ -29,7 +29,7 @@ async fn a_runtime_asks_it_when_the_window_fills_up() -> Result<(), Box<dyn std:
     let input = PrepareInput::new(("ada", "session"), "turn", "openai", "any").messages(history);
     let context = runtime.prepare_for_model(input).await?;
     let [report] = &context.plans[..] else { return Err("the stage was not asked".into()) };
-    assert!(report.applied && report.what == "1 results superseded", "{report:?}");
+    assert!(report.applied && report.description == "1 results superseded", "{report:?}");
     assert_eq!(context.fits(), Some(true));
     Ok(())
 }

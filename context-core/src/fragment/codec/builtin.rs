@@ -123,7 +123,7 @@ mod tests {
             let text = fragment
                 .data()
                 .and_then(|data| data.as_text())
-                .ok_or(MisfitError::Shape { what: "its data", expected: "text" })?;
+                .ok_or(MisfitError::Shape { part: "its data", expected: "text" })?;
             Ok(Self { text: text.to_owned() })
         }
 

@@ -67,14 +67,14 @@ impl<'a> Parts<'a> {
     pub(super) fn of(fragment: &'a Fragment, name: &'static str) -> Result<Self, MisfitError> {
         match data_of(fragment, name)? {
             FragmentData::Map(map) => Ok(Self { map, taken: Vec::new() }),
-            _ => Err(MisfitError::Shape { what: "its data", expected: "map" }),
+            _ => Err(MisfitError::Shape { part: "its data", expected: "map" }),
         }
     }
 
     pub(super) fn required<P: Part>(&mut self, part: &'static str) -> Result<P, MisfitError> {
         let data = self.map.get(part).ok_or(MisfitError::Missing { part })?;
         self.taken.push(part);
-        P::from_data(data).ok_or(MisfitError::Shape { what: part, expected: "list" })
+        P::from_data(data).ok_or(MisfitError::Shape { part, expected: "list" })
     }
 
     pub(super) fn optional<P: Part>(&mut self, part: &'static str) -> Result<P, MisfitError> {

@@ -49,7 +49,7 @@ impl FragmentBody for Glossary {
 
     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
         let FragmentData::List(items) = data_of(fragment, Self::KIND)? else {
-            return Err(MisfitError::Shape { what: "its data", expected: "list" });
+            return Err(MisfitError::Shape { part: "its data", expected: "list" });
         };
         let mut entries = IndexMap::new();
         for item in items {
@@ -61,7 +61,7 @@ impl FragmentBody for Glossary {
             };
             let (Some(term), Some(expression)) = (term, expression) else {
                 return Err(MisfitError::Shape {
-                    what: "an item",
+                    part: "an item",
                     expected: "term with its expression",
                 });
             };

@@ -39,13 +39,13 @@ impl FragmentBody for RecalledMemories {
 
     fn from_fragment(fragment: &Fragment) -> Result<Self, MisfitError> {
         let FragmentData::Map(map) = data_of(fragment, Self::KIND)? else {
-            return Err(MisfitError::Shape { what: "its data", expected: "map" });
+            return Err(MisfitError::Shape { part: "its data", expected: "map" });
         };
         match (map.get("note"), map.get("memories")) {
             (Some(note), Some(memories)) if map.len() == 2 => {
                 Ok(Self { note: note.clone(), memories: memories.clone() })
             }
-            _ => Err(MisfitError::Shape { what: "its data", expected: "map of note and memories" }),
+            _ => Err(MisfitError::Shape { part: "its data", expected: "map of note and memories" }),
         }
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{BoundaryStep, FrontEntry, Replacement, Shown, StoredBoundary, shown};
-use crate::base::shown::clean;
+use super::{BoundaryStep, FrontEntry, Replacement, ShownMessage, StoredBoundary, shown};
+use crate::base::display::clean;
 use crate::history::{BoundaryKind, HistoryRewrite, PlanReport};
 use crate::message::{MessageHash, NodeKind};
 use crate::{Chain, Message, MessageId, Node, Timestamp};
@@ -67,7 +67,7 @@ pub enum DraftError {
 crate::readable_debug!(DraftError);
 
 impl Entry {
-    fn of(shown: &Shown) -> Self {
+    fn of(shown: &ShownMessage) -> Self {
         let Some(stored) = &shown.stored else {
             return match shown.node.message() {
                 Ok(message) => {
@@ -107,7 +107,7 @@ impl BoundaryDraft {
     /// Returns `None` if the compaction changes nothing.
     pub fn compact<'a>(
         chain: &Chain,
-        entries: &[Shown],
+        entries: &[ShownMessage],
         history: impl IntoIterator<Item = &'a Arc<Node>>,
         rewrite: &HistoryRewrite,
         reports: &[PlanReport],
@@ -182,7 +182,7 @@ impl BoundaryDraft {
         let removed = hidden(&before, &entries);
         let template = StoredBoundary {
             kind: BoundaryKind::Undo,
-            what: undone.what,
+            description: undone.description,
             before: undone.after,
             after: undone.before,
             undoes: Some(boundary.clone()),
@@ -279,7 +279,11 @@ fn template(steps: Vec<BoundaryStep>) -> StoredBoundary {
     StoredBoundary {
         kind: last.map_or(BoundaryKind::Compact, |step| step.kind),
         policy: last.map(|step| step.policy.clone()).unwrap_or_default(),
-        what: steps.iter().map(|step| step.what.as_str()).collect::<Vec<_>>().join(", "),
+        description: steps
+            .iter()
+            .map(|step| step.description.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
         before: steps.first().map_or(0, |step| step.before),
         after: last.map_or(0, |step| step.after),
         retained: 0,
@@ -292,7 +296,7 @@ fn template(steps: Vec<BoundaryStep>) -> StoredBoundary {
 }
 
 /// Returns the messages of a chain that are not shown.
-fn hidden(chain: &Chain, entries: &[Shown]) -> HashSet<MessageId> {
+fn hidden(chain: &Chain, entries: &[ShownMessage]) -> HashSet<MessageId> {
     let shown: HashSet<&MessageId> =
         entries.iter().filter_map(|shown| shown.stored.as_ref()).map(|stored| &stored.id).collect();
     let messages = chain.iter().filter(|node| node.role().is_some());

@@ -20,8 +20,8 @@ pub struct StoredBoundary {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub policy: String,
     /// A human-readable description.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub what: String,
+    #[serde(rename = "what", default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Tokens of the history before the compaction.
     #[serde(default)]
     pub before: u64,
@@ -86,8 +86,8 @@ pub struct BoundaryStep {
     /// The kind of cut.
     pub kind: BoundaryKind,
     /// A human-readable description.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub what: String,
+    #[serde(rename = "what", default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Tokens of the history before the plan.
     pub before: u64,
     /// Tokens of the history after the plan.
@@ -99,7 +99,7 @@ impl From<&PlanReport> for BoundaryStep {
         Self {
             policy: report.policy.to_owned(),
             kind: report.kind,
-            what: report.what.clone(),
+            description: report.description.clone(),
             before: report.before,
             after: report.after,
         }
@@ -145,8 +145,8 @@ impl StoredBoundary {
             return None;
         }
         // Descriptions are a policy's words and may quote the message.
-        left.what.clear();
-        left.steps.iter_mut().for_each(|step| step.what.clear());
+        left.description.clear();
+        left.steps.iter_mut().for_each(|step| step.description.clear());
         Some(left)
     }
 }

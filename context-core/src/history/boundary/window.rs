@@ -10,7 +10,7 @@ use crate::{Chain, MessageId, Node};
 /// A message that the boundary in force shows.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Shown {
+pub struct ShownMessage {
     /// The message as it is shown.
     pub node: Arc<Node>,
     /// The stored message, of which `node` may be a shorter form. `None` for a message that a
@@ -18,7 +18,7 @@ pub struct Shown {
     pub stored: Option<Arc<Node>>,
 }
 
-impl Shown {
+impl ShownMessage {
     fn stored(node: &Arc<Node>) -> Self {
         Self { node: Arc::clone(node), stored: Some(Arc::clone(node)) }
     }
@@ -36,7 +36,7 @@ impl StoredBoundary {
 
     /// Returns the messages that the boundary shows from the nodes before it. `position` is the
     /// boundary's own position on the chain. Placeholders and unreadable messages are included.
-    pub fn window(&self, chain: &Chain, position: usize) -> Vec<Shown> {
+    pub fn window(&self, chain: &Chain, position: usize) -> Vec<ShownMessage> {
         let Some(boundary) = chain.get(position) else { return Vec::new() };
         let mut front_nodes: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
         for entry in &self.front {
@@ -52,7 +52,7 @@ impl StoredBoundary {
                 continue;
             };
             if (since.len() as u64) < self.since {
-                since.push(Shown::stored(node));
+                since.push(ShownMessage::stored(node));
             } else if missing == 0 {
                 break;
             } else if let Some(slot @ None) = front_nodes.get_mut(&node.id) {
@@ -61,24 +61,26 @@ impl StoredBoundary {
             }
         }
         let front = self.front.iter().filter_map(|entry| match entry {
-            FrontEntry::Stored(id) => front_nodes.get(id).copied().flatten().map(Shown::stored),
+            FrontEntry::Stored(id) => {
+                front_nodes.get(id).copied().flatten().map(ShownMessage::stored)
+            }
             FrontEntry::Made { id, message } => {
                 let node = Node::new(id.clone(), Arc::clone(message), boundary.created_at);
-                Some(Shown { node: Arc::new(node), stored: None })
+                Some(ShownMessage { node: Arc::new(node), stored: None })
             }
         });
-        let mut shown: Vec<Shown> = front.chain(since.into_iter().rev()).collect();
+        let mut shown: Vec<ShownMessage> = front.chain(since.into_iter().rev()).collect();
         self.shorten(&mut shown);
         shown
     }
 
-    fn shorten(&self, shown: &mut [Shown]) {
+    fn shorten(&self, shown: &mut [ShownMessage]) {
         if self.replaced.is_empty() {
             return;
         }
         let replaced: HashMap<&MessageId, &Replacement> =
             self.replaced.iter().map(|replacement| (&replacement.id, replacement)).collect();
-        for Shown { node, stored } in shown {
+        for ShownMessage { node, stored } in shown {
             let Some(stored) = stored else { continue };
             let Some(replacement) = replaced.get(&stored.id) else { continue };
             if stored.message().is_ok_and(|message| message.hash() == replacement.of) {
@@ -97,13 +99,13 @@ impl StoredBoundary {
 /// Returns the messages of a chain that a model may be shown: those that the boundary in force
 /// shows, and those after it. Without a boundary, all messages. Placeholders and unreadable
 /// messages are included; see [`Node::is_shown`].
-pub fn shown(chain: &Chain) -> Vec<Shown> {
+pub fn shown(chain: &Chain) -> Vec<ShownMessage> {
     let boundary = StoredBoundary::in_force(chain);
     let (mut shown, start) = match &boundary {
         Some((position, boundary)) => (boundary.window(chain, *position), position + 1),
         None => (Vec::new(), 0),
     };
     let later = (start..chain.len()).filter_map(|position| chain.get(position));
-    shown.extend(later.filter(|node| node.role().is_some()).map(Shown::stored));
+    shown.extend(later.filter(|node| node.role().is_some()).map(ShownMessage::stored));
     shown
 }

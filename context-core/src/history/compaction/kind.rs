@@ -62,7 +62,7 @@ impl Boundary {
             .with("policy", Value::from(plan.policy))
             .with("before", Value::from(plan.before))
             .with("after", Value::from(plan.after))
-            .with("what", Value::from(plan.what.as_str()));
+            .with("what", Value::from(plan.description.as_str()));
         Self { kind: plan.kind, retained_messages, metadata }
     }
 }

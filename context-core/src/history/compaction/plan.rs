@@ -53,7 +53,7 @@ pub struct Plan {
     /// Tokens of the history after the plan.
     pub after: u64,
     /// A human-readable summary of the plan, such as `9 results`.
-    pub what: String,
+    pub description: String,
 }
 
 /// A replacement of messages.
@@ -148,9 +148,9 @@ impl Plan {
         kind: BoundaryKind,
         view: &HistoryView<'_>,
         edits: Vec<Edit>,
-        what: impl Into<String>,
+        description: impl Into<String>,
     ) -> Result<Self, PlanError> {
-        let plan = Self::of_any_size(policy, kind, view, edits, what)?;
+        let plan = Self::of_any_size(policy, kind, view, edits, description)?;
         match plan.after < plan.before {
             true => Ok(plan),
             false => Err(PlanError::Grows { before: plan.before, after: plan.after }),
@@ -164,7 +164,7 @@ impl Plan {
         kind: BoundaryKind,
         view: &HistoryView<'_>,
         edits: Vec<Edit>,
-        what: impl Into<String>,
+        description: impl Into<String>,
     ) -> Result<Self, PlanError> {
         let before = view.total();
         let (mut removed, mut added) = (0_u64, 0_u64);
@@ -175,7 +175,7 @@ impl Plan {
             }
         }
         let after = before.saturating_sub(removed).saturating_add(added);
-        let plan = Self { policy, kind, edits, before, after, what: what.into() };
+        let plan = Self { policy, kind, edits, before, after, description: description.into() };
         plan.apply(view.messages())?;
         Ok(plan)
     }

@@ -7,7 +7,7 @@ use crate::{Error, Result, Timestamp};
 
 /// The position of an append relative to the stored chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AppendPlace {
+pub enum AppendPosition {
     /// At the end of the stream.
     Next,
     /// Within the stored chunks. If the chunks are equal, the append is a repetition; otherwise it
@@ -60,12 +60,12 @@ impl StoredStream {
     }
 
     /// Returns the position of an append.
-    pub fn place(&self, append: &StreamAppend) -> AppendPlace {
+    pub fn place(&self, append: &StreamAppend) -> AppendPosition {
         if self.writer.as_ref() != Some(&append.writer) {
-            return AppendPlace::Refused;
+            return AppendPosition::Refused;
         }
         if self.state == StreamState::Running && append.offset == self.chunks {
-            return AppendPlace::Next;
+            return AppendPosition::Next;
         }
         let end = append.offset.saturating_add(append.chunks.len() as u64);
         let ended_so = match &append.end {
@@ -73,11 +73,11 @@ impl StoredStream {
             Some(StreamEnd::Failed(error)) if self.error.as_ref() != Some(error) => false,
             Some(how) => end == self.chunks && self.state == how.state(),
         };
-        if ended_so { AppendPlace::Stored } else { AppendPlace::Refused }
+        if ended_so { AppendPosition::Stored } else { AppendPosition::Refused }
     }
 
-    /// Appends chunks whose position is [`Next`](AppendPlace::Next). Refuses the append and changes
-    /// nothing if the stream would exceed its limits.
+    /// Appends chunks whose position is [`Next`](AppendPosition::Next). Refuses the append and
+    /// changes nothing if the stream would exceed its limits.
     pub fn append(&mut self, append: &StreamAppend) -> Result<()> {
         let (chunks, bytes) = (append.chunks.len() as u64, append.bytes());
         let is_sealed = append.chunks.iter().all(|chunk| sealed::is_sealed(chunk));
@@ -197,25 +197,25 @@ mod tests {
         assert!(!stream.claim(&claim("v", 10).take_over(at(8))));
         assert!(stream.claim(&claim("v", 10).take_over(at(9))));
         assert_eq!(stream.writer, Some(StreamWriter::from("v")));
-        assert_eq!(stream.place(&append("w", 2, &["d"])), AppendPlace::Refused);
+        assert_eq!(stream.place(&append("w", 2, &["d"])), AppendPosition::Refused);
         assert_eq!((stream.started_at, stream.chunks, stream.bytes), (Some(at(2)), 2, 3));
     }
 
     #[test]
     fn chunks_have_no_gaps_and_repetitions_are_known() {
         let mut stream = running();
-        assert_eq!(stream.place(&append("w", 2, &["d"])), AppendPlace::Next);
-        assert_eq!(stream.place(&append("w", 1, &["bc"])), AppendPlace::Stored);
-        assert_eq!(stream.place(&append("w", 1, &["bc", "d"])), AppendPlace::Refused);
-        assert_eq!(stream.place(&append("w", 3, &["d"])), AppendPlace::Refused);
+        assert_eq!(stream.place(&append("w", 2, &["d"])), AppendPosition::Next);
+        assert_eq!(stream.place(&append("w", 1, &["bc"])), AppendPosition::Stored);
+        assert_eq!(stream.place(&append("w", 1, &["bc", "d"])), AppendPosition::Refused);
+        assert_eq!(stream.place(&append("w", 3, &["d"])), AppendPosition::Refused);
         let last = append("w", 2, &["d"]).end(StreamEnd::Failed("boom".into()));
         stream.append(&last).unwrap();
-        assert_eq!(stream.place(&last), AppendPlace::Stored);
+        assert_eq!(stream.place(&last), AppendPosition::Stored);
         assert_eq!(
             stream.place(&append("w", 2, &["d"]).end(StreamEnd::Completed)),
-            AppendPlace::Refused
+            AppendPosition::Refused
         );
-        assert_eq!(stream.place(&append("w", 3, &["e"])), AppendPlace::Refused);
+        assert_eq!(stream.place(&append("w", 3, &["e"])), AppendPosition::Refused);
         assert_eq!((stream.state, stream.error.as_deref()), (StreamState::Failed, Some("boom")));
         assert_eq!(stream.fault(3, 4), None);
         assert!(stream.fault(2, 4).is_some());

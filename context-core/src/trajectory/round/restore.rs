@@ -10,7 +10,7 @@ impl Round {
     /// cycles.
     pub fn from_record(record: RoundRecord) -> Result<Self, TrajectoryError> {
         let RoundRecord { head, nodes, edges } = record;
-        let damaged = |damage: String| Err(TrajectoryError::Damaged { what: damage });
+        let damaged = |damage: String| Err(TrajectoryError::Damaged { damage });
         let mut round = Self::new(head.round.clone(), head.created_at);
         let number = head.round.round;
         TrajectoryError::too_much("nodes of a round", head.next as usize, limits::MAX_ROUND_NODES)?;

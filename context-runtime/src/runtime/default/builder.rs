@@ -255,7 +255,7 @@ impl DefaultContextRuntimeBuilder {
             ("agent", blank(parts.agent.as_deref())),
         ];
         let empty = names.into_iter().filter(|(_, is_empty)| *is_empty);
-        faults.extend(empty.map(|(what, _)| RuntimeFault::Empty { what }));
+        faults.extend(empty.map(|(setting, _)| RuntimeFault::Empty { setting }));
         let unknown =
             |name: &&str| parts.window.is_none() && parts.models.model(name).window().is_none();
         if let Some(model) = name.filter(|name| !name.trim().is_empty()).filter(unknown) {
@@ -271,7 +271,7 @@ impl DefaultContextRuntimeBuilder {
             ("recall_tokens", parts.recall_tokens == 0),
         ];
         let zeros = numbers.into_iter().filter(|(_, is_zero)| *is_zero);
-        faults.extend(zeros.map(|(what, _)| RuntimeFault::Zero { what }));
+        faults.extend(zeros.map(|(setting, _)| RuntimeFault::Zero { setting }));
         if let Some(store) = &parts.spill
             && store.blobs().is_none()
         {

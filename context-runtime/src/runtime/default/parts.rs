@@ -99,16 +99,16 @@ pub enum RuntimeFault {
         reserve: u64,
     },
     /// A number is 0 that must be greater.
-    #[error("{what} may not be 0")]
+    #[error("{setting} may not be 0")]
     Zero {
         /// The limited quantity.
-        what: &'static str,
+        setting: &'static str,
     },
     /// A name is empty.
-    #[error("the {what} may not be empty: name one, or leave `{what}` out")]
+    #[error("the {setting} may not be empty: name one, or leave `{setting}` out")]
     Empty {
         /// The name of the method.
-        what: &'static str,
+        setting: &'static str,
     },
     /// The model is not in the table, so its window is unknown.
     #[error(

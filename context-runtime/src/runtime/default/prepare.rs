@@ -215,7 +215,7 @@ fn compact(
         .steps
         .iter()
         .filter(|step| step.applied)
-        .map(|step| step.plan.what.as_str())
+        .map(|step| step.plan.description.as_str())
         .collect();
     diagnostics.push(Diagnostic::new(
         DiagnosticCode::Compacted,

@@ -16,7 +16,7 @@ use context_runtime::{
     provider,
 };
 use context_simulator::conversations::Conversation;
-use context_simulator::{ConversationReplay, Say, Script, Simulator};
+use context_simulator::{AnswerPiece, ConversationReplay, Script, Simulator};
 use serde_json::json;
 
 use super::checks::{self, PreviousRequest};
@@ -259,9 +259,9 @@ fn stages(summaries: bool) -> Vec<Stage> {
 
 /// Returns the model's reply to a summary request: the same each time, except for how much it was
 /// shown.
-fn summary(request: &ModelRequest) -> Vec<Say> {
+fn summary(request: &ModelRequest) -> Vec<AnswerPiece> {
     let bytes: usize = request.messages.iter().map(|message| message.plain_text().len()).sum();
-    vec![Say::text(format!(
+    vec![AnswerPiece::text(format!(
         "## Objective\nWhat the user asked for.\n## Current state\n{bytes} bytes were read.\n## Done\nSome of it.\n\
          ## Remaining\nThe rest.\n## Files and artifacts\nNone"
     ))]

@@ -5,7 +5,7 @@ use context_runtime::{
     model::{Answer, LanguageModel, ModelRequest, StopReason},
     provider,
 };
-use context_simulator::{Agent, ReplyContent, Say, SimulatedReply};
+use context_simulator::{Agent, AnswerPiece, ReplyContent, SimulatedReply};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -23,13 +23,13 @@ struct AnswerParts {
 }
 
 impl AnswerParts {
-    fn of_says(says: &[Say]) -> Self {
+    fn of_says(says: &[AnswerPiece]) -> Self {
         let mut words = Self::default();
         for say in says {
             match say {
-                Say::Text(text) => words.text.push_str(text),
-                Say::Thought(text) => words.thought.push_str(text),
-                Say::Call { name, input, .. } => {
+                AnswerPiece::Text(text) => words.text.push_str(text),
+                AnswerPiece::Thought(text) => words.thought.push_str(text),
+                AnswerPiece::Call { name, input, .. } => {
                     words.calls.push((name.clone(), input.parse().unwrap()))
                 }
                 _ => {}
@@ -39,17 +39,17 @@ impl AnswerParts {
     }
 
     fn of_message(message: &Message) -> Self {
-        Self::of_says(&Say::of_parts(&message.parts))
+        Self::of_says(&AnswerPiece::of_parts(&message.parts))
     }
 }
 
 /// The order of a model: reasoning first, then text, then calls.
-fn says() -> impl Strategy<Value = Vec<Say>> {
+fn says() -> impl Strategy<Value = Vec<AnswerPiece>> {
     let words = || "[a-zé \"\\\\]{0,80}[a-z]";
     let input = option::of(words()).prop_map(|said| Json::from(json!({ "said": said })));
-    let call = ("[a-z]{1,9}", input).prop_map(|(name, input)| Say::call(name, input));
-    let texts = vec(words().prop_map(Say::Text), 0..2);
-    (vec(words().prop_map(Say::Thought), 0..2), texts, vec(call, 0..3))
+    let call = ("[a-z]{1,9}", input).prop_map(|(name, input)| AnswerPiece::call(name, input));
+    let texts = vec(words().prop_map(AnswerPiece::Text), 0..2);
+    (vec(words().prop_map(AnswerPiece::Thought), 0..2), texts, vec(call, 0..3))
         .prop_map(|(thoughts, texts, calls)| [thoughts, texts, calls].concat())
 }
 
@@ -80,7 +80,7 @@ proptest! {
                     answer);
                 prop_assert_eq!(AnswerParts::of_message(&answer.message),
                     AnswerParts::of_says(&says), "{}", name);
-                let calls = says.iter().any(|say| matches!(say, Say::Call { .. }));
+                let calls = says.iter().any(|say| matches!(say, AnswerPiece::Call { .. }));
                 let stop = if calls { StopReason::ToolCalls } else { StopReason::Stop };
                 prop_assert_eq!(answer.stop.as_ref(), Some(&stop), "{}", name);
                 // One provider reports the usage of a stream only on request.
@@ -111,7 +111,7 @@ fn request_of(history: Vec<std::sync::Arc<Message>>) -> ModelRequest {
 #[test]
 fn a_thought_that_was_changed_is_not_believed() {
     let anthropic = simulator("anthropic").behaviour(|_: &ModelRequest| {
-        vec![Say::thought("They want the aisle."), Say::text("Aisle.")]
+        vec![AnswerPiece::thought("They want the aisle."), AnswerPiece::text("Aisle.")]
     });
     let mut history = vec![Message::from("Window or aisle?")];
     let answer = read("anthropic", &anthropic.send(&body("anthropic", &request(history.clone()))));

@@ -4,7 +4,7 @@ use context_runtime::{
     CancelSignal, CancelSource, Message, PROVIDERS, Role,
     model::{Answer, LanguageModel, ModelError, ModelErrorCode, ModelRequest, StopReason},
 };
-use context_simulator::{ProviderFault, Say, Script, Simulator};
+use context_simulator::{AnswerPiece, ProviderFault, Script, Simulator};
 
 use super::{request, simulator, simulators, tool};
 
@@ -14,10 +14,10 @@ async fn ask(simulator: &Simulator, in_events: bool) -> Result<Answer, ModelErro
     simulator.complete(&request, &CancelSignal::never()).await
 }
 
-fn talkative(_: &ModelRequest) -> Vec<Say> {
+fn talkative(_: &ModelRequest) -> Vec<AnswerPiece> {
     vec![
-        Say::text("one two three four five six seven eight nine ten".repeat(4)),
-        Say::call("look", serde_json::json!({})),
+        AnswerPiece::text("one two three four five six seven eight nine ten".repeat(4)),
+        AnswerPiece::call("look", serde_json::json!({})),
     ]
 }
 
@@ -83,7 +83,7 @@ async fn a_connection_may_break() {
             let answer = ask(&simulator, true).await.unwrap();
             assert!(!answer.complete, "{name} after {after_events}: {answer:?}");
             let said = talkative(&ModelRequest::default());
-            let Say::Text(text) = &said[0] else { panic!("a text") };
+            let AnswerPiece::Text(text) = &said[0] else { panic!("a text") };
             assert!(text.starts_with(&*answer.message.plain_text()), "{name}: {answer:?}");
         }
         let whole = simulator(name).script([ProviderFault::BrokenStream { after_events: 3 }]);

@@ -8,7 +8,7 @@ use context_runtime::{
 };
 use context_simulator::conversations::{conversations, joined};
 use context_simulator::recordings::folder;
-use context_simulator::{ConversationReplay, ProviderFault, Say, Script};
+use context_simulator::{AnswerPiece, ConversationReplay, ProviderFault, Script};
 
 use super::{QuarterCounter, simulators};
 
@@ -37,10 +37,10 @@ async fn play(simulator: &impl LanguageModel, replay: &ConversationReplay) -> Ve
 /// Returns the output of a model, in the provider's own order of texts and calls.
 fn words(message: &Message) -> (String, Vec<(String, String)>) {
     let (mut text, mut calls) = (String::new(), Vec::new());
-    for say in Say::of_parts(&message.parts) {
+    for say in AnswerPiece::of_parts(&message.parts) {
         match say {
-            Say::Text(said) => text.push_str(&said),
-            Say::Call { id, name, .. } => calls.push((id.unwrap_or_default(), name)),
+            AnswerPiece::Text(said) => text.push_str(&said),
+            AnswerPiece::Call { id, name, .. } => calls.push((id.unwrap_or_default(), name)),
             _ => {}
         }
     }

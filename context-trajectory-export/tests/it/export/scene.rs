@@ -142,7 +142,7 @@ pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -
 
 /// Returns whether a text contains hidden or control characters.
 pub(crate) fn hides(text: &str) -> bool {
-    text.chars().any(|c| c != '\n' && context_core::base::shown::is_hidden(c))
+    text.chars().any(|c| c != '\n' && context_core::base::display::is_hidden(c))
 }
 
 /// One random change of a round: its kind, its predecessors, and its text.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use context_runtime::memory::{Block, BlockEdit, Blocks, Facts, Holds, Stated, Statement};
+use context_runtime::memory::{
+    Block, BlockEdit, Blocks, Facts, Holds, Statement, StatementOutcome,
+};
 use context_runtime::{Clock, Error, Store, memory::MemoryScope, store::MemorySource};
 
 use super::super::{exactly, records_of};
@@ -50,8 +52,8 @@ async fn fact(
     let facts = Facts::new(store, clock)?.reach(exactly(scope));
     let stated = facts.state(scope, std::slice::from_ref(&statement)).await?;
     let (ids, status) = match stated.into_iter().next() {
-        Some(Stated::Kept(id)) => (vec![id], "added"),
-        Some(Stated::Known(id)) => (vec![id], "there"),
+        Some(StatementOutcome::Kept(id)) => (vec![id], "added"),
+        Some(StatementOutcome::Known(id)) => (vec![id], "there"),
         _ => (Vec::new(), "left_out"),
     };
     report(app, "fact", &ids, scope, statement.source.as_ref(), status)
