@@ -30,7 +30,8 @@
 //!
 //! # What is sent
 //!
-//! A request is [repaired](context_core::normalize) by [`RULES`] first. Then:
+//! A request is [repaired](context_codec_kit::normalize::normalize_request) by [`RULES`] first.
+//! Then:
 //!
 //! * Consecutive results, and the user's content right after them, become one message, results
 //!   first. Other neighbours of one role stay separate. System messages in front become part of the

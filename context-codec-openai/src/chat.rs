@@ -27,8 +27,8 @@
 //!
 //! # What is sent
 //!
-//! Histories are [normalised](context_core::normalize) first. Ids of calls have at most 40
-//! characters, names of tools 64. In addition:
+//! Histories are [normalised](context_codec_kit::normalize::normalize_request) first. Ids of calls
+//! have at most 40 characters, names of tools 64. In addition:
 //!
 //! * A message that only calls tools has no `content`. Missing arguments are sent as `{}`.
 //! * A tool result is text. Its media are sent in one user message after all results of the turn,

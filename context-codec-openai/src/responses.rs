@@ -23,7 +23,7 @@
 //!
 //! # What is sent
 //!
-//! The history is [normalised](context_core::normalize) first. Then:
+//! The history is [normalised](context_codec_kit::normalize::normalize_request) first. Then:
 //!
 //! * A text of the assistant with an id is a `message` item with `output_text`. Without an id it is
 //!   a message whose content is a text, which is the provider's form for messages it does not know.

@@ -33,9 +33,9 @@
 //! … by position.
 //!
 //! A UIMessage is for display and storage, not a request to a model. So histories are not
-//! [normalised](context_core::normalize()): calls without results are `input-available`, and
-//! nothing is added. Content that the form cannot hold is left out, with a diagnostic: results
-//! without calls, media without address or bytes, blocks of providers.
+//! [normalised](context_codec_kit::normalize::normalize_request): calls without results are
+//! `input-available`, and nothing is added. Content that the form cannot hold is left out, with a
+//! diagnostic: results without calls, media without address or bytes, blocks of providers.
 //!
 //! [`lower_source`] writes the value that was read: the difference between the plain form and the
 //! source is kept with the first message of a UIMessage under [`SOURCE_KEY`]. If the messages were

@@ -14,13 +14,13 @@
 //! # The simulated provider
 //!
 //! A [`Simulator`] takes the bodies that would go over the wire. It refuses a body that breaks the
-//! published rules of its provider ([`wire`](crate::wire)), that does not fit the window according
+//! published rules of its provider ([`wire`]), that does not fit the window according
 //! to the given counter, that holds too many or too large images, or that asks for more output than
 //! the model writes. A refusal has the provider's status, form and error text. A valid body is
 //! answered, whole or as events, with usage. The usage includes the tokens read from a prompt
 //! cache, so that a test can check the cost of a conversation.
-//! [`ModelError::classify`](context_core::ModelError::classify) recognizes every refusal, with the
-//! numbers that the provider reports.
+//! `classify` of `context-codec-kit` recognizes every refusal, with the numbers that the provider
+//! reports.
 //!
 //! | | |
 //! |---|---|

@@ -97,8 +97,8 @@
 //!
 //! # Trajectories in plain SQL
 //!
-//! Each kind of node has a table with a column for each field
-//! ([`NodeKind::fields`](context_core::trajectory::NodeKind::fields)): `trajectory_query`,
+//! Each kind of node has a table with a column for each field of
+//! [`TrajectoryNodeKind`](context_core::trajectory::TrajectoryNodeKind): `trajectory_query`,
 //! `trajectory_state`, `trajectory_action` and so on, beside `trajectory_round`, `trajectory_edge`,
 //! `trajectory_version` and `trajectory_message`. Queries by people use the views, which name the
 //! user and the session in every row and show ids as text and times as timestamps:

@@ -1,8 +1,7 @@
 //! Export of trajectories to the formats of other tools.
 //!
-//! The input is a [`SessionGraph`](context_trajectory::SessionGraph): the trajectories of a
-//! session's agents, and the selected part of them. Writing is pure, takes time linear in the
-//! output, and needs nothing but the graph.
+//! The input is a [`SessionGraph`]: the trajectories of a session's agents, and the selected part
+//! of them. Writing is pure, takes time linear in the output, and needs nothing but the graph.
 //!
 //! | call | format | opened by |
 //! |---|---|---|

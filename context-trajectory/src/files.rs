@@ -70,7 +70,7 @@ use self::graph_file::{FileStatus, GraphFile};
 use self::paths::{RoundPaths, SessionFolder, agent_rounds, session_folders};
 use self::slots::Slots;
 
-/// How often a file may be replaced between opening and locking before it is an error.
+/// The maximum number of times that a file may be replaced between opening and locking.
 const TRIES: usize = 100;
 /// Ranges of up to this many rounds are looked up by file name instead of listing the folder.
 const FEW: u32 = 64;

@@ -304,7 +304,7 @@ pub(crate) fn read_behind(
 /// The largest file that is read as a whole, and the longest line, in bytes.
 pub(crate) const MAX_WHOLE: u64 = 256 << 20;
 
-/// Reads a whole file of at most [`MAX_WHOLE`] bytes. Stops reading a larger one at that limit.
+/// Reads a whole file of at most 256 MiB. Stops reading a larger one at that limit.
 pub fn read_whole(operation: &'static str, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_WHOLE + 1).read_to_end(&mut bytes));

@@ -12,8 +12,8 @@
 //! * [`MessageLog`] appends records to a file and reads them back. [`import_messages`] reads files
 //!   of other systems.
 //!
-//! Histories for a provider are made valid by [`normalize`](context_core::normalize()), which knows
-//! the requirements of providers. This module works on records before that step, and on files.
+//! Wire codecs make histories valid, since they know the requirements of their providers. This
+//! module works on records before that step, and on files.
 
 mod calls;
 mod clean;

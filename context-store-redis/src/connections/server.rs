@@ -8,7 +8,7 @@ use redis::cmd;
 use crate::connections::{Connection, ServerNode};
 use crate::error::Result;
 
-/// What the settings of the servers promise. Unknown settings count as the weakest.
+/// The durability that the settings of the servers promise. Unknown settings count as the weakest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerRating {
     pub(crate) durability: Durability,

@@ -139,7 +139,7 @@ fn is_first(find: &MemoryFind, word: usize) -> bool {
     !find.words[..word].contains(&find.words[word])
 }
 
-/// One search.
+/// A search for memories in the scopes of one user.
 pub(crate) struct MemorySearch<'a> {
     pub(crate) find: &'a MemoryFind,
     pub(crate) scopes: &'a Scopes<'a>,

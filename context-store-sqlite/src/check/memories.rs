@@ -62,7 +62,7 @@ fn scope_of(row: &SqliteRow) -> Result<MemoryScope> {
     Ok(scope)
 }
 
-/// CountChanges that the check has made itself.
+/// The totals that the check has counted itself.
 #[derive(Default, PartialEq)]
 struct RecordTotals {
     records: u64,

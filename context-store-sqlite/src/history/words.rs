@@ -142,7 +142,7 @@ impl Tag {
         let mut quoted = String::from("\"");
         for word in &phrase.words {
             quoted.push_str(self.as_str());
-            // MessageWords have no quotes. If one had, escaping would keep it inside the string.
+            // Words have no quotes. If one had, escaping would keep it inside the string.
             quoted.push_str(&word.replace('"', "\"\""));
             quoted.push(' ');
         }

@@ -25,7 +25,7 @@ pub(super) struct CountChanges {
 }
 
 impl CountChanges {
-    /// CountChanges a record. `sign` is 1 or -1.
+    /// Counts a record. `sign` is 1 or -1.
     pub(super) fn add(&mut self, sign: i64, scope: i64, list: &WordList, bytes: i64, vector: bool) {
         let of_kind = self.kinds.entry(list.kind).or_default();
         of_kind.0 += sign;
@@ -50,7 +50,7 @@ impl CountChanges {
     }
 }
 
-/// Where records were removed.
+/// The places of removed records, whose lists and words have to be updated.
 #[derive(Default)]
 pub(super) struct Removal {
     /// The scope and the id of each removed record.

@@ -135,7 +135,7 @@ pub(crate) async fn vacuum(connections: &Connections) -> Result<Vacuumed> {
     let mut spare = connections.maintenance().await?;
     sqlx::query(sql::VACUUM).execute(&mut spare.connection).await?;
     spare.close().await?;
-    // As far as other handles allow: pages that they read stay in the log until they are done.
+    // Pages that other handles are reading stay in the log until those handles are done.
     connections.clear_log(true).await?;
     Ok(Vacuumed::new(before, connections.size()))
 }

@@ -13,7 +13,7 @@ pub struct PortraitOptions {
     pub concurrency: usize,
     /// The time limit of one model call. Default: 300 seconds.
     pub call_limit: Duration,
-    /// How often a call is retried if its error is retryable. Default: 2.
+    /// The number of retries of a call whose error is retryable. Default: 2.
     pub retries: u32,
     /// The delay before the first retry. It doubles with each further retry. Default: 1 second.
     pub first_wait: Duration,

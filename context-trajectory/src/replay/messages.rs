@@ -11,8 +11,8 @@ use super::steps::{Replay, Step};
 
 impl Replay {
     /// Returns the run as messages: questions, model messages with their calls, and tool results. A
-    /// call without a recorded result has none here either;
-    /// [`normalize`](context_core::normalize()) makes such a history valid for a provider.
+    /// call without a recorded result has none here either; wire codecs make such a history valid
+    /// for a provider.
     pub fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::with_capacity(self.steps().len() * 2);
         for step in self {

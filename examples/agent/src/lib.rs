@@ -60,7 +60,7 @@ pub async fn tour(store: Arc<dyn Store>, page: &Path, mut say: impl FnMut(&str))
         .memory(episodic(&store)?) // what was said comes back in later chats
         .build()?;
 
-    // What happens is recorded as it happens, a round for each question.
+    // Each question is a round, recorded step by step.
     let trajectories = Trajectories::new(store.clone())?;
     let this = AgentRef::main(USER, "lisbon");
     let agent = Agent::new(runtime)?;

@@ -1,4 +1,4 @@
-//! What can be replayed.
+//! Tests of cleaning: the records that can be replayed.
 
 use context_core::base::DiagnosticCode;
 use context_trajectory::messages::{
