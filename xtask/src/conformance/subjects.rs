@@ -11,6 +11,8 @@ use crate::services::need::{self, Need};
 /// The prefixes of crates that must take part. Renderers and memories share a crate, and codecs are
 /// tested together in the facade.
 const PLUG_INS: [&str; 2] = ["context-store-", "context-policy-"];
+/// The end of the names of crates that hold what the plug-ins of a family share.
+const KIT: &str = "-kit";
 /// The suites that need no server.
 const PURE: [&str; 3] = ["renderer", "codec", "policy"];
 /// The test program of a crate that lists none, and the prefix of other test programs.
@@ -52,13 +54,16 @@ pub(crate) fn subjects(crates: &[&Package]) -> Result<(Vec<Subject>, Vec<String>
     for package in crates {
         match of(&package.name, package.metadata.get("context-conformance"), &need::of(package)?)? {
             Some(of_crate) => subjects.extend(of_crate),
-            None if PLUG_INS.iter().any(|plug_in| package.name.starts_with(plug_in)) => {
-                forgotten.push(package.name.to_string())
-            }
+            None if must_take_part(&package.name) => forgotten.push(package.name.to_string()),
             None => {}
         }
     }
     Ok((subjects, forgotten))
+}
+
+/// Whether a crate is a plug-in that a suite has to prove.
+fn must_take_part(krate: &str) -> bool {
+    PLUG_INS.iter().any(|plug_in| krate.starts_with(plug_in)) && !krate.ends_with(KIT)
 }
 
 /// Returns the subjects of a crate with this table in its manifest, or `None` if it names no suite.
@@ -95,8 +100,14 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Subject, of};
+    use super::{Subject, must_take_part, of};
     use crate::services::need::Need;
+
+    #[test]
+    fn stores_and_policies_have_to_take_part_and_kits_have_not() {
+        assert!(must_take_part("context-store-x") && must_take_part("context-policy-x"));
+        assert!(!must_take_part("context-store-kit") && !must_take_part("context-render"));
+    }
 
     fn subject(krate: &str, program: &str) -> Subject {
         Subject {
