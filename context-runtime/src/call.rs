@@ -3,7 +3,7 @@
 //!
 //! A [`ModelCall`] asks a [`ContextRuntime`] what to send and what to do about errors, and carries
 //! the decisions out: it cuts, strips, requests summaries and waits. It holds no connection. The
-//! given history stays the caller's. Cuts are reported ([`ModelCall::compacted`]), so that a store
+//! given history stays the caller's. Cuts are reported ([`ModelCall::rewrite`]), so that a store
 //! can keep them, and nothing is lost if the call fails or is cancelled.
 //!
 //! A call terminates: every request and every summary counts, and there are at most
