@@ -165,7 +165,8 @@ impl Cli {
         match empty(&cli.global, &matches) {
             None => Ok(cli),
             Some((name, example)) => {
-                let said = format!("{name} is empty: say {example}, or leave it out");
+                let said =
+                    format!("{name} is empty: give a value such as {example}, or leave it out");
                 Err(command.error(ErrorKind::InvalidValue, said))
             }
         }

@@ -53,25 +53,25 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Render(#[from] RenderError),
     /// A chat of this id exists with other content.
-    #[error("chat {chat} exists and does not hold what {file} does")]
+    #[error("chat {chat} exists, and its content differs from {file}")]
     Taken { chat: String, file: String },
     /// The start or end of an id matches several ids.
-    #[error("{text:?} means more than one {subject}: {}", .matches.join(", "))]
+    #[error("{text:?} matches more than one {subject}: {}", .matches.join(", "))]
     Ambiguous { subject: &'static str, text: String, matches: Vec<String> },
     /// The chats come from different files.
     #[error("the chats come from different sources: {}", .sources.join(", "))]
     Mixed { sources: Vec<String> },
     /// The stored source of a chat cannot be read.
-    #[error("what chat {chat} says about its source cannot be read")]
+    #[error("the record of the source of chat {chat} cannot be read")]
     Source { chat: String, source: SourceError },
     /// The stored source of a chat was written by a newer version.
     #[error("chat {chat} was imported by a newer program: its source has version {version}")]
     NewerSource { chat: String, version: u32 },
     /// The active branch cannot be deleted.
-    #[error("branch {branch} is the one that is worked on")]
+    #[error("branch {branch} is the active branch")]
     ActiveBranch { branch: String },
     /// An irreversible action was not confirmed.
-    #[error("this needs a yes: {question}")]
+    #[error("this needs a confirmation: {question}")]
     Unconfirmed { question: String },
     /// The user declined.
     #[error("nothing was done")]
@@ -148,7 +148,7 @@ fn store_message(error: &Error) -> String {
 
 /// The advice for a store that does not exist.
 const NAME_ANOTHER: &str =
-    "name another one with --store or CONTEXT_STORE; `context import` makes one";
+    "name another one with --store or CONTEXT_STORE; `context import` creates one";
 
 fn store_advice(error: &Error) -> Option<&'static str> {
     let about = |key| error.get(key).is_some();
@@ -170,20 +170,24 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Conflict if about("branch") => {
             "choose another name, or look at it with `context branches`"
         }
-        ErrorKind::Conflict => "somebody else was faster: look again, then repeat",
+        ErrorKind::Conflict => {
+            "another writer changed it meanwhile: look at the new state, then run the command again"
+        }
         ErrorKind::Unavailable | ErrorKind::Timeout if error.retry() == Retry::Safe => {
             "nothing was changed; try again"
         }
         ErrorKind::Unsupported if about("older_schema") => {
             "nothing was changed · `context upgrade` brings the store up to date"
         }
-        ErrorKind::Corrupt => "`context verify` says what else is broken",
+        ErrorKind::Corrupt => "`context verify` lists all damage",
         ErrorKind::Unsupported if about("newer_schema") => {
             "nothing was changed · upgrade the program, or open a backup from before the upgrade"
         }
-        ErrorKind::Cancelled => "what was written is whole; run it again to go on",
+        ErrorKind::Cancelled => {
+            "everything written so far is complete; run the command again to continue"
+        }
         ErrorKind::Unsupported if error.operation() == "users" => {
-            "name them instead; --user may be given more than once"
+            "name the users; --user may be given more than once"
         }
         ErrorKind::Unsupported if error.operation() == "memories" => {
             "memories are kept by stores that are not encrypted: sqlite:, postgres://, redis:// and mem:"
@@ -279,7 +283,7 @@ impl Failure {
             Self::Line { problem, .. } => problem.clone(),
             Self::TooLarge { limit, .. } => format!("it is larger than {limit} bytes"),
             Self::Read { source, .. } => format!("it cannot be read: {source}"),
-            Self::Taken { chat, .. } => format!("chat {chat} exists and holds something else"),
+            Self::Taken { chat, .. } => format!("chat {chat} exists with other content"),
             Self::Store(error) => match error.get("line") {
                 Some(line) => format!("line {line}: {}", error.message()),
                 None => error.message().to_owned(),
@@ -317,9 +321,9 @@ impl Failure {
             ),
             Self::Transcript(TranscriptError::TooMany { .. }) => None,
             Self::Transcript(_) | Self::Line { .. } => Some("nothing of this file was used"),
-            Self::Fragment { .. } => {
-                Some("`context render --help` shows the form of a fragment, --schema all of it")
-            }
+            Self::Fragment { .. } => Some(
+                "`context render --help` shows the form of a fragment, --schema its JSON schema",
+            ),
             Self::Taken { .. } => {
                 Some("give the import another name with --chat, or delete that chat first")
             }
@@ -328,19 +332,18 @@ impl Failure {
                  import FILE --trajectory`",
             ),
             Self::StaysBehind { .. } => Some(
-                "nothing was written · --without KINDS leaves them; `context backup` takes everything",
+                "nothing was written · --without KINDS leaves them out; `context backup` copies everything",
             ),
             Self::NewerSource { .. } => Some("upgrade this program"),
-            Self::Unreadable { .. } => Some("`context verify` says what else is broken"),
+            Self::Unreadable { .. } => Some("`context verify` lists all damage"),
             Self::Overflow { .. } => Some(
-                "nothing was printed or saved; say a larger --window, a smaller --reserve, or harsher policies with \
-                 --policy",
+                "nothing was printed or saved; give a larger --window, a smaller --reserve, or stronger policies with --policy",
             ),
-            Self::Ambiguous { .. } => Some("write more of the id"),
+            Self::Ambiguous { .. } => Some("give more characters of the id"),
             Self::ActiveBranch { .. } => {
-                Some("go to another one first: `context branches CHAT --switch NAME`")
+                Some("switch to another branch first: `context branches CHAT --switch NAME`")
             }
-            Self::Unconfirmed { .. } => Some("say --yes where nobody can be asked"),
+            Self::Unconfirmed { .. } => Some("give --yes to confirm without a question"),
             Self::Exists { .. } => {
                 Some("nothing was changed; choose another name or move that file away")
             }

@@ -128,7 +128,7 @@ pub(crate) fn parse_limit(text: &str) -> Result<usize, InvalidLimit> {
 
 /// The error for an invalid duration.
 #[derive(Debug, thiserror::Error)]
-#[error("not a time; write it such as 36h, 90d or 2w")]
+#[error("not a duration; write it such as 36h, 90d or 2w")]
 pub(crate) struct InvalidDuration;
 
 /// Parses a duration such as `36h`, `90d` or `2w`, or in ISO 8601.
@@ -142,7 +142,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
 
 /// The error for an invalid time.
 #[derive(Debug, thiserror::Error)]
-#[error("not a moment; write it such as 2026-03-01 or 2026-03-01T09:30:00Z")]
+#[error("not a point in time; write it such as 2026-03-01 or 2026-03-01T09:30:00Z")]
 pub(crate) struct InvalidTime;
 
 /// Parses a time: a day, a day with a time of day, both in UTC, or RFC 3339.

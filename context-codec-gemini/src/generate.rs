@@ -261,7 +261,7 @@ fn is_one_text(content: &str) -> bool {
 pub fn lower(message: &Message) -> Lowered {
     let mut writer = Writer::new(Mode::Send);
     if message.role == Role::System {
-        let why = "left out: a system prompt is a key of the request and no content";
+        let why = "left out: a system prompt is a key of the request, not a content";
         let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
         return Lowered::new(Vec::new(), vec![Diagnostic::new(code, severity, "parts[0]", why)]);
     }

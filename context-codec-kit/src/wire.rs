@@ -245,7 +245,7 @@ pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool 
 /// Returns the diagnostic for a message that no longer matches the source data under `key` and was
 /// written without it.
 pub fn outdated(key: &str) -> Diagnostic {
-    let text = "changed since it was read: written without what only its source said";
+    let text = "changed since it was read: written without the fields that only its source had";
     Diagnostic::new(DiagnosticCode::Unrepresentable, Severity::Info, key, text)
 }
 

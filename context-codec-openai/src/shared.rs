@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 /// The text of a failed call's result that has no text of its own.
 const FAILED: &str = "Error: the call failed.";
 /// The text of a result whose parts have no form.
-const NOTHING_SHOWN: &str = "(nothing that can be shown here)";
+const NOTHING_SHOWN: &str = "(no content that can be shown here)";
 
 /// A part of a content that is written.
 pub(crate) trait PartOut<'a>: Sized {

@@ -25,7 +25,7 @@
 //!   in order. The first and the newest request stay. There are no more unpaired calls and results
 //!   than before. Checkpoints directly follow the system messages, and there is at most one, or as
 //!   many as the view had there.
-//! * Asked again about the result, the policy proposes nothing once the goal is met, and stops
+//! * Asked again about the result, the policy proposes nothing once the target is met, and stops
 //!   after a few plans if the goal cannot be met.
 //! * An unsolicited answer, and one that is empty or too long, is refused.
 

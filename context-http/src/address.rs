@@ -18,7 +18,7 @@ impl Address {
         let bad = |why| Err(HttpError::BadAddress { why });
         let Ok(url) = Url::parse(text.trim()) else { return bad("it cannot be read") };
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return bad("it is none of http or https");
+            return bad("its scheme is neither http nor https");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return bad("it holds credentials; give them as a header");

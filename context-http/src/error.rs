@@ -20,13 +20,13 @@ pub enum HttpError {
     #[error("the address of the proxy cannot be used")]
     BadProxy,
     /// A header has an invalid name or value.
-    #[error("header number {number} is none of HTTP")]
+    #[error("header number {number} is not a valid HTTP header")]
     BadHeader {
         /// The position of the header in the order in which headers were added, from 0.
         number: usize,
     },
     /// A segment of the path is empty, or `.` or `..`.
-    #[error("a segment of the path is empty, or one that leads out of it")]
+    #[error("a segment of the path is empty or leads out of the path")]
     BadPath,
     /// The address is plain HTTP on another machine, and that was not allowed.
     #[error(
@@ -37,7 +37,7 @@ pub enum HttpError {
         address: String,
     },
     /// The HTTP client cannot be created, for example because there are no trusted certificates.
-    #[error("the client of HTTP cannot be made")]
+    #[error("the HTTP client cannot be created")]
     Client {
         /// The error of the underlying client.
         source: BoxError,

@@ -87,7 +87,7 @@ impl ProviderChain {
         let names: Vec<_> = failures.iter().map(|(at, _)| self.links[*at].name.as_str()).collect();
         let names = names.join(", ");
         let Some((_, first)) = failures.into_iter().next() else { return Ok(()) };
-        let error = Error::new(first.kind(), operation, "not all memories of the chain could")
+        let error = Error::new(first.kind(), operation, "a memory of the chain failed")
             .with("memories", names);
         Err(error.with_retry(first.retry()).with_source(first))
     }

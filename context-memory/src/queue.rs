@@ -85,7 +85,7 @@ impl<P> Drop for Queued<P> {
         if turns > 0 {
             tracing::warn!(
                 turns,
-                "a memory is dropped with turns that it has not kept yet: call `flush` before the program ends"
+                "a memory is dropped with turns that it has not stored yet: call `flush` before the program ends"
             );
         }
     }
@@ -132,8 +132,7 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
         match flushed {
             Ok(()) => Ok(forgotten),
             Err(error) => {
-                let said =
-                    "what was captured lately is not kept yet, and may have to be forgotten again";
+                let said = "recent captures are not stored yet and may have to be forgotten again";
                 let retry =
                     if error.retry() == Retry::Never { Retry::AfterRefresh } else { error.retry() };
                 let error = Error::new(ErrorKind::Unavailable, "forget", said).with_source(error);

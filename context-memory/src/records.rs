@@ -57,7 +57,7 @@ pub(crate) fn filed(
     if reach == Reach::Session && scope.session.is_none() {
         return Err(Error::invalid(
             operation,
-            "this is filed under a session, and the scope names none",
+            "these records need a session, and the scope names none",
         ));
     }
     Ok(reach.of(scope))

@@ -63,14 +63,14 @@ pub enum SetupError {
         variable: &'static str,
     },
     /// A name is empty.
-    #[error("the name of the {kind} is empty: say which one is asked, as its service calls it")]
+    #[error("the name of the {kind} is empty: give the name that the service uses")]
     EmptyName {
         /// `model` or `embedder`.
         kind: &'static str,
     },
     /// The address ends in the path that is appended to it.
     #[error(
-        "the address ends in `{path}`, which is put behind it: leave that out, as in `https://api.openai.com/v1`"
+        "the address ends in `{path}`, which the client appends: leave it out, as in `https://api.openai.com/v1`"
     )]
     FullPath {
         /// The path to leave out.

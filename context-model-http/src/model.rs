@@ -139,7 +139,7 @@ impl HttpModel {
     pub(crate) fn read(&self, reply: &HttpReply) -> Result<Answer, ModelError> {
         let Ok(body) = Json::from_text(reply.text()) else {
             let kind = reply.content_type.as_deref().unwrap_or("nothing in particular");
-            let message = format!("the answer is no JSON; it says that it is {kind}");
+            let message = format!("the answer is not JSON; its type is {kind}");
             return Err(self.error(ModelErrorCode::Unknown, &message));
         };
         let answer = self.codec.lift_answer(&body);

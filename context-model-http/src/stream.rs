@@ -54,7 +54,9 @@ impl HttpModel {
                 true => {
                     self.error(ModelErrorCode::Network, "the stream ended before the answer did")
                 }
-                false => self.error(ModelErrorCode::Unknown, "the answer is no stream of events"),
+                false => {
+                    self.error(ModelErrorCode::Unknown, "the answer is not a stream of events")
+                }
             };
             answer.error = Some(broke.unwrap_or_else(ended));
         }

@@ -15,7 +15,7 @@ pub(crate) enum VectorsError {
     #[error("the service reports an error")]
     Error,
     /// The reply cannot be read.
-    #[error("the reply is no list of vectors")]
+    #[error("the reply is not a list of vectors")]
     Unreadable,
     /// The number of vectors is not the number of texts.
     #[error("there are {found} vectors for {expected} texts")]
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Vector {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vector, E> {
-                let error = || E::custom("no bytes of numbers in Base64");
+                let error = || E::custom("not numbers in Base64");
                 let bytes = STANDARD.decode(text).map_err(|_| error())?;
                 let (numbers, rest) = bytes.as_chunks::<4>();
                 if !rest.is_empty() {

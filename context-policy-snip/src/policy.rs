@@ -43,7 +43,7 @@ impl Snip {
 
     /// Creates a policy that leaves out as much as the goal asks. Steps with
     /// [stateful](ToolNames::stateful) tools and their requests are kept first, then the newest
-    /// steps, as long as they fit. If the goal is met, nothing is left out.
+    /// steps, as long as they fit. If the target is met, nothing is left out.
     pub fn new() -> Self {
         Self { keep: Keep::Fitting, protected: ToolNames::stateful() }
     }
@@ -86,7 +86,7 @@ impl CompactionPolicy for Snip {
         match self.keep {
             Keep::Fitting => {
                 if goal.excess(view.total()) == 0 {
-                    return Proposal::nothing("the goal is met");
+                    return Proposal::nothing("the target is met");
                 }
                 selection.keep_newest_step();
                 selection.keep_protected(&self.protected, goal.history());
@@ -113,7 +113,9 @@ impl CompactionPolicy for Snip {
         }
         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, format!("{all} left out")) {
             Ok(plan) => Proposal::Plan(plan),
-            Err(PlanError::Grows { .. }) => Proposal::nothing("nothing but what must stay is left"),
+            Err(PlanError::Grows { .. }) => {
+                Proposal::nothing("only messages that must stay are left")
+            }
             Err(error) => Proposal::nothing(error.to_string()),
         }
     }

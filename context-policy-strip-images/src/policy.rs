@@ -137,7 +137,7 @@ impl StripImages {
         let smaller =
             decisions.iter().filter(|decision| matches!(decision, Decision::Rescale(_))).count();
         let summary = match (removed, smaller) {
-            (0, 0) => return Proposal::nothing("there are no media to take out"),
+            (0, 0) => return Proposal::nothing("there are no media to remove"),
             (removed, 0) => format!("{removed} media removed"),
             (0, smaller) => format!("{smaller} images scaled down"),
             (removed, smaller) => format!("{removed} media removed, {smaller} images scaled down"),
@@ -177,7 +177,7 @@ impl RecoveryPolicy for StripImages {
         };
         let tried = failure.tried(DecisionKind::StripImagesAndRetry) > 0;
         (wanted && !tried).then(|| RecoveryDecision::StripImagesAndRetry {
-            reason: format!("{}: media are taken out", error.code),
+            reason: format!("{}: its media are removed", error.code),
         })
     }
 }

@@ -153,7 +153,7 @@ impl CompactionPolicy for Summarize {
 
     fn plan(&self, view: &HistoryView<'_>, goal: &Goal) -> Proposal {
         if view.total() <= goal.history() {
-            return Proposal::nothing("the history has no more tokens than it should");
+            return Proposal::nothing("the history does not exceed its target");
         }
         let summary = self.summary_for(goal);
         let Some(cut) = Cut::find(view, goal, summary, self.keep_latest) else {

@@ -59,7 +59,7 @@ use crate::{DecisionSet, RecoveryChain};
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nothing is prepared until it is asked for"]
+#[must_use = "a request is prepared only when `next` is called"]
 pub struct ModelCall<'r> {
     runtime: &'r dyn ContextRuntime,
     codec: Arc<dyn ModelCodec>,

@@ -317,7 +317,7 @@ impl Drop for ContextEngine {
             %chat,
             messages,
             compaction,
-            "an engine is dropped with what was not saved, which is lost: call `save` before, or `unset` what is not wanted"
+            "an engine is dropped with unsaved content, which is lost: call `save` before, or `unset` the content"
         );
         let captured = self.captured.count(self.pending.ids());
         if captured > 0 {

@@ -44,7 +44,7 @@
 //! fragments become the system prompt, rendered as XML unless the builder is given another
 //! [`Renderer`]. [`kinds`] has the standard fragments, [`fragment()`] makes a fragment with a name of
 //! your own, and [`lazy`] loads data when a prompt is made. `persisted` stores a fragment with the
-//! chat. `untrusted` marks content that somebody else wrote.
+//! chat. `untrusted` marks content of another author.
 //!
 //! # Model calls and tools
 //!

@@ -147,15 +147,15 @@ impl Blobs {
             for id in chats.values().flat_map(BTreeMap::keys) {
                 *counted.entry(id).or_default() += 1;
                 if !bytes.contains_key(id) {
-                    add(id, "is referred to, but not there");
+                    add(id, "has references, but does not exist");
                 }
             }
             for (id, stored) in bytes {
                 if BlobId::of(&stored.bytes) != *id {
-                    add(id, "is not what its name says");
+                    add(id, "its bytes do not match its id");
                 }
                 if counted.get(id) != Some(&stored.references) {
-                    add(id, "is not referred to as often as it says");
+                    add(id, "the number of references differs from the stored count");
                 }
             }
         }

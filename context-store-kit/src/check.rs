@@ -70,9 +70,9 @@ pub fn check_chat_graph(
             Some(head) => by_id.get(head).map(|placed| placed.depth + 1),
         };
         match length {
-            None => report(&about, "its head is no message of the chat".to_owned()),
+            None => report(&about, "its head is not a message of the chat".to_owned()),
             Some(length) if length != branch.length => {
-                report(&about, format!("says {} messages, has {length}", branch.length));
+                report(&about, format!("states {} messages, but has {length}", branch.length));
             }
             Some(_) => {}
         }
@@ -80,7 +80,10 @@ pub fn check_chat_graph(
     let active: Vec<_> =
         branches.iter().filter(|branch| branch.active).map(|branch| &branch.name).collect();
     if active != [&chat.active] {
-        report(&"branches", format!("active is {active:?}, the chat says {:?}", chat.active));
+        report(
+            &"branches",
+            format!("the active branch is {active:?}, but the chat states {:?}", chat.active),
+        );
     }
     for checkpoint in checkpoints {
         if !by_id.contains_key(&checkpoint.message) {

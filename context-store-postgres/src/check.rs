@@ -280,7 +280,7 @@ async fn check_segments(
         if base != segment.base {
             problems.push((
                 about.clone(),
-                format!("begins after {base} messages, but its row says {}", segment.base),
+                format!("begins after {base} messages, but its row states {}", segment.base),
             ));
         }
         if segment.name.is_none() {

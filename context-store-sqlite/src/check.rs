@@ -177,7 +177,7 @@ async fn check_chat(
         if signed(own.len()) != segment.own {
             add(
                 about.clone(),
-                format!("has {} messages, but its row says {}", own.len(), segment.own),
+                format!("has {} messages, but its row states {}", own.len(), segment.own),
             );
         }
         if let Some(tag) = &tag
@@ -241,7 +241,7 @@ async fn check_chat(
         if base != segment.base {
             add(
                 about.clone(),
-                format!("begins after {base} messages, but its row says {}", segment.base),
+                format!("begins after {base} messages, but its row states {}", segment.base),
             );
         }
         if segment.name.is_none() {

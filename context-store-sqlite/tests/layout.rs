@@ -200,7 +200,7 @@ async fn the_check_finds_what_was_tampered_with() {
     );
     let short = after("UPDATE branch SET own = 101, own_sum = own_sum + 1000003").await;
     assert!(
-        short.contains(&"ada/chat branch 1: has 100 messages, but its row says 101".to_owned()),
+        short.contains(&"ada/chat branch 1: has 100 messages, but its row states 101".to_owned()),
         "{short:?}"
     );
     let unfiled = after("DELETE FROM node WHERE id = 'm3'").await;

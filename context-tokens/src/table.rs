@@ -89,7 +89,7 @@ pub enum TableError {
         family: String,
     },
     /// A number is out of range.
-    #[error("{name:?} has a price, a factor or a size that makes no sense")]
+    #[error("{name:?} has a price, a factor or a size that is out of range")]
     OutOfRange {
         /// The model or the family.
         name: String,

@@ -14,7 +14,7 @@ pub enum RecordError {
     #[error(transparent)]
     Refused(#[from] TrajectoryError),
     /// The round is already open with a different value of an option.
-    #[error("{round} has another {option}")]
+    #[error("{round} is already open with another {option}")]
     ConflictingOption {
         /// The round.
         round: Box<RoundRef>,
@@ -23,7 +23,7 @@ pub enum RecordError {
     },
     /// Another writer wrote to the round, so this handle can no longer write. Its unwritten changes
     /// can still be read. Opening the round again reads the stored state.
-    #[error("somebody else wrote to {round}: open it again")]
+    #[error("another writer wrote to {round}: open it again")]
     Superseded {
         /// The round.
         round: Box<RoundRef>,
@@ -37,14 +37,14 @@ pub enum RecordError {
         source: Arc<Error>,
     },
     /// Two channels hold different versions of a round, and neither is a prefix of the other.
-    #[error("the channels hold different things as {round}")]
+    #[error("the channels hold different records of {round}")]
     Diverged {
         /// The round.
         round: Box<RoundRef>,
     },
     /// A turn follows several branches that do not start at one common node.
     #[error(
-        "{endpoints} branches are open that began at different nodes: say which of them the turn follows"
+        "{endpoints} branches are open that begin at different nodes: name the one that the turn follows"
     )]
     ParallelBranches {
         /// The number of open branches.
@@ -102,15 +102,15 @@ impl From<RecordError> for Error {
                 }
             },
             RecordError::Superseded { .. } => {
-                (ErrorKind::Conflict, "somebody else wrote to the round")
+                (ErrorKind::Conflict, "another writer wrote to the round")
             }
             RecordError::DamagedRound { .. } => (ErrorKind::Corrupt, "a round cannot be read"),
             RecordError::Diverged { .. } => {
-                (ErrorKind::Corrupt, "the channels hold different things")
+                (ErrorKind::Corrupt, "the channels hold different records of the round")
             }
             RecordError::UnknownCall { .. } => (ErrorKind::NotFound, "no such call"),
             RecordError::ConflictingOption { .. } | RecordError::ParallelBranches { .. } => {
-                (ErrorKind::Invalid, "the recorder refuses it")
+                (ErrorKind::Invalid, "the recorder rejects the option or the turn")
             }
         };
         Error::new(kind, OPERATION, message).with_source(error)

@@ -160,7 +160,7 @@ impl FileChannel {
         let done = tokio::task::spawn_blocking(move || work(&shared)).await;
         done.unwrap_or_else(|error| {
             let ended =
-                Error::new(ErrorKind::Unavailable, operation, "the work on files was ended");
+                Error::new(ErrorKind::Unavailable, operation, "the file operation was ended");
             Err(ended.with_retry(Retry::Never).with_source(error))
         })
     }
@@ -377,7 +377,7 @@ impl Shared {
         Err(Error::new(
             ErrorKind::Unavailable,
             operation,
-            "the round is being written to all the time",
+            "other writers keep writing to the round",
         ))
     }
 

@@ -167,7 +167,7 @@ impl JournalGuard<'_> {
             return Ok(None);
         }
         if len < *end {
-            let message = "the file is shorter than it was: somebody else cut it";
+            let message = "the file is shorter than before: another process cut it";
             return Err(
                 Error::new(ErrorKind::Corrupt, operation, message).with("path", path.display())
             );
@@ -322,7 +322,7 @@ pub fn failed(operation: &'static str, path: &Path, error: io::Error) -> Error {
         io::ErrorKind::NotFound => (ErrorKind::NotFound, "no such file or folder"),
         io::ErrorKind::IsADirectory
         | io::ErrorKind::NotADirectory
-        | io::ErrorKind::InvalidInput => (ErrorKind::Invalid, "the path is not one of a file"),
+        | io::ErrorKind::InvalidInput => (ErrorKind::Invalid, "the path is not that of a file"),
         io::ErrorKind::InvalidData => (ErrorKind::Corrupt, "the file is not text"),
         _ => (ErrorKind::Unavailable, "the file cannot be read or written"),
     };

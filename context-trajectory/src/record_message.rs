@@ -10,7 +10,7 @@ use context_core::{Json, Message, Part, Role, ToolCall, ToolResult};
 use crate::{OpenRound, RecordError, Turn, TurnCall};
 
 /// The error of an action whose parameters are not valid JSON, until it gets a result.
-const NO_JSON: &str = "the params are no JSON";
+const NO_JSON: &str = "the params are not JSON";
 
 impl OpenRound {
     /// Records a message with [`ask`](Self::ask), [`turn`](Self::turn) and

@@ -123,7 +123,7 @@ fn chat(
     for entry in session {
         match entry.id() {
             Some(id) if ids.contains_key(&id) => {
-                let problem = "its uuid is that of an earlier line: it is kept, not as a message";
+                let problem = "an earlier line has its uuid: it is kept, but not as a message";
                 diagnostics.push(misplaced(entry.line, problem));
                 others.push(entry);
             }
@@ -138,10 +138,8 @@ fn chat(
     for (_, entry) in &placed {
         let parent = entry.text("parentUuid").map(|parent| ids.get(&parent).copied());
         if parent == Some(None) {
-            diagnostics.push(misplaced(
-                entry.line,
-                "what it follows is not in its session: it begins anew",
-            ));
+            diagnostics
+                .push(misplaced(entry.line, "its parent is not in its session: it becomes a root"));
         }
         items.push(Item {
             line: entry.line,
@@ -154,8 +152,7 @@ fn chat(
         branches::chain(&mut items);
     }
     for cut in branches::cut_cycles(&mut items) {
-        diagnostics
-            .push(misplaced(items[cut].line, "it follows itself over other lines: it begins anew"));
+        diagnostics.push(misplaced(items[cut].line, "it is its own ancestor: it becomes a root"));
     }
     let summaries: Vec<_> = others.iter().filter_map(|entry| entry.summary_of(&ids)).collect();
 

@@ -177,7 +177,7 @@ pub(crate) fn read(
 fn problem(item: &RawValue) -> Option<String> {
     match ListCodec::RESPONSES.lift(&[item]) {
         Ok((messages, _)) if count(&messages) == 1 => None,
-        Ok(_) => Some("it is no message: it is kept as it is".to_owned()),
+        Ok(_) => Some("it is not a message: it is kept unchanged".to_owned()),
         Err(error) => Some(error.to_string()),
     }
 }

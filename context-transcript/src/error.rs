@@ -119,7 +119,7 @@ pub enum FormProblem {
     #[error("an object has no list of messages")]
     NoMessages,
     /// A line of a session is not an object.
-    #[error("a line is no object")]
+    #[error("a line is not an object")]
     LineNotObject,
     /// An answer tree has no root.
     #[error("an object has no tree of nodes")]
@@ -131,10 +131,10 @@ pub enum FormProblem {
         limit: usize,
     },
     /// A node of an answer tree is not an object.
-    #[error("a node of its tree is no object")]
+    #[error("a node of its tree is not an object")]
     NodeNotObject,
     /// The children of a node of an answer tree are not a list.
-    #[error("the children of a node are no list")]
+    #[error("the children of a node are not a list")]
     ChildrenNotList,
 }
 

@@ -145,7 +145,7 @@ async fn delete(app: &mut App, chat: &str, branch: &str) -> Result<Outcome, Fail
         app.out.record(&DeletedRecord { v: 1, chat, branch, messages })?;
     } else {
         let gone = match messages {
-            0 => "no message went with it".to_owned(),
+            0 => "no messages were deleted".to_owned(),
             n => format!("{} went with it", count(n as usize, "message")),
         };
         app.out.line(format_args!("{}: deleted {}; {gone}", clean(chat), clean(branch)))?;

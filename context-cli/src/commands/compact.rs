@@ -149,7 +149,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let Budget { window, .. } = planned.budget;
     match (status, boundary) {
         ("unchanged", _) => app.out.line(format_args!(
-            "{chat}: nothing to be done: {} tokens in a window of {}",
+            "{chat}: nothing to do: {} tokens in a window of {}",
             grouped(total),
             grouped(window)
         ))?,
@@ -234,7 +234,10 @@ async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<
         return Ok(Outcome::Success);
     }
     match undone {
-        None => app.out.line(format_args!("{chat}: no compaction of {} stands", clean(branch)))?,
+        None => app.out.line(format_args!(
+            "{chat}: branch {} has no compaction to take back",
+            clean(branch)
+        ))?,
         Some(id) => {
             let done = if args.dry_run { "would take back" } else { "took back" };
             app.out.line(format_args!("{chat}: {done} {}", short_id(&id)))?;

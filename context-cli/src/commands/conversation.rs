@@ -126,7 +126,7 @@ impl ConversationArgs {
             (true, Some(number)) => {
                 let file = file.shown();
                 Err(Failure::Usage(format!(
-                    "{file} has {count} conversations, and no number {number}"
+                    "{file} has {count} conversations; there is no number {number}"
                 )))
             }
             _ => Ok(conversations),

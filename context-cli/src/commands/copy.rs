@@ -88,8 +88,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         args.other.is_none() && [&args.from, &args.to].into_iter().any(|name| is_store(name));
     if stores {
         let pair = is_store(&args.from) && is_store(&args.to);
-        let usage =
-            "both are stores, or both are chats; --to names the store that gets the copy of a chat";
+        let usage = "FROM and TO must both be stores or both be chats; --to names the target store of a copied chat";
         return if pair {
             stores::run(&args, app).await
         } else {

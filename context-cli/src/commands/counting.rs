@@ -38,9 +38,12 @@ impl Limits {
         let budget = model.budget(window, reserve).map_err(|error| {
             Failure::Usage(match error {
                 BudgetError::UnknownWindow => {
-                    format!("the window of {} is not known: say --window TOKENS", model.name())
+                    format!(
+                        "the window of {} is not known: give it with --window TOKENS",
+                        model.name()
+                    )
                 }
-                error => format!("{error}: say a smaller --reserve or a larger --window"),
+                error => format!("{error}: give a smaller --reserve or a larger --window"),
             })
         })?;
         let source =
@@ -53,8 +56,7 @@ impl Limits {
         (self.source == WindowSource::Family).then(|| {
             let (name, window) = (model.name(), grouped(self.budget.window));
             format!(
-                "the window of {name} is not known: {window} tokens are assumed, the smallest known of its family; \
-                 --window says another"
+                "the window of {name} is not known: {window} tokens are assumed, the smallest known of its family; --window sets another"
             )
         })
     }
@@ -73,7 +75,7 @@ impl Limits {
         let lowered = own.filter(|own| *own > reserve).map(|own| {
             let (own, kept) = (grouped(own), grouped(reserve));
             let said = format!(
-                "{own} tokens of answer were asked for; {kept} are kept, --reserve says another number"
+                "the request allows {own} tokens of answer; {kept} are reserved, --reserve sets another number"
             );
             Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, "max_output_tokens", said)
         });
@@ -144,7 +146,7 @@ pub(super) fn table(estimate: &Estimate, breakdown: &Breakdown, messages: usize)
     row("framing", breakdown.framing, "");
     let Estimate { total, budget, .. } = estimate;
     if let Some(budget) = budget.filter(|budget| budget.reserve > 0) {
-        row("reserve", TokenCount::exact(budget.reserve), "kept for the answer");
+        row("reserve", TokenCount::exact(budget.reserve), "reserved for the answer");
     }
     let _ = write!(text, "  {:<10}{:>12}", "total", grouped(total.tokens()));
     if let Some(budget) = budget {

@@ -107,7 +107,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 fn side(app: &mut App, branch: &str, chain: &Chain, width: usize) -> Result<(), Failure> {
     let name = app.out.paint(Style::Bold, clean(branch)).to_string();
     if chain.is_empty() {
-        return app.out.line(format_args!("{name} has nothing else"));
+        return app.out.line(format_args!("{name} has no other messages"));
     }
     app.out.line(format_args!("{name} has {} more:", count(chain.len(), "message")))?;
     for node in chain.iter() {

@@ -98,7 +98,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         let user = clean(&args.name);
         app.out.line(format_args!("{done} user {user}: {gone}; remaining: {left}"))?;
         if remaining > 0 {
-            app.out.note("somebody wrote for this user meanwhile; erase again");
+            app.out.note("another writer added data of this user meanwhile; run the command again");
         }
     }
     Ok(if remaining == 0 { Outcome::Success } else { Outcome::Findings })

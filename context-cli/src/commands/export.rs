@@ -167,7 +167,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     if args.as_is {
         return Err(Failure::Usage(
-            "--as-is goes with --to jsonl: no other form holds such bodies".into(),
+            "--as-is needs --to jsonl: no other form holds such bodies".into(),
         ));
     }
     if args.to == Form::Source && !app.out.is_json() {

@@ -208,7 +208,7 @@ async fn files(
         }
     }
     if files.is_empty() && !report.has_failed() {
-        app.out.note("there is no transcript in there");
+        app.out.note("no transcript was found there");
     }
     Ok(())
 }

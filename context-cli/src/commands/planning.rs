@@ -34,7 +34,7 @@ pub(super) fn pipeline(
                 .to_owned(),
         )),
         None => Err(Failure::Usage(format!(
-            "there is no policy {name:?}; there are {}",
+            "there is no policy {name:?}; known policies: {}",
             POLICIES.join(", ")
         ))),
     });

@@ -30,7 +30,7 @@ pub(super) fn show(
         app.out.line(format_args!("{chat}: still there: {}", clean(&remaining.to_string())))?;
     }
     if report.found > 0 {
-        app.out.note("somebody wrote meanwhile; run it again");
+        app.out.note("another writer changed the store meanwhile; run the command again");
     }
     Ok(())
 }

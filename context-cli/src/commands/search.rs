@@ -131,13 +131,9 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     if app.out.is_json() {
         app.out.record(&SearchRecord::Page { v: 1, next })?;
     } else if Terms::parse(&query.text, query.prefix).phrases().is_empty() {
-        app.out.note("there is no word to look for");
+        app.out.note("the query has no word to search for");
     } else if page.items.is_empty() {
-        app.out.note(if query.after.is_some() {
-            "nothing more is found"
-        } else {
-            "nothing is found"
-        });
+        app.out.note(if query.after.is_some() { "no more matches" } else { "nothing is found" });
     } else if let Some(next) = next {
         app.out.note(format_args!("there are more; repeat with --after {next}"));
     }

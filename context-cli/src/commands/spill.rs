@@ -173,7 +173,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 
 fn blobs(store: &dyn Store) -> Result<&dyn BlobStore, Failure> {
     let missing = || {
-        Error::new(ErrorKind::Unsupported, "spill", "this store keeps nothing beside messages")
+        Error::new(ErrorKind::Unsupported, "spill", "this store keeps no blobs")
             .with("store", store.info().name)
     };
     Ok(store.blobs().ok_or_else(missing)?)
@@ -239,7 +239,7 @@ async fn list(app: &mut App, store: &dyn Store, chat: &str) -> Result<Outcome, F
         }
     }
     if all.is_empty() {
-        app.out.note(clean(&format!("chat {} has nothing beside its messages", chat.chat)));
+        app.out.note(clean(&format!("chat {} has no blobs", chat.chat)));
     }
     Ok(Outcome::Success)
 }

@@ -173,9 +173,8 @@ fn models(app: &mut App) -> Result<Outcome, Failure> {
         );
         app.out.line(line)?;
     }
-    app.out.note(
-        "~ stands before a window that is not known: the smallest known of the model's family",
-    );
+    app.out
+        .note("~ marks a window that is not known: it is the smallest known of the model's family");
     app.out
         .note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
     Ok(Outcome::Success)

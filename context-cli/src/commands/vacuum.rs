@@ -36,7 +36,7 @@ pub(crate) async fn run(_args: Args, app: &mut App) -> Result<Outcome, Failure> 
     } else {
         let freed = ByteSize(before.saturating_sub(after));
         let [before, after] = [before, after].map(ByteSize);
-        app.out.line(format_args!("{before} before, {after} now: {freed} given back"))?;
+        app.out.line(format_args!("{before} before, {after} now: {freed} freed"))?;
     }
     Ok(Outcome::Success)
 }

@@ -167,7 +167,7 @@ fn a_file_with_a_broken_line_is_refused_whole() {
         (json!({"txt": "x"}), "unknown field `txt`"),
         (json!({"speaker": "x"}), "missing field `text`"),
         (json!({"text": "x", "at": "yesterday"}), "`at` is not a moment"),
-        (json!({"text": "x", "session": "other"}), "its session is not s, which --session names"),
+        (json!({"text": "x", "session": "other"}), "its session differs from --session s"),
         (json!({"text": "x", "message": ""}), "an id must not be empty"),
     ] {
         let (file, _folder) = file(&[good.clone(), bad]);
@@ -255,10 +255,10 @@ fn memories_go_with_their_user() {
     let scene = ada();
     assert_eq!(
         scene.show(&["erase local", "erase local --yes", "memory list"]),
-        "$ context erase local\nerror: this needs a yes: erase all of user local, 0 chats with 0 messages and 4 memories\n  \
-        say --yes where nobody can be asked\n\n$ context erase local --yes\n\
+        "$ context erase local\nerror: this needs a confirmation: erase all of user local, 0 chats with 0 messages and 4 memories\n  \
+        give --yes to confirm without a question\n\n$ context erase local --yes\n\
         erased user local: 0 chats, 0 messages, 4 memories; remaining: 0\n\n$ context memory list\n\
-        note: nothing of this is visible from user local; `context memory stats` tells which scopes there are\n\n"
+        note: no memory is visible from user local; `context memory stats` lists the scopes\n\n"
     );
 }
 

@@ -38,7 +38,7 @@ fn what_is_exported_is_imported_as_it_was() {
     $ context import all.jsonl
     unchanged: 1 chat of all.jsonl stored before
       trip
-    note: trip: there is a chat of this name; it was left as it is
+    note: trip: a chat of this name exists; it was not changed
     ");
     assert_eq!(bench.ok("export trip --to jsonl"), lines);
     bench.ok("verify");

@@ -48,13 +48,13 @@ impl<'a> History<'a> {
         let mut blocks = writer.blocks(message);
         if message.role == Role::System {
             if !self.turns.is_empty() {
-                writer.note(0, "left out: a system prompt is in front of all messages");
+                writer.note(0, "left out: a system prompt comes before all messages");
                 return;
             }
             for block in blocks {
                 match block.body {
                     Body::Text(_) => self.system.push(block),
-                    _ => writer.note(0, "left out: a system prompt is text"),
+                    _ => writer.note(0, "left out: a system prompt holds only text"),
                 }
             }
             return;
@@ -154,7 +154,7 @@ impl<'a> History<'a> {
                     writer.at = BlockPosition::Message(normalized.origin(block.from));
                     writer.note(
                         b - 1,
-                        "left out: a block of a tool of the provider without its partner",
+                        "left out: a block of a provider's tool without its call or result",
                     );
                 }
                 keep

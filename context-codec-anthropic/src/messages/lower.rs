@@ -60,7 +60,7 @@ impl Writer {
 
     pub(super) fn message<'a>(&mut self, message: &'a Message) -> Option<WireMessage<'a>> {
         if message.role == Role::System && !self.for_source() {
-            self.note(0, "left out: a system prompt is a key of the request and no message");
+            self.note(0, "left out: a system prompt is a key of the request, not a message");
             return None;
         }
         let is_assistant = message.role == Role::Assistant;
@@ -175,11 +175,13 @@ impl Writer {
                 (media(document, "document", self.mode), Some(&document.metadata), "document")
             }
             Part::Reasoning(_) | Part::ToolCall(_) => {
-                (Err("only an assistant thinks and calls tools"), None, "")
+                (Err("only an assistant message holds thoughts and calls"), None, "")
             }
-            Part::ToolResult(_) => (Err("an assistant does not answer its own calls"), None, ""),
-            Part::Image(_) | Part::Document(_) => (Err("only a user shows media"), None, ""),
-            Part::Audio(_) => (Err("the provider does not hear"), None, ""),
+            Part::ToolResult(_) => (Err("an assistant message holds no results"), None, ""),
+            Part::Image(_) | Part::Document(_) => {
+                (Err("only a user message holds media"), None, "")
+            }
+            Part::Audio(_) => (Err("the provider takes no audio"), None, ""),
             Part::Opaque(_) => (Err("a block of another provider"), None, ""),
             Part::Data(_) => (Err("data of the application"), None, ""),
             _ => (Err("the form has no such part"), None, ""),
@@ -224,11 +226,17 @@ impl Writer {
         }
         let kind = opaque_type(&block.value).ok_or("a block without a type")?;
         match &*kind {
-            "image" | "document" | "search_result" if by_model => Err("only a user shows media"),
-            "tool_reference" | "browser_state" => Err("it stands in results only"),
-            "tool_addition" | "tool_removal" => Err("it stands in system messages only"),
-            "compaction" | "fallback" if !by_model => Err("only an assistant has such a block"),
-            _ if is_server_block(&kind) && !by_model => Err("only an assistant has such a block"),
+            "image" | "document" | "search_result" if by_model => {
+                Err("only a user message holds media")
+            }
+            "tool_reference" | "browser_state" => Err("only a result holds it"),
+            "tool_addition" | "tool_removal" => Err("only a system message holds it"),
+            "compaction" | "fallback" if !by_model => {
+                Err("only an assistant message holds such a block")
+            }
+            _ if is_server_block(&kind) && !by_model => {
+                Err("only an assistant message holds such a block")
+            }
             _ => Ok(body),
         }
     }
@@ -242,7 +250,7 @@ impl Writer {
             }
             ToolInput::Invalid(text) if self.for_source() && text.is_empty() => None,
             other => {
-                self.note(index, "the input is no JSON object: it is sent as the text of one");
+                self.note(index, "the input is not a JSON object: it is sent as a text in one");
                 Some(Input::Invalid { invalid_input: other.as_written() })
             }
         };
@@ -258,7 +266,7 @@ impl Writer {
         for part in &result.output {
             let block = match part {
                 Part::ToolCall(_) | Part::ToolResult(_) | Part::Reasoning(_) => {
-                    self.note(index, "left out: a result holds text and media only");
+                    self.note(index, "left out: a result holds only text and media");
                     None
                 }
                 Part::Opaque(block) if !source && block.provider == PROVIDER => {
@@ -293,12 +301,18 @@ impl Writer {
                 _ => true,
             });
             if !behind.is_empty() {
-                blocks.push(Block::text("[What came with this error follows.]"));
+                blocks.push(Block::text("[The other content of this error follows.]"));
                 behind.insert(
                     0,
-                    Block::text(format!("[What came with the error of call {}:]", result.call_id)),
+                    Block::text(format!(
+                        "[The other content of the error of call {}:]",
+                        result.call_id
+                    )),
                 );
-                self.note(index, "what is no text comes behind the results: an error is text only");
+                self.note(
+                    index,
+                    "all but text is sent after the results: an error holds only text",
+                );
             }
             if blocks.is_empty() {
                 blocks.push(Block::text("[error]"));
@@ -329,7 +343,7 @@ impl Writer {
             };
             return Some(Block::new(Body::Opaque(value)));
         }
-        self.note(index, "left out: a result holds text and media only");
+        self.note(index, "left out: a result holds only text and media");
         None
     }
 }

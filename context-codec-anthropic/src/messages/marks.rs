@@ -115,7 +115,7 @@ impl<'a> MarkPlacement<'_, 'a> {
                 self.set(position, Some(Mark::Short));
                 self.note(
                     position,
-                    "a cache mark for an hour behind one for five minutes is for five minutes",
+                    "a cache mark for an hour after one for five minutes becomes one for five minutes",
                 );
             }
         }
@@ -137,7 +137,10 @@ impl<'a> MarkPlacement<'_, 'a> {
             states.partition(|(_, state)| *state == MarkState::Illegal);
         for (position, _) in illegal {
             self.set(position, None);
-            self.note(position, "a cache mark is left out: it is none, or stands where none may");
+            self.note(
+                position,
+                "a cache mark is left out: it is invalid or in a place that takes none",
+            );
         }
         legal.into_iter().map(|(position, _)| position).collect()
     }
@@ -201,7 +204,7 @@ impl<'a> MarkPlacement<'_, 'a> {
                 Some((_, t, b)) => positions.push(MarkPosition::Block(t, b)),
                 None => {
                     let path = format!("messages[{position}]");
-                    self.note_at(path, "a cache mark is left out: nothing there can carry it");
+                    self.note_at(path, "a cache mark is left out: no block there can carry it");
                 }
             }
         }

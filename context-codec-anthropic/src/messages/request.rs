@@ -131,7 +131,7 @@ fn sendable(envelope: &mut Envelope<'_>, diagnostics: &mut Vec<Diagnostic>) {
         let name = tool.name().map(Cow::into_owned);
         let is_new = name.as_ref().is_none_or(|name| names.insert(name.clone()));
         if !is_new {
-            note("tools".to_owned(), "left out: a tool whose name another has");
+            note("tools".to_owned(), "left out: another tool has the same name");
         }
         is_new
     });
@@ -142,7 +142,7 @@ fn sendable(envelope: &mut Envelope<'_>, diagnostics: &mut Vec<Diagnostic>) {
     if let Some(config) = &mut envelope.output_config
         && config.format.take_if(|format| !is_object(format)).is_some()
     {
-        note("output".to_owned(), "left out: its schema is no object");
+        note("output".to_owned(), "left out: its schema is not an object");
         envelope.output_config.take_if(|config| config.extra.0.is_empty());
     }
 }

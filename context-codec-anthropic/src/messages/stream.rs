@@ -72,7 +72,7 @@ impl Stream {
         let was_full =
             self.facts.get("stop_reason").is_some_and(|stop| stop.as_str() == "\"max_tokens\"");
         let mut cut = |kind: &str| {
-            let reason = format!("a block of type {kind:?} is left out: it is not whole");
+            let reason = format!("a block of type {kind:?} is left out: it is incomplete");
             let (code, severity) = (DiagnosticCode::CutOff, Severity::Warning);
             diagnostics.push(Diagnostic::new(code, severity, "content", reason));
         };

@@ -140,7 +140,7 @@ fn what_the_provider_does_not_take_is_left_out_and_named() {
         said,
         [
             "unrepresentable at parts[1]: left out: a thought without the signature of this provider",
-            "unrepresentable at parts[2]: the input is no JSON object: it is sent as the text of one",
+            "unrepresentable at parts[2]: the input is not a JSON object: it is sent as a text in one",
         ]
     );
     let system = messages::lower(&Message::text(Role::System, "Be brief."));

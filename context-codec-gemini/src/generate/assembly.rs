@@ -210,7 +210,7 @@ impl Assembly {
             });
         }
         let Some(open) = &mut self.open else {
-            self.note("left out: a piece of a call that did not begin");
+            self.note("left out: a piece of a call without a beginning");
             return;
         };
         for piece in partial.unwrap_or_default() {
@@ -257,7 +257,7 @@ impl Assembly {
                 let reason = match cut {
                     0 => "the answer broke off".to_owned(),
                     n => {
-                        format!("the answer broke off: {n} parts that were not whole are left out")
+                        format!("the answer broke off: {n} incomplete parts are left out")
                     }
                 };
                 let code = DiagnosticCode::CutOff;

@@ -152,8 +152,10 @@ impl<'a> Writer<'a> {
                     Err(why) => why,
                 }
             }
-            Part::Reasoning(_) | Part::ToolCall(_) => "only an assistant thinks and calls tools",
-            Part::ToolResult(_) => "an assistant does not answer its own calls",
+            Part::Reasoning(_) | Part::ToolCall(_) => {
+                "only an assistant message holds thoughts and calls"
+            }
+            Part::ToolResult(_) => "an assistant message holds no results",
             Part::Opaque(_) => "a block of another provider",
             Part::Data(_) => "data of the application",
             _ => "the form has no such part",
@@ -174,7 +176,7 @@ impl<'a> Writer<'a> {
             }
             other => {
                 // The provider accepts only an object, and the model should see what it wrote.
-                self.note(index, "the input is no JSON object: it is sent as the value of one");
+                self.note(index, "the input is not a JSON object: it is sent as a value in one");
                 let value = match other {
                     ToolInput::Json(json) => json.clone(),
                     ToolInput::Invalid(text) => text.as_str().into(),
@@ -223,7 +225,7 @@ impl<'a> Writer<'a> {
                             lost.push(MediaKind::Document);
                             self.note(index, &format!("left out: {}", fault.reason()));
                         }
-                        None => self.note(index, "left out: a result holds text and media only"),
+                        None => self.note(index, "left out: a result holds only text and media"),
                     }
                 }
                 Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
@@ -238,14 +240,14 @@ impl<'a> Writer<'a> {
                         }
                     }
                 }
-                _ => self.note(index, "left out: a result holds text and media only"),
+                _ => self.note(index, "left out: a result holds only text and media"),
             }
         }
         if let Some((first, _)) = follow.first() {
             let kind = first.media_type.as_deref().unwrap_or("media");
             let note = match follow.len() {
-                1 => format!("({kind} follows behind the results)"),
-                n => format!("({kind} and {} more follow behind the results)", n - 1),
+                1 => format!("({kind} follows the results)"),
+                n => format!("({kind} and {} more follow the results)", n - 1),
             };
             add_line(&mut text, &note);
             let name = called

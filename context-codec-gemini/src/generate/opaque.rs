@@ -22,7 +22,9 @@ const PART_PROPERTIES: [&str; 5] =
 /// Returns why a block is not sent, or `None` if it is sent.
 pub(super) fn fault(block: &Json, by_model: bool) -> Option<&'static str> {
     if !has_one_kind(block, by_model) {
-        return Some("a block that says not one thing, or nothing that this role says");
+        return Some(
+            "a block with no or several known fields, or with one that this role cannot have",
+        );
     }
     media_of(block).and_then(Result::err).map(MediaFault::reason)
 }

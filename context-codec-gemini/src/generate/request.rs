@@ -71,7 +71,7 @@ fn envelope_of(
                 Part::Text(text) => request.system.push(text),
                 _ => {
                     let path = format!("systemInstruction.parts[{i}]");
-                    let said = "a system prompt holds text only: the rest is kept for its source";
+                    let said = "a system prompt holds only text: the rest is kept for its source";
                     let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
                     diagnostics.push(Diagnostic::new(code, severity, path, said));
                 }

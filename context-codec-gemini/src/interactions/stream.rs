@@ -159,8 +159,7 @@ impl AnswerStream for InteractionStream {
         let mut answer = Answer::new(Message::new(Role::Assistant, parts));
         answer.complete = self.is_over && self.error.is_none();
         if !answer.complete && self.error.is_none() || cut > 0 {
-            let reason =
-                format!("the answer broke off: {cut} steps that were not whole are left out");
+            let reason = format!("the answer broke off: {cut} incomplete steps are left out");
             let (code, severity) = (DiagnosticCode::CutOff, Severity::Warning);
             answer.diagnostics.push(Diagnostic::new(code, severity, "", reason));
         }

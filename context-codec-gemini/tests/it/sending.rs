@@ -153,8 +153,8 @@ fn media_of_results_follow_or_are_nested() {
     let parts = body["contents"][2]["parts"].as_array().unwrap();
     let output =
         |part: &Value| part["functionResponse"]["response"]["output"].as_str().unwrap().to_owned();
-    assert_eq!(output(&parts[0]), "see\n(image/png follows behind the results)");
-    assert_eq!(output(&parts[1]), "(audio/wav and 1 more follow behind the results)");
+    assert_eq!(output(&parts[0]), "see\n(image/png follows the results)");
+    assert_eq!(output(&parts[1]), "(audio/wav and 1 more follow the results)");
     assert_eq!(parts[2], json!({"text": "From the result of f:"}));
     assert_eq!(
         parts[3],

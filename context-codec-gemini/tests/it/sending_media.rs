@@ -44,7 +44,7 @@ fn media_that_are_not_what_they_say_are_left_out() {
     assert_eq!(lowered.diagnostics.len(), damaged.len() + 1);
     assert_eq!(
         lowered.diagnostics[1].to_string(),
-        "unrepresentable at messages[0].parts[2]: left out: media whose bytes are no Base64"
+        "unrepresentable at messages[0].parts[2]: left out: media whose bytes are not Base64"
     );
 }
 

@@ -219,7 +219,7 @@ impl<'a, 'r> Plan<'a, 'r> {
             return None;
         }
         if role != message.role {
-            let message = "what it says besides results is sent as the user's";
+            let message = "its content besides results is sent as a user message";
             sink.note(DiagnosticCode::RolesAdjusted, index, message);
         } else if is_same {
             return Some(Item::Same(index));

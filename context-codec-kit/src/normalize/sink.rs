@@ -94,7 +94,7 @@ impl<'a, 'r> Sink<'a, 'r> {
                 self.note(
                     DiagnosticCode::RolesAdjusted,
                     from,
-                    "sent as the user's: the system speaks first or not",
+                    "sent as a user message: a system message may only come first",
                 );
                 Item::New(quoted_system_message(self.message(&item)))
             }
@@ -116,7 +116,7 @@ impl<'a, 'r> Sink<'a, 'r> {
             self.note(
                 DiagnosticCode::EmptyRemoved,
                 from,
-                "left out: thoughts that nothing follows",
+                "left out: thoughts without anything after them",
             );
         }
     }
@@ -125,11 +125,7 @@ impl<'a, 'r> Sink<'a, 'r> {
     fn push_ordered(&mut self, from: usize, item: Item) {
         let role = self.message(&item).role;
         if !self.begun && role == Role::Assistant {
-            self.note(
-                DiagnosticCode::RolesAdjusted,
-                from,
-                "a message of the user was put in front of it",
-            );
+            self.note(DiagnosticCode::RolesAdjusted, from, "a user message was inserted before it");
             self.append(from, Item::New(synthetic(HistoryRules::OPENING)));
         }
         self.begun |= role != Role::System;
@@ -140,7 +136,7 @@ impl<'a, 'r> Sink<'a, 'r> {
             self.note(
                 DiagnosticCode::RolesAdjusted,
                 from,
-                "joined with the message before it, of the same role",
+                "joined with the message before it, which has the same role",
             );
             return self.join(item);
         }
@@ -197,7 +193,7 @@ impl<'a, 'r> Sink<'a, 'r> {
         let allowed = if prefill { self.rules.prefill } else { self.rules.assistant_last };
         if !allowed && self.last().is_some_and(|last| last.role == Role::Assistant) {
             let text =
-                "a message of the user was put behind it: the assistant may not have the last word";
+                "a user message was inserted after it: the last message may not be the assistant's";
             let last = self.history.len().saturating_sub(1);
             self.note(DiagnosticCode::RolesAdjusted, last, text);
             self.append(last, Item::New(synthetic(HistoryRules::CONTINUATION)));

@@ -50,7 +50,7 @@ pub fn normalize_tools<'a>(
                     note(
                         DiagnosticCode::DuplicateName,
                         path(),
-                        format!("left out: {name:?} is there before it"),
+                        format!("left out: an earlier tool has the name {name:?}"),
                     );
                     continue;
                 }
@@ -89,7 +89,7 @@ pub fn normalize_tools<'a>(
     if let (Some(ToolChoice::Required | ToolChoice::Named(_)), None) =
         (&request.tool_choice, &choice)
     {
-        let text = "left out: there is no such tool to choose".to_owned();
+        let text = "left out: the request has no such tool".to_owned();
         note(DiagnosticCode::Unrepresentable, "tool_choice".to_owned(), text);
     }
     let tools = match is_same {

@@ -50,14 +50,14 @@ impl MediaFault {
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Empty => "media without bytes",
-            Self::NotBase64 => "media whose bytes are no Base64",
-            Self::NoType => "media need their type",
+            Self::NotBase64 => "media whose bytes are not Base64",
+            Self::NoType => "media without a type",
             Self::Type => "media of a type the provider does not take",
-            Self::OtherType => "media whose bytes are of another type than they say",
+            Self::OtherType => "media whose bytes are not of the stated type",
             Self::Undecodable => "media that cannot be decoded",
             Self::TooLarge => "media larger than the provider takes",
             Self::Address => "an address the provider cannot fetch",
-            Self::Elsewhere => "nobody here knows where their bytes are",
+            Self::Elsewhere => "media whose bytes are kept elsewhere",
         }
     }
 }

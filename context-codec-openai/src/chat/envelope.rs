@@ -214,12 +214,12 @@ impl<'a> Envelope<'a> {
         if !tools {
             for key in NEED_TOOLS {
                 if envelope.rest.shift_remove(key).is_some() {
-                    left_out(key.to_owned(), "there is no tool");
+                    left_out(key.to_owned(), "the request has no tools");
                 }
             }
         }
         if envelope.stream != Some(true) && envelope.rest.shift_remove("stream_options").is_some() {
-            left_out("stream_options".to_owned(), "the answer comes at once");
+            left_out("stream_options".to_owned(), "the answer is not streamed");
         }
         envelope
     }

@@ -164,7 +164,7 @@ impl Reader {
                 if ids.len() > 1 {
                     self.note(
                         "tool_call_ids".to_owned(),
-                        "one result for several calls: the first is named",
+                        "one result for several calls: it names the first",
                     );
                 }
                 ids.first().and_then(|id| raw_text(id)).ok_or_else(missing)?

@@ -67,7 +67,7 @@ impl<'a> Writer<'a> {
                 match part {
                     Part::ToolResult(result) => self.result(result, i),
                     _ if message.role == Role::Tool => {
-                        self.report_omitted(i, "a tool message holds results only")
+                        self.report_omitted(i, "a tool message holds only results")
                     }
                     _ => {}
                 }
@@ -175,7 +175,7 @@ impl<'a> Writer<'a> {
         }
         let path =
             self.position.map_or_else(String::new, |position| format!("messages[{position}]."));
-        let (code, reason) = (DiagnosticCode::Unrepresentable, "left out: not the form of a name");
+        let (code, reason) = (DiagnosticCode::Unrepresentable, "left out: not a valid name");
         self.diagnostics.push(Diagnostic::new(
             code,
             Severity::Info,
@@ -356,7 +356,7 @@ impl<'a> Writer<'a> {
                 }))
             }
             Part::Image(_) | Part::Audio(_) | Part::Document(_) => {
-                (None, "only a user shows media")
+                (None, "only a user message holds media")
             }
             Part::Reasoning(_) => (None, "reasoning is not sent back"),
             Part::Opaque(_) => (None, "a block of another provider"),

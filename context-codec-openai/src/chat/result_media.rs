@@ -39,5 +39,5 @@ pub(super) fn content(result_media: Vec<ResultMedia<'_>>) -> Vec<PartForm<'_>> {
 pub(super) fn announce(parts: &mut Vec<PartForm<'_>>, media: &[(MediaKind, PartForm<'_>)]) {
     let kinds: Vec<_> = media.iter().map(|(kind, _)| *kind).collect();
     let follow = if kinds.len() == 1 { "follows" } else { "follow" };
-    append_line(parts, format!("[{} {follow} behind the results]", counted_media(&kinds)));
+    append_line(parts, format!("[{} {follow} after the results]", counted_media(&kinds)));
 }

@@ -100,7 +100,7 @@ impl AnswerStream for ChatStream {
         answer.complete = self.error.is_none() && (self.finish.is_some() || self.ended);
         answer::settle(&mut answer, self.finish.as_deref());
         if !answer.complete && answer.error.is_none() {
-            let reason = "the answer broke off: there is what was whole until then";
+            let reason = "the answer broke off: only complete parts are kept";
             answer.diagnostics.push(Diagnostic::new(
                 DiagnosticCode::CutOff,
                 Severity::Warning,
@@ -162,7 +162,7 @@ impl ChatStream {
             deltas.push(AnswerDelta::Text(text.into_owned()));
         }
         if delta.has_others {
-            let reason = "left out: a part that is no text";
+            let reason = "left out: a part that is not text";
             let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
             self.note(Diagnostic::new(code, severity, "choices[0].delta.content", reason));
         }

@@ -145,9 +145,10 @@ impl<'a> Writer<'a> {
                     turn.flush(&mut self.out);
                     self.out.push(ItemOut::Opaque(&block.value));
                 }
-                _ => {
-                    self.report_omitted(omission_reason(part, "the assistant shows no media here"))
-                }
+                _ => self.report_omitted(omission_reason(
+                    part,
+                    "an assistant message holds no media here",
+                )),
             }
         }
         if !self.is_for_sending() {
@@ -155,7 +156,9 @@ impl<'a> Writer<'a> {
         }
         for (i, _) in turn.thoughts {
             self.position[1] = i;
-            self.report_omitted("a thought is sent with what follows it only, and nothing does");
+            self.report_omitted(
+                "a thought is sent only with the item that follows it, and none does",
+            );
         }
     }
 
@@ -257,7 +260,7 @@ impl<'a> Writer<'a> {
             },
             Part::Audio(audio) => match media::audio(audio).filter(|_| !self.is_for_sending()) {
                 Some(audio) => return Some(audio),
-                None => "Responses takes no sound",
+                None => "the provider takes no audio",
             },
             _ => omission_reason(part, "the form has no such part"),
         };
@@ -293,7 +296,7 @@ impl<'a> Turn<'a> {
 fn omission_reason(part: &Part, otherwise: &'static str) -> &'static str {
     match part {
         Part::Opaque(block) => opaque::omission_reason(block),
-        Part::Reasoning(_) => "only the assistant thinks",
+        Part::Reasoning(_) => "only an assistant message holds thoughts",
         Part::Data(_) => "data of the application",
         _ => otherwise,
     }

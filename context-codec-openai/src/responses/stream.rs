@@ -221,7 +221,9 @@ impl Stream {
         (answer.id, answer.model) = (self.id.clone(), self.model.clone());
         (answer.complete, answer.error) = (false, self.error.clone());
         answer.diagnostics = diagnostics;
-        answer.diagnostics.push(cut_off(String::new(), "what came after the stream broke off"));
+        answer
+            .diagnostics
+            .push(cut_off(String::new(), "the rest of the answer: the stream broke off"));
         answer
     }
 }
@@ -257,7 +259,7 @@ impl OpenItem {
             _ => {}
         }
         if parts.len() == before {
-            diagnostics.push(cut_off(format!("output[{index}]"), "an item that is not whole"));
+            diagnostics.push(cut_off(format!("output[{index}]"), "an incomplete item"));
         }
     }
 }

@@ -157,7 +157,7 @@ fn what_the_form_cannot_hold_is_left_out_and_named() {
     let said: Vec<_> = lowered.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
-        ["unrepresentable at parts[1]: left out: nobody here knows where their bytes are"]
+        ["unrepresentable at parts[1]: left out: media whose bytes are kept elsewhere"]
     );
 }
 

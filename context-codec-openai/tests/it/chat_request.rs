@@ -221,8 +221,8 @@ fn media_of_results_come_behind_all_results_of_the_turn() {
     let roles: Vec<_> =
         messages.as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "tool", "tool", "user", "user"]);
-    assert_eq!(messages[2]["content"], "seen\n[1 image follows behind the results]");
-    assert_eq!(messages[3]["content"], "[2 images follow behind the results]");
+    assert_eq!(messages[2]["content"], "seen\n[1 image follows after the results]");
+    assert_eq!(messages[3]["content"], "[2 images follow after the results]");
     let shown = messages[5]["content"].as_array().unwrap();
     let kinds: Vec<_> = shown.iter().map(|part| part["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["text", "image_url", "text", "image_url", "image_url"]);

@@ -151,7 +151,7 @@ fn a_result_says_what_of_it_is_not_sent() {
                 provider: "elsewhere".into(),
                 value: json!({}).into(),
             })],
-            "(nothing that can be shown here)",
+            "(no content that can be shown here)",
         ),
     ] {
         let request = answered(output);

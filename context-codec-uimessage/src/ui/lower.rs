@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
                 .enumerate()
                 .filter(|(_, part)| !matches!(part, Part::ToolResult(_)))
             {
-                let why = "a tool message holds results only";
+                let why = "a tool message holds only results";
                 self.report(DiagnosticCode::Unrepresentable, (index, part), why);
             }
         }
@@ -249,14 +249,14 @@ impl<'a> Writer<'a> {
                     if thought.provider.is_none()
                         && (thought.signature.is_some() || thought.encrypted.is_some())
                     {
-                        let why = "a signature that does not say whose it is";
+                        let why = "a signature without its provider";
                         self.report(DiagnosticCode::Unrepresentable, position, why);
                     }
                     written.push(UiPart::Reasoning(thought));
                     continue;
                 }
                 Part::ToolCall(_) | Part::Reasoning(_) => {
-                    "only an assistant thinks and calls tools"
+                    "only an assistant message holds thoughts and calls"
                 }
                 Part::Image(_) | Part::Audio(_) | Part::Document(_) => {
                     let file = File::of(part);
@@ -267,7 +267,7 @@ impl<'a> Writer<'a> {
                             continue;
                         }
                         (Some(_), Some(fault)) => fault.reason(),
-                        (None, _) => "a file must have an address or its bytes with it",
+                        (None, _) => "a file needs an address or its bytes",
                     }
                 }
                 Part::Opaque(_) => "a block of another provider",
@@ -309,8 +309,11 @@ impl<'a> Writer<'a> {
             false => !is_writable(result, part),
         };
         for _ in result.output.iter().filter(lost) {
-            let why =
-                if result.is_error { "an error is a text" } else { "the form has no such output" };
+            let why = if result.is_error {
+                "an error holds only text"
+            } else {
+                "the form has no such output"
+            };
             self.report(DiagnosticCode::Unrepresentable, position, why);
         }
     }

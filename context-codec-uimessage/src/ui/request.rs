@@ -103,7 +103,7 @@ fn unsupported_fields(request: &ModelRequest) -> Option<Diagnostic> {
     let fields: Vec<_> =
         fields.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect();
     let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Info);
-    let message = format!("left out: the form holds a conversation and no {}", fields.join(", "));
+    let message = format!("left out: the form holds a conversation, not {}", fields.join(", "));
     (!fields.is_empty()).then(|| Diagnostic::new(code, severity, "request", message))
 }
 

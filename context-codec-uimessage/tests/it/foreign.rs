@@ -154,13 +154,13 @@ fn what_the_form_cannot_hold_is_said() {
     assert_eq!(
         said,
         [
-            "unrepresentable at messages[2].parts[0]: left out: a tool message holds results only",
-            "unrepresentable at messages[0].parts[0]: left out: a file must have an address or its bytes with it",
-            "unrepresentable at messages[0].parts[2]: left out: only an assistant thinks and calls tools",
+            "unrepresentable at messages[2].parts[0]: left out: a tool message holds only results",
+            "unrepresentable at messages[0].parts[0]: left out: a file needs an address or its bytes",
+            "unrepresentable at messages[0].parts[2]: left out: only an assistant message holds thoughts and calls",
             "unrepresentable at messages[0].parts[3]: left out: the form has no such part",
             "unrepresentable at messages[1].parts[0]: left out: a block of another provider",
-            "unrepresentable at messages[1].parts[2]: left out: a signature that does not say whose it is",
-            "unrepresentable at messages[2].parts[1]: left out: an error is a text",
+            "unrepresentable at messages[1].parts[2]: left out: a signature without its provider",
+            "unrepresentable at messages[2].parts[1]: left out: an error holds only text",
         ]
     );
     assert_eq!(
@@ -202,7 +202,7 @@ fn a_request_has_its_system_prompt_and_no_more() {
     let said: Vec<_> = lowered.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
-        ["unrepresentable at request: left out: the form holds a conversation and no model"]
+        ["unrepresentable at request: left out: the form holds a conversation, not model"]
     );
 }
 
@@ -239,7 +239,7 @@ fn files_that_no_browser_can_read_are_left_out() {
     assert_eq!(said.len(), 5);
     assert_eq!(
         said[1],
-        "unrepresentable at messages[0].parts[1]: left out: media whose bytes are no Base64"
+        "unrepresentable at messages[0].parts[1]: left out: media whose bytes are not Base64"
     );
 }
 
@@ -261,6 +261,6 @@ fn results_hold_only_files_that_a_page_can_show() {
         ])
     );
     assert_eq!(said.len(), 2);
-    assert!(said[0].contains("media whose bytes are no Base64"), "{said:?}");
+    assert!(said[0].contains("media whose bytes are not Base64"), "{said:?}");
     assert!(said[1].contains("an address the provider cannot fetch"), "{said:?}");
 }

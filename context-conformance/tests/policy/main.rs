@@ -13,7 +13,7 @@ enum Fault {
     Nothing,
     /// Counts its calls, which makes it impure.
     Impure,
-    /// Continues after the goal is met.
+    /// Continues after the target is met.
     Endless,
     /// Reports made-up numbers.
     Boasts,

@@ -49,7 +49,7 @@ pub enum CodecError {
         source: serde_json::Error,
     },
     /// There is no upgrade from this version to the next.
-    #[error("no way from {kind:?} version {version} to a newer one")]
+    #[error("no upgrade from {kind:?} version {version} to a newer version")]
     NoUpcast {
         /// The kind.
         kind: String,

@@ -255,6 +255,6 @@ fn number<E: serde::de::Error>(name: &str) -> Result<FragmentData, E> {
         "NaN" => Ok(f64::NAN.into()),
         "Infinity" => Ok(f64::INFINITY.into()),
         "-Infinity" => Ok(f64::NEG_INFINITY.into()),
-        _ => Err(E::custom(format_args!("{name:?} is no number that needs a name"))),
+        _ => Err(E::custom(format_args!("{name:?} is not the name of a number"))),
     }
 }

@@ -179,7 +179,7 @@ impl Commit {
         match &self.target {
             Target::Stay if self.nodes.is_empty() => {}
             Target::Stay => {
-                return Err(Error::invalid(OPERATION, "new messages need a branch to go to"));
+                return Err(Error::invalid(OPERATION, "new messages need a branch"));
             }
             Target::Extend { branch, expected } => {
                 limits::check_id(OPERATION, "branch", branch.as_str())?;

@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind};
 #[non_exhaustive]
 pub enum TrajectoryError {
     /// No kind of node has this name.
-    #[error("no kind of nodes is called {name:?}")]
+    #[error("there is no kind of nodes {name:?}")]
     UnknownKind {
         /// The name.
         name: String,
@@ -49,16 +49,16 @@ pub enum TrajectoryError {
         field: String,
     },
     /// The first node of a round must be a query.
-    #[error("the round has no query yet: it begins with one")]
+    #[error("the round has no query yet: append one first")]
     NoQueryYet,
     /// A round has only one query.
-    #[error("the round has its query: another one begins another round")]
+    #[error("the round already has its query: open another round for another query")]
     SecondQuery,
     /// A node needs at least one predecessor.
-    #[error("a node follows at least one other: name its predecessors")]
+    #[error("a node needs at least one predecessor: name it")]
     NoPredecessor,
     /// The predecessor is not in the round.
-    #[error("no node {node} in this round to follow")]
+    #[error("this round has no node {node} to follow")]
     UnknownPredecessor {
         /// The predecessor.
         node: NodeId,
@@ -70,9 +70,7 @@ pub enum TrajectoryError {
         node: NodeId,
     },
     /// The predecessor belongs to another round.
-    #[error(
-        "{node} is of another round: what follows stands in the round of today, references may point back"
-    )]
+    #[error("{node} is in another round: only references may lead to earlier rounds")]
     HistoricalPredecessor {
         /// The predecessor.
         node: NodeId,
@@ -85,14 +83,14 @@ pub enum TrajectoryError {
     },
     /// The text is not a valid node name.
     #[error(
-        "{text:?} names no node: nodes are called as in Action(action00000), or by round and number as in 0.3"
+        "{text:?} is not the name of a node: write it as in Action(action00000), or as round and number, 0.3"
     )]
     BadNodeId {
         /// The text.
         text: String,
     },
     /// The name of the edge cannot be inferred from its ends.
-    #[error("name the edge: what leads to a {kind} here cannot be inferred")]
+    #[error("name the edge: the name of an edge to a {kind} cannot be inferred here")]
     EdgeNameRequired {
         /// The kind of the added node.
         kind: TrajectoryNodeKind,
@@ -115,7 +113,7 @@ pub enum TrajectoryError {
     },
     /// A reference must lead from a computation of this round to data.
     #[error(
-        "a reference leads from something that was asked, concluded, done or answered in this round to data: not from {from} to {to}"
+        "a reference leads from a query, conclusion, action or answer of this round to data, not from {from} to {to}"
     )]
     BadReference {
         /// The source.
@@ -141,7 +139,7 @@ pub enum TrajectoryError {
     },
     /// Only a branch's active endpoint can be advanced or closed.
     #[error(
-        "{node} is no active endpoint, so no branch can be advanced or closed there: append instead"
+        "{node} is not an active endpoint, so no branch can be advanced or closed there: append instead"
     )]
     NotEndpoint {
         /// The node.
@@ -166,7 +164,7 @@ pub enum TrajectoryError {
         limit: usize,
     },
     /// No queue has this name.
-    #[error("no queue is called {name:?}: there are pre, todo and post")]
+    #[error("there is no queue {name:?}: the queues are pre, todo and post")]
     UnknownQueue {
         /// The name.
         name: String,
@@ -228,7 +226,7 @@ impl TrajectoryError {
             Self::Damaged { .. } => ErrorKind::Corrupt,
             _ => ErrorKind::Invalid,
         };
-        Error::new(kind, operation, "the trajectory refuses it")
+        Error::new(kind, operation, "the trajectory rejects the change")
             .with("reason", self.code())
             .with_source(self)
     }

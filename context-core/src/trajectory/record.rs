@@ -226,11 +226,11 @@ impl RoundRecord {
                         node.settle(&version.was)?;
                         node.settle(now)?;
                     }
-                    None => return damaged(format!("{id} is changed and is not there")),
+                    None => return damaged(format!("{id} is changed, but does not exist")),
                 },
                 Change::NodeRemoved { id } => {
                     if node_of(id).is_none() {
-                        return damaged(format!("{id} is removed and is not there"));
+                        return damaged(format!("{id} is removed, but does not exist"));
                     }
                     removed.insert(*id);
                 }

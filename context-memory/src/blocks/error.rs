@@ -16,7 +16,7 @@ pub enum BlockError {
     },
     /// Only declared blocks may be written, and this one is not declared.
     #[error(
-        "there is no block `{}` and no other may be made; there are: {}",
+        "there is no block `{}`, and no other may be created; existing blocks: {}",
         shown(.name), shown(.declared)
     )]
     NotDeclared {

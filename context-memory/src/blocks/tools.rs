@@ -121,7 +121,7 @@ impl BlockTools {
                 "Puts lines into a block, at its end unless a line is named.",
                 json!({
                     "block": block(),
-                    "line": number("Behind this line, counted from 1; 0 is the beginning."),
+                    "line": number("The line to insert after, counted from 1; 0 is the beginning."),
                     "text": text("The lines to insert."),
                 }),
                 &["block", "text"],

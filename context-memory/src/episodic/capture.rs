@@ -41,7 +41,11 @@ pub(super) async fn capture(
             MemoryOutcome::Applied(_) => {}
             // The writes expect no version, so they cannot conflict.
             _ => {
-                return Err(Error::new(ErrorKind::Bug, OPERATION, "an episode was in conflict"));
+                return Err(Error::new(
+                    ErrorKind::Bug,
+                    OPERATION,
+                    "an episode was in conflict although its write expects no version",
+                ));
             }
         }
     }
@@ -59,7 +63,7 @@ pub(super) fn check(turn: &CapturedTurn) -> Result<&SessionId> {
             .try_for_each(|speaker| limits::check_id(OPERATION, "speaker", speaker))?;
     }
     turn.scope.session.as_ref().ok_or_else(|| {
-        let said = "episodes are told apart by sessions, and the scope names none";
+        let said = "an episode needs a session, and the scope names none";
         Error::new(ErrorKind::Unsupported, OPERATION, said)
     })
 }

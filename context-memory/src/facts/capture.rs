@@ -41,7 +41,7 @@ impl Facts {
         if self.extractor.is_none() {
             return Ok(None);
         }
-        let record = "messages are named within a session, and the turn is of none";
+        let record = "a source needs a session, and the turn has none";
         let none = || Error::new(ErrorKind::Unsupported, OPERATION, record);
         turn.scope.session.as_ref().map(Some).ok_or_else(none)
     }

@@ -82,7 +82,7 @@ impl FactExtractor for ModelExtractor {
             tracing::warn!(
                 model = self.model.name(),
                 bytes = text.len(),
-                "an answer with facts is no JSON"
+                "an answer with facts is not JSON"
             );
             Extracted::default()
         }))

@@ -103,10 +103,12 @@ impl Statement {
 
 pub(super) fn check_part(operation: &'static str, name: &'static str, part: &str) -> Result<()> {
     if names::folded(part).is_empty() {
-        return Err(Error::invalid(operation, "a part of a fact says nothing").with("part", name));
+        return Err(Error::invalid(operation, "a part of a fact is empty").with("part", name));
     }
     if part.chars().any(char::is_control) {
-        return Err(Error::invalid(operation, "a part of a fact is one line").with("part", name));
+        return Err(
+            Error::invalid(operation, "a part of a fact has more than one line").with("part", name)
+        );
     }
     let chars = part.chars().count();
     if chars <= LONGEST {

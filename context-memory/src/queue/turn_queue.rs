@@ -147,11 +147,8 @@ impl TurnQueue {
         let waiting = state.waiting.len();
         let done = state.taken - waiting as u64;
         if done < taken && state.is_postponed {
-            let error = Error::new(
-                ErrorKind::Unavailable,
-                "flush",
-                "turns that were captured are not kept yet",
-            );
+            let error =
+                Error::new(ErrorKind::Unavailable, "flush", "captured turns are not stored yet");
             // With a wrong key, for example, the error stays the same until the key is changed.
             let retry =
                 state.last_error.as_ref().map_or(Retry::Safe, |last_error| last_error.retry());
@@ -164,10 +161,9 @@ impl TurnQueue {
         Some(match state.dropped.take() {
             None => Ok(()),
             Some((count, cause)) => {
-                let error =
-                    Error::new(cause.kind(), "flush", "turns that were captured cannot be kept")
-                        .with("turns", count)
-                        .with_retry(Retry::Never);
+                let error = Error::new(cause.kind(), "flush", "captured turns cannot be stored")
+                    .with("turns", count)
+                    .with_retry(Retry::Never);
                 Err(with_cause(error, Some(&cause)))
             }
         })

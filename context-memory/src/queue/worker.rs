@@ -69,7 +69,7 @@ impl Drop for TaskGuard {
             self.queue.postpone(Error::new(
                 ErrorKind::Unavailable,
                 "capture",
-                "the task that keeps captures has ended",
+                "the task that stores captures has ended",
             ));
         }
     }

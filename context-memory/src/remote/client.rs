@@ -144,7 +144,7 @@ impl MemoryProvider for RemoteMemory {
                 return Err(context_core::Error::new(
                     kind,
                     OPERATION,
-                    "the protocol has no word for this",
+                    "the protocol does not support this",
                 ));
             }
         }

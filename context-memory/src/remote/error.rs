@@ -23,7 +23,7 @@ pub enum RemoteError {
         number: usize,
     },
     /// A memory in the reply has an invalid part.
-    #[error("{part} of memory {number} of the answer is none")]
+    #[error("{part} of memory {number} of the answer is invalid")]
     BadMemory {
         /// The index of the memory, from 0.
         number: usize,
@@ -57,13 +57,13 @@ impl RemoteError {
             _ => (ErrorKind::Corrupt, Retry::Never),
         };
         let said = match &self {
-            Self::Http(HttpError::Refused(_)) => "the memory server said no",
+            Self::Http(HttpError::Refused(_)) => "the memory server refused the request",
             Self::Http(HttpError::NotJson { .. }) => {
                 "the memory server did not answer in the protocol's form"
             }
             Self::Http(_) => "the memory server did not answer",
             Self::OtherProtocol { .. } => "the memory server speaks another protocol",
-            _ => "what the memory server answered is refused",
+            _ => "the answer of the memory server was rejected",
         };
         let status = if let Self::Http(error) = &self { error.status() } else { None };
         let error = Error::new(kind, operation, said).with_retry(retry);

@@ -66,7 +66,7 @@ async fn route(
         }
         ("POST", "/v1/forget") => forget(service, opens, read(request.body)?).await,
         (_, "/v1/info" | "/v1/recall" | "/v1/capture" | "/v1/flush" | "/v1/forget") => {
-            Err(no(405, ErrorKind::Unsupported, "this path does not take that method"))
+            Err(no(405, ErrorKind::Unsupported, "this path does not support that method"))
         }
         _ => Err(no(404, ErrorKind::Unsupported, "there is no such path")),
     }
@@ -88,7 +88,7 @@ async fn recall(
     let strange =
         |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
     if memories.iter().any(strange) {
-        let said = "the memory gave what belongs to another scope".to_owned();
+        let said = "the memory returned records of another scope".to_owned();
         return Err(Refusal(500, ErrorKind::Bug, said));
     }
     memories.truncate(limits::MAX_PAGE);
@@ -129,11 +129,9 @@ async fn forget(
         }
         (None, None, Some(true)) => MemoryForget::Scope(scope.clone()),
         _ => {
-            return Err(Error::invalid(
-                OPERATION,
-                "what is to be forgotten is said in exactly one way",
-            )
-            .into());
+            return Err(
+                Error::invalid(OPERATION, "name the records to forget in exactly one way").into()
+            );
         }
     };
     forget.check()?;
@@ -156,7 +154,7 @@ fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, Refusal> {
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
         let said = format!(
-            "the body is not what this path takes, at line {}, column {}",
+            "the body does not have the form of this path, at line {}, column {}",
             error.line(),
             error.column()
         );

@@ -80,7 +80,7 @@ fn an_address_with_the_path_and_a_model_without_a_name_are_refused_with_what_to_
     let set = [("ANTHROPIC_BASE_URL", "https://a.example/v1/messages"), ("ANTHROPIC_API_KEY", "k")];
     let refused =
         HttpModel::messages("m", Endpoint::anthropic_from(variables(&set)).unwrap()).unwrap_err();
-    let said = "the address ends in `v1/messages`, which is put behind it: leave that out, as in `https://api.openai.com/v1`";
+    let said = "the address ends in `v1/messages`, which the client appends: leave it out, as in `https://api.openai.com/v1`";
     assert_eq!((refused.to_string(), format!("{refused:?}")), (said.to_owned(), said.to_owned()));
     for address in
         ["https://responses", "https://a.example/my-responses", "https://a.example/messages"]

@@ -153,7 +153,7 @@ impl ModelCall<'_> {
             DiagnosticCode::CompactSummaryFailed,
             Severity::Warning,
             "history",
-            format!("the history is as it was: {error}"),
+            format!("the history was not changed: {error}"),
         ));
     }
 

@@ -52,7 +52,7 @@ impl ModelCall<'_> {
             }
             self.record.attempts.push(Attempt::new(decision, before, before));
         }
-        Err(self.refused(error, "nothing that was decided changed the request"))
+        Err(self.refused(error, "no recovery decision changed the request"))
     }
 
     fn recovery_input(&self, error: &ModelError) -> RecoveryInput {
@@ -108,9 +108,7 @@ impl ModelCall<'_> {
         }
         let Some(wait) = self.options.wait(self.record.retries, error.retry_after) else {
             let seconds = error.retry_after.unwrap_or(Duration::MAX).as_secs();
-            return Err(
-                self.refused(error, format!("it wants to be left alone for {seconds} seconds"))
-            );
+            return Err(self.refused(error, format!("the provider asks to wait {seconds} seconds")));
         };
         // Checked first, so that the call does not wait for a request it may not send.
         self.check_calls()?;

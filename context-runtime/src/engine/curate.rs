@@ -109,7 +109,7 @@ impl ContextEngine {
     /// the number of deleted messages. The active branch and the branch of this engine cannot be
     /// deleted.
     ///
-    /// Returns [`ErrorKind::Conflict`] if somebody writes to the branch at the same time.
+    /// Returns [`ErrorKind::Conflict`] if another writer keeps writing to the branch.
     pub async fn delete_branch(&mut self, branch: &BranchName) -> Result<u64> {
         const OPERATION: &str = "delete_branch";
         if self.branch == *branch {
@@ -125,8 +125,11 @@ impl ContextEngine {
         match history.delete_branch(&self.chat, branch, head.as_ref(), now).await? {
             BranchDeletion::Deleted { messages } => Ok(messages),
             _ => {
-                let error =
-                    Error::new(ErrorKind::Conflict, OPERATION, "somebody writes to the branch");
+                let error = Error::new(
+                    ErrorKind::Conflict,
+                    OPERATION,
+                    "another writer keeps writing to the branch",
+                );
                 Err(error.with("branch", branch))
             }
         }
@@ -186,13 +189,14 @@ impl ContextEngine {
                     });
                 }
                 CommitOutcome::Exists { ids } => {
-                    let error = Error::new(ErrorKind::Bug, OPERATION, "new ids are taken");
+                    let error =
+                        Error::new(ErrorKind::Bug, OPERATION, "generated ids exist already");
                     return Err(error.with("ids", ids.len()));
                 }
                 _ => {}
             }
         }
-        Err(Error::new(ErrorKind::Conflict, OPERATION, "others keep moving the branch")
+        Err(Error::new(ErrorKind::Conflict, OPERATION, "other writers keep moving the branch")
             .with("branch", &onto))
     }
 }

@@ -159,17 +159,14 @@ impl Loads {
             }
             if nested.len() > MAX_NESTED {
                 let (path, _) = nested.swap_remove(0);
-                return Err(Error::invalid(
-                    OPERATION,
-                    "what loaders give holds too much that is lazy",
-                )
-                .with("fragment", path)
-                .with("limit", MAX_NESTED));
+                return Err(Error::invalid(OPERATION, "loaders returned too many lazy fragments")
+                    .with("fragment", path)
+                    .with("limit", MAX_NESTED));
             }
             wanted = nested;
         }
         let path = wanted.into_iter().next().map(|(path, _)| path).unwrap_or_default();
-        Err(Error::invalid(OPERATION, "what loaders give is lazy again, too often")
+        Err(Error::invalid(OPERATION, "loaders returned lazy fragments too many levels deep")
             .with("fragment", path)
             .with("limit", MAX_HOPS))
     }

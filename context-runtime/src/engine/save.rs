@@ -171,7 +171,7 @@ impl ContextEngine {
                     return Err(Error::new(
                         ErrorKind::Bug,
                         "save",
-                        "the store's answer is not understood",
+                        "the store returned an unknown outcome",
                     ));
                 }
             }
@@ -306,7 +306,7 @@ impl ContextEngine {
         let error = Error::new(
             ErrorKind::Conflict,
             "save",
-            "somebody else moved the branch; nothing was written",
+            "another writer moved the branch; nothing was written",
         )
         .with("chat", &self.chat.chat)
         .with("branch", &self.branch);

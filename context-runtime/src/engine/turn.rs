@@ -68,7 +68,7 @@ impl ContextEngine {
         if *chat == self.chat {
             return Ok(());
         }
-        Err(Error::invalid(operation, "this was made of another chat")
+        Err(Error::invalid(operation, "the value was made for another chat")
             .with("chat", &self.chat.chat))
     }
 }

@@ -28,7 +28,7 @@ pub struct RecoveredHistory {
 #[non_exhaustive]
 pub enum CarryOutError {
     /// The decision does not concern the history alone, so the caller carries it out.
-    #[error("{decision} is for the loop to carry out")]
+    #[error("the agent loop has to carry out {decision}")]
     NotHere {
         /// The name of the decision.
         decision: DecisionKind,
@@ -133,7 +133,7 @@ fn planned(proposal: Proposal, view: &HistoryView<'_>) -> Result<RecoveredHistor
     match proposal {
         Proposal::Plan(plan) => Ok(RecoveredHistory::of(&plan, view)?),
         Proposal::Nothing { reason } => Err(CarryOutError::Nothing { reason }),
-        _ => Err(nothing("a model would have to be asked")),
+        _ => Err(nothing("the policy needs a call of a model")),
     }
 }
 

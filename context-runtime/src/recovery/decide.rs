@@ -21,7 +21,7 @@ pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
         0 if failure.has_attempted_compact => {
             Decision::give_up(format!("{code}: compacted before, refused again"))
         }
-        0 => Decision::give_up(format!("{code}: nothing about the history would help")),
+        0 => Decision::give_up(format!("{code}: no change of the history would help")),
         1 => Decision::give_up(format!("{code}: nothing is left to try after 1 attempt")),
         _ => Decision::give_up(format!("{code}: nothing is left to try after {tries} attempts")),
     })
@@ -90,7 +90,7 @@ fn output(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
     let is_less = asked.is_none_or(|asked| max_output_tokens < asked)
         && failure.attempts.iter().all(|attempt| is_less(&attempt.decision));
     let limit =
-        if lasting { "the model writes no more" } else { "the window has room for no more" };
+        if lasting { "the model cannot write more" } else { "the window has no room for more" };
     let reason = format!("{}: {limit} than {max_output_tokens} tokens", error.code);
     is_less.then_some(Decision::AdjustOutputAndRetry { max_output_tokens, lasting, reason })
 }

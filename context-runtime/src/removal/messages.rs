@@ -276,7 +276,7 @@ async fn redact_history(
     Err(Error::new(
         ErrorKind::Conflict,
         "redact_messages",
-        "others keep compacting what it is part of",
+        "other writers keep compacting the messages around it",
     ))
 }
 

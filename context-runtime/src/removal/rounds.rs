@@ -217,7 +217,7 @@ async fn clear(
 }
 
 fn contended() -> Error {
-    Error::new(ErrorKind::Conflict, OPERATION, "others keep writing to the round")
+    Error::new(ErrorKind::Conflict, OPERATION, "other writers keep writing to the round")
 }
 
 /// Removes a node and adds it again without its content. Returns false if another writer was first.

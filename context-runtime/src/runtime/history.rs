@@ -13,8 +13,7 @@ pub(super) fn check(operation: &'static str, input: &PrepareInput) -> Result<()>
         Some(rewrite) if !rewrite.fits(messages) => {
             let error = Error::invalid(
                 operation,
-                "`rewrite` was not made of this conversation: pass the messages that it was made \
-                 of, or leave it out",
+                "`rewrite` was not made from this conversation: pass the messages that it was made from, or leave it out",
             );
             Err(error.with("covered", rewrite.covered).with("messages", messages))
         }

@@ -122,7 +122,7 @@ pub enum StageFault {
         before: &'static str,
     },
     /// The policy occurs twice.
-    #[error("{policy} is there twice")]
+    #[error("{policy} is given twice")]
     Twice {
         /// The policy.
         policy: &'static str,
@@ -135,7 +135,7 @@ pub struct StageFaults(pub Vec<StageFault>);
 
 impl fmt::Display for StageFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the stages cannot work")?;
+        f.write_str("the stages are invalid")?;
         for (i, fault) in self.0.iter().enumerate() {
             write!(f, "{} {fault}", if i == 0 { ":" } else { ";" })?;
         }

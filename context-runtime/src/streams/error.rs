@@ -12,7 +12,7 @@ pub enum StreamError {
     #[error(transparent)]
     Store(#[from] Error),
     /// Another writer has the stream, or may take it.
-    #[error("stream {} is in somebody else's hands", shown(.stream))]
+    #[error("stream {} belongs to another writer", shown(.stream))]
     Taken {
         /// The stream.
         stream: StreamId,
@@ -36,7 +36,7 @@ pub enum StreamError {
         stream: StreamId,
     },
     /// The stream was restarted: the chunks read so far belong to an earlier run.
-    #[error("stream {} was begun anew", shown(.stream))]
+    #[error("stream {} was started again", shown(.stream))]
     BegunAnew {
         /// The stream.
         stream: StreamId,

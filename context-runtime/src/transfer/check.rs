@@ -14,7 +14,7 @@ use super::record::{ChatMessageRecord, ChatRecord};
 /// The reason why the records of a file are not a sound chat.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unsound {
-    #[error("a chat begins before the one before it has ended")]
+    #[error("a chat begins before the end of the chat before it")]
     Begun,
     #[error("{} is there twice", shown(.0))]
     Twice(String),
@@ -27,20 +27,20 @@ pub(super) enum Unsound {
     Revisions(MessageId),
     #[error("the body of message {} cannot be read: {}", shown(.message), shown(.reason))]
     Body { message: MessageId, reason: String },
-    #[error("message {} is filed as {filed}, but its body says {role}", shown(.message))]
+    #[error("message {} is stored as {filed}, but its body states {role}", shown(.message))]
     Role { message: MessageId, filed: &'static str, role: &'static str },
-    #[error("branch {} ends at {}, which is no message of the chat", shown(.branch), shown(.head))]
+    #[error("branch {} ends at {}, which is not a message of the chat", shown(.branch), shown(.head))]
     Head { branch: BranchName, head: MessageId },
     #[error(
-        "checkpoint {} stands at {}, which is no message of the chat",
+        "checkpoint {} points to {}, which is not a message of the chat",
         shown(.checkpoint), shown(.message)
     )]
     Checkpoint { checkpoint: CheckpointName, message: MessageId },
-    #[error("the active branch {} is not there", shown(.0))]
+    #[error("the active branch {} does not exist", shown(.0))]
     Active(BranchName),
     #[error("message {} is reached by no branch and no checkpoint", shown(.0))]
     Unreached(MessageId),
-    #[error("{announced} messages were announced, {came} came")]
+    #[error("{announced} messages were announced, {came} arrived")]
     Count { announced: u64, came: u64 },
 }
 

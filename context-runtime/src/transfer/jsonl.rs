@@ -161,7 +161,7 @@ async fn export(
             if line.len() as u64 > MAX_LINE {
                 // A longer line could not be read back.
                 let error =
-                    Error::invalid(OPERATION, "a piece of the chat is longer than a line may be");
+                    Error::invalid(OPERATION, "a record of the chat is longer than a line may be");
                 return Err(error.with("chat", &chat.chat).with("limit", MAX_LINE));
             }
             out.write_all(&line).map_err(|error| unavailable(OPERATION, "cannot write", error))?;

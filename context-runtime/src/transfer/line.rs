@@ -38,7 +38,7 @@ pub(super) enum LineError {
     Newer(u32),
     #[error("a body is neither json, text nor base64")]
     Body,
-    #[error("a blob is not what its name says")]
+    #[error("the bytes of a blob do not match its id")]
     Blob,
     #[error("a message is of no known kind")]
     Kind,

@@ -102,15 +102,16 @@ pub async fn migrate_chat(
     };
     sent.push(&first);
     let ChatRecord::Chat(source) = first else {
-        return Err(Error::new(ErrorKind::Bug, OPERATION, "a chat does not begin with itself"));
+        return Err(Error::new(
+            ErrorKind::Bug,
+            OPERATION,
+            "the record of a chat does not come first",
+        ));
     };
     let writer = ChatWriter::create(to, new.clone(), &source).await?;
     let writer = writer.ok_or_else(|| {
-        let error = Error::new(
-            ErrorKind::Conflict,
-            OPERATION,
-            "somebody else has created the chat meanwhile",
-        );
+        let error =
+            Error::new(ErrorKind::Conflict, OPERATION, "another writer created the chat meanwhile");
         error.with("chat", &new.chat)
     })?;
     let written = match send(reader, writer, &mut sent, progress).await {
@@ -129,7 +130,7 @@ pub async fn migrate_chat(
             let error = Error::new(
                 ErrorKind::Corrupt,
                 OPERATION,
-                "what was read back is not what was sent",
+                "the copy that was read back differs from the source",
             );
             let note = written.diagnostics.first().map(ToString::to_string);
             let error = error.with("chat", &new.chat).with("part", part);

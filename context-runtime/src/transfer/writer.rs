@@ -112,8 +112,10 @@ impl<'a> ChatWriter<'a> {
             ChatRecord::Blob(blob) => self.put_blob(blob).await?,
             ChatRecord::Message(message) => self.push_messages(vec![message]).await?,
             ChatRecord::End { messages } if messages != self.written.messages => {
-                let text =
-                    format!("{messages} messages were announced, {} came", self.written.messages);
+                let text = format!(
+                    "{messages} messages were announced, {} arrived",
+                    self.written.messages
+                );
                 self.note("chat", text);
             }
             _ => {}
@@ -125,7 +127,7 @@ impl<'a> ChatWriter<'a> {
         let BlobRecord { bytes, media_type, created_at, used_at } = record;
         let Some(blobs) = self.store.blobs() else {
             let about = format!("blob {}", BlobId::of(&bytes));
-            self.note(about, "this store keeps nothing beside messages; left out");
+            self.note(about, "this store keeps no blobs; left out");
             return Ok(());
         };
         let mut new = NewBlob::new(bytes, created_at);
@@ -185,7 +187,7 @@ impl<'a> ChatWriter<'a> {
     }
 
     fn note_used(&mut self, id: &MessageId) {
-        self.note(format!("message {id}"), "its id is used before; left out");
+        self.note(format!("message {id}"), "its id is already used; left out");
     }
 
     /// Returns a name that no real branch has.
@@ -239,7 +241,7 @@ impl<'a> ChatWriter<'a> {
                 Ok(CommitOutcome::Exists { ids }) => {
                     let used = waiting.iter().position(|message| ids.contains(&message.node.id));
                     let Some(used) = used else {
-                        let message = "the store says that ids are used which were not written";
+                        let message = "the store reports ids as used that were never written";
                         return Err(Error::new(ErrorKind::Bug, "write_chat", message));
                     };
                     let behind = waiting.split_off(used + 1);
@@ -251,7 +253,7 @@ impl<'a> ChatWriter<'a> {
                     let error = Error::new(
                         ErrorKind::Conflict,
                         "write_chat",
-                        "somebody else writes to the chat",
+                        "another writer is writing to the chat",
                     );
                     return Err(error.with("chat", &self.chat.chat));
                 }

@@ -179,8 +179,8 @@ fn a_runtime_that_would_fail_later_is_not_built() {
     let builder = DefaultContextRuntime::builder;
     assert_eq!(
         refused(builder().model("nobody-knows").user("").build()),
-        "the runtime cannot work: the user may not be empty: name one, or leave `user` out; the window of the model nobody-knows \
-         is not known: say it with `window`, or give a table of `models` that has it"
+        "the parts of the runtime are invalid: the user may not be empty: name one, or leave `user` out; the window of the model nobody-knows \
+         is not known: set `window`, or give a table of `models` that has it"
     );
     assert!(refused(builder().model(" ").build()).contains("the model may not be empty"));
     assert!(

@@ -221,7 +221,7 @@ async fn a_summary_without_parts_that_each_has_is_taken_and_told_once() {
     let _accepted = runtime.accept_summary(&("ada", "s").into(), &history, &task, &answer).unwrap();
     let next = prepare(&runtime, &history).await;
     let told: Vec<_> = next.diagnostics.iter().map(|told| told.message.as_str()).collect();
-    assert_eq!(told, ["the summary was taken although it lacks Files and artifacts"]);
+    assert_eq!(told, ["the summary was accepted although it lacks Files and artifacts"]);
     assert_eq!(codes(&next), ["compact_summary_structure_weak"]);
     assert_eq!(codes(&prepare(&runtime, &history).await), Vec::<&str>::new());
 }

@@ -327,9 +327,9 @@ fn a_runtime_that_cannot_work_says_everything_at_once() {
     let faults = builder().window(10).max_sessions(0).compaction(stages).build().unwrap_err();
     assert_eq!(
         faults.to_string(),
-        "the runtime cannot work: a window of 10 tokens has no room beside 10 for the answer; max_sessions may not be 0; \
+        "the parts of the runtime are invalid: a window of 10 tokens has no room beside 10 for the answer; max_sessions may not be 0; \
          microcompact: the target 0.7 is not below the trigger 0.5; microcompact begins at 0.5, before nibble, which is to be \
-         asked first; nibble is there twice"
+         asked first; nibble is given twice"
     );
     assert!(faults.0.contains(&RuntimeFault::Stage(StageFault::Twice { policy: "nibble" })));
     let shares = builder()

@@ -220,7 +220,7 @@ async fn a_result_that_says_nothing_is_said_to() {
     )
     .await;
     let shown: Vec<_> = results(&output).into_iter().map(text).collect();
-    assert_eq!(shown, ["[no output]", "[failed without saying why]", "[no output]"]);
+    assert_eq!(shown, ["[no output]", "[failed without a message]", "[no output]"]);
 }
 
 #[tokio::test]

@@ -238,7 +238,7 @@ fn tools(body: &Value, findings: &mut Findings) {
     if kind(choice) == "tool" {
         let chosen = text(choice, "name").unwrap_or_default();
         if !names.contains(chosen) {
-            findings.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
+            findings.add(Rule::Tools, &at, format!("{chosen:?} is not a tool of this request"));
         }
     }
 }

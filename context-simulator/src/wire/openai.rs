@@ -223,7 +223,7 @@ fn tools(body: &Value, findings: &mut Findings) {
         findings.ask(body.get("tools").is_some(), Rule::Tools, &at, "a choice without tools");
         let chosen = choice.get(kind(choice)).and_then(|tool| text(tool, "name"));
         if let Some(tool) = chosen.filter(|tool| !names.contains(tool)) {
-            findings.add(Rule::Tools, &at, format!("{tool:?} is no tool of this request"));
+            findings.add(Rule::Tools, &at, format!("{tool:?} is not a tool of this request"));
         }
     }
     let form = body.get("response_format").and_then(|format| format.get("json_schema"));

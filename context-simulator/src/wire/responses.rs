@@ -260,7 +260,7 @@ fn tools(body: &Value, findings: &mut Findings) {
     if matches!(kind(choice), "function" | "custom") {
         let chosen = text(choice, "name").unwrap_or_default();
         if !names.contains(chosen) {
-            findings.add(Rule::Tools, &at, format!("{chosen:?} is no tool of this request"));
+            findings.add(Rule::Tools, &at, format!("{chosen:?} is not a tool of this request"));
         }
     }
 }

@@ -30,13 +30,13 @@ const TEXT: usize = NONCE + NONCE_BYTES;
 #[non_exhaustive]
 pub enum SealError {
     /// The record was encrypted with a key that the ring does not have.
-    #[error("sealed with the key {0}, which is not at hand")]
+    #[error("sealed with the key {0}, which is not available")]
     UnknownKey(KeyId),
     /// The data is not encrypted, and the store does not accept plain data.
     #[error("stored without encryption")]
     Plain,
     /// The record was encrypted by a newer program.
-    #[error("sealed in form {0}, which this program does not know")]
+    #[error("sealed in form {0}, which this program does not support")]
     NewerForm(u8),
     /// The record was altered, moved to another place, or encrypted with another key of the same
     /// name.
@@ -54,8 +54,8 @@ impl SealError {
             Self::UnknownKey(_) | Self::NewerForm(_) => ErrorKind::Unsupported,
             Self::Plain | Self::Broken => ErrorKind::Corrupt,
         };
-        let error =
-            Error::new(kind, operation, "what is stored cannot be opened").with(subject, name);
+        let error = Error::new(kind, operation, "the stored record cannot be decrypted")
+            .with(subject, name);
         let error = match &self {
             Self::UnknownKey(id) => error.with("key", id),
             _ => error,

@@ -143,7 +143,7 @@ impl Layer {
             for found in found {
                 match self.read_whole(chat, &found).await {
                     Ok(bytes) if context_core::base::BlobId::of(&bytes) != found.id => {
-                        report(format!("blob {}", found.id), &"is not what its name says");
+                        report(format!("blob {}", found.id), &"its bytes do not match its id");
                     }
                     Ok(_) => {}
                     Err(error) if error.is_not_found() => {}

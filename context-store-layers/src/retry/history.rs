@@ -42,7 +42,7 @@ fn is_renamed(seen: &Branch, to: &BranchName, before: &[Branch], now: &[Branch])
 
 /// The error for a chat that was written to between the read and the deletion.
 fn busy() -> Error {
-    Error::new(ErrorKind::Unavailable, "delete_chat", "the chat is written to all the time")
+    Error::new(ErrorKind::Unavailable, "delete_chat", "other writers keep writing to the chat")
 }
 
 impl Shared {

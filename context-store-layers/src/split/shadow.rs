@@ -118,7 +118,7 @@ async fn find_orphans_of(
                 report.findings.push(Finding::new(
                     Some(&chat),
                     about,
-                    "its chat is no more: delete it again",
+                    "its chat does not exist any more: delete it again",
                 ));
             }
         }

@@ -94,7 +94,7 @@ async fn what_a_broken_deletion_leaves_is_out_of_reach_and_found() {
     assert_eq!(fixture.read(&chat(), "a report").await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(
         fixture.findings().await,
-        ["ada/trip shadow trip@1: its chat is no more: delete it again"]
+        ["ada/trip shadow trip@1: its chat does not exist any more: delete it again"]
     );
     // A chat that is created again in between does not have them.
     let _created = fixture.split.history().create_chat(NewChat::new(chat(), at(2))).await.unwrap();

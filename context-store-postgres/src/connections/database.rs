@@ -18,7 +18,7 @@ pub(crate) fn name(config: &PostgresConfig) -> Option<String> {
     Some(options.get_database().unwrap_or(options.get_username()).to_owned())
 }
 
-/// Creates the configured database, unless somebody else creates it first.
+/// Creates the configured database, unless another process creates it first.
 pub(crate) async fn create(config: &PostgresConfig) -> Result<()> {
     let Server::Address(options) = &config.server else { return Ok(()) };
     let Some(name) = name(config) else { return Ok(()) };

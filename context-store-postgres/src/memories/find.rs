@@ -123,8 +123,7 @@ async fn hits(
         };
         let score = bm25.score(words.length, words.counts);
         let at = order.get(&row.try_get(0)?).copied();
-        let at =
-            at.ok_or(Fault::Corrupt("a memory has another place than the index says", None))?;
+        let at = at.ok_or(Fault::Corrupt("the place of a memory differs from the index", None))?;
         Ok((at, MemoryHit::new(stored(row, [0, 4, 5])?, score, similarity)))
     };
     let rows = session.all(query).await?;

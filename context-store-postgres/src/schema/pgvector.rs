@@ -36,7 +36,7 @@ pub(crate) async fn open(
             .map_err(Into::into)
         {
             Ok(_) => {}
-            // The role is not allowed to, or somebody else has created the extension first.
+            // The role is not allowed to, or another process has created the extension first.
             Err(fault) if Fault::keeps_connection(&fault) => {}
             Err(fault) => return Err(fault),
         }

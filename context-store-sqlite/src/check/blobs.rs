@@ -69,7 +69,7 @@ async fn problem(
     if BlobId::of(&bytes) != id {
         return Ok(Some("its bytes differ from its id"));
     }
-    Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than its row says"))
+    Ok((pieces != blobs::pieces(bytes.len())).then_some("has more bytes than its row states"))
 }
 
 fn chat_of(row: &SqliteRow, column: usize) -> Result<Option<ChatRef>> {

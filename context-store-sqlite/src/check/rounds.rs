@@ -112,7 +112,7 @@ fn reference(row: &SqliteRow, column: usize) -> Result<RoundRef> {
 /// Returns the disagreement between the columns of a row and the head, if there is one.
 fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>> {
     if reference(row, NAMES)? != head.round {
-        return Ok(Some("is stored as another round than its head says"));
+        return Ok(Some("is stored as another round than its head states"));
     }
     let times = (head.created_at.as_micros(), head.updated_at.as_micros());
     let agrees = count(row.try_get(9)?)? == head.revision
@@ -126,7 +126,11 @@ fn row_problem(row: &SqliteRow, head: &RoundHead) -> Result<Option<&'static str>
 fn check_round(record: RoundRecord, report: &mut CheckReport) {
     let (round, nodes) = (record.head.round.clone(), record.nodes.len());
     if record.head.nodes as usize != nodes {
-        add(report, &round, format!("has {nodes} nodes, but its head says {}", record.head.nodes));
+        add(
+            report,
+            &round,
+            format!("has {nodes} nodes, but its head states {}", record.head.nodes),
+        );
     }
     if let Err(error) = Round::from_record(record) {
         add(report, &round, error.to_string());

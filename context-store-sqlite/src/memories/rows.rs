@@ -22,7 +22,7 @@ pub(super) const NOT_REQUESTED: Fault =
 /// Returns the stored form of a record.
 pub(crate) fn body(record: &MemoryRecord) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(record).map_err(|error| {
-        Error::new(ErrorKind::Bug, "write_memories", "a memory is no JSON").with_source(error)
+        Error::new(ErrorKind::Bug, "write_memories", "a memory is not JSON").with_source(error)
     })
 }
 

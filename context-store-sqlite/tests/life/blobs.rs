@@ -51,7 +51,7 @@ async fn the_check_finds_what_is_wrong_with_blobs() {
         ("DELETE FROM blob_piece WHERE pos & 0xffff = 2", "the bytes of a blob differ from its id"),
         (
             "INSERT INTO blob_piece (pos, data) VALUES (1 << 16 | 9, x'00')",
-            "has more bytes than its row says",
+            "has more bytes than its row states",
         ),
         ("UPDATE blob SET size = size + 1 WHERE no = 1", "the bytes of a blob differ from its id"),
         ("INSERT INTO blob_piece (pos, data) VALUES (77 << 16, x'00')", "belongs to no blob"),

@@ -131,7 +131,7 @@ async fn the_check_finds_what_the_layout_of_branches_must_not_have() {
         ("UPDATE branch SET head = 's1' WHERE name = 'side'", "its head is not its newest message"),
         (
             "UPDATE branch SET base = 5 WHERE name = 'side'",
-            "begins after 2 messages, but its row says 5",
+            "begins after 2 messages, but its row states 5",
         ),
         (
             "UPDATE revision SET id = 'gone'",

@@ -228,8 +228,11 @@ async fn of_many_who_write_to_a_round_each_revision_has_one() {
 #[tokio::test]
 async fn the_check_finds_what_is_wrong_with_rounds() {
     for (statement, expected) in [
-        ("DELETE FROM trajectory_table WHERE round = 1", "an edge from 0.1 to 0.2 has lost an end"),
-        ("DELETE FROM trajectory_response WHERE round = 1", "has 4 nodes, but its head says 5"),
+        (
+            "DELETE FROM trajectory_table WHERE round = 1",
+            "an edge from 0.1 to 0.2 has an end that does not exist",
+        ),
+        ("DELETE FROM trajectory_response WHERE round = 1", "has 4 nodes, but its head states 5"),
         (
             "DELETE FROM trajectory_action WHERE round = 1",
             "versions or messages belong to a node that is missing",
@@ -244,7 +247,7 @@ async fn the_check_finds_what_is_wrong_with_rounds() {
         ),
         (
             "UPDATE trajectory_round SET session = 'tuesday'",
-            "is stored as another round than its head says",
+            "is stored as another round than its head states",
         ),
         (
             "UPDATE trajectory_round SET head = 'x' WHERE no = 2",

@@ -8,7 +8,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum AtifError {
     /// The text is not JSON or not in ATIF form.
-    #[error("no trajectory in ATIF: line {line}, column {column}")]
+    #[error("not a trajectory in ATIF: line {line}, column {column}")]
     Form {
         /// The line, from 1.
         line: usize,
@@ -19,7 +19,7 @@ pub enum AtifError {
     #[error("a trajectory of an unknown version of ATIF")]
     UnknownVersion,
     /// The data that this crate stored in the document is damaged.
-    #[error("what the trajectory keeps in `extra.context` is damaged: {part}")]
+    #[error("`extra.context` of the trajectory is damaged: {part}")]
     Damaged {
         /// The part.
         part: &'static str,

@@ -27,16 +27,16 @@ const ANSWER: usize = 64 * 1024;
 #[non_exhaustive]
 pub enum SendError {
     /// The address is not an HTTP URL.
-    #[error("the address of the collector is none of http or https")]
+    #[error("the scheme of the collector's address is neither http nor https")]
     BadEndpoint,
     /// A header has an invalid name or value.
-    #[error("header number {number} is none of HTTP")]
+    #[error("header number {number} is not a valid HTTP header")]
     BadHeader {
         /// The position of the header in the order in which headers were added, from 0.
         number: usize,
     },
     /// The HTTP client cannot be created, for example because there are no trusted certificates.
-    #[error("the client of HTTP cannot be made")]
+    #[error("the HTTP client cannot be created")]
     Client(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The graph could not be written.
     #[error("traces cannot be written as JSON")]

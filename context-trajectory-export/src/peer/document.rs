@@ -27,7 +27,7 @@ pub(super) fn read_graph(text: &str, report: &mut impl FnMut(Problem)) -> Result
         Some(json) => json
             .parse::<Vec<Json>>()
             .map(Some)
-            .map_err(|_| Problem::Unreadable { reason: format!("{name} is no list") }),
+            .map_err(|_| Problem::Unreadable { reason: format!("{name} is not a list") }),
     };
     let nodes =
         list("nodes")?.ok_or_else(|| Problem::Unreadable { reason: "it has no nodes".into() })?;

@@ -43,10 +43,10 @@ pub enum Problem {
         reason: String,
     },
     /// There is a pointer file without its graph file.
-    #[error("no graph stands beside it")]
+    #[error("no graph is beside it")]
     NoGraph,
     /// Numbers that JSON does not have were turned into strings.
-    #[error("{count} numbers that are none, such as NaN, became texts")]
+    #[error("{count} numbers without a JSON form, such as NaN, became texts")]
     NotNumbers {
         /// The number of such numbers.
         count: usize,
@@ -72,7 +72,7 @@ pub enum Problem {
         node: String,
     },
     /// A vertex with two contradicting types. The type in its name is used.
-    #[error("{} is said to be a {said:?}", shown(.node))]
+    #[error("{} has the unknown type {said:?}", shown(.node))]
     OtherType {
         /// The vertex.
         node: String,
@@ -103,7 +103,7 @@ pub enum Problem {
     },
     /// An attribute whose value has another type than its field. It was turned into text or into
     /// the field's default.
-    #[error("{} of {} is in another form", shown(.name), shown(.node))]
+    #[error("{} of {} has another form", shown(.name), shown(.node))]
     OtherForm {
         /// The vertex.
         node: String,
@@ -123,7 +123,7 @@ pub enum Problem {
         field: &'static str,
     },
     /// A vertex that states a different round. It was imported into this one.
-    #[error("{} says it is of round {}", shown(.node), shown(.said))]
+    #[error("{} states that it belongs to round {}", shown(.node), shown(.said))]
     OtherRound {
         /// The vertex.
         node: String,
@@ -138,13 +138,13 @@ pub enum Problem {
         count: usize,
     },
     /// An edge that is not an object with two ends and a name within the length limit, left out.
-    #[error("edge {index} is none")]
+    #[error("edge {index} is not an edge")]
     BadEdge {
         /// The position in the list, from 0.
         index: usize,
     },
     /// An edge with an end that does not exist, left out.
-    #[error("the edge {name:?} from {} to {} has lost an end", shown(.from), shown(.to))]
+    #[error("the edge {name:?} from {} to {} has an end that does not exist", shown(.from), shown(.to))]
     Dangling {
         /// The source.
         from: String,
@@ -164,7 +164,7 @@ pub enum Problem {
         name: String,
     },
     /// A duplicate edge. The first one is used.
-    #[error("the edge {name:?} from {} to {} stands twice", shown(.from), shown(.to))]
+    #[error("the edge {name:?} from {} to {} occurs twice", shown(.from), shown(.to))]
     DuplicateEdge {
         /// The source.
         from: String,
@@ -194,7 +194,7 @@ pub enum Problem {
         value: Json,
     },
     /// A pointer to a node that does not exist, left out.
-    #[error("a pointer to {}, which is not there", shown(.node))]
+    #[error("a pointer to {}, which does not exist", shown(.node))]
     LostPointer {
         /// The node.
         node: String,

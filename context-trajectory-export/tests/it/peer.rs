@@ -63,7 +63,7 @@ fn both_generations_come_to_the_same_graph() {
     let (older, found) = import(FIRST, Some(pointers));
     let (newer, _) = import(&second, Some(pointers));
     assert_eq!(older, newer);
-    assert_eq!(found, ["1 numbers that are none, such as NaN, became texts"]);
+    assert_eq!(found, ["1 numbers without a JSON form, such as NaN, became texts"]);
     assert_eq!(
         titles(&older),
         ["Query(query00000)", "State(state00000)", "Action(call_1)", "File(file00007)"]
@@ -141,22 +141,22 @@ fn cycles_and_lost_ends_go_and_are_told() {
     insta::assert_snapshot!(found.join("\n"), @r#"
     unknown entry "graph"
     unknown entry "messages"
-    success of Action(a) is in another form
+    success of Action(a) has another form
     Action(a) stands twice
     Ghost(1) is of no known type
     Skill(s) has the unknown attribute "way"
     Skill(s) has no path, which a Skill has
     vertex 6 has no name
     2 questions in one round
-    a pointer to Gone(x), which is not there
+    a pointer to Gone(x), which does not exist
     the edge "x" from Ghost(1) to Query(q) has lost an end
     the edge "triggers" from Query(q) to Action(a) stands twice
     the bridge from Query(q) to Query(r) is derived
     the edge from Action(a) to Skill(s) has the unknown attribute "weight"
-    edge 7 is none
+    edge 7 is not an edge
     the edge "loop" from Action(a) to Query(q) closes a cycle
     the edge "self" from Action(a) to Action(a) closes a cycle
-    a pointer to State(x), which is not there
+    a pointer to State(x), which does not exist
     "#);
 }
 

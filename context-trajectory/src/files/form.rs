@@ -127,16 +127,16 @@ impl LineReader<'_> {
         let before = FoldedRound::revision(state.as_ref());
         match line {
             Line::Commit { head, .. } if Some(head.revision) != before.checked_add(1) => Err(self
-                .damaged(number, "a commit is missing, or stands twice")
+                .damaged(number, "a commit is missing or occurs twice")
                 .with("revision", head.revision)),
             Line::Commit { key, head, changes } => {
                 FoldedRound::apply(state, self.operation, &key, &head, &changes).map_err(|error| {
-                    self.damaged(number, "a commit does not fit what stands before it")
+                    self.damaged(number, "a commit does not fit the commits before it")
                         .with_source(error)
                 })
             }
             Line::Snapshot { .. } if state.is_some() => {
-                Err(self.damaged(number, "a snapshot stands behind something else"))
+                Err(self.damaged(number, "a snapshot is not the first record"))
             }
             Line::Snapshot { key, round } => {
                 *state = Some(FoldedRound { key, record: round });
@@ -155,13 +155,13 @@ impl LineReader<'_> {
 
     fn line(self, number: u64, text: &str) -> Result<Line> {
         let line = read(text).map_err(|error| {
-            self.damaged(number, "a line says nothing that is known").with_source(error)
+            self.damaged(number, "a line is of an unknown kind").with_source(error)
         })?;
         let (Line::Commit { head, .. } | Line::Snapshot { round: RoundRecord { head, .. }, .. }) =
             &line;
         match head.round == *self.round {
             true => Ok(line),
-            false => Err(self.damaged(number, "the file is of another round than it is named for")),
+            false => Err(self.damaged(number, "the file holds another round than its name states")),
         }
     }
 

@@ -66,7 +66,7 @@ pub enum ImportProblem {
 #[non_exhaustive]
 pub enum ImportError {
     /// The text is not JSON.
-    #[error("the text is not json")]
+    #[error("the text is not JSON")]
     NotJson(#[source] serde_json::Error),
     /// The JSON is neither a list nor an object with a list of messages.
     #[error("messages must be a list, found {found}")]
@@ -80,7 +80,8 @@ context_core::readable_debug!(ImportError);
 
 impl From<ImportError> for Error {
     fn from(error: ImportError) -> Self {
-        Self::new(ErrorKind::Corrupt, OPERATION, "the file is none of messages").with_source(error)
+        Self::new(ErrorKind::Corrupt, OPERATION, "the file does not hold messages")
+            .with_source(error)
     }
 }
 

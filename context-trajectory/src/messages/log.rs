@@ -136,7 +136,8 @@ impl MessageLog {
 
 fn parsed(operation: &'static str, path: &Path, line: u64, text: &str) -> Result<MessageRecord> {
     serde_json::from_str(text).map_err(|error| {
-        let fault = Error::new(ErrorKind::Corrupt, operation, "a line is no record of a message");
+        let fault =
+            Error::new(ErrorKind::Corrupt, operation, "a line is not a record of a message");
         fault.with("path", path.display()).with("line", line).with_source(error)
     })
 }

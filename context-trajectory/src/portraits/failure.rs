@@ -30,7 +30,7 @@ pub enum PortraitError {
     #[error("cancelled")]
     Cancelled,
     /// The task ended without a result, by a panic of the model or the end of the runtime.
-    #[error("the task ended without a word")]
+    #[error("the task ended without a result")]
     Ended,
 }
 

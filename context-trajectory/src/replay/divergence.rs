@@ -29,7 +29,7 @@ pub enum DivergenceKind {
     #[error("the record has no further answer")]
     Ended,
     /// The request asks a different question.
-    #[error("the question is another one")]
+    #[error("the request differs from the recorded one")]
     OtherQuery,
     /// The request lacks the result of a call.
     #[error("the result of the call {call:?} is missing")]
@@ -44,13 +44,13 @@ pub enum DivergenceKind {
         call: String,
     },
     /// The result of a call differs.
-    #[error("the result of the call {call:?} is another one")]
+    #[error("the result of the call {call:?} differs from the recorded one")]
     OtherResult {
         /// The id of the call.
         call: String,
     },
     /// The request contains a user message where the record has none.
-    #[error("a user speaks where none did")]
+    #[error("a user message, where none was recorded")]
     UnexpectedMessage,
     /// A tool was called with an id, name and parameters that are not recorded.
     #[error("no call {call:?} of {tool:?} with these parameters is recorded")]

@@ -55,7 +55,7 @@ pub(crate) fn write(
             }
             _ if parent.is_none() && !output.is_empty() => {
                 let (code, id) = (DiagnosticCode::Unrepresentable, placed.node.id.to_string());
-                diagnostics.push(warning(code, id, "left out: a tree has one root"));
+                diagnostics.push(warning(code, id, "left out: a tree has only one root"));
                 None
             }
             _ => {

@@ -128,7 +128,7 @@ fn a_tree_that_is_none_is_refused() {
     assert_eq!(refused(json!({"tree": {"tree": 7}})), "an object has no tree of nodes");
     assert_eq!(
         refused(json!({"tree": {"tree": {"children": [7]}}})),
-        "a node of its tree is no object"
+        "a node of its tree is not an object"
     );
     let mut deep = "{\"children\": [".repeat(1200);
     deep += &"]}".repeat(1200);
@@ -159,7 +159,7 @@ fn what_was_added_and_amended_since_is_in_the_tree() {
     assert_eq!(root["children"][1], plain("another"));
     assert_eq!(root["children"][0]["children"][0]["children"], json!([plain("more")]));
     assert_eq!(back["answer_generation"], file["answer_generation"]);
-    assert_eq!(said, ["unrepresentable at r: left out: a tree has one root"]);
+    assert_eq!(said, ["unrepresentable at r: left out: a tree has only one root"]);
 }
 
 fn any_node() -> impl Strategy<Value = Value> {

@@ -128,7 +128,7 @@ fn what_is_no_item_keeps_its_place() {
     assert_eq!(notes, passed.chats[0].diagnostics.len());
     assert!(notes > 0);
     let broken = round_trip("rollout.jsonl", &format!("{}7\n", text(&lines)), None).unwrap().broken;
-    assert_eq!(broken, [(5, "a line is no object".to_owned())]);
+    assert_eq!(broken, [(5, "a line is not an object".to_owned())]);
 }
 
 #[test]

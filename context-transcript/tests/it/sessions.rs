@@ -165,9 +165,9 @@ fn what_does_not_fit_into_the_tree_is_kept_and_said() {
     assert_eq!(
         chat.diagnostics,
         [
-            "line 3: its uuid is that of an earlier line: it is kept, not as a message",
-            "line 1: what it follows is not in its session: it begins anew",
-            "line 4: it follows itself over other lines: it begins anew",
+            "line 3: an earlier line has its uuid: it is kept, but not as a message",
+            "line 1: its parent is not in its session: it becomes a root",
+            "line 4: it is its own ancestor: it becomes a root",
             "line 6: role \"robot\" is none of user, assistant, system",
         ]
     );
@@ -190,7 +190,7 @@ fn sessions_of_one_file_are_chats_and_their_lines_stay_mixed() {
     );
     assert_eq!(
         chats[1].diagnostics,
-        ["line 4: what it follows is not in its session: it begins anew"]
+        ["line 4: its parent is not in its session: it becomes a root"]
     );
 }
 

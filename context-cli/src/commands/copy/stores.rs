@@ -238,13 +238,13 @@ fn report(
             app.out.line(format_args!("would copy  {name}  {size}"))?;
         }
         (Migrated::Unfinished, _) => {
-            app.out.note(format_args!("{name}: not complete in the store it comes from; left out"));
+            app.out.note(format_args!("{name}: incomplete in the source store; left out"));
         }
         (_, Some(part)) => {
             let part =
                 if part == "chat" { "title, metadata, active branch or times" } else { part };
             let text = format_args!(
-                "{name}: there is another chat of this name, its {part} differ; left as it is"
+                "{name}: another chat of this name exists; its {part} differ; it was not changed"
             );
             app.out.note(text);
         }
@@ -314,7 +314,7 @@ impl Totals {
         if self.copied + self.missing + self.unchanged + self.odd == 0 {
             let names: Vec<_> = users.iter().map(UserId::to_string).collect();
             app.out.note(match names.is_empty() {
-                true => "nobody has chats there".into(),
+                true => "no user has chats there".into(),
                 false => {
                     clean(&format!("user {} has no chats there", names.join(", "))).into_owned()
                 }
@@ -367,7 +367,7 @@ mod tests {
         insta::assert_snapshot!(failure_text(&failure), @"
         error: this store does not list its users
           store inmem
-          name them instead; --user may be given more than once
+          name the users; --user may be given more than once
         ");
     }
 }

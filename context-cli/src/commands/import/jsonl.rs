@@ -92,9 +92,8 @@ pub(super) async fn write(
             ChatOutcome::Refused => Status::Refused,
             _ => {
                 let name = clean(name);
-                app.out.note(format_args!(
-                    "{name}: there is a chat of this name; it was left as it is"
-                ));
+                app.out
+                    .note(format_args!("{name}: a chat of this name exists; it was not changed"));
                 Status::Unchanged
             }
         };

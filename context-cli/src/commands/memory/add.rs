@@ -128,7 +128,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         args.in_session.as_deref().is_some_and(|named| named != session.as_str())
     };
     if scope.session.as_ref().is_some_and(elsewhere) {
-        let usage = "what is filed under a session was said in it: leave --in out, or --session";
+        let usage = "--in and --session name different sessions: leave one of them out";
         return Err(Failure::Usage(usage.to_owned()));
     }
     if let Some(path) = &args.from {
@@ -152,7 +152,7 @@ fn session(args: &Args, scope: &MemoryScope, other: &str) -> SessionId {
 async fn text(args: Args, scope: &MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let text = args.text.join(" ");
     if text.trim().is_empty() {
-        return Err(Failure::Usage("an empty text says nothing to remember".to_owned()));
+        return Err(Failure::Usage("the text is empty: there is nothing to remember".to_owned()));
     }
     let session = session(&args, scope, NO_SESSION);
     let name = args.message.as_deref().map(MessageId::from);
@@ -197,7 +197,8 @@ async fn chat(
 ) -> Result<Outcome, Failure> {
     if scope.session.as_ref().is_some_and(|session| session.as_str() != name) {
         return Err(Failure::Usage(
-            "a chat is its own session: leave --session out, or name the chat".to_owned(),
+            "the session of a chat is the chat itself: leave --session out, or name the chat"
+                .to_owned(),
         ));
     }
     let store = app.store_to_write().await?;
@@ -258,7 +259,7 @@ async fn all(
         app.out.line(facts.join(" · "))?;
         if left_out > 0 {
             app.out.note(
-                "left out is what is empty, what no person and no model said, and what was forgotten before",
+                "left out: empty messages, messages that neither a person nor a model wrote, and forgotten ones",
             );
         }
     }
@@ -284,7 +285,9 @@ fn report(
         app.out.line(format_args!("{id}{before}"))?;
     }
     if status == "left_out" {
-        app.out.note("this was forgotten and stays so; another --message says it anew");
+        app.out.note(
+            "this memory was forgotten before and was not added; give another --message to add it",
+        );
     }
     Ok(Outcome::Success)
 }

@@ -134,10 +134,10 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         let left = app.out.paint(style, remaining).to_string();
         app.out.line(format_args!("{done} {} of {named}; remaining: {left}", memories(removed)))?;
         if remaining > 0 {
-            app.out.note("somebody wrote meanwhile; forget again");
+            app.out.note("another writer changed the memories meanwhile; run the command again");
         } else if removed == 0 && !args.id.is_empty() {
             app.out
-                .note("--id looks under exactly this scope; `context memory list` tells where each is filed");
+                .note("--id searches exactly this scope; `context memory list` shows the scope of each memory");
         }
     }
     Ok(if remaining == 0 { Outcome::Success } else { Outcome::Findings })

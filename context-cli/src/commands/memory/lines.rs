@@ -50,7 +50,7 @@ pub(super) fn read(
         let line: Line = serde_json::from_str(text).map_err(|error| broken(reason(&error)))?;
         let own = line.session.as_deref().map_or_else(|| session.clone(), SessionId::from);
         if only && own != *session {
-            return Err(broken(format!("its session is not {session}, which --session names")));
+            return Err(broken(format!("its session differs from --session {session}")));
         }
         let refused = |error: context_runtime::Error| broken(error.message().to_owned());
         limits::check_id("add", "session", own.as_str()).map_err(refused)?;

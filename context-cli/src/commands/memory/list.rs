@@ -53,12 +53,12 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     } else if let Some(next) = next {
         app.out.note(format_args!("there are more; repeat with --after {next}"));
     } else if page.items.is_empty() && list.after.is_some() {
-        app.out.note("nothing more is remembered");
+        app.out.note("no more memories");
     } else if page.items.is_empty() {
         let scope = scope.to_string();
         let how = if args.here { "filed under" } else { "visible from" };
         app.out.note(format_args!(
-            "nothing of this is {how} {}; `context memory stats` tells which scopes there are",
+            "no memory is {how} {}; `context memory stats` lists the scopes",
             clean(&scope)
         ));
     }

@@ -99,7 +99,7 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         return Err(error.with_retry(Retry::Never).into());
     }
     if memories.is_empty() {
-        app.out.note("nothing is remembered that fits");
+        app.out.note("no memory matches");
     }
     Ok(Outcome::Success)
 }

@@ -93,7 +93,7 @@ pub(super) async fn run(
             bytes,
         })?;
     } else if all.is_empty() {
-        app.out.note(format_args!("nothing is remembered of {}", clean(&scope.to_string())));
+        app.out.note(format_args!("no memories of {}", clean(&scope.to_string())));
     } else {
         let scopes = count(all.len(), "scope");
         app.out.line(format_args!("{scopes} in all: {}", words(&kinds, vectors, bytes)))?;

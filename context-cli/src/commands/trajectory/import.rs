@@ -94,7 +94,7 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
     let findings: Vec<String> = read.findings.iter().map(ToString::to_string).collect();
     if read.rounds.is_empty() {
         let file = path.display().to_string();
-        return Err(Failure::NoRounds { file, problem: "no file in it is a round".into() });
+        return Err(Failure::NoRounds { file, problem: "no file in it holds a round".into() });
     }
     let store = app.store_or_new().await?;
     let known = all_rounds(app, &*store, Some(session)).await?;
@@ -132,7 +132,10 @@ async fn file(app: &mut App, path: &Path, session: &str) -> Result<Imported, Fai
             RoundImported::New | RoundImported::Extended => imported += 1,
             RoundImported::Taken => {
                 there += 1;
-                findings.push(format!("{} holds something else, and stays", round.round()));
+                findings.push(format!(
+                    "{} exists with other content and was not changed",
+                    round.round()
+                ));
             }
             _ => there += 1,
         }

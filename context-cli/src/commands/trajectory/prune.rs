@@ -225,10 +225,10 @@ fn write(
     };
     let why = match (status, reason) {
         ("kept", _) => "last written to no earlier than a round that stays",
-        ("in_use", _) => "somebody wrote to it after it was listed",
-        (_, "idle") => "nobody wrote to it for longer",
-        (_, "count") => "beyond those that stay",
-        _ => "they lead to no end of the round",
+        ("in_use", _) => "written to after it was listed",
+        (_, "idle") => "idle for longer",
+        (_, "count") => "beyond the number to keep",
+        _ => "no path leads from them to an end of the round",
     };
     let last = app.out.paint(Style::Dim, short_time(head.updated_at)).to_string();
     let place = match agent.agent {

@@ -92,7 +92,7 @@ pub(in crate::commands) async fn record(
     if taken > 0 {
         let what = count(taken, "round");
         app.out.note(format_args!(
-            "{}: {what} of the session hold something else, and stay; `context trajectory list` shows them",
+            "{}: {what} of the session exist with other content and were not changed; `context trajectory list` shows them",
             clean(chat)
         ));
     }

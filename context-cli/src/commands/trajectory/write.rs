@@ -190,7 +190,7 @@ pub(super) async fn graph(args: GraphArgs, app: &mut App) -> Result<Outcome, Fai
 
 pub(super) async fn export(args: ExportArgs, app: &mut App) -> Result<Outcome, Failure> {
     if args.content && args.format != ExportFormat::Otlp {
-        return Err(Failure::Usage("--content is for otlp alone".into()));
+        return Err(Failure::Usage("--content needs --format otlp".into()));
     }
     if args.format == ExportFormat::Peer && args.part.is_some() {
         return Err(Failure::Usage(

@@ -71,7 +71,10 @@ impl<'a> WireTool<'a> {
                 return None;
             }
             Ok(schema) if !schema.contains_key("type") => (schema, None),
-            _ => (JsonMap::new(), Some("the input's schema is no object's: any object is taken")),
+            _ => (
+                JsonMap::new(),
+                Some("the schema of the input is not that of an object: any object is accepted"),
+            ),
         };
         schema.shift_insert(0, "type".to_owned(), Json::from("object"));
         *input_schema = Cow::Owned(super::super::json(&schema));

@@ -35,7 +35,7 @@ pub(in crate::responses) fn in_pairs(
     for (message, part) in unpaired.into_iter().rev() {
         Arc::make_mut(&mut whole[message]).parts.remove(part);
         let path = format!("messages[{message}].parts[{part}]");
-        let reason = "left out: half of a call and its output";
+        let reason = "left out: a call without its output, or an output without its call";
         diagnostics.push(Diagnostic::new(
             DiagnosticCode::Unpaired,
             Severity::Warning,
@@ -125,11 +125,9 @@ pub(super) fn id(block: &OpaqueBlock) -> Option<&str> {
 
 pub(super) fn omission_reason(block: &OpaqueBlock) -> &'static str {
     match block.provider.as_str() {
-        _ if is_content(block) => {
-            "a part of what was said, whose message the provider does not know"
-        }
-        PROVIDER if is_named(block) => "an item that is there already",
-        PROVIDER => "an item that does not say what it is",
+        _ if is_content(block) => "a part of a message that the provider does not know",
+        PROVIDER if is_named(block) => "an item that is already in the request",
+        PROVIDER => "an item without a type",
         _ => "a block of another provider",
     }
 }

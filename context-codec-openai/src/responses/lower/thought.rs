@@ -21,7 +21,7 @@ impl<'a> Writer<'a> {
             let whole = thought.encrypted.is_some()
                 || metadata.content.is_some_and(|content| content.as_str() != "[]");
             if metadata.id.is_none() || !(whole || stored) {
-                self.report_omitted("a thought without its id, or that is nowhere but with the provider, who was told not to keep it");
+                self.report_omitted("a thought without its id, or one that only the provider held, with storage switched off");
                 return None;
             }
         }

@@ -50,14 +50,14 @@ pub enum DraftError {
         messages: usize,
     },
     /// A message of the compacted history is no longer shown, so its treatment is unknown.
-    #[error("message {} is not shown any more: the history is another one than was compacted",
+    #[error("message {} is not shown any more: the history has changed since it was compacted",
         clean(.message.as_str()))]
     Stale {
         /// The message.
         message: MessageId,
     },
     /// The boundary to undo is not a readable boundary of this chain.
-    #[error("{} is no boundary of this branch that can be read", clean(.boundary.as_str()))]
+    #[error("{} is not a readable boundary of this branch", clean(.boundary.as_str()))]
     NoBoundary {
         /// The boundary to undo.
         boundary: MessageId,

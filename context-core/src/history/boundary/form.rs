@@ -154,7 +154,7 @@ impl StoredBoundary {
 /// Returns the replacement for a compaction's message that described a removed message.
 fn removed_content_note(message: &Message) -> Message {
     const TEXT: &str =
-        "[What stood here told of earlier messages. It was removed together with one of them.]";
+        "[A summary of earlier messages was removed here, together with one of these messages.]";
     // The origin states the purpose of the message and holds no content.
     Message::text(message.role, TEXT).with_origin(message.origin())
 }

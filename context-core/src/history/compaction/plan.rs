@@ -129,7 +129,7 @@ pub enum PlanError {
     #[error("the plan would leave nothing")]
     LeavesNothing,
     /// The plan would make the history larger.
-    #[error("the plan would make {after} tokens of {before}")]
+    #[error("the plan would change {before} tokens to {after}")]
     Grows {
         /// Tokens before.
         before: u64,

@@ -145,16 +145,16 @@ impl StoredStream {
     pub fn fault(&self, chunks: u64, bytes: u64) -> Option<String> {
         if (chunks, bytes) != (self.chunks, self.bytes) {
             return Some(format!(
-                "says {} chunks of {} bytes, has {chunks} of {bytes}",
+                "states {} chunks of {} bytes, but has {chunks} of {bytes}",
                 self.chunks, self.bytes
             ));
         }
         let ended = self.finished_at.is_some();
         (ended != self.state.is_final()).then(|| {
             format!(
-                "is {}, but {} when it ended",
+                "is {}, but {} the time of its end",
                 self.state.as_str(),
-                if ended { "says" } else { "does not say" }
+                if ended { "has" } else { "lacks" }
             )
         })
     }

@@ -22,7 +22,7 @@ impl Round {
                 && node.id.ordinal < head.next
                 && round.index_of(node.id).is_none();
             if !fine {
-                return damaged(format!("{} is no new node of round {number}", node.id));
+                return damaged(format!("{} is not a new node of round {number}", node.id));
             }
             let (kind, label) = (node.kind(), node.label.clone());
             if round.put_node(node) {
@@ -36,7 +36,7 @@ impl Round {
             if round.index_of(edge.from).is_none() || (inside && round.index_of(edge.to).is_none())
             {
                 return damaged(format!(
-                    "an edge from {} to {} has lost an end",
+                    "an edge from {} to {} has an end that does not exist",
                     edge.from, edge.to
                 ));
             }
@@ -52,7 +52,7 @@ impl Round {
         let known = |ordinal: &u32| round.nodes.get(*ordinal as usize).is_some_and(Option::is_some);
         if let Some(lost) = head.endpoints.iter().chain(&head.query).find(|ordinal| !known(ordinal))
         {
-            return damaged(format!("the head names {lost}, which is not there"));
+            return damaged(format!("the head names {lost}, which does not exist"));
         }
         round.endpoints = head.endpoints.iter().copied().collect();
         let nodes = round.nodes().count();

@@ -63,8 +63,12 @@ pub(super) async fn capture(
         let kept = pin!(tokio::time::timeout(TIMEOUT, memory.capture(&turn, &input.cancel)));
         let failure = match select(kept, pin!(input.cancel.cancelled())).await {
             Either::Left((Ok(Ok(())), _)) => None,
-            Either::Left((Ok(Err(error)), _)) => Some(format!("the turn was not kept: {error}")),
-            Either::Left((Err(_), _)) => Some(format!("the turn was not kept within {TIMEOUT:?}")),
+            Either::Left((Ok(Err(error)), _)) => {
+                Some(format!("the turn was not captured: {error}"))
+            }
+            Either::Left((Err(_), _)) => {
+                Some(format!("the turn was not captured within {TIMEOUT:?}"))
+            }
             Either::Right(_) => return Vec::new(),
         };
         // After a failure the same messages are captured again next time.

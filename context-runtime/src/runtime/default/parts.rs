@@ -81,8 +81,7 @@ pub(super) fn served(operation: &'static str, only: Option<&UserId>, chat: &Chat
     if only.is_none_or(|user| *user == chat.user) {
         return Ok(());
     }
-    let text =
-        "this runtime serves another user alone: leave its `user` out, or build one for each user";
+    let text = "this runtime serves only another user: leave its `user` out, or build a runtime for each user";
     Err(Error::invalid(operation, text).with("user", &chat.user).with("chat", &chat.chat))
 }
 
@@ -112,7 +111,7 @@ pub enum RuntimeFault {
     },
     /// The model is not in the table, so its window is unknown.
     #[error(
-        "the window of the model {model} is not known: say it with `window`, or give a table of `models` that has it"
+        "the window of the model {model} is not known: set `window`, or give a table of `models` that has it"
     )]
     UnknownModel {
         /// The model.
@@ -135,7 +134,7 @@ pub struct RuntimeFaults(pub Vec<RuntimeFault>);
 
 impl fmt::Display for RuntimeFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the runtime cannot work")?;
+        f.write_str("the parts of the runtime are invalid")?;
         for (i, fault) in self.0.iter().enumerate() {
             write!(f, "{} {fault}", if i == 0 { ":" } else { ";" })?;
         }
@@ -149,6 +148,6 @@ context_core::readable_debug!(RuntimeFault, RuntimeFaults);
 
 impl From<RuntimeFaults> for Error {
     fn from(faults: RuntimeFaults) -> Self {
-        Self::invalid("build_runtime", "the runtime cannot work").with_source(faults)
+        Self::invalid("build_runtime", "the parts of the runtime are invalid").with_source(faults)
     }
 }

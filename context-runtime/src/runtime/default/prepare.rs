@@ -144,7 +144,7 @@ fn finish(
                 DiagnosticCode::CompactionStopped,
                 Severity::Warning,
                 "messages",
-                "compaction came to little several times in a row and waits for the next request of the user",
+                "compaction freed little several times in a row and pauses until the next request of the user",
             ));
         } else {
             let mut goal = Goal::new(budget, outside, budget.input());
@@ -157,7 +157,7 @@ fn finish(
             DiagnosticCode::CompactSummaryFailed,
             Severity::Warning,
             "messages",
-            "a summary failed or was refused; the history is as it was, and none is asked for for a while",
+            "a summary failed or was rejected; the history was not changed, and no summary is requested for a while",
         ));
     }
 
@@ -166,7 +166,7 @@ fn finish(
             DiagnosticCode::CompactSummaryStructureWeak,
             Severity::Warning,
             "messages",
-            format!("the summary was taken although it lacks {missing}"),
+            format!("the summary was accepted although it lacks {missing}"),
         ));
     }
     if let Some((left, wanted)) = session.cuts.missed.take() {

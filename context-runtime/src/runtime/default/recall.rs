@@ -82,11 +82,11 @@ pub(super) async fn recall(
     };
     if memories.iter().any(strange) {
         return Ok(failed(
-            "nothing was recalled: the memory gave what belongs to another scope".to_owned(),
+            "nothing was recalled: the memory returned records of another scope".to_owned(),
         ));
     }
     if memories.is_empty() {
-        let text = "nothing worth telling was remembered".to_owned();
+        let text = "no memory is worth recalling".to_owned();
         diagnostics.push(diagnostic(DiagnosticCode::MemoryContextEmpty, Severity::Info, text));
         return Ok((None, diagnostics));
     }
@@ -96,7 +96,7 @@ pub(super) async fn recall(
             diagnostics.extend(excess);
             Ok((Some(Arc::new(message)), diagnostics))
         }
-        Err(error) => Ok(failed(format!("what was recalled cannot be shown: {error}"))),
+        Err(error) => Ok(failed(format!("the recalled memories cannot be rendered: {error}"))),
     }
 }
 
@@ -138,7 +138,7 @@ fn fitting(
     let excess = (tokens > most).then(|| {
         let left = memories.len();
         let text = format!(
-            "what was recalled has {tokens} tokens and was cut to about {most}: {left} of {all} memories"
+            "the recalled memories have {tokens} tokens and were cut to about {most}: {left} of {all} memories"
         );
         diagnostic(DiagnosticCode::OverLimit, Severity::Warning, text)
     });

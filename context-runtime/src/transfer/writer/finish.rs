@@ -93,7 +93,7 @@ impl ChatWriter<'_> {
         let target = Target::Fork { name: ForkName::Exact(name.clone()), at, activate };
         match self.history().commit(Commit::new(self.chat.clone(), target, created_at)).await? {
             CommitOutcome::Applied(_) | CommitOutcome::Replayed(_) => self.written.branches += 1,
-            _ => self.note(format!("branch {name}"), "its name is used before; left out"),
+            _ => self.note(format!("branch {name}"), "its name is already used; left out"),
         }
         Ok(())
     }
@@ -167,7 +167,10 @@ impl ChatWriter<'_> {
         }
         for (number, at) in lost.enumerate() {
             let name = BranchName::from(format!("recovered-{}", number + 1));
-            self.note(format!("branch {name}"), format!("made for {at}, which was on none"));
+            self.note(
+                format!("branch {name}"),
+                format!("created for {at}, which was on no branch"),
+            );
             self.branches.push(Branch::new(name, Some(at), 0, false, self.source.created_at));
         }
         Ok(())

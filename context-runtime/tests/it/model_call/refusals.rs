@@ -112,10 +112,7 @@ async fn a_provider_that_wants_an_hour_is_not_waited_for() {
     let failed = call.run(&*model).await.unwrap_err();
     assert_eq!((failed.model_error(), began.elapsed().as_secs()), (Some(&busy), 0));
     let CallError::Refused(refusal) = failed else { panic!("{failed}") };
-    assert_eq!(
-        (&*refusal.reason, refusal.calls),
-        ("it wants to be left alone for 3600 seconds", 1)
-    );
+    assert_eq!((&*refusal.reason, refusal.calls), ("the provider asks to wait 3600 seconds", 1));
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ fn joined_recordings_are_valid_and_as_long_as_asked() {
         let count = ids.len();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), count, "an id is there twice");
+        assert_eq!(ids.len(), count, "an id is given twice");
     }
     assert!(joined(&[], 1_000, &QuarterCounter).is_empty());
 }

@@ -92,7 +92,7 @@ async fn a_model_that_asks_wrongly_is_told_so() {
         .id
         .to_reference();
     let cases = [
-        (json!({"reference": bytes}), "The output is no text: it is image/png and has 9 bytes."),
+        (json!({"reference": bytes}), "The output is not text: it is image/png and has 9 bytes."),
         (json!({"reference": other}), "There is no output"),
         (json!({"reference": "x".repeat(10_000)}), "There is no output"),
         (json!({"start": 1}), "Not understood: missing field `reference`"),

@@ -43,7 +43,7 @@ fn run(url: &str, steps: &Steps) {
         assert!(!left.1.contains(WORDS[1]) && !left.1.contains(WORDS[0]), "{}", left.1);
         assert!(
             !format!("{:?}", world.runtime).contains(WORDS[1]),
-            "nothing is remembered of who was erased"
+            "no memories of who was erased"
         );
         let report = erase.check(&CancelSignal::never()).await.unwrap();
         assert_eq!(report.findings, []);

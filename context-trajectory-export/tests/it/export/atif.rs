@@ -177,7 +177,7 @@ fn steps_of_other_programs_become_rounds() {
 #[test]
 fn what_is_no_document_is_refused_without_its_content() {
     let refused = |text: &str| read(text).unwrap_err().to_string();
-    assert_eq!(refused("{\"secret\": "), "no trajectory in ATIF: line 1, column 11");
+    assert_eq!(refused("{\"secret\": "), "not a trajectory in ATIF: line 1, column 11");
     let mut other = foreign();
     other["schema_version"] = json!("ATIF-v2.0");
     assert_eq!(refused(&other.to_string()), "a trajectory of an unknown version of ATIF");

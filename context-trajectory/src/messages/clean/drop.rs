@@ -10,8 +10,8 @@ use crate::messages::calls::CallRecord;
 use crate::messages::record::{MessageRecord, RecordKind};
 
 const UNANSWERED: &str = "a call has no result, so its message was left out";
-const WITH_ITS_CALL: &str = "a call beside the one it answers has no result, so it was left out";
-const WITHOUT_CALL: &str = "no call in front waits for it, so it was left out";
+const WITH_ITS_CALL: &str = "another call of the same message has no result, so it was left out";
+const WITHOUT_CALL: &str = "no call before it waits for it, so it was left out";
 
 pub(super) fn clean(records: Vec<MessageRecord>) -> Cleaned {
     let mut walk = Walk { stays: vec![false; records.len()], diagnostics: Vec::new(), open: None };

@@ -15,9 +15,9 @@ use crate::messages::record::{
     CALL_ID, CALLS, INVALID_CALLS, KWARGS, MessageRecord, NAME, RecordKind, STATUS,
 };
 
-const MISSING: &str = "a call has no result: a marked stub was put in its place";
-const MOVED: &str = "somebody else spoke before it: it was moved to its call";
-const ORPHANED: &str = "no call waits for it: a marked one was put in front";
+const MISSING: &str = "a call has no result: a marked stub was inserted";
+const MOVED: &str = "another message came before it: it was moved to its call";
+const ORPHANED: &str = "no call before it waits for it: a marked call was inserted";
 const NAMED: &str = "a call or result without an id was given one";
 /// The tool name used if no record states one.
 const TOOL: &str = "tool";

@@ -46,7 +46,7 @@ pub fn spilled_output_tool() -> FunctionTool {
     let schema = json!({
         "type": "object",
         "properties": {
-            "reference": {"type": "string", "description": "Which output: blob: and 64 digits, as the note in it says."},
+            "reference": {"type": "string", "description": "The reference of the output: `blob:` and 64 digits, from the note in it."},
             "start": {"type": "integer", "minimum": 0, "description": "The first byte to show; 0 if left out."},
             "end": {"type": "integer", "minimum": 0, "description": "The byte to stop before; as far as one call shows, if left out."},
         },
@@ -79,7 +79,9 @@ impl Spill {
             ToolInput::Json(input) => input
                 .parse::<ReadArguments>()
                 .map_err(|error| format!("Not understood: {}.", beginning(&error.to_string())))?,
-            ToolInput::Invalid(_) => return Err("Not understood: the input is no JSON.".to_owned()),
+            ToolInput::Invalid(_) => {
+                return Err("Not understood: the input is not JSON.".to_owned());
+            }
         };
         let start = arguments.start.unwrap_or(0);
         let furthest = start.saturating_add(MOST);
@@ -101,7 +103,7 @@ impl Spill {
         let Some((start, text)) = whole_characters(&read) else {
             let media_type = read.media_type.as_deref().unwrap_or("of an unknown type");
             return Err(format!(
-                "The output is no text: it is {media_type} and has {total} bytes."
+                "The output is not text: it is {media_type} and has {total} bytes."
             ));
         };
         let end = start + text.len() as u64;

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 /// waits for the output.
 const NOTHING: &str = "[no output]";
 /// The replacement of an empty output of a failed call.
-const NOTHING_BUT_FAILED: &str = "[failed without saying why]";
+const NOTHING_BUT_FAILED: &str = "[failed without a message]";
 
 /// Gives empty results a replacement text.
 pub(super) fn fill_empty(message: &mut Message) {
