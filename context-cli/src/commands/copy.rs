@@ -22,8 +22,9 @@ use crate::text::{clean, count};
 /// Copy a chat, or all chats to another store
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-FROM and TO are two names of chats, or two stores (URLs): then all chats of the user go, or those
-named by --chat. --user may be given more than once; --all-users takes the chats of everybody.
+FROM and TO are two names of chats, or two stores (URLs). Between stores, all chats of the user are
+copied, or those that --chat names. --user may be given more than once; --all-users copies the chats
+of all users.
 
 Examples:
   context copy support-7 support-7-before
@@ -32,12 +33,12 @@ Examples:
   context copy sqlite:context.db postgres://ctx@db/chats --all-users
   context copy sqlite:context.db sqlite:archive.db --chat support-7 --dry-run
 
-With a chat go its branches, checkpoints, fragments, revisions, blobs, ids and times. What was
-recorded of runs (rounds), memories and streams do not: if there are any, nothing is copied unless
---without names them. Those of a chat are the ones of the session of its name; with all chats of a
-user, all of the user's. Between stores each chat is read back and compared with what was sent. Ctrl-C ends after the chat that is under way. To go on, run the same
-command again: chats that are there and equal are not sent again, half a chat is begun anew, and a
-chat that differs is left as it is, told, and makes the exit status 1.")]
+A copy of a chat includes its branches, checkpoints, fragments, revisions, blobs, ids and times, but
+no recorded runs (rounds), memories and streams. If the session of the chat's name has any of these,
+or the user, when all chats are copied, nothing is copied unless --without names them. Between
+stores, each copied chat is read back and compared with its source. Ctrl-C stops after the current
+chat. To continue, run the same command again: equal chats are not sent again, an incomplete copy is
+written again, and a chat that differs is reported, is not changed and makes the exit status 1.")]
 pub(crate) struct Args {
     /// The chat, or the source store
     from: String,
