@@ -165,9 +165,9 @@ impl Cli {
         match empty(&cli.global, &matches) {
             None => Ok(cli),
             Some((name, example)) => {
-                let said =
+                let message =
                     format!("{name} is empty: give a value such as {example}, or leave it out");
-                Err(command.error(ErrorKind::InvalidValue, said))
+                Err(command.error(ErrorKind::InvalidValue, message))
             }
         }
     }

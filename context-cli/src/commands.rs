@@ -48,7 +48,7 @@ use context_runtime::{
     BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Metadata, Store, UserId, limits,
     store::{
         Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind,
-        PageWalk, Placed,
+        PageWalk, PlacedNode,
     },
 };
 use serde::Serialize;
@@ -77,7 +77,10 @@ fn source_of(chat: &str, metadata: &Metadata) -> Result<Option<TranscriptSource>
 }
 
 /// Returns all messages of a chat, parents first.
-async fn all_messages(history: &dyn HistoryStore, chat: &ChatRef) -> Result<Vec<Placed>, Failure> {
+async fn all_messages(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+) -> Result<Vec<PlacedNode>, Failure> {
     let (mut all, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("all_messages", "message");
     loop {
@@ -120,7 +123,7 @@ async fn find_message(
     history: &dyn HistoryStore,
     chat: &ChatRef,
     text: &str,
-) -> Result<Placed, Failure> {
+) -> Result<PlacedNode, Failure> {
     let exact = [MessageId::from(text)];
     if let Some(Some(placed)) = history.messages(chat, &exact).await?.into_iter().next() {
         return Ok(placed);

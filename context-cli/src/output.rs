@@ -318,10 +318,10 @@ fn full_message(failure: &Failure) -> String {
     let mut text = failure.to_string();
     let mut cause = failure.source();
     while let Some(error) = cause {
-        let said = error.to_string();
-        let is_new = !text.contains(said.split(" at line ").next().unwrap_or(&said));
+        let message = error.to_string();
+        let is_new = !text.contains(message.split(" at line ").next().unwrap_or(&message));
         if is_new && !matches!(failure, Failure::Store(_) if error.is::<context_runtime::Error>()) {
-            let _ = write!(text, ": {said}");
+            let _ = write!(text, ": {message}");
         }
         cause = error.source();
     }

@@ -71,8 +71,8 @@ fn wants_json(args: &[OsString]) -> bool {
 /// Returns the problem of a command line in one line.
 fn misused(error: &clap::Error) -> Failure {
     let text = error.to_string();
-    let said = text.split("\n\n").next().unwrap_or_default();
-    Failure::Usage(said.strip_prefix("error: ").unwrap_or(said).to_owned())
+    let message = text.split("\n\n").next().unwrap_or_default();
+    Failure::Usage(message.strip_prefix("error: ").unwrap_or(message).to_owned())
 }
 
 fn execute(cli: Cli, out: Output, report: &mut dyn FnMut(&Failure, bool)) -> ExitCode {

@@ -41,7 +41,7 @@ pub(crate) fn role(node: &Node) -> &'static str {
 pub(crate) fn node_preview(node: &Node) -> String {
     match (node.kind, node.message()) {
         (NodeKind::Boundary, _) => {
-            boundary(node).map_or_else(String::new, |said| preview(&said, PREVIEW))
+            boundary(node).map_or_else(String::new, |description| preview(&description, PREVIEW))
         }
         (_, Err(_)) => format!("({} version {})", node.body().kind(), node.body().version()),
         (_, Ok(message)) => preview(&summary(message), PREVIEW),

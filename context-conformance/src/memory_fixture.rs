@@ -258,7 +258,7 @@ impl MemoryFixture {
             let read = self.fixture.memories()?.memories(scope, &ids).await?;
             let expected: Vec<_> = ids.iter().filter_map(|id| self.model.get(scope, id)).collect();
             same_memories(&format!("reading by id after {did}"), &read, &expected)?;
-            let beside = self.fixture.memories()?.memories_beside(scope, &ids, 2).await?;
+            let beside = self.fixture.memories()?.memory_neighbours(scope, &ids, 2).await?;
             same(format!("how many answers there are after {did}"), &beside.len(), &ids.len())?;
             for (saw, id) in beside.iter().zip(&ids) {
                 let expected = self.model.beside(scope, id, 2);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use context_core::base::{CheckpointName, CommitKey};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, Chat, ChatSummary, Checkpoint, Commit, CommitOutcome, Committed,
     Revision, StoredFragment, Target,
@@ -21,7 +21,7 @@ use crate::visible_chat::VisibleChat;
 pub(crate) struct Model {
     pub(crate) chat: Chat,
     pub(crate) branches: Vec<Branch>,
-    pub(crate) messages: BTreeMap<MessageId, Placed>,
+    pub(crate) messages: BTreeMap<MessageId, PlacedNode>,
     revisions: BTreeMap<MessageId, Vec<Revision>>,
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
@@ -229,7 +229,7 @@ impl Model {
         let mut head = base;
         for node in &commit.nodes {
             let depth = self.path(head.as_ref()).len() as u64;
-            self.messages.insert(node.id.clone(), Placed::new(Arc::clone(node), head, depth));
+            self.messages.insert(node.id.clone(), PlacedNode::new(Arc::clone(node), head, depth));
             head = Some(node.id.clone());
         }
         for by in &commit.amendments {

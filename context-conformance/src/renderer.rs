@@ -74,7 +74,7 @@ pub trait PromptReader {
 
     /// Returns the form in which a text reads back, for formats that cannot represent every text.
     /// By default a text reads back unchanged.
-    fn said(&self, text: &str) -> String {
+    fn expected_text(&self, text: &str) -> String {
         text.to_owned()
     }
 

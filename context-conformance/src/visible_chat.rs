@@ -1,6 +1,6 @@
 //! The complete visible state of a chat, as one comparable value.
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, ChainEnd, ChatQuery, ChatSummary, Checkpoint, Revision, StoredFragment, Window,
 };
@@ -15,7 +15,7 @@ pub(crate) struct VisibleChat {
     pub(crate) summary: ChatSummary,
     pub(crate) branches: Vec<Branch>,
     pub(crate) chains: Vec<(BranchName, Chain)>,
-    pub(crate) messages: Vec<Placed>,
+    pub(crate) messages: Vec<PlacedNode>,
     pub(crate) revisions: Vec<(MessageId, Vec<Revision>)>,
     pub(crate) checkpoints: Vec<Checkpoint>,
     pub(crate) fragments: Vec<StoredFragment>,
@@ -64,7 +64,7 @@ pub(crate) async fn summary(fixture: &ChatFixture) -> Check<Option<ChatSummary>>
 }
 
 /// Returns all messages, page by page.
-pub(crate) async fn all_messages(fixture: &ChatFixture, limit: usize) -> Check<Vec<Placed>> {
+pub(crate) async fn all_messages(fixture: &ChatFixture, limit: usize) -> Check<Vec<PlacedNode>> {
     let mut all = Vec::new();
     let mut after = None;
     loop {

@@ -25,7 +25,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use chain::{LazyRun, ReadRun};
 pub use hash::MessageHash;
-pub use node::{NodeKind, Placed};
+pub use node::{NodeKind, PlacedNode};
 pub use origin::Origin;
 pub use part::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text, ToolInput, data_url};
 use serde::{Deserialize, Serialize};

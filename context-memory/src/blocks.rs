@@ -3,7 +3,7 @@
 //! A block holds what a model should always see without a search: who the user is, what the task
 //! is, how the user likes answers. Each block has a name and a limit in characters. If the
 //! application [declares](BlockRule) the block, it also has a description for the model and the
-//! part of the scope it is [filed](crate::Reach) under. A model never chooses where a block is
+//! part of the scope it is [filed](crate::ScopeLevel) under. A model never chooses where a block is
 //! filed.
 //!
 //! * **No lost updates.** Every write names the version it changes. If another writer was faster,

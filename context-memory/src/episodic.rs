@@ -33,7 +33,7 @@ pub const EPISODE: &str = "episode";
 /// are recalled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Reach {
+pub enum ScopeLevel {
     /// All sessions of the user.
     User,
     /// All sessions in the same project, if one is named.
@@ -45,7 +45,7 @@ pub enum Reach {
     Session,
 }
 
-impl Reach {
+impl ScopeLevel {
     /// Returns the part of a scope.
     pub fn of(self, scope: &MemoryScope) -> MemoryScope {
         let mut part = scope.clone();
@@ -92,7 +92,7 @@ impl Reach {
 pub struct Episodic {
     store: Arc<dyn Store>,
     embedder: Option<Arc<dyn Embedder>>,
-    reach: Reach,
+    scope_level: ScopeLevel,
     most: usize,
     tools: bool,
     hot: AnswerCache,
@@ -106,7 +106,7 @@ impl Episodic {
         Ok(Self {
             store,
             embedder: None,
-            reach: Reach::default(),
+            scope_level: ScopeLevel::default(),
             most: 8,
             tools: false,
             hot: AnswerCache::new(Duration::from_secs(10)),
@@ -116,8 +116,8 @@ impl Episodic {
     /// Sets the scopes from which memories are recalled. Default: all sessions in the same project
     /// with the same agent.
     #[must_use]
-    pub fn reach(mut self, reach: Reach) -> Self {
-        self.reach = reach;
+    pub fn scope_level(mut self, level: ScopeLevel) -> Self {
+        self.scope_level = level;
         self
     }
 

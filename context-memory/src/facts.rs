@@ -7,9 +7,9 @@
 //!
 //! * Consecutive statements with the same object are one fact with all their sources: repeating a
 //!   statement adds a source.
-//! * For a relation that holds [one](Holds::One) value, a later value ends the earlier one, which
-//!   stays in the history with [its successor](Fact::superseded_by). A relation that holds
-//!   [many](Holds::Many) values keeps them side by side.
+//! * For a relation that holds [one](Cardinality::One) value, a later value ends the earlier one,
+//!   which stays in the history with [its successor](Fact::superseded_by). A relation that holds
+//!   [many](Cardinality::Many) values keeps them side by side.
 //! * The time when something was true ([`from`](Fact::from), [`until`](Fact::until)) and the time
 //!   when it was learned ([`recorded_at`](Fact::recorded_at)) are separate, so statements that
 //!   arrive late are placed correctly in time.
@@ -41,5 +41,5 @@ mod timeline;
 pub use extract::{Extracted, ExtractedFact, FactExtractor};
 pub use fact::Fact;
 pub use model::ModelExtractor;
-pub use statement::{Holds, Statement};
+pub use statement::{Cardinality, Statement};
 pub use store::{Facts, StatementOutcome};

@@ -31,10 +31,10 @@
 //! # Scopes
 //!
 //! Every record is filed under a [`MemoryScope`](context_core::memory::MemoryScope), and is
-//! recalled only where everything that its scope names is named equally. [`Reach`] selects how much
-//! of a turn's scope new memories are filed under. The default is the project and the agent, so
-//! memories come back in later sessions, but not in other projects. There is no fallback to a wider
-//! scope: a store without memories, and a scope that cannot be kept apart, are errors.
+//! recalled only where everything that its scope names is named equally. [`ScopeLevel`] selects how
+//! much of a turn's scope new memories are filed under. The default is the project and the agent,
+//! so memories come back in later sessions, but not in other projects. There is no fallback to a
+//! wider scope: a store without memories, and a scope that cannot be kept apart, are errors.
 //!
 //! # Out of scope
 //!
@@ -60,9 +60,9 @@ pub use blocks::{
     Block, BlockAnswer, BlockEdit, BlockError, BlockRule, BlockTools, BlockVersion, Blocks,
     InsertPosition,
 };
-pub use episodic::{EPISODE, Episodic, Reach, episodic};
+pub use episodic::{EPISODE, Episodic, ScopeLevel, episodic};
 pub use facts::{
-    Extracted, ExtractedFact, Fact, FactExtractor, Facts, Holds, ModelExtractor, Statement,
+    Cardinality, Extracted, ExtractedFact, Fact, FactExtractor, Facts, ModelExtractor, Statement,
     StatementOutcome,
 };
 pub use provider_chain::ProviderChain;

@@ -28,19 +28,19 @@ use crate::cost;
 ///
 /// use context_core::{CancelSignal, MemoryProvider, Message, Timestamp};
 /// use context_core::memory::{CapturedMessage, CapturedTurn, MemoryScope, RecallQuery};
-/// use context_memory::{ProviderChain, Episodic, Reach};
+/// use context_memory::{ProviderChain, Episodic, ScopeLevel};
 /// use context_store_inmem::InMemoryStore;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let (mine, ours) = (Arc::new(InMemoryStore::default()), Arc::new(InMemoryStore::default()));
 /// let memory = ProviderChain::new()
-///     .with("project", Episodic::new(ours)?.reach(Reach::Project), 3) // three quarters of the tokens
-///     .with("everywhere", Episodic::new(mine)?.reach(Reach::User), 1);
+///     .with("project", Episodic::new(ours)?.scope_level(ScopeLevel::Project), 3) // three quarters of the tokens
+///     .with("everywhere", Episodic::new(mine)?.scope_level(ScopeLevel::User), 1);
 /// let (trip, never) = (MemoryScope::new("ada").project("trip"), CancelSignal::never());
-/// let said = vec![CapturedMessage::new("m1", Message::from("I prefer the aisle."))];
+/// let seen = vec![CapturedMessage::new("m1", Message::from("I prefer the aisle."))];
 /// memory
-///     .capture(&CapturedTurn::new(trip.session("monday"), "t1", Timestamp::default(), said), &never)
+///     .capture(&CapturedTurn::new(trip.session("monday"), "t1", Timestamp::default(), seen), &never)
 ///     .await?;
 ///
 /// let taxes = MemoryScope::new("ada").project("taxes");
@@ -112,7 +112,7 @@ impl MemoryProvider for ProviderChain {
         let answers = join_all(asked).await;
         cancel.check("recall")?;
         let mut recalled = Recalled::default();
-        let mut said: HashSet<String> = HashSet::new();
+        let mut seen: HashSet<String> = HashSet::new();
         let (mut left, mut shares) =
             (query.max_tokens, self.links.iter().map(|link| link.share).sum::<u64>());
         let (mut good, mut first_error) = (0, None);
@@ -120,13 +120,13 @@ impl MemoryProvider for ProviderChain {
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(error) => {
-                    let told = format!("{} remembered nothing: {error}", link.name);
+                    let message = format!("{} remembered nothing: {error}", link.name);
                     let code = DiagnosticCode::MemoryProviderError;
                     recalled.diagnostics.push(Diagnostic::new(
                         code,
                         Severity::Warning,
                         "memory",
-                        told,
+                        message,
                     ));
                     first_error.get_or_insert(error);
                     shares -= link.share;
@@ -135,18 +135,18 @@ impl MemoryProvider for ProviderChain {
             };
             good += 1;
             let mut memories: Vec<RecalledMemory> = answer.memories;
-            memories.retain(|memory| said.insert(memory.text.trim().to_lowercase()));
+            memories.retain(|memory| seen.insert(memory.text.trim().to_lowercase()));
             let room = left.map(|left| share(left, link.share, shares));
             let all = memories.len();
             let spent = cost::fit(&mut memories, room);
             let left_out = all - memories.len();
             if left_out > 0 {
-                let told = format!(
+                let message = format!(
                     "{left_out} of {all} memories of {} do not fit into its share",
                     link.name
                 );
                 let code = DiagnosticCode::OverLimit;
-                recalled.diagnostics.push(Diagnostic::new(code, Severity::Info, "memory", told));
+                recalled.diagnostics.push(Diagnostic::new(code, Severity::Info, "memory", message));
             }
             left = left.map(|left| left.saturating_sub(spent));
             shares -= link.share;
@@ -167,8 +167,8 @@ impl MemoryProvider for ProviderChain {
     }
 
     async fn capture(&self, turn: &CapturedTurn, cancel: &CancelSignal) -> Result<()> {
-        let told = self.links.iter().map(|link| link.provider.capture(turn, cancel));
-        let (_, failed) = failures(join_all(told).await);
+        let calls = self.links.iter().map(|link| link.provider.capture(turn, cancel));
+        let (_, failed) = failures(join_all(calls).await);
         self.failed("capture", failed)
     }
 
@@ -179,8 +179,8 @@ impl MemoryProvider for ProviderChain {
     }
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
-        let told = self.links.iter().map(|link| link.provider.forget(forget));
-        let (forgotten, failed) = failures(join_all(told).await);
+        let calls = self.links.iter().map(|link| link.provider.forget(forget));
+        let (forgotten, failed) = failures(join_all(calls).await);
         // A provider without memories of the named kind has nothing to forget.
         let failed =
             failed.into_iter().filter(|(_, error)| error.kind() != ErrorKind::NotFound).collect();

@@ -132,10 +132,11 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
         match flushed {
             Ok(()) => Ok(forgotten),
             Err(error) => {
-                let said = "recent captures are not stored yet and may have to be forgotten again";
+                let reason =
+                    "recent captures are not stored yet and may have to be forgotten again";
                 let retry =
                     if error.retry() == Retry::Never { Retry::AfterRefresh } else { error.retry() };
-                let error = Error::new(ErrorKind::Unavailable, "forget", said).with_source(error);
+                let error = Error::new(ErrorKind::Unavailable, "forget", reason).with_source(error);
                 Err(error.with_retry(retry).with("removed", forgotten.removed))
             }
         }

@@ -7,7 +7,7 @@ use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{MemoryList, MemoryRecordStore};
 use context_core::{Error, Result, Store};
 
-use crate::{Reach, episodic};
+use crate::{ScopeLevel, episodic};
 
 /// A store that supports memory records.
 #[derive(Clone, Debug)]
@@ -49,16 +49,16 @@ impl Records {
 /// Returns the scope under which a record is filed. Fails if the record is meant for a session and
 /// the scope has none.
 pub(crate) fn filed(
-    reach: Reach,
+    level: ScopeLevel,
     scope: &MemoryScope,
     operation: &'static str,
 ) -> Result<MemoryScope> {
     scope.check(operation)?;
-    if reach == Reach::Session && scope.session.is_none() {
+    if level == ScopeLevel::Session && scope.session.is_none() {
         return Err(Error::invalid(
             operation,
             "these records need a session, and the scope names none",
         ));
     }
-    Ok(reach.of(scope))
+    Ok(level.of(scope))
 }

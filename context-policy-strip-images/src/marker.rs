@@ -38,7 +38,8 @@ impl Marker {
 
 /// Returns a name without characters that could end the note.
 fn plain(name: &str) -> String {
-    let told = name.chars().map(|c| if c.is_control() || matches!(c, '[' | ']') { ' ' } else { c });
-    let told: String = told.take(LONGEST_NAME).collect();
-    told.trim().to_owned()
+    let shown =
+        name.chars().map(|c| if c.is_control() || matches!(c, '[' | ']') { ' ' } else { c });
+    let shown: String = shown.take(LONGEST_NAME).collect();
+    shown.trim().to_owned()
 }

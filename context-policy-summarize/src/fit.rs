@@ -146,6 +146,6 @@ impl Frame<'_> {
             .system(role)
             .system(rules)
             .max_output_tokens(self.summary)
-            .cache(CacheMarks::Kept)
+            .cache(CacheMarks::Existing)
     }
 }

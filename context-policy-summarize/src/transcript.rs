@@ -115,15 +115,15 @@ fn show(part: &Part, calls: &Calls<'_>, detail: Detail) -> Option<String> {
 /// Returns the text of a result. Results within results are replaced by their content, in order and
 /// at any depth.
 fn output(result: &ToolResult) -> String {
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     let mut left: Vec<&Part> = result.output.iter().rev().collect();
     while let Some(part) = left.pop() {
         match part {
             Part::ToolResult(inner) => left.extend(inner.output.iter().rev()),
-            _ => said.extend(plain(part)),
+            _ => texts.extend(plain(part)),
         }
     }
-    said.join("\n")
+    texts.join("\n")
 }
 
 /// Returns the text of a part that is neither a call nor a result. Blank texts, thoughts and data

@@ -10,7 +10,7 @@ pub use context_core::base::{BlobId, CommitKey, MemoryId, StreamWriter};
 pub use context_core::history::StoredBoundary;
 pub use context_core::memory::{MemoriesForgotten, MemoryForget, MemorySource};
 pub use context_core::memory::{MemoryRecord, MemoryVector, StoredMemory};
-pub use context_core::message::{NodeKind, Placed};
+pub use context_core::message::{NodeKind, PlacedNode};
 pub use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Committed,

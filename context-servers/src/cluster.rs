@@ -110,7 +110,7 @@ fn slots(n: usize) -> std::ops::Range<usize> {
 fn is_whole(node: &Redis, n: usize) -> Result<(), ServerError> {
     let mut session = Session::open(node.address())?;
     let info = session.command(&["CLUSTER", "INFO"])?;
-    let says = |line: &str| info.lines().any(|said| said == line);
+    let says = |line: &str| info.lines().any(|reported| reported == line);
     let wanted = [
         "cluster_state:ok".to_owned(),
         format!("cluster_slots_ok:{SLOTS}"),

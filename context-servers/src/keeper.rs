@@ -79,7 +79,7 @@ impl Drop for Keeper {
 /// Returns the parent of temporary folders: the system's, if its path is short and other accounts
 /// can use it, else `/tmp`.
 fn base(account: Account) -> PathBuf {
-    let told = env::temp_dir();
-    let usable = matches!(account, Account::Ours) && told.as_os_str().len() <= LONGEST;
-    if usable { told } else { "/tmp".into() }
+    let folder = env::temp_dir();
+    let usable = matches!(account, Account::Ours) && folder.as_os_str().len() <= LONGEST;
+    if usable { folder } else { "/tmp".into() }
 }

@@ -10,7 +10,7 @@ use std::{fmt, io};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-pub use cuts::{Cut, CutHow, CutPlan, Traffic, Way};
+pub use cuts::{Cut, CutKind, CutPlan, Direction, Traffic};
 use relay::{Relay, State};
 
 /// A TCP proxy on loopback in front of a server, for tests of clients on an unreliable network.
@@ -20,7 +20,7 @@ use relay::{Relay, State};
 /// protocol over TCP, since it does not parse the bytes. Dropping the proxy closes all connections.
 ///
 /// ```
-/// use context_simulator::proxy::{Cut, CutHow, CutPlan, CuttingProxy, Way};
+/// use context_simulator::proxy::{Cut, CutKind, CutPlan, CuttingProxy, Direction};
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// use tokio::net::{TcpListener, TcpStream};
 ///
@@ -28,7 +28,7 @@ use relay::{Relay, State};
 /// # async fn main() -> std::io::Result<()> {
 /// let server = TcpListener::bind("127.0.0.1:0").await?;
 /// let proxy = CuttingProxy::start(server.local_addr()?).await?;
-/// proxy.set_plan(CutPlan::default().with(Cut::new(Way::ToServer, 2, CutHow::Close)));
+/// proxy.set_plan(CutPlan::default().with(Cut::new(Direction::ToServer, 2, CutKind::Close)));
 ///
 /// let mut client = TcpStream::connect(proxy.address()).await?;
 /// client.write_all(b"hello").await?;

@@ -56,7 +56,7 @@ impl Memories {
                 _ if stored.is_some_and(|stored| write.is_replay_of(stored)) => {
                     Ok(MemoryWritten::Written(version))
                 }
-                MemoryExpected::Absent if stored.is_some() => Ok(MemoryWritten::Kept(version)),
+                MemoryExpected::Absent if stored.is_some() => Ok(MemoryWritten::Unchanged(version)),
                 MemoryExpected::Absent if forgotten() => Ok(MemoryWritten::Forgotten),
                 MemoryExpected::Version(expected) if expected != version => Err(at),
                 _ => Ok(MemoryWritten::Written(version + 1)),
@@ -277,14 +277,14 @@ impl MemoryRecordStore for Shared {
         Ok(self.chats("find_memories")?.memories.find(find))
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        scope.check_neighbours("memories_beside", ids, each_side)?;
-        let chats = self.chats("memories_beside")?;
+        scope.check_neighbours("memory_neighbours", ids, each_side)?;
+        let chats = self.chats("memory_neighbours")?;
         Ok(ids.iter().map(|id| chats.memories.neighbors(scope, id, each_side)).collect())
     }
 

@@ -61,7 +61,7 @@ impl Rounds {
     }
 
     pub(crate) fn list(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
-        let behind = query.behind()?;
+        let after = query.after_round()?;
         let wanted = |agent: &AgentRef| {
             agent.user == query.user
                 && query.session.as_ref().is_none_or(|session| *session == agent.session)
@@ -74,7 +74,7 @@ impl Rounds {
             heads.filter(|head| query.before.is_none_or(|before| head.round.round < before));
         let mut heads = heads.filter(|head| {
             let RoundHead { round, .. } = head;
-            behind.as_ref().is_none_or(|(session, agent, number)| {
+            after.as_ref().is_none_or(|(session, agent, number)| {
                 let here = (&round.agent.session, round.agent.agent);
                 here > (session, *agent) || (here == (session, *agent) && round.round < *number)
             })

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 use self::window_end::WindowEnd;
 use crate::check_chat_graph;
 use context_core::base::{CheckpointName, CommitKey, FragmentId, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, Committed, Cursor,
     Finding, Page, Revision, StoredFragment, Window,
@@ -57,7 +57,7 @@ pub struct ChatState {
     /// Number of operations that changed or removed stored messages.
     changes: u64,
     /// All messages. A parent comes before its children.
-    nodes: Vec<Placed>,
+    nodes: Vec<PlacedNode>,
     /// The index in `nodes` of each message.
     index: HashMap<MessageId, usize>,
     revisions: BTreeMap<MessageId, Vec<Revision>>,
@@ -145,12 +145,12 @@ impl ChatState {
     }
 
     /// Returns messages by id: one slot per id.
-    pub fn messages(&self, ids: &[MessageId]) -> Vec<Option<Placed>> {
+    pub fn messages(&self, ids: &[MessageId]) -> Vec<Option<PlacedNode>> {
         ids.iter().map(|id| self.find(id).cloned()).collect()
     }
 
     /// Returns a page of all messages.
-    pub fn all_messages(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<Placed>> {
+    pub fn all_messages(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<PlacedNode>> {
         const OPERATION: &str = "all_messages";
         limits::check_page(OPERATION, limit)?;
         let start: usize = match after {
@@ -211,16 +211,16 @@ impl ChatState {
         found.ok_or_else(|| Error::not_found(operation, "branch", name))
     }
 
-    fn find(&self, id: &MessageId) -> Option<&Placed> {
+    fn find(&self, id: &MessageId) -> Option<&PlacedNode> {
         self.index.get(id).map(|&position| &self.nodes[position])
     }
 
-    fn placed(&self, operation: &'static str, id: &MessageId) -> Result<&Placed> {
+    fn placed(&self, operation: &'static str, id: &MessageId) -> Result<&PlacedNode> {
         self.find(id).ok_or_else(|| Error::not_found(operation, "message", id))
     }
 
     /// Returns the messages from the root to this one.
-    fn path(&self, end: Option<&MessageId>) -> Result<Vec<&Placed>> {
+    fn path(&self, end: Option<&MessageId>) -> Result<Vec<&PlacedNode>> {
         let mut next = end;
         let mut path = Vec::new();
         while let Some(id) = next {

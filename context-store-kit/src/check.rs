@@ -5,7 +5,7 @@ use std::fmt;
 
 use context_core::MessageId;
 use context_core::base::sealed;
-use context_core::message::{Placed, graph};
+use context_core::message::{PlacedNode, graph};
 use context_core::store::{Branch, Chat, Checkpoint, Finding};
 
 /// Checks the graph of one chat: ids are unique, parents exist and come first, depths are
@@ -13,7 +13,7 @@ use context_core::store::{Branch, Chat, Checkpoint, Finding};
 /// the active branch exists, and a branch or a checkpoint reaches every message.
 pub fn check_chat_graph(
     chat: &Chat,
-    nodes: &[Placed],
+    nodes: &[PlacedNode],
     branches: &[Branch],
     checkpoints: &[Checkpoint],
 ) -> Vec<Finding> {
@@ -21,7 +21,7 @@ pub fn check_chat_graph(
     let mut report = |about: &dyn fmt::Display, problem: String| {
         findings.push(Finding::new(Some(&chat.chat), about, problem));
     };
-    let mut by_id: HashMap<&MessageId, &Placed> = HashMap::with_capacity(nodes.len());
+    let mut by_id: HashMap<&MessageId, &PlacedNode> = HashMap::with_capacity(nodes.len());
     for placed in nodes {
         let about = format!("message {}", placed.node.id);
         match placed.parent.as_ref().map(|parent| (parent, by_id.get(parent))) {
@@ -117,9 +117,9 @@ mod tests {
     use context_core::store::NewChat;
     use context_core::{BranchName, ChatRef, Message, Node, Role, Timestamp};
 
-    fn placed(id: &str, parent: Option<&str>, depth: u64) -> Placed {
+    fn placed(id: &str, parent: Option<&str>, depth: u64) -> PlacedNode {
         let node = Node::new(id, Message::text(Role::User, "x"), Timestamp::default());
-        Placed::new(node, parent.map(Into::into), depth)
+        PlacedNode::new(node, parent.map(Into::into), depth)
     }
 
     fn branch(head: &str, length: u64) -> Branch {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(nodes: &[Placed], branches: &[Branch], expected: &[&str]) {
+    fn check(nodes: &[PlacedNode], branches: &[Branch], expected: &[&str]) {
         let chat = Chat::new(NewChat::new(ChatRef::new("u", "c"), Timestamp::default()));
         let findings = check_chat_graph(&chat, nodes, branches, &[]);
         assert_eq!(

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{Chat, Commit, CommitOutcome, Committed, ForkName, Target};
 use context_core::{BranchName, Error, MessageId, Node, Result, Timestamp};
 
@@ -28,7 +28,7 @@ pub struct CommitFacts<P> {
     /// The new messages as the chat has them, in the order of the commit. Looked up only if
     /// [`CommitFacts::repeated_on`] names a branch; empty also if the chain of that branch does not
     /// have the last new message.
-    pub repeated: Vec<Placed>,
+    pub repeated: Vec<PlacedNode>,
     /// The head of the branch that [`Target::Extend`] extends or after which [`Target::Fork`] names
     /// its branch.
     pub head: BranchHead,

@@ -28,7 +28,7 @@ macro_rules! operations {
                 NodesOfMessage nodes_of_message,
             PruneRounds prune_rounds,
             WriteMemories write_memories, Memories memories, ListMemories list_memories,
-            FindMemories find_memories, MemoriesBeside memories_beside,
+            FindMemories find_memories, MemoryNeighbours memory_neighbours,
                 ForgetMemories forget_memories,
             MemoryStats memory_stats,
             Check check, EraseUser erase_user, Users users, Vacuum vacuum, Backup backup,

@@ -176,7 +176,7 @@ macro_rules! forward {
     (@ $s:ident $l:ident [$($d:tt)*] messages $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
             async fn messages(&self, chat: &ChatRef,
-                ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+                ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
                 let call = Call::of(Operation::Messages, chat)
                     .with_payload(Payload::Ids(ids.len()));
                 self.make_call(call, || self.inner().history().messages(chat, ids)).await
@@ -190,7 +190,7 @@ macro_rules! forward {
                 chat: &ChatRef,
                 limit: usize,
                 after: Option<&Cursor>,
-            ) -> Result<Page<Placed>> {
+            ) -> Result<Page<PlacedNode>> {
                 let call = Call::of(Operation::AllMessages, chat);
                 self.make_call(call,
                     || self.inner().history().all_messages(chat, limit, after)).await

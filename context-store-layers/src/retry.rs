@@ -52,7 +52,7 @@ use crate::forward_store::forward_store;
 /// | `cancel_stream` | the same |
 /// | `record_round` | `Replayed`, by its key and revision |
 /// | `prune_rounds` | repeated; counts what the last try removed |
-/// | `write_memories` | as the store trait defines it: `Kept` for an absent record, also if the try before wrote it; `Written` for a version. A write without an expectation overwrites what others wrote in between, and its version may count a lost try |
+/// | `write_memories` | as the store trait defines it: `Unchanged` for an absent record, also if the try before wrote it; `Written` for a version. A write without an expectation overwrites what others wrote in between, and its version may count a lost try |
 /// | `forget_memories` | repeated; counts what the last try removed, and what remains |
 /// | `check`, `vacuum` | repeated |
 /// | `erase_user` | repeated; counts what the last try erased, and what remains |
@@ -210,7 +210,7 @@ forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_
 prune_rounds; {} }
 forward! {
     MemoryRecordStore for Shared:
-        write_memories memories list_memories find_memories memories_beside forget_memories
+        write_memories memories list_memories find_memories memory_neighbours forget_memories
             memory_stats;
     {}
 }

@@ -90,7 +90,7 @@ use crate::forward_store::forward_store;
 /// | `context.store.memories` | `sent.items`, `found.items`, `found.bytes` | `ok` |
 /// | `context.store.list_memories` | `found.items`, `found.bytes` | `ok` |
 /// | `context.store.find_memories` | `found.items`, `found.bytes` | `ok` |
-/// | `context.store.memories_beside` | `sent.items`, `found.items`, `found.bytes` | `ok` |
+/// | `context.store.memory_neighbours` | `sent.items`, `found.items`, `found.bytes` | `ok` |
 /// | `context.store.forget_memories` | `found.items` | `forgotten`, `remains` |
 /// | `context.store.memory_stats` | `found.items` | `ok` |
 /// | `context.store.check` | `found.items` | `clean`, `broken` |
@@ -199,7 +199,7 @@ forward! { TrajectoryStore for Shared: record_round load_rounds rounds nodes_of_
 prune_rounds; {} }
 forward! {
     MemoryRecordStore for Shared:
-        write_memories memories list_memories find_memories memories_beside forget_memories
+        write_memories memories list_memories find_memories memory_neighbours forget_memories
             memory_stats;
     {}
 }

@@ -13,7 +13,7 @@ pub(crate) mod words;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{CheckReport, Finding, KeyOrder};
 use context_core::{CancelSignal, ChatRef, MessageId, Node, Timestamp};
 use context_store_kit::{check_chat_graph, pack};
@@ -124,7 +124,7 @@ async fn next_chat(
 /// The messages of a chat and their places.
 #[derive(Default)]
 struct ChatMessages {
-    nodes: Vec<Placed>,
+    nodes: Vec<PlacedNode>,
     places: HashMap<MessageId, i64>,
     at: HashMap<i64, MessageId>,
 }
@@ -164,7 +164,7 @@ async fn check_chat(
             let place = place(segment.no, own);
             found.places.insert(node.id.clone(), place);
             found.at.insert(place, node.id.clone());
-            found.nodes.push(Placed::new(
+            found.nodes.push(PlacedNode::new(
                 Arc::clone(&node),
                 parent,
                 count(segment.base + own - 1)?,

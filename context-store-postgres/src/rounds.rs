@@ -157,8 +157,8 @@ fn round_query(session: &Session<'_>, statement: &'static str, head: &RoundHead)
 
 /// Lists heads page by page.
 pub(crate) async fn list(session: &mut Session<'_>, query: &RoundQuery) -> Result<Page<RoundHead>> {
-    let behind = query.behind()?;
-    let (place, agent, round) = match &behind {
+    let after = query.after_round()?;
+    let (place, agent, round) = match &after {
         Some((session, agent, round)) => (session.as_str(), i64::from(*agent), i64::from(*round)),
         None => ("", -1, 0),
     };

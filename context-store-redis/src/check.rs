@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{CheckReport, Finding};
 use context_core::{CancelSignal, ChatRef, MessageId, Node};
 use context_store_kit::{check_chat_graph, pack};
@@ -141,7 +141,7 @@ impl ChatCheck<'_> {
                     boundaries.push(pos);
                 }
                 at.insert(position, node.id.clone());
-                nodes.push(Placed::new(Arc::clone(&node), last, piece.base + pos - 1));
+                nodes.push(PlacedNode::new(Arc::clone(&node), last, piece.base + pos - 1));
                 last = Some(node.id.clone());
             }
             let filed = self.take(&fields::boundaries(piece.no));

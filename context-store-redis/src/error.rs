@@ -10,7 +10,7 @@ pub(crate) enum Fault {
     /// An error of the driver or the server.
     Driver(RedisError),
     /// An error that is already in its public form.
-    Store(Error),
+    Public(Error),
     /// The server holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
     /// Other writers were faster at every attempt.
@@ -29,7 +29,7 @@ impl From<RedisError> for Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Store(error)
+        Self::Public(error)
     }
 }
 
@@ -43,7 +43,7 @@ impl Fault {
     /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Store(error) => error,
+            Self::Public(error) => error,
             Self::Corrupt(message, source) => {
                 let error = Error::new(ErrorKind::Corrupt, operation, message);
                 match source {

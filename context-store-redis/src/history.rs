@@ -3,6 +3,7 @@
 pub(crate) mod append;
 pub(crate) mod branches;
 pub(crate) mod chats;
+pub(crate) mod checkpoints;
 pub(crate) mod commit;
 pub(crate) mod facts;
 pub(crate) mod listing;

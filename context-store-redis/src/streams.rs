@@ -306,7 +306,7 @@ pub(crate) async fn prune(shared: &Shared, prune: &StreamPrune) -> Result<Stream
     for chat in chats {
         match prune_chat(shared, OPERATION, &chat, prune, &mut pruned).await {
             // The chat was deleted since it was listed.
-            Err(Fault::Store(error)) if error.is_not_found() && prune.chat.is_none() => {}
+            Err(Fault::Public(error)) if error.is_not_found() && prune.chat.is_none() => {}
             result => result?,
         }
     }

@@ -9,7 +9,7 @@ pub(crate) mod streams;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{CheckReport, Finding, KeyOrder};
 use context_core::{CancelSignal, ChatId, ChatRef, ErrorKind, MessageId, Node, UserId};
 use context_store_kit::{check_chat_graph, pack};
@@ -194,7 +194,7 @@ async fn check_chat(
             }
             places.insert(node.id.clone(), place);
             at.insert(place, node.id.clone());
-            nodes.push(Placed::new(Arc::clone(&node), parent, count(segment.base + own - 1)?));
+            nodes.push(PlacedNode::new(Arc::clone(&node), parent, count(segment.base + own - 1)?));
             parent = Some(node.id.clone());
         }
         let query = sqlx::query(sql::BOUNDARIES).bind(place(segment.no, 1)).bind(segment.end());

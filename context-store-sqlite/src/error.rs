@@ -12,7 +12,7 @@ pub(crate) enum Fault {
     /// An error of the driver.
     Driver(sqlx::Error),
     /// An error that is already in its public form.
-    Ours(Error),
+    Public(Error),
     /// The file holds data that this program never writes.
     Corrupt(&'static str, Option<UnpackError>),
 }
@@ -27,7 +27,7 @@ impl From<sqlx::Error> for Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Ours(error)
+        Self::Public(error)
     }
 }
 
@@ -41,7 +41,7 @@ impl Fault {
     /// Converts the fault to the error of this operation.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Ours(error) => error,
+            Self::Public(error) => error,
             Self::Corrupt(message, source) => {
                 let error = Error::new(ErrorKind::Corrupt, operation, message);
                 match source {

@@ -200,8 +200,9 @@ impl Attachments {
                 sums.check(&row)?;
                 let ended = Timestamp::from_micros(row.number(2)?);
                 let author = row.maybe_text(3)?.map(Arc::from);
-                let was: Changes = serde_json::from_str(row.text(4)?).map_err(|_| UNREADABLE)?;
-                let version = Version { number: row.number(1)?, at: ended, author, was };
+                let previous: Changes =
+                    serde_json::from_str(row.text(4)?).map_err(|_| UNREADABLE)?;
+                let version = Version { number: row.number(1)?, at: ended, author, previous };
                 attachments.of(at, &row)?.versions.push(version);
             }
         }
@@ -261,7 +262,7 @@ fn node_of(
     let NodeAttachments { mut versions, mut messages } = attached;
     versions.sort_by_key(|version| version.number);
     for mut version in versions {
-        version.was = table.blank.settle(&version.was).map_err(|_| UNREADABLE)?;
+        version.previous = table.blank.settle(&version.previous).map_err(|_| UNREADABLE)?;
         node.versions.push(version);
     }
     messages.sort_by_key(|(position, _)| *position);

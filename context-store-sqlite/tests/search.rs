@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{
     Commit, CommitOutcome, Cursor, ForkName, NewChat, SearchHit, SearchQuery, SearchScope, Target,
 };
@@ -385,9 +385,9 @@ async fn an_old_file_gets_an_index_of_all_that_is_in_it() {
     };
     for text in ["after", "third words", "m7"] {
         let terms = context_store_kit::search::Terms::parse(text, false);
-        let text_of = |placed: &Placed| Some(placed.node.message().ok()?.readable_text());
+        let text_of = |placed: &PlacedNode| Some(placed.node.message().ok()?.readable_text());
         let has =
-            |placed: &&Placed| text_of(placed).is_some_and(|text| terms.count(&text).is_hit());
+            |placed: &&PlacedNode| text_of(placed).is_some_and(|text| terms.count(&text).is_hit());
         let mut expected: Vec<_> =
             placed.iter().filter(has).map(|placed| placed.node.id.to_string()).collect();
         expected.sort();

@@ -74,7 +74,7 @@ impl Estimate {
 
     /// Returns the estimate with a budget that the caller names, whatever the table says.
     #[must_use]
-    pub fn within(mut self, budget: Budget) -> Self {
+    pub fn with_budget(mut self, budget: Budget) -> Self {
         (self.budget, self.left) = (Some(budget), Some(budget.left(self.total)));
         self.window_source = Some(WindowSource::Given);
         self

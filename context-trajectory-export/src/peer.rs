@@ -21,7 +21,7 @@
 //! An export contains what the format can hold. It has no place for times, versions, authors,
 //! measurements, message links, queues and references to earlier rounds. They are not written as
 //! additional attributes either, because dataagent fails to load a whole session with one unknown
-//! attribute. Everything else that could not be written is reported as a [`LeftOut`]. Dataagent
+//! attribute. Everything else that could not be written is reported as an [`Omission`]. Dataagent
 //! splits a label with parentheses at the last opening one and therefore shows such a node under a
 //! different label.
 //!
@@ -36,7 +36,7 @@ mod import;
 mod node;
 mod text;
 
-pub use export::{Export, Generation, LeftOut, export_round};
+pub use export::{Export, Generation, Omission, export_round};
 pub use finding::{ImportFinding, Problem};
 pub use folder::{FolderExport, FolderImport, export_folder, import_folder};
 pub use import::{RoundImport, import_round};

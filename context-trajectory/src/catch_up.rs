@@ -113,10 +113,10 @@ fn unwound(node: &TrajectoryNode) -> (TrajectoryNode, Vec<(Version, Changes)>) {
     first.versions.clear();
     let mut done = Vec::with_capacity(node.versions.len());
     for version in node.versions.iter().rev() {
-        let fields = version.was.iter();
+        let fields = version.previous.iter();
         let now: Changes =
             fields.filter_map(|(name, _)| Some((name.to_owned(), first.value(name)?))).collect();
-        for (name, was) in version.was.iter() {
+        for (name, was) in version.previous.iter() {
             put_back(&mut first, name, was);
         }
         done.push((version.clone(), now));

@@ -268,7 +268,7 @@ impl Shared {
 
     fn list(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
         const OPERATION: &str = "rounds";
-        let behind = query.behind()?;
+        let after = query.after_round()?;
         let mut items: Vec<RoundHead> = Vec::new();
         for (session, folder) in self.sessions(OPERATION, &query.user, query.session.as_ref())? {
             let mut rounds = folder.rounds.clone();
@@ -276,7 +276,7 @@ impl Shared {
             for (agent, round) in rounds {
                 let wanted = query.agent.is_none_or(|number| number == agent)
                     && query.before.is_none_or(|before| round < before)
-                    && behind.as_ref().is_none_or(|(known, number, last)| {
+                    && after.as_ref().is_none_or(|(known, number, last)| {
                         let (here, there) = ((session.as_str(), agent), (known.as_str(), *number));
                         here > there || (here == there && round < *last)
                     });

@@ -264,7 +264,7 @@ fn bytes(change: &Change) -> usize {
     match change {
         Change::NodeAdded { node } => node.body.bytes() + node.description.len(),
         Change::NodeChanged { now, version, .. } => {
-            now.iter().chain(version.was.iter()).map(|(_, value)| value.bytes()).sum()
+            now.iter().chain(version.previous.iter()).map(|(_, value)| value.bytes()).sum()
         }
         _ => 0,
     }

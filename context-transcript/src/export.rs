@@ -1,7 +1,7 @@
 //! Writing chats in the form of their file, each alone or the whole file.
 
 use context_core::base::CodecError;
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::{Diagnostic, Json, Message, Part};
 
 use crate::{FileLayout, Format, TranscriptSource, claude_code, codex, gemini_cli, toolbench};
@@ -25,7 +25,7 @@ impl ChatContent {
     /// hold. Fails if the body of a message cannot be read.
     pub fn of_log(
         source: &TranscriptSource,
-        nodes: &[Placed],
+        nodes: &[PlacedNode],
     ) -> Result<(Self, Vec<Diagnostic>), CodecError> {
         Ok(match source.format {
             Format::Toolbench => {

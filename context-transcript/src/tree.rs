@@ -45,13 +45,13 @@ pub enum TreeError {
         index: usize,
     },
     /// Two nodes have the same id.
-    #[error("message {} is there twice", shown(.message))]
+    #[error("message {} occurs twice", shown(.message))]
     SameId {
         /// The id.
         message: MessageId,
     },
     /// Two branches have the same name.
-    #[error("branch {} is there twice", shown(.branch))]
+    #[error("branch {} occurs twice", shown(.branch))]
     SameBranch {
         /// The name.
         branch: BranchName,

@@ -103,8 +103,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     let turn = engine.resolve().await?;
     let planned = plan(&args, &pipeline, &turn, (&model, limits), app);
-    if let Some(said) = limits.note(&model) {
-        app.out.note(said);
+    if let Some(note) = limits.note(&model) {
+        app.out.note(note);
     }
     if let Some(failure) = overflow(&args.chat, planned.left(), planned.budget) {
         return Err(failure);

@@ -74,10 +74,11 @@ impl Limits {
         request.max_output_tokens = Some(reserve);
         let lowered = own.filter(|own| *own > reserve).map(|own| {
             let (own, kept) = (grouped(own), grouped(reserve));
-            let said = format!(
+            let message = format!(
                 "the request allows {own} tokens of answer; {kept} are reserved, --reserve sets another number"
             );
-            Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, "max_output_tokens", said)
+            let (code, severity) = (DiagnosticCode::OverLimit, Severity::Warning);
+            Diagnostic::new(code, severity, "max_output_tokens", message)
         });
         (Budget::new(self.budget.window, reserve), lowered)
     }
@@ -89,7 +90,7 @@ impl Limits {
         budget: Budget,
         model: &Model<'_>,
     ) -> Estimate {
-        let mut estimate = Estimate::new(request, &model.counter(), model).within(budget);
+        let mut estimate = Estimate::new(request, &model.counter(), model).with_budget(budget);
         estimate.window_source = Some(self.source);
         estimate
     }
@@ -212,8 +213,8 @@ mod tests {
         let at = |path: &str| Diagnostic::new(DiagnosticCode::OverLimit, Severity::Info, path, "x");
         let ids = [MessageId::from("m1"), MessageId::from("m2")];
         let paths = ["messages[1].parts[0]", "messages[2]", "tools[0]", "messages[x]"];
-        let told: Vec<_> =
-            by_id(paths.map(at).to_vec(), &ids).into_iter().map(|said| said.path).collect();
-        assert_eq!(told, ["m2.parts[0]", "messages[2]", "tools[0]", "messages[x]"]);
+        let reported: Vec<_> =
+            by_id(paths.map(at).to_vec(), &ids).into_iter().map(|message| message.path).collect();
+        assert_eq!(reported, ["m2.parts[0]", "messages[2]", "tools[0]", "messages[x]"]);
     }
 }

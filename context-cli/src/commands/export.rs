@@ -9,7 +9,7 @@ use context_runtime::transcript::{
 };
 use context_runtime::{
     ChatRef, Diagnostic, Error, Json, Message, MessageId, Store,
-    store::{HistoryStore, NodeKind, Placed, Window},
+    store::{HistoryStore, NodeKind, PlacedNode, Window},
     transfer::{self, LeftBehind},
 };
 use serde::Serialize;
@@ -263,7 +263,8 @@ async fn content(
     }
     let (mut ids, mut messages) =
         (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len()));
-    for Placed { node, .. } in nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary)
+    for PlacedNode { node, .. } in
+        nodes.iter().filter(|placed| placed.node.kind != NodeKind::Boundary)
     {
         let message = node.message().map_err(Error::from)?;
         if to == Form::Source || !is_log_entry(message) {
@@ -279,12 +280,12 @@ async fn chain(
     history: &dyn HistoryStore,
     chat: &ChatRef,
     branch: Option<&str>,
-) -> Result<Vec<Placed>, Failure> {
+) -> Result<Vec<PlacedNode>, Failure> {
     let end = branch_end(history, chat, branch).await?;
     let chain = history.chain(chat, &end, &Window::Whole).await?;
     let (mut nodes, mut parent) = (Vec::with_capacity(chain.len()), None);
     for (depth, node) in (0..).zip(chain.iter()) {
-        nodes.push(Placed::new(Arc::clone(node), parent, depth));
+        nodes.push(PlacedNode::new(Arc::clone(node), parent, depth));
         parent = Some(node.id.clone());
     }
     Ok(nodes)

@@ -1,7 +1,7 @@
 //! `graph`: draws the message graph of a chat.
 
 use clap::ValueEnum;
-use context_runtime::store::{Branch, NodeKind, Placed};
+use context_runtime::store::{Branch, NodeKind, PlacedNode};
 use serde::Serialize;
 
 use super::{Marks, all_messages, existing_chat};
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-fn records(app: &mut App, nodes: &[Placed], marks: &Marks<'_>) -> Result<(), Failure> {
+fn records(app: &mut App, nodes: &[PlacedNode], marks: &Marks<'_>) -> Result<(), Failure> {
     for placed in nodes {
         app.out.record(&GraphRecord {
             v: 1,
@@ -139,7 +139,7 @@ fn records(app: &mut App, nodes: &[Placed], marks: &Marks<'_>) -> Result<(), Fai
     Ok(())
 }
 
-fn dot<'a>(placed: &'a Placed, marks: &Marks<'_>) -> Dot<'a> {
+fn dot<'a>(placed: &'a PlacedNode, marks: &Marks<'_>) -> Dot<'a> {
     let node = &placed.node;
     let marks = marks.words(&node.id);
     Dot {

@@ -280,9 +280,9 @@ async fn write(
     for planned in &chats {
         let is_new = chat(store.history(), &input, planned, interrupt, &bar).await?;
         let PlannedChat { chat, messages, branches, diagnostics, .. } = planned;
-        let told = ImportedChat { chat, messages: *messages, branches: *branches, diagnostics };
+        let imported = ImportedChat { chat, messages: *messages, branches: *branches, diagnostics };
         let status = if is_new { Status::Imported } else { Status::Unchanged };
-        bar.pausing(|| report.chat(app, &input, &told, status, std::mem::take(&mut lines)))?;
+        bar.pausing(|| report.chat(app, &input, &imported, status, std::mem::take(&mut lines)))?;
     }
     bar.done();
     Ok(())

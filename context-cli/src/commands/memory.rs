@@ -12,7 +12,7 @@ mod stats;
 
 use std::sync::Arc;
 
-use context_runtime::memory::{Episodic, Reach};
+use context_runtime::memory::{Episodic, ScopeLevel};
 use context_runtime::{
     Error, ErrorKind, Store, limits,
     memory::MemoryScope,
@@ -102,12 +102,12 @@ fn records_of(store: &dyn Store) -> Result<&dyn MemoryRecordStore, Failure> {
 
 /// Returns an episodic provider whose memories are filed under exactly this scope.
 fn episodic(store: &Arc<dyn Store>, scope: &MemoryScope) -> Result<Episodic, Failure> {
-    Ok(Episodic::new(Arc::clone(store))?.reach(exactly(scope)))
+    Ok(Episodic::new(Arc::clone(store))?.scope_level(exactly(scope)))
 }
 
-/// Returns the reach that keeps everything a scope names.
-fn exactly(scope: &MemoryScope) -> Reach {
-    if scope.session.is_some() { Reach::Session } else { Reach::Agent }
+/// Returns the scope level that keeps everything a scope names.
+fn exactly(scope: &MemoryScope) -> ScopeLevel {
+    if scope.session.is_some() { ScopeLevel::Session } else { ScopeLevel::Agent }
 }
 
 /// Returns the statistics of this scope and of all scopes within it.

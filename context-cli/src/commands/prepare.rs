@@ -116,8 +116,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let model = model(name);
     let limits = Limits::new(&model, args.window, args.reserve)?;
     let conversations = args.which.read(app).await?;
-    if let Some(said) = limits.note(&model) {
-        app.out.note(said);
+    if let Some(note) = limits.note(&model) {
+        app.out.note(note);
     }
     let many = conversations.len() > 1;
     let preparation = Preparation { args: &args, codec, front, pipeline, model, limits, many };

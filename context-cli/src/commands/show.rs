@@ -137,8 +137,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
 }
 
 fn write_parts(app: &mut App, node: &Node) -> Result<(), Failure> {
-    if let Some(said) = boundary(node) {
-        app.out.line(format_args!("\n{}", clean(&said)))?;
+    if let Some(description) = boundary(node) {
+        app.out.line(format_args!("\n{}", clean(&description)))?;
         // The message that a compaction put in place of others exists only in the boundary.
         let made =
             StoredBoundary::decode(node.body()).map(|boundary| boundary.front).unwrap_or_default();

@@ -101,8 +101,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     // Tokens can be counted without a known window.
     let limits = Limits::new(&model, args.window, None).ok();
-    if let Some(said) = limits.and_then(|limits| limits.note(&model)) {
-        app.out.note(said);
+    if let Some(note) = limits.and_then(|limits| limits.note(&model)) {
+        app.out.note(note);
     }
     for mut conversation in args.which.read(app).await? {
         app.out.diagnostics(&conversation.name, &conversation.diagnostics);

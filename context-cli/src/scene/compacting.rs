@@ -91,7 +91,7 @@ fn policies_that_are_not_there_or_need_a_model_are_refused() {
     error: summarize needs a model to write the summary, which this command does not have
 
     $ context compact support --policy magic
-    error: there is no policy "magic"; there are microcompact, strip-images, snip, truncate-head
+    error: there is no policy "magic"; known policies: microcompact, strip-images, snip, truncate-head
 
     $ context compact nobody
     error: no such chat

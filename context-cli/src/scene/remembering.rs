@@ -166,7 +166,7 @@ fn a_file_with_a_broken_line_is_refused_whole() {
     for (bad, problem) in [
         (json!({"txt": "x"}), "unknown field `txt`"),
         (json!({"speaker": "x"}), "missing field `text`"),
-        (json!({"text": "x", "at": "yesterday"}), "`at` is not a moment"),
+        (json!({"text": "x", "at": "yesterday"}), "`at` is not a point in time"),
         (json!({"text": "x", "session": "other"}), "its session differs from --session s"),
         (json!({"text": "x", "message": ""}), "an id must not be empty"),
     ] {
@@ -174,7 +174,7 @@ fn a_file_with_a_broken_line_is_refused_whole() {
         let shown = scene.show(&[&format!("memory add --from {file} --session s")]);
         assert!(shown.contains("line 2 of ") && shown.contains(problem), "{shown}");
     }
-    assert!(scene.show(&["memory stats"]).contains("nothing is remembered"));
+    assert!(scene.show(&["memory stats"]).contains("no memories of"));
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn a_beginning_must_mean_one_blob() {
         firsts.iter().find(|first| firsts.iter().filter(|other| other == first).count() > 1);
     let told = scene.show(&[&format!("spill read support {}", twice.expect("17 of 16"))]);
     assert!(
-        told.contains("means more than one blob")
+        told.contains("matches more than one blob")
             && told.contains("give more characters of the id"),
         "{told}"
     );

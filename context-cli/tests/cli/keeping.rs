@@ -76,7 +76,7 @@ fn what_is_redacted_leaves_the_file() {
     bench.ok("import card.json");
     let ran = bench.run("redact card m1");
     assert_eq!((ran.status, ran.out.as_str()), (0, "card: redacted m1\ncard: with 1 title\n"));
-    assert!(bench.ok("vacuum").contains("given back"));
+    assert!(bench.ok("vacuum").contains("freed"));
     assert!(!holds(&bench, "context.db", "4242-4242"));
     assert_eq!(bench.records("log card")[0]["preview"], "[redacted]");
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));

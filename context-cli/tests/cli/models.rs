@@ -235,7 +235,7 @@ fn a_window_that_is_assumed_is_told_and_one_that_is_unknown_is_asked_for() {
     {
         let ran = bench.run(line);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{line}: {}", ran.err);
-        assert!(ran.err.contains("say --window"), "{line}: {}", ran.err);
+        assert!(ran.err.contains("give it with --window"), "{line}: {}", ran.err);
         assert_eq!(bench.run(&format!("{line} --window 64000")).status, 0, "{line}");
     }
     let models = bench.records("tokens --models");

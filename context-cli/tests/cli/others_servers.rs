@@ -41,7 +41,7 @@ fn only_some_make_it(
         assert!(fixture.everything() == before, "`{line}` made something of {name}");
     }
     let said = refusals.0.run(&on_store("chats", url)).err;
-    assert!(said.contains("context import` makes one"), "{said}");
+    assert!(said.contains("context import` creates one"), "{said}");
 }
 
 /// Checks that reading changes nothing at all, and that creating a store keeps existing data.

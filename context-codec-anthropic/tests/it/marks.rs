@@ -147,7 +147,7 @@ fn any_request() -> impl Strategy<Value = ModelRequest> {
         .prop_map(|(role, parts)| Message::new(role, parts));
     let cache = prop_oneof![
         Just(CacheMarks::Auto),
-        Just(CacheMarks::Kept),
+        Just(CacheMarks::Existing),
         proptest::collection::vec(0..10_usize, 0..6).prop_map(CacheMarks::At),
     ];
     let texts = proptest::collection::vec(("( |s)", mark()), 0..3);

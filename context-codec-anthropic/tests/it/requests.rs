@@ -30,7 +30,7 @@ pub(crate) fn sent(request: &ModelRequest) -> Value {
 #[track_caller]
 fn messages(history: impl IntoIterator<Item = Message>) -> Value {
     let mut request = ModelRequest::new(history).model("m");
-    request.cache = CacheMarks::Kept;
+    request.cache = CacheMarks::Existing;
     sent(&request)["messages"].take()
 }
 
@@ -97,7 +97,7 @@ fn a_body_becomes_a_request_and_comes_back() {
     );
     assert_eq!(request.metadata.get(PARALLEL_KEY).map(Json::as_str), Some("true"));
     assert!(request.metadata.get(BODY_KEY).expect("other keys").as_str().contains("budget_tokens"));
-    assert!(request.prefill && request.cache == CacheMarks::Kept && request.tools.len() == 2);
+    assert!(request.prefill && request.cache == CacheMarks::Existing && request.tools.len() == 2);
     // A one-hour mark after a five-minute mark is refused, and null is no mark.
     let mut expected = body;
     expected["system"][0]["cache_control"] = json!({"type": "ephemeral"});
@@ -239,7 +239,7 @@ fn a_prefill_ends_without_white_space_whatever_is_dropped_behind_it() {
         Message::new(Role::Assistant, [encrypted(), found]),
     ]);
     request.prefill = true;
-    request.cache = CacheMarks::Kept;
+    request.cache = CacheMarks::Existing;
     assert_eq!(sent(&request)["messages"], json!([says("user", "q"), says("assistant", "so")]));
 }
 
@@ -338,7 +338,7 @@ fn what_is_beside_the_messages_is_made_valid() {
         ])
         .output(OutputSchema::new("x", Json::from(&json!({"type": "object"}))));
     request.temperature = Some(1.5);
-    request.cache = CacheMarks::Kept;
+    request.cache = CacheMarks::Existing;
     let lowered = MessagesCodec.lower(&request).unwrap();
     let paths: Vec<_> =
         lowered.diagnostics.iter().map(|diagnostic| diagnostic.path.as_str()).collect();

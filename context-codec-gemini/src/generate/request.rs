@@ -71,9 +71,10 @@ fn envelope_of(
                 Part::Text(text) => request.system.push(text),
                 _ => {
                     let path = format!("systemInstruction.parts[{i}]");
-                    let said = "a system prompt holds only text: the rest is kept for its source";
+                    let message =
+                        "a system prompt holds only text: the rest is kept for its source";
                     let (code, severity) = (DiagnosticCode::Unrepresentable, Severity::Warning);
-                    diagnostics.push(Diagnostic::new(code, severity, path, said));
+                    diagnostics.push(Diagnostic::new(code, severity, path, message));
                 }
             }
         }

@@ -149,12 +149,12 @@ mod tests {
 
     #[test]
     fn what_is_not_there_cannot_be_chosen() {
-        for (choice, left, told) in
+        for (choice, left, diagnostics) in
             [(ToolChoice::Named("b".to_owned()), true, 0), (ToolChoice::Required, true, 0)]
         {
             let request = request([own("here")], choice);
             let tools = normalize_tools(&request, &HistoryRules::new(), "here");
-            assert_eq!((tools.choice.is_some(), tools.diagnostics.len()), (left, told));
+            assert_eq!((tools.choice.is_some(), tools.diagnostics.len()), (left, diagnostics));
         }
         let nothing = request([own("elsewhere")], ToolChoice::Required);
         let tools = normalize_tools(&nothing, &HistoryRules::new(), "here");

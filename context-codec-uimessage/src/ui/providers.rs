@@ -132,7 +132,7 @@ impl Serialize for ProviderValues<'_> {
         let facts = || self.facts.iter().filter(|(provider, ..)| *provider == self.provider);
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in self.remaining.iter() {
-            if facts().all(|(_, told, _)| *told != name) {
+            if facts().all(|(_, provider, _)| *provider != name) {
                 map.serialize_entry(name, value)?;
             }
         }

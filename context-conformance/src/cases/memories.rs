@@ -48,7 +48,7 @@ async fn what_is_written_is_there(case: &CaseContext) -> Check {
         .notes(&[(&session, "m1", "lisbon again"), (&user, "m2", ""), (&session, "m0", "hotel")])
         .await?;
     memories.matches_model("three at once, in two scopes").await?;
-    let nothing = MemoryOutcome::Applied(vec![MemoryWritten::Kept(1)]);
+    let nothing = MemoryOutcome::Applied(vec![MemoryWritten::Unchanged(1)]);
     let again = memories.fixture.note(&user, "m1", "other words");
     same(
         "the outcome of a write of what is there",
@@ -66,8 +66,8 @@ async fn absent_keeps_what_is_there(case: &CaseContext) -> Check {
     let mixed = [("m0", "new"), ("m1", "not this"), ("m2", "nor this"), ("m3", "new too")];
     let mixed = mixed.map(|(id, words)| memories.fixture.note(&user, id, words));
     let outcome = memories.write("a write of old and new records", &mixed).await?;
-    use MemoryWritten::{Kept, Written};
-    let expected = MemoryOutcome::Applied(vec![Written(1), Kept(1), Kept(2), Written(1)]);
+    use MemoryWritten::{Unchanged, Written};
+    let expected = MemoryOutcome::Applied(vec![Written(1), Unchanged(1), Unchanged(2), Written(1)]);
     same("its outcome, one answer for each in their order", &outcome, &expected)?;
     memories.matches_model("old and new records in one write").await
 }
@@ -261,7 +261,7 @@ async fn beside_are_those_of_its_session(case: &CaseContext) -> Check {
     let ids: Vec<_> =
         ["e2", "absent", "e0", "n3", "e5", "f1", "whole", "e2"].map(Into::into).into();
     for each_side in [0, 1, 2, limits::MAX_MEMORY_NEIGHBOURS] {
-        let beside = memories.fixture.memories()?.memories_beside(&user, &ids, each_side).await?;
+        let beside = memories.fixture.memories()?.memory_neighbours(&user, &ids, each_side).await?;
         same("how many answers there are", &beside.len(), &ids.len())?;
         for (saw, id) in beside.iter().zip(&ids) {
             let expected = memories.model.beside(&user, id, each_side);

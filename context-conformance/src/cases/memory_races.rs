@@ -83,7 +83,7 @@ async fn race_for_records(fixtures: &[ChatFixture]) -> Check {
             same(format!("how many of {RACERS} wrote m{n} first"), &won.len(), &1)?;
             same(
                 "what the others were told",
-                &kept.iter().all(|(_, answer)| *answer == MemoryWritten::Kept(1)),
+                &kept.iter().all(|(_, answer)| *answer == MemoryWritten::Unchanged(1)),
                 &true,
             )?;
             let read = fixtures[0].memories()?.memories(&scope, &[format!("m{n}").into()]).await?;
@@ -279,9 +279,9 @@ async fn a_lost_reply_is_found_out_by_the_same_write(case: &CaseContext) -> Chec
         .with(Operation::ForgetMemories, 0, Fault::AfterApply);
     let plain = memories.fixture.clone();
     let faulty = plain.through(Arc::new(FaultStore::new(Arc::clone(&plain.store), plan)));
-    use MemoryWritten::{Kept, Written};
+    use MemoryWritten::{Unchanged, Written};
     for (label, arrived, expected, answer) in [
-        ("a lost reply to an absent write", true, MemoryExpected::Absent, Kept(1)),
+        ("a lost reply to an absent write", true, MemoryExpected::Absent, Unchanged(1)),
         ("a write that did not arrive", false, MemoryExpected::Version(1), Written(2)),
         ("a lost reply to a version", true, MemoryExpected::Version(2), Written(3)),
     ] {

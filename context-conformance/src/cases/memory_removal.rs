@@ -402,9 +402,9 @@ async fn forgotten_after_opening_again(case: &CaseContext) -> Check {
         model,
     };
     looks_right(&memories, "opening again").await?;
-    use MemoryWritten::{Forgotten, Kept, Written};
+    use MemoryWritten::{Forgotten, Unchanged, Written};
     let outcome = memories.write("all of it again", &writes).await?;
-    let expected = MemoryOutcome::Applied(vec![Forgotten, Forgotten, Kept(1), Written(1)]);
+    let expected = MemoryOutcome::Applied(vec![Forgotten, Forgotten, Unchanged(1), Written(1)]);
     same("what became of it", &outcome, &expected)?;
     looks_right(&memories, "writing all of it again").await
 }

@@ -41,7 +41,7 @@ async fn sees_only(
         let ids: Vec<MemoryId> = (0..8).map(|n| format!("m{n}").into()).collect();
         seen.extend(fixture.memories()?.memories(scope, &ids).await?);
         seen.extend(
-            fixture.memories()?.memories_beside(scope, &ids, 5).await?.into_iter().flatten(),
+            fixture.memories()?.memory_neighbours(scope, &ids, 5).await?.into_iter().flatten(),
         );
     }
     for stored in seen {
@@ -354,12 +354,13 @@ async fn bad_questions_are_refused(case: &CaseContext) -> Check {
         invalid(&format!("reading {label}"), store.memories(&scope, &ids).await.err())?;
         invalid(
             &format!("those beside {label}"),
-            store.memories_beside(&scope, &ids, 1).await.err(),
+            store.memory_neighbours(&scope, &ids, 1).await.err(),
         )?;
         let forget = MemoryForget::ids(scope, ids);
         invalid(&format!("forgetting {label}"), store.forget_memories(&forget).await.err())?;
     }
-    let too_many = store.memories_beside(&ada(), &ids(1), limits::MAX_MEMORY_NEIGHBOURS + 1).await;
+    let too_many =
+        store.memory_neighbours(&ada(), &ids(1), limits::MAX_MEMORY_NEIGHBOURS + 1).await;
     invalid("too many beside one", too_many.err())?;
     for forget in [
         MemoryForget::source(ada(), MemorySource::session("")),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{ChainEnd, Window};
 use context_core::{ErrorKind, MessageId};
 
@@ -122,8 +122,9 @@ async fn messages_know_their_place(case: &CaseContext) -> Check {
     fixture.applied(fixture.fork("side", "a", ["x"])).await?;
     fixture.applied(fixture.fork("root", "", ["r"])).await?;
     let asked = ["a", "b", "x", "r"].map(Into::into);
-    let expected = [("a", None, 0), ("b", Some("a"), 1), ("x", Some("a"), 1), ("r", None, 0)]
-        .map(|(id, parent, depth)| Some(Placed::new(message(id), parent.map(Into::into), depth)));
+    let expected = [("a", None, 0), ("b", Some("a"), 1), ("x", Some("a"), 1), ("r", None, 0)].map(
+        |(id, parent, depth)| Some(PlacedNode::new(message(id), parent.map(Into::into), depth)),
+    );
     let seen = fixture.history().messages(&fixture.chat, &asked).await?;
     same("messages with parent and depth", &seen, &expected.to_vec())
 }

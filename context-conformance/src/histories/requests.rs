@@ -17,7 +17,7 @@ pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
     let marks = prop_oneof![
         3 => Just(CacheMarks::Auto),
         2 => vec(0..30_usize, 0..7).prop_map(CacheMarks::At),
-        1 => Just(CacheMarks::Kept),
+        1 => Just(CacheMarks::Existing),
     ];
     let unanswered = prop_oneof![Just(Unanswered::Answer), Just(Unanswered::Remove)];
     let settings =

@@ -46,7 +46,7 @@ impl MemoryModel {
         let entry = self.get(scope, id);
         let version = entry.map_or(0, |entry| entry.version);
         match write.expected {
-            MemoryExpected::Absent if entry.is_some() => Some(MemoryWritten::Kept(version)),
+            MemoryExpected::Absent if entry.is_some() => Some(MemoryWritten::Unchanged(version)),
             MemoryExpected::Absent if self.marks.contains(&(scope.clone(), id.clone())) => {
                 Some(MemoryWritten::Forgotten)
             }

@@ -51,7 +51,7 @@ pub(super) fn reads_back(
         reader.read(&prompt).map_err(|error| format!("the prompt cannot be read: {error}"))?;
     let mut expected = Vec::new();
     fragments.0.iter().filter_map(Fragment::data).for_each(|data| texts(data, &mut expected));
-    let expected = sorted(expected.iter().map(|text| reader.said(text)).collect());
+    let expected = sorted(expected.iter().map(|text| reader.expected_text(text)).collect());
     let read = sorted(read);
     let missing = expected.iter().find(|text| count(&expected, text) > count(&read, text));
     let astray = read.iter().find(|text| count(&read, text) > count(&expected, text));

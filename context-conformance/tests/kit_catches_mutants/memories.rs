@@ -235,14 +235,14 @@ impl MemoryRecordStore for BrokenStore {
         Ok(found)
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
         let scope = self.filed(scope);
-        let mut beside = self.memory().memories_beside(&scope, ids, each_side).await?;
+        let mut beside = self.memory().memory_neighbours(&scope, ids, each_side).await?;
         if self.is(Fault::BesideAnySession) {
             let all = self.of_scope(&scope).await?;
             for (beside, id) in beside.iter_mut().zip(ids) {

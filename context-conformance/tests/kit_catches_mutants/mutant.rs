@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, CommitKey, FragmentId, StreamId};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentStore,
@@ -81,7 +81,7 @@ impl BrokenStore {
         self.fault == fault
     }
 
-    fn hides(&self, chat: &ChatRef, placed: &Placed) -> bool {
+    fn hides(&self, chat: &ChatRef, placed: &PlacedNode) -> bool {
         lock(&self.hidden).contains(&(chat.clone(), placed.node.id.clone()))
     }
 
@@ -295,7 +295,7 @@ impl HistoryStore for BrokenStore {
         }
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         let mut chat = chat.clone();
         if self.is(Fault::LeaksOtherUsers)
             && let Some(owner) = lock(&self.owners).get(&chat.chat)
@@ -318,7 +318,7 @@ impl HistoryStore for BrokenStore {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         let mut page = self.history().all_messages(chat, limit, after).await?;
         page.items.retain(|placed| !self.hides(chat, placed));
         Ok(page)

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn nothing_that_is_displayed_for_people_shows_a_raw_name() {
         let chat = ChatRef::new(HOSTILE, HOSTILE);
-        let said =
+        let error =
             Error::new(ErrorKind::Invalid, "test", format!("no {HOSTILE}")).with("chat", HOSTILE);
         let diagnostic = Diagnostic::new(
             DiagnosticCode::BrokenInput,
@@ -131,8 +131,8 @@ mod tests {
         scope.project = Some(HOSTILE.into());
         let round = AgentRef::main(HOSTILE, HOSTILE).round(0);
         for shown in [
-            said.to_string(),
-            format!("{said:?}").lines().next().unwrap_or_default().to_owned(),
+            error.to_string(),
+            format!("{error:?}").lines().next().unwrap_or_default().to_owned(),
             diagnostic.to_string(),
             Finding::new(Some(&chat), HOSTILE, HOSTILE).to_string(),
             scope.to_string(),

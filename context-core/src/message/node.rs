@@ -20,7 +20,7 @@ pub enum NodeKind {
 /// A node of the message graph: immutable and shared. Its body is parsed on first access.
 ///
 /// A node does not know its parent. Its position is part of a [`Chain`](crate::Chain) or a
-/// [`Placed`](crate::message::Placed).
+/// [`PlacedNode`](crate::message::PlacedNode).
 ///
 /// ```
 /// use context_core::{Message, Node, Role, Timestamp};
@@ -204,7 +204,7 @@ impl fmt::Debug for Node {
 /// A node with its position in the graph.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Placed {
+pub struct PlacedNode {
     /// The node.
     pub node: Arc<Node>,
     /// The id of the parent. `None` for a root.
@@ -213,7 +213,7 @@ pub struct Placed {
     pub depth: u64,
 }
 
-impl Placed {
+impl PlacedNode {
     /// Creates a placed node.
     pub fn new(node: impl Into<Arc<Node>>, parent: Option<MessageId>, depth: u64) -> Self {
         Self { node: node.into(), parent, depth }

@@ -230,7 +230,7 @@ pub enum CacheMarks {
     /// [`ModelRequest::messages`].
     At(Vec<usize>),
     /// Only on parts of the request that carry cache marks of their own, as they were lifted.
-    Kept,
+    Existing,
 }
 
 impl CacheMarks {
@@ -238,7 +238,7 @@ impl CacheMarks {
     pub fn positions(&self) -> &[usize] {
         match self {
             Self::At(positions) => positions,
-            Self::Auto | Self::Kept => &[],
+            Self::Auto | Self::Existing => &[],
         }
     }
 }

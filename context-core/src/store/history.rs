@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use crate::base::{CheckpointName, FragmentId};
-use crate::message::{NodeKind, Placed};
+use crate::message::{NodeKind, PlacedNode};
 use crate::store::{
     Branch, BranchDeletion, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary, Checkpoint, Commit,
     CommitOutcome, Created, Cursor, NewChat, Page, Revision, StoredFragment,
@@ -182,7 +182,7 @@ pub trait HistoryStore: Send + Sync {
     async fn chain(&self, chat: &ChatRef, end: &ChainEnd, window: &Window) -> Result<Chain>;
 
     /// Returns messages by id, from any branch: one slot per id, in the order of the ids.
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>>;
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>>;
 
     /// Lists all messages of a chat, from all branches and checkpoints, page by page. A parent
     /// always comes before its children. `limit` is from 1 to
@@ -192,7 +192,7 @@ pub trait HistoryStore: Send + Sync {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>>;
+    ) -> Result<Page<PlacedNode>>;
 
     /// Lists the earlier revisions of a message, oldest first. Empty if the message was never
     /// amended or does not exist.

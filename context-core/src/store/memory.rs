@@ -50,7 +50,7 @@ pub trait MemoryRecordStore: Send + Sync {
     /// and as many after it, in order and without the record itself. The list is empty for a record
     /// that does not exist or has no source. `each_side` is at most
     /// [`limits::MAX_MEMORY_NEIGHBOURS`](crate::base::limits::MAX_MEMORY_NEIGHBOURS).
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],

@@ -82,7 +82,7 @@ impl RoundCommit {
                 self.check_id(edge.from)
             }
             Change::NodeChanged { id, version, now } => {
-                for fields in [now, &version.was] {
+                for fields in [now, &version.previous] {
                     let bytes = fields.iter().map(|(_, value)| value_length(value)).sum();
                     limits::check_length(
                         OPERATION,
@@ -233,7 +233,7 @@ impl RoundQuery {
     }
 
     /// Parses the cursor into session, agent and round number. The page starts after this round.
-    pub fn behind(&self) -> Result<Option<(SessionId, u32, u32)>> {
+    pub fn after_round(&self) -> Result<Option<(SessionId, u32, u32)>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         serde_json::from_str(cursor.as_str())
             .map(Some)

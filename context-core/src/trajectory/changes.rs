@@ -96,5 +96,6 @@ pub struct Version {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<Arc<str>>,
     /// The previous values of the changed fields.
-    pub was: Changes,
+    #[serde(rename = "was")]
+    pub previous: Changes,
 }

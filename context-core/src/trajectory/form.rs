@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for TrajectoryNode {
             versions: Vec::with_capacity(form.versions.len()),
         };
         for mut version in form.versions {
-            version.was = node.settle(&version.was).map_err(serde::de::Error::custom)?;
+            version.previous = node.settle(&version.previous).map_err(serde::de::Error::custom)?;
             node.versions.push(version);
         }
         Ok(node)

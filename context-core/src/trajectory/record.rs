@@ -183,9 +183,9 @@ impl RoundRecord {
                 Change::NodeChanged { id, version, now } => {
                     if let Ok(at) = self.search(*id) {
                         let node = Arc::make_mut(&mut self.nodes[at]);
-                        let was = node.settle(&version.was).unwrap_or_default();
+                        let previous = node.settle(&version.previous).unwrap_or_default();
                         node.change(&node.settle(now).unwrap_or_default());
-                        node.versions.push(Version { was, ..version.clone() });
+                        node.versions.push(Version { previous, ..version.clone() });
                     }
                 }
                 Change::NodeRemoved { id } => {
@@ -223,7 +223,7 @@ impl RoundRecord {
                 Change::EdgeAdded { .. } => {}
                 Change::NodeChanged { id, version, now } => match node_of(id) {
                     Some(node) => {
-                        node.settle(&version.was)?;
+                        node.settle(&version.previous)?;
                         node.settle(now)?;
                     }
                     None => return damaged(format!("{id} is changed, but does not exist")),

@@ -81,8 +81,9 @@ mod tests {
         let mut node = TrajectoryNode::new(NodeId::new(0, 3), SECRET, body, Timestamp::default());
         node.description = SECRET.into();
         node.messages = vec![MessageLink::new("c", "m")];
-        let was = Changes::new().describe(SECRET);
-        node.versions = vec![Version { number: 0, at: Timestamp::default(), author: None, was }];
+        let previous = Changes::new().describe(SECRET);
+        node.versions =
+            vec![Version { number: 0, at: Timestamp::default(), author: None, previous }];
         node
     }
 

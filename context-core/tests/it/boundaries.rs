@@ -67,14 +67,14 @@ fn what_stays_is_named_and_only_what_is_made_is_copied() {
     compacted.messages[3] = Arc::new(Message::from("short"));
     let draft =
         BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
-    let boundary = draft.behind(&chain, &"x".into()).unwrap();
+    let boundary = draft.boundary(&chain, &"x".into()).unwrap();
     let hash = messages[3].hash();
     insta::assert_snapshot!(
         String::from_utf8_lossy(boundary.encode().bytes()).replace(&hash.to_string(), "HASH"),
         @r#"{"kind":"compact","before":0,"after":0,"retained":4,"front":[{"id":"a"},{"id":"x/1","message":{"role":"user","parts":[{"type":"text","text":"gap"}]}}],"since":2,"replaced":[{"id":"d","of":"HASH","message":{"role":"user","parts":[{"type":"text","text":"short"}]}}]}"#
     );
     // A branch without the messages that the gap replaces cannot have the boundary.
-    assert_eq!(draft.behind(&chain.prefix(1), &"x".into()), None);
+    assert_eq!(draft.boundary(&chain.prefix(1), &"x".into()), None);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn what_a_boundary_holds_of_a_message_can_be_taken_out() {
     compacted.origins = vec![None, Some(1)];
     let draft =
         BoundaryDraft::compact(&chain, &entries, chain.iter(), &compacted, &[]).unwrap().unwrap();
-    let boundary = draft.behind(&chain, &"x".into()).unwrap();
+    let boundary = draft.boundary(&chain, &"x".into()).unwrap();
     let a = MessageId::from("a");
     assert_eq!(boundary.without(&a, false), None, "it was not there any more when this was made");
     let without = boundary.without(&a, true).unwrap();

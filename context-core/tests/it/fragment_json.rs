@@ -162,7 +162,7 @@ fn what_is_no_fragment_is_refused_with_the_reason() {
     check(r#"{"data": 1}"#, "missing field `name`");
     check(r#"{"name": "x", "dta": 1}"#, "unknown field `dta`");
     check(r#"{"name": "x", "data": {"$fragment": {"name": "y"}, "z": 1}}"#, "only key");
-    check(r#"{"name": "x", "data": {"$number": "Pi"}}"#, "no number");
+    check(r#"{"name": "x", "data": {"$number": "Pi"}}"#, "not the name of a number");
 }
 
 #[test]

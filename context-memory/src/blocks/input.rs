@@ -44,7 +44,7 @@ pub(super) fn read<T: DeserializeOwned>(input: &ToolInput) -> Result<T, String> 
         ToolInput::Invalid(_) => return Err("the input is not JSON".to_owned()),
     };
     json.parse().map_err(|error| {
-        let said: String = error.to_string().chars().take(LONGEST).collect();
-        format!("the input does not fit the tool: {said}")
+        let message: String = error.to_string().chars().take(LONGEST).collect();
+        format!("the input does not fit the tool: {message}")
     })
 }

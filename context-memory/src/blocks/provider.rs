@@ -29,10 +29,10 @@ impl MemoryProvider for Blocks {
         cost::fit(&mut recalled.memories, query.max_tokens);
         let left = all - recalled.memories.len();
         if left > 0 {
-            let said = format!("{left} of {all} blocks do not fit");
-            let told =
-                Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, OPERATION, said);
-            recalled.diagnostics.push(told);
+            let message = format!("{left} of {all} blocks do not fit");
+            let diagnostic =
+                Diagnostic::new(DiagnosticCode::OverLimit, Severity::Warning, OPERATION, message);
+            recalled.diagnostics.push(diagnostic);
         }
         Ok(recalled)
     }

@@ -3,7 +3,7 @@
 use context_core::{Error, Result};
 
 use super::BlockError;
-use crate::Reach;
+use crate::ScopeLevel;
 
 /// The largest limit of a block, in characters.
 const MOST_CHARS: usize = 32_000;
@@ -13,12 +13,12 @@ const LONGEST_NAME: usize = 64;
 /// A block that the application declares. It exists, empty, before it is first written.
 ///
 /// ```
-/// use context_memory::{BlockRule, Reach};
+/// use context_memory::{BlockRule, ScopeLevel};
 ///
 /// let rule = BlockRule::new("user")
 ///     .description("Who the user is and how they like to be answered.")
 ///     .max_chars(2_000)
-///     .reach(Reach::User);
+///     .scope_level(ScopeLevel::User);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -26,17 +26,22 @@ pub struct BlockRule {
     pub(super) name: String,
     pub(super) description: Option<String>,
     pub(super) max_chars: usize,
-    pub(super) reach: Reach,
+    pub(super) scope_level: ScopeLevel,
 }
 
 impl BlockRule {
     /// The default limit in characters.
     pub const DEFAULT_CHARS: usize = 4_000;
 
-    /// Creates a rule with a limit of 4,000 characters, filed [across sessions](Reach::Agent).
+    /// Creates a rule with a limit of 4,000 characters, filed [across sessions](ScopeLevel::Agent).
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        Self { name, description: None, max_chars: Self::DEFAULT_CHARS, reach: Reach::default() }
+        Self {
+            name,
+            description: None,
+            max_chars: Self::DEFAULT_CHARS,
+            scope_level: ScopeLevel::default(),
+        }
     }
 
     /// Sets the purpose of the block, for the model.
@@ -52,8 +57,8 @@ impl BlockRule {
     }
 
     /// Sets the part of the scope that the block is filed under.
-    pub fn reach(mut self, reach: Reach) -> Self {
-        self.reach = reach;
+    pub fn scope_level(mut self, level: ScopeLevel) -> Self {
+        self.scope_level = level;
         self
     }
 

@@ -11,7 +11,7 @@ use context_core::{Clock, Result, Store};
 
 use super::rule::check_name;
 use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, block_record};
-use crate::Reach;
+use crate::ScopeLevel;
 use crate::records::{Records, filed};
 
 pub(super) const OPERATION: &str = "blocks";
@@ -86,10 +86,10 @@ impl Blocks {
         Ok(self)
     }
 
-    /// Sets the limit in characters and the reach of all blocks that are not declared. Fails if the
-    /// limit is invalid.
-    pub fn others(mut self, max_chars: usize, reach: Reach) -> Result<Self> {
-        let rule = BlockRule::new("other").max_chars(max_chars).reach(reach);
+    /// Sets the limit in characters and the scope level of all blocks that are not declared. Fails
+    /// if the limit is invalid.
+    pub fn others(mut self, max_chars: usize, level: ScopeLevel) -> Result<Self> {
+        let rule = BlockRule::new("other").max_chars(max_chars).scope_level(level);
         rule.check()?;
         self.other = Some(rule);
         Ok(self)
@@ -123,7 +123,7 @@ impl Blocks {
         let mut blocks: Vec<Block> =
             self.stored(scope.visible()).await?.iter().map(|s| self.block(s)).collect();
         for rule in self.rules.values() {
-            let Ok(filed) = filed(rule.reach, scope, OPERATION) else { continue };
+            let Ok(filed) = filed(rule.scope_level, scope, OPERATION) else { continue };
             if !blocks.iter().any(|block| block.name == rule.name && block.scope == filed) {
                 blocks.push(empty(rule, &rule.name, filed));
             }
@@ -258,7 +258,7 @@ impl Blocks {
                 if declared.is_empty() { "none".to_owned() } else { declared.join(", ") };
             return Err(BlockError::NotDeclared { name: name.to_owned(), declared });
         };
-        Ok((rule, filed(rule.reach, scope, OPERATION)?))
+        Ok((rule, filed(rule.scope_level, scope, OPERATION)?))
     }
 
     async fn read(&self, filed: &MemoryScope, name: &str) -> Result<Option<StoredMemory>> {

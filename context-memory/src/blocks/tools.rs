@@ -99,8 +99,8 @@ impl BlockTools {
     /// Returns the tool definitions, which are byte-identical for identical rules.
     pub fn tools(&self) -> Vec<Tool> {
         let block = || json!({"description": "The name of the block.", "type": "string"});
-        let text = |said: &str| json!({"description": said, "type": "string"});
-        let number = |said: &str| json!({"description": said, "minimum": 0, "type": "integer"});
+        let text = |description: &str| json!({"description": description, "type": "string"});
+        let number = |description: &str| json!({"description": description, "minimum": 0, "type": "integer"});
         let view = format!(
             "Shows a block with its lines numbered, or without a name the list of all blocks. Blocks are notes that stay between \
              conversations. {}",
@@ -138,14 +138,14 @@ impl BlockTools {
             ),
             (DELETE, "Deletes a block.", json!({"block": block()}), &["block"]),
         ];
-        let tool = |(name, said, properties, required): (&str, &str, Value, &[&str])| {
+        let tool = |(name, description, properties, required): (&str, &str, Value, &[&str])| {
             let schema = json!({
                 "additionalProperties": false,
                 "properties": properties,
                 "required": required,
                 "type": "object",
             });
-            Tool::from(FunctionTool::new(name, schema).description(said))
+            Tool::from(FunctionTool::new(name, schema).description(description))
         };
         tools.into_iter().map(tool).collect()
     }
@@ -212,25 +212,28 @@ impl BlockTools {
             return Ok("there are no blocks yet".to_owned());
         }
         let line = |block: &Block| {
-            let said =
-                block.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
-            format!("- `{}` is at {}{said}", block.name, size(block))
+            let description = block
+                .description
+                .as_ref()
+                .map(|description| format!(": {description}"))
+                .unwrap_or_default();
+            format!("- `{}` is at {}{description}", block.name, size(block))
         };
         Ok(blocks.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
     /// Describes the declared blocks for the model.
     fn described(&self) -> String {
-        let mut said = Vec::new();
+        let mut names = Vec::new();
         for (name, rule) in &self.blocks.rules {
             let purpose =
-                rule.description.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
-            said.push(format!("`{name}` (at most {} characters){purpose}", rule.max_chars));
+                rule.description.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            names.push(format!("`{name}` (at most {} characters){purpose}", rule.max_chars));
         }
         if let Some(other) = &self.blocks.other {
-            said.push(format!("any other name (at most {} characters)", other.max_chars));
+            names.push(format!("any other name (at most {} characters)", other.max_chars));
         }
-        if said.is_empty() { String::new() } else { format!("Blocks: {}.", said.join("; ")) }
+        if names.is_empty() { String::new() } else { format!("Blocks: {}.", names.join("; ")) }
     }
 }
 

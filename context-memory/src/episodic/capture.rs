@@ -28,9 +28,9 @@ pub(super) async fn capture(
 ) -> Result<()> {
     let session = check(turn)?;
     let mut seen = HashSet::new();
-    let once = turn.messages.iter().filter(|said| seen.insert(&said.id));
+    let once = turn.messages.iter().filter(|captured| seen.insert(&captured.id));
     let mut writes: Vec<MemoryWrite> =
-        once.flat_map(|said| records(memory, turn, session, said)).collect();
+        once.flat_map(|captured| records(memory, turn, session, captured)).collect();
     let store = memory.records(OPERATION)?;
     for batch in writes.chunks_mut(BATCH) {
         cancel.check(OPERATION)?;
@@ -56,15 +56,16 @@ pub(super) async fn capture(
 /// Checks the ids of a turn, and returns its session. Fails if it has none.
 pub(super) fn check(turn: &CapturedTurn) -> Result<&SessionId> {
     turn.scope.check(OPERATION)?;
-    for said in &turn.messages {
-        limits::check_id(OPERATION, "message", said.id.as_str())?;
-        said.speaker
+    for captured in &turn.messages {
+        limits::check_id(OPERATION, "message", captured.id.as_str())?;
+        captured
+            .speaker
             .iter()
             .try_for_each(|speaker| limits::check_id(OPERATION, "speaker", speaker))?;
     }
     turn.scope.session.as_ref().ok_or_else(|| {
-        let said = "an episode needs a session, and the scope names none";
-        Error::new(ErrorKind::Unsupported, OPERATION, said)
+        let reason = "an episode needs a session, and the scope names none";
+        Error::new(ErrorKind::Unsupported, OPERATION, reason)
     })
 }
 
@@ -73,9 +74,9 @@ fn records(
     memory: &Episodic,
     turn: &CapturedTurn,
     session: &SessionId,
-    said: &CapturedMessage,
+    captured: &CapturedMessage,
 ) -> Vec<MemoryWrite> {
-    let message = &said.message;
+    let message = &captured.message;
     // Recalled memories that were shown to the model are not captured again.
     if message.is_synthetic() {
         return Vec::new();
@@ -85,16 +86,16 @@ fn records(
         Role::Tool if memory.tools => message.readable_text(),
         _ => return Vec::new(),
     };
-    let scope = memory.reach.of(&turn.scope);
+    let scope = memory.scope_level.of(&turn.scope);
     let record = |(part, text): (usize, &str)| {
-        let id = id(session, said, part);
+        let id = id(session, captured, part);
         let mut record =
-            MemoryRecord::new(scope.clone(), id, EPISODE, said.at.unwrap_or(turn.at), text);
-        record.source = Some(MemorySource::message(session, &said.id));
-        record.speaker = Some(said.speaker.clone().unwrap_or_else(|| message.role.to_string()));
+            MemoryRecord::new(scope.clone(), id, EPISODE, captured.at.unwrap_or(turn.at), text);
+        record.source = Some(MemorySource::message(session, &captured.id));
+        record.speaker = Some(captured.speaker.clone().unwrap_or_else(|| message.role.to_string()));
         // The speaker's name is indexed too, so that questions about a person find the record.
         let mut words = words::index_words(text);
-        if let Some(speaker) = &said.speaker {
+        if let Some(speaker) = &captured.speaker {
             words = format!("{words} {}", words::index_words(speaker));
         }
         MemoryWrite::new(record, words.trim())
@@ -103,8 +104,8 @@ fn records(
 }
 
 /// Returns the record id, which is the same for the same part of the same message.
-fn id(session: &SessionId, said: &CapturedMessage, part: usize) -> MemoryId {
-    MemoryId::derived("episode", &[session.as_str(), said.id.as_str(), &part.to_string()])
+fn id(session: &SessionId, captured: &CapturedMessage, part: usize) -> MemoryId {
+    MemoryId::derived("episode", &[session.as_str(), captured.id.as_str(), &part.to_string()])
 }
 
 /// Adds vectors to records. A failure costs no record: records without vectors are found by words.

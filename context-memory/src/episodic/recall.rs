@@ -133,7 +133,7 @@ async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candida
     for (scope, places) in by_scope {
         let ids: Vec<MemoryId> =
             places.iter().map(|at| candidates[*at].hit.stored.record.id.clone()).collect();
-        let beside: Vec<Vec<StoredMemory>> = store.memories_beside(&scope, &ids, 1).await?;
+        let beside: Vec<Vec<StoredMemory>> = store.memory_neighbours(&scope, &ids, 1).await?;
         for (at, beside) in places.into_iter().zip(beside) {
             candidates[at].beside = beside;
         }
@@ -179,12 +179,13 @@ fn drop_said(memories: &mut Vec<RecalledMemory>, query: &RecallQuery) {
     if !memories.iter().any(is_here) {
         return;
     }
-    let said: Vec<_> = query
+    let messages: Vec<_> = query
         .recent
         .iter()
         .filter(|message| !message.is_synthetic())
         .map(|message| message.plain_text())
         .collect();
-    memories
-        .retain(|memory| !(is_here(memory) && said.iter().any(|said| said.contains(&memory.text))));
+    memories.retain(|memory| {
+        !(is_here(memory) && messages.iter().any(|message| message.contains(&memory.text)))
+    });
 }

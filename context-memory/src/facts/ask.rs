@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::statement::LONGEST;
-use super::{Extracted, ExtractedFact, Holds, day};
+use super::{Cardinality, Extracted, ExtractedFact, day};
 
 /// The default prompt.
 pub(super) const PROMPT: &str = "You find lasting facts about people, things and plans in messages: who somebody is, where they \
@@ -88,7 +88,8 @@ struct FactIn {
     subject: String,
     relation: String,
     object: String,
-    holds: Holds,
+    #[serde(rename = "holds")]
+    cardinality: Cardinality,
     #[serde(default)]
     from: Option<String>,
     #[serde(default)]
@@ -131,7 +132,7 @@ fn list(text: &str) -> Option<Vec<Value>> {
 }
 
 fn checked(written: FactIn, messages: usize) -> Option<ExtractedFact> {
-    let FactIn { message, subject, relation, object, holds, from, until } = written;
+    let FactIn { message, subject, relation, object, cardinality, from, until } = written;
     let message = message.checked_sub(1).filter(|message| *message < messages)?;
     let day = |text: Option<String>| match text.as_deref().map(str::trim) {
         None | Some("") => Some(None),
@@ -141,7 +142,7 @@ fn checked(written: FactIn, messages: usize) -> Option<ExtractedFact> {
     let part =
         |part: String| Some(part.trim().to_owned()).filter(|part| part.chars().count() <= LONGEST);
     let (subject, relation, object) = (part(subject)?, part(relation)?, part(object)?);
-    Some(ExtractedFact { message, subject, relation, object, holds, from, until })
+    Some(ExtractedFact { message, subject, relation, object, cardinality, from, until })
 }
 
 #[cfg(test)]

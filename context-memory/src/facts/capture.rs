@@ -52,7 +52,7 @@ impl Facts {
         cancel: &CancelSignal,
     ) -> Result<()> {
         let Some(extractor) = &self.extractor else { return Ok(()) };
-        let filed = filed(self.reach, &turn.scope, OPERATION)?;
+        let filed = filed(self.scope_level, &turn.scope, OPERATION)?;
         let Some(session) = self.session_of(turn)? else { return Ok(()) };
         let mut messages: Vec<(CapturedMessage, MemorySource)> = Vec::new();
         for captured in turn.messages.iter().filter(|captured| self.may_say(captured)) {
@@ -206,9 +206,9 @@ fn statement(
     pending: &PendingMessage,
     told_at: Timestamp,
 ) -> Option<Statement> {
-    let ExtractedFact { subject, relation, object, holds, from, until, .. } = fact;
+    let ExtractedFact { subject, relation, object, cardinality, from, until, .. } = fact;
     let said_at = pending.captured.at.unwrap_or(told_at);
-    let mut statement = Statement::new(subject, relation, object, holds, said_at);
+    let mut statement = Statement::new(subject, relation, object, cardinality, said_at);
     (statement.from, statement.until) = (from, until);
     let statement = statement.source(pending.source.clone());
     statement.check(OPERATION).ok().map(|()| statement)

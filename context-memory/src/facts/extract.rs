@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use context_core::memory::CapturedMessage;
 use context_core::{CancelSignal, Result, Timestamp};
 
-use super::Holds;
+use super::Cardinality;
 
 /// Extracts facts from messages.
 ///
@@ -53,7 +53,7 @@ pub struct ExtractedFact {
     /// The object.
     pub object: String,
     /// The number of values that the relation can have at one time.
-    pub holds: Holds,
+    pub cardinality: Cardinality,
     /// The start, if stated.
     pub from: Option<Timestamp>,
     /// The end, if stated.
@@ -67,10 +67,10 @@ impl ExtractedFact {
         subject: impl Into<String>,
         relation: impl Into<String>,
         object: impl Into<String>,
-        holds: Holds,
+        cardinality: Cardinality,
     ) -> Self {
         let (subject, relation, object) = (subject.into(), relation.into(), object.into());
-        Self { message, subject, relation, object, holds, from: None, until: None }
+        Self { message, subject, relation, object, cardinality, from: None, until: None }
     }
 }
 
@@ -78,7 +78,7 @@ impl fmt::Debug for ExtractedFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExtractedFact")
             .field("message", &self.message)
-            .field("holds", &self.holds)
+            .field("cardinality", &self.cardinality)
             .field("from", &self.from)
             .field("until", &self.until)
             .finish_non_exhaustive()

@@ -6,7 +6,7 @@ use context_core::Timestamp;
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryScope, MemorySource};
 
-use super::Holds;
+use super::Cardinality;
 
 /// A relation that is or was true, as far as it was stated. `Debug` shows the times, but no
 /// content.
@@ -20,7 +20,7 @@ pub struct Fact {
     /// The object.
     pub object: String,
     /// The number of values that the relation can have at one time.
-    pub holds: Holds,
+    pub cardinality: Cardinality,
     /// The start. `None` if only the end is known.
     pub from: Option<Timestamp>,
     /// Whether the start was stated. Otherwise `from` is a time at which the fact was true.
@@ -65,7 +65,7 @@ impl Fact {
 impl fmt::Debug for Fact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fact")
-            .field("holds", &self.holds)
+            .field("cardinality", &self.cardinality)
             .field("from", &self.from)
             .field("until", &self.until)
             .field("superseded_by", &self.superseded_by)

@@ -110,7 +110,7 @@ mod tests {
             "Ada",
             "works at",
             "Initech",
-            super::super::Holds::One,
+            super::super::Cardinality::One,
             Default::default(),
         );
         let (scope, source) = (MemoryScope::new("ada"), MemorySource::message("s", "m"));

@@ -15,7 +15,7 @@ pub(super) const LONGEST: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Holds {
+pub enum Cardinality {
     /// One value, such as a person's employer: a later value ends the earlier one.
     One,
     /// Any number of values, such as the things a person likes.
@@ -36,7 +36,7 @@ pub struct Statement {
     /// The number of values that the relation has at one time. If statements about a relation
     /// differ, it has many. A setting of the [application](super::Facts::relation) for the relation
     /// takes precedence.
-    pub holds: Holds,
+    pub cardinality: Cardinality,
     /// The start, if stated. Otherwise the statement is true as of the time it was made.
     pub from: Option<Timestamp>,
     /// The end, if stated. Without `from`, only the end is known.
@@ -53,11 +53,20 @@ impl Statement {
         subject: impl Into<String>,
         relation: impl Into<String>,
         object: impl Into<String>,
-        holds: Holds,
+        cardinality: Cardinality,
         said_at: Timestamp,
     ) -> Self {
         let (subject, relation, object) = (subject.into(), relation.into(), object.into());
-        Self { subject, relation, object, holds, from: None, until: None, said_at, source: None }
+        Self {
+            subject,
+            relation,
+            object,
+            cardinality,
+            from: None,
+            until: None,
+            said_at,
+            source: None,
+        }
     }
 
     /// Sets the start.
@@ -123,7 +132,7 @@ pub(super) fn check_part(operation: &'static str, name: &'static str, part: &str
 impl fmt::Debug for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Statement")
-            .field("holds", &self.holds)
+            .field("cardinality", &self.cardinality)
             .field("from", &self.from)
             .field("until", &self.until)
             .field("said_at", &self.said_at)

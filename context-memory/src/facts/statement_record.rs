@@ -5,7 +5,7 @@ use context_core::store::MemoryWrite;
 use context_core::{Error, ErrorKind, Json, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{Holds, Statement, names};
+use super::{Cardinality, Statement, names};
 use crate::words::index_words;
 
 pub(super) const KIND: &str = "fact";
@@ -17,7 +17,8 @@ struct Data {
     subject: String,
     relation: String,
     object: String,
-    holds: Holds,
+    #[serde(rename = "holds")]
+    cardinality: Cardinality,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +39,7 @@ pub(super) fn write(
     statement: &Statement,
     recorded: Timestamp,
 ) -> Result<MemoryWrite> {
-    let Statement { subject, relation, object, holds, from, until, said_at, source } =
+    let Statement { subject, relation, object, cardinality, from, until, said_at, source } =
         statement.clone();
     let id = names::statement_id(filed, statement);
     let text = format!("{subject} {relation} {object}");
@@ -46,7 +47,7 @@ pub(super) fn write(
     let mut record = MemoryRecord::new(filed.clone(), id, KIND, said_at, text);
     record.key = Some(names::key(&subject, &relation));
     record.source = source;
-    let data = Data { subject, relation, object, holds, from, until, recorded };
+    let data = Data { subject, relation, object, cardinality, from, until, recorded };
     let data = Json::from_serialize(&data).map_err(|error| {
         Error::new(ErrorKind::Bug, "facts", "a statement cannot be written as JSON")
             .with_source(error)
@@ -62,8 +63,8 @@ pub(super) fn read(stored: StoredMemory) -> Option<StatementRecord> {
         tracing::warn!(memory = %id, "a record of a fact cannot be read");
         return None;
     };
-    let Data { subject, relation, object, holds, from, until, recorded } = data;
+    let Data { subject, relation, object, cardinality, from, until, recorded } = data;
     let statement =
-        Statement { subject, relation, object, holds, from, until, said_at: at, source };
+        Statement { subject, relation, object, cardinality, from, until, said_at: at, source };
     Some(StatementRecord { record: (scope, id), statement, recorded })
 }

@@ -10,8 +10,8 @@ use context_core::store::{MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{Clock, Error, ErrorKind, Result, Store, Timestamp};
 
 use super::statement::check_part;
-use super::{Fact, FactExtractor, Holds, Statement, names, statement_record};
-use crate::Reach;
+use super::{Cardinality, Fact, FactExtractor, Statement, names, statement_record};
+use crate::ScopeLevel;
 use crate::records::{Records, filed};
 
 pub(super) const OPERATION: &str = "facts";
@@ -25,14 +25,14 @@ pub(super) const OPERATION: &str = "facts";
 /// # use context_conformance::FixedClock;
 /// # use context_core::Timestamp;
 /// # use context_core::memory::MemoryScope;
-/// # use context_memory::{Facts, Holds, Statement};
+/// # use context_memory::{Facts, Cardinality, Statement};
 /// # use context_store_inmem::InMemoryStore;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> context_core::Result<()> {
 /// let facts = Facts::new(Arc::new(InMemoryStore::default()), Arc::new(FixedClock::at(0)))?;
 /// let (scope, said_at) = (MemoryScope::new("ada"), Timestamp::from_micros(1_772_323_200_000_000));
 ///
-/// let works = Statement::new("Ada", "works at", "Initech", Holds::One, said_at).from(said_at);
+/// let works = Statement::new("Ada", "works at", "Initech", Cardinality::One, said_at).from(said_at);
 /// facts.state(&scope, &[works]).await?;
 /// let known = facts.about(&scope, "ada", None).await?;
 /// assert_eq!(known[0].text(), "Ada works at Initech (since 2026-03-01)");
@@ -43,8 +43,8 @@ pub(super) const OPERATION: &str = "facts";
 pub struct Facts {
     pub(super) records: Records,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) relations: BTreeMap<String, Holds>,
-    pub(super) reach: Reach,
+    pub(super) relations: BTreeMap<String, Cardinality>,
+    pub(super) scope_level: ScopeLevel,
     pub(super) extractor: Option<Arc<dyn FactExtractor>>,
     pub(super) answers: bool,
 }
@@ -54,7 +54,7 @@ pub struct Facts {
 #[non_exhaustive]
 pub enum StatementOutcome {
     /// The statement is stored under this id.
-    Kept(MemoryId),
+    Stored(MemoryId),
     /// The same statement from the same source was already stored under this id.
     Known(MemoryId),
     /// The same statement from the same source was forgotten before, and stays forgotten.
@@ -63,25 +63,25 @@ pub enum StatementOutcome {
 
 impl Facts {
     /// Creates facts on a store, with timestamps from this clock, filed [across
-    /// sessions](Reach::Agent). Fails with [`Unsupported`](ErrorKind::Unsupported) if the store
-    /// does not support memories.
+    /// sessions](ScopeLevel::Agent). Fails with [`Unsupported`](ErrorKind::Unsupported) if the
+    /// store does not support memories.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
         let records = Records::new(store, OPERATION)?;
-        let (relations, reach) = (BTreeMap::new(), Reach::default());
-        Ok(Self { records, clock, relations, reach, extractor: None, answers: false })
+        let (relations, scope_level) = (BTreeMap::new(), ScopeLevel::default());
+        Ok(Self { records, clock, relations, scope_level, extractor: None, answers: false })
     }
 
     /// Sets how many values a relation has at one time, which overrides the statements.
     #[must_use]
-    pub fn relation(mut self, relation: &str, holds: Holds) -> Self {
-        self.relations.insert(names::folded(relation), holds);
+    pub fn relation(mut self, relation: &str, cardinality: Cardinality) -> Self {
+        self.relations.insert(names::folded(relation), cardinality);
         self
     }
 
     /// Sets the part of the scope that statements are filed under.
     #[must_use]
-    pub fn reach(mut self, reach: Reach) -> Self {
-        self.reach = reach;
+    pub fn scope_level(mut self, level: ScopeLevel) -> Self {
+        self.scope_level = level;
         self
     }
 
@@ -107,7 +107,7 @@ impl Facts {
         scope: &MemoryScope,
         statements: &[Statement],
     ) -> Result<Vec<StatementOutcome>> {
-        let filed = filed(self.reach, scope, OPERATION)?;
+        let filed = filed(self.scope_level, scope, OPERATION)?;
         limits::check_page(OPERATION, statements.len())?;
         statements.iter().try_for_each(|statement| statement.check(OPERATION))?;
         let recorded = self.clock.now();
@@ -131,7 +131,7 @@ impl Facts {
         let became: BTreeMap<_, _> =
             writes.iter().map(|write| &write.record.id).zip(written).collect();
         let stated = ids.iter().map(|id| match became.get(id) {
-            Some(MemoryWritten::Written(_)) => StatementOutcome::Kept(id.clone()),
+            Some(MemoryWritten::Written(_)) => StatementOutcome::Stored(id.clone()),
             Some(MemoryWritten::Forgotten) => StatementOutcome::Forgotten,
             _ => StatementOutcome::Known(id.clone()),
         });
@@ -180,7 +180,7 @@ impl fmt::Debug for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Facts")
             .field("relations", &self.relations.len())
-            .field("reach", &self.reach)
+            .field("scope_level", &self.scope_level)
             .field("extractor", &self.extractor)
             .field("answers", &self.answers)
             .finish_non_exhaustive()

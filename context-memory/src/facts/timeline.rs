@@ -6,7 +6,7 @@ use context_core::Timestamp;
 use context_core::base::MemoryId;
 
 use super::statement_record::StatementRecord;
-use super::{Fact, Holds, names};
+use super::{Cardinality, Fact, names};
 
 /// The two kinds of events of a statement. At the same time, an end comes before a beginning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,9 +17,9 @@ enum EventKind {
 
 /// Returns the facts of one subject and relation, ordered by start. Independent of the order of the
 /// statements.
-pub(super) fn timeline(record: Vec<StatementRecord>, rule: Option<Holds>) -> Vec<Fact> {
-    let is_many = record.iter().any(|record| record.statement.holds == Holds::Many);
-    let holds = rule.unwrap_or(if is_many { Holds::Many } else { Holds::One });
+pub(super) fn timeline(record: Vec<StatementRecord>, rule: Option<Cardinality>) -> Vec<Fact> {
+    let is_many = record.iter().any(|record| record.statement.cardinality == Cardinality::Many);
+    let cardinality = rule.unwrap_or(if is_many { Cardinality::Many } else { Cardinality::One });
     let objects: Vec<String> =
         record.iter().map(|record| names::folded(&record.statement.object)).collect();
     let mut events: Vec<(Timestamp, EventKind, usize)> = Vec::with_capacity(record.len());
@@ -32,8 +32,12 @@ pub(super) fn timeline(record: Vec<StatementRecord>, rule: Option<Holds>) -> Vec
         let StatementRecord { record: (scope, id), statement, .. } = &record[*at];
         (*time, *turn, statement.said_at, objects[*at].clone(), scope.key(), id.clone())
     });
-    let mut builder =
-        TimelineBuilder { facts: Vec::new(), last: BTreeMap::new(), open: BTreeMap::new(), holds };
+    let mut builder = TimelineBuilder {
+        facts: Vec::new(),
+        last: BTreeMap::new(),
+        open: BTreeMap::new(),
+        cardinality,
+    };
     for (time, turn, at) in events {
         match turn {
             EventKind::Begins => builder.begins(time, &record[at], &objects[at]),
@@ -48,7 +52,7 @@ struct TimelineBuilder<'a> {
     /// The latest fact of each object, and the facts that have not ended.
     last: BTreeMap<&'a str, usize>,
     open: BTreeMap<&'a str, usize>,
-    holds: Holds,
+    cardinality: Cardinality,
 }
 
 impl<'a> TimelineBuilder<'a> {
@@ -56,7 +60,7 @@ impl<'a> TimelineBuilder<'a> {
         if let Some(fact) = self.open.get(object) {
             return add(&mut self.facts[*fact], record);
         }
-        if self.holds == Holds::One {
+        if self.cardinality == Cardinality::One {
             for (_, fact) in std::mem::take(&mut self.open) {
                 let by: &MemoryId = &record.record.1;
                 self.facts[fact].until = Some(time);
@@ -94,7 +98,7 @@ impl<'a> TimelineBuilder<'a> {
             subject: statement.subject,
             relation: statement.relation,
             object: statement.object,
-            holds: self.holds,
+            cardinality: self.cardinality,
             from: None,
             is_from_said: false,
             until: None,

@@ -59,15 +59,18 @@ impl TurnQueue {
 
     /// Queues a turn. Returns whether a task has to be started.
     pub(super) fn take(&self, turn: &CapturedTurn) -> Result<bool> {
-        let bytes =
-            turn.messages.iter().map(|said| said.message.encode().bytes().len()).sum::<usize>()
-                + 256;
+        let bytes = turn
+            .messages
+            .iter()
+            .map(|captured| captured.message.encode().bytes().len())
+            .sum::<usize>()
+            + 256;
         let mut state = self.state();
         let is_full = state.waiting.len() >= self.limits.turns
             || (!state.waiting.is_empty() && state.bytes.saturating_add(bytes) > self.limits.bytes);
         if is_full {
-            let said = "the queue of captures is full; capture the same messages again later";
-            return Err(Error::new(ErrorKind::Unavailable, "capture", said)
+            let reason = "the queue of captures is full; capture the same messages again later";
+            return Err(Error::new(ErrorKind::Unavailable, "capture", reason)
                 .with("waiting", state.waiting.len())
                 .with("limit", self.limits.turns)
                 .with("limit_bytes", self.limits.bytes));

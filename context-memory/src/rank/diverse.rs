@@ -15,9 +15,9 @@ pub(crate) fn distinct(candidates: Vec<Candidate>, most: usize) -> Vec<Candidate
         if kept.len() == most {
             break;
         }
-        let said: HashSet<String> = words::content_words(candidate.text()).collect();
-        if !kept.iter().any(|(_, other)| overlap(&said, other) >= SAME) {
-            kept.push((candidate, said));
+        let content: HashSet<String> = words::content_words(candidate.text()).collect();
+        if !kept.iter().any(|(_, other)| overlap(&content, other) >= SAME) {
+            kept.push((candidate, content));
         }
     }
     kept.into_iter().map(|(candidate, _)| candidate).collect()

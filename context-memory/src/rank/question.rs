@@ -36,7 +36,7 @@ pub(crate) struct Question {
     pub(super) capitals: HashMap<String, usize>,
     pub(super) spans: Vec<Span>,
     /// All words, folded, for the names of speakers.
-    said: Vec<String>,
+    folded_words: Vec<String>,
     /// Whether the question asks for the current state.
     pub(super) asks_for_newest: bool,
 }
@@ -83,8 +83,8 @@ impl Question {
                 places.get(words::stem(&word).as_ref()).map(|at| (word.clone(), *at))
             })
             .collect();
-        let said: Vec<String> = search::words(text).map(|word| word.folded).collect();
-        let asks_for_newest = said.iter().any(|word| {
+        let folded_words: Vec<String> = search::words(text).map(|word| word.folded).collect();
+        let asks_for_newest = folded_words.iter().any(|word| {
             matches!(
                 word.as_str(),
                 "now" | "current" | "currently" | "latest" | "recent" | "recently" | "still"
@@ -98,14 +98,15 @@ impl Question {
             spans: times::named(text, asked_at),
             words: kept,
             places,
-            said,
+            folded_words,
             asks_for_newest,
         }
     }
 
     /// Returns whether the question contains any part of a speaker's name.
     pub(super) fn names(&self, speaker: &str) -> bool {
-        search::words(speaker).any(|word| word.folded.len() > 1 && self.said.contains(&word.folded))
+        search::words(speaker)
+            .any(|word| word.folded.len() > 1 && self.folded_words.contains(&word.folded))
     }
 }
 

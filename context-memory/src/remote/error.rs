@@ -56,7 +56,7 @@ impl RemoteError {
             Self::OtherProtocol { .. } => (ErrorKind::Unsupported, Retry::Never),
             _ => (ErrorKind::Corrupt, Retry::Never),
         };
-        let said = match &self {
+        let message = match &self {
             Self::Http(HttpError::Refused(_)) => "the memory server refused the request",
             Self::Http(HttpError::NotJson { .. }) => {
                 "the memory server did not answer in the protocol's form"
@@ -66,7 +66,7 @@ impl RemoteError {
             _ => "the answer of the memory server was rejected",
         };
         let status = if let Self::Http(error) = &self { error.status() } else { None };
-        let error = Error::new(kind, operation, said).with_retry(retry);
+        let error = Error::new(kind, operation, message).with_retry(retry);
         let error = if let Some(status) = status { error.with("status", status) } else { error };
         error.with_source(self)
     }
@@ -94,9 +94,9 @@ fn of_http(error: &HttpError) -> (ErrorKind, Retry) {
 /// Returns the kind of an error reply: the stated one if the reply follows the protocol, else by
 /// status.
 fn of_refusal(refused: &Refused) -> ErrorKind {
-    let said = serde_json::from_str::<wire::Failure>(&refused.body).ok();
-    let said = said.and_then(|said| kind(&said.error.kind));
-    said.unwrap_or(match refused.status {
+    let message = serde_json::from_str::<wire::Failure>(&refused.body).ok();
+    let message = message.and_then(|message| kind(&message.error.kind));
+    message.unwrap_or(match refused.status {
         400 | 413 => ErrorKind::Invalid,
         404 | 405 | 422 | 501 => ErrorKind::Unsupported,
         409 => ErrorKind::Conflict,

@@ -46,7 +46,7 @@ async fn route(
     request: ServiceRequest<'_>,
     cancel: &CancelSignal,
 ) -> Result<Vec<u8>, Refusal> {
-    let no = |status, kind, said: &str| Refusal(status, kind, said.to_owned());
+    let no = |status, kind, message: &str| Refusal(status, kind, message.to_owned());
     let Some(opens) = service.opens(request.authorization) else {
         return Err(no(401, ErrorKind::Unavailable, "the key is not known here"));
     };
@@ -80,16 +80,19 @@ async fn recall(
 ) -> Result<Vec<u8>, Refusal> {
     let scope = scope(opens, body.scope)?;
     let mut query = RecallQuery::new(scope.clone(), body.text);
-    query.recent =
-        body.recent.into_iter().map(|said| Arc::new(Message::text(said.role, said.text))).collect();
+    query.recent = body
+        .recent
+        .into_iter()
+        .map(|message| Arc::new(Message::text(message.role, message.text)))
+        .collect();
     (query.max_tokens, query.at) = (body.max_tokens, body.at);
     let mut memories = service.provider.recall(&query, cancel).await?.memories;
     // A provider that mixes up scopes is stopped here.
     let strange =
         |memory: &RecalledMemory| memory.scope.as_ref().is_some_and(|filed| !scope.sees(filed));
     if memories.iter().any(strange) {
-        let said = "the memory returned records of another scope".to_owned();
-        return Err(Refusal(500, ErrorKind::Bug, said));
+        let message = "the memory returned records of another scope".to_owned();
+        return Err(Refusal(500, ErrorKind::Bug, message));
     }
     memories.truncate(limits::MAX_PAGE);
     let memories = memories.into_iter().map(|memory| wire::Memory::of(memory, &scope)).collect();
@@ -153,12 +156,12 @@ fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, Refusal> {
 /// Parses a body. The error gives only the position, since serde's message may quote the body.
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| {
-        let said = format!(
+        let message = format!(
             "the body does not have the form of this path, at line {}, column {}",
             error.line(),
             error.column()
         );
-        Error::invalid(OPERATION, said).into()
+        Error::invalid(OPERATION, message).into()
     })
 }
 

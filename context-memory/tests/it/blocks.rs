@@ -8,7 +8,9 @@ use context_core::message::ToolInput;
 use context_core::model::Tool;
 use context_core::store::{FragmentStore, HistoryStore, StoreInfo};
 use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store};
-use context_memory::{BlockEdit, BlockError, BlockRule, BlockTools, Blocks, InsertPosition, Reach};
+use context_memory::{
+    BlockEdit, BlockError, BlockRule, BlockTools, Blocks, InsertPosition, ScopeLevel,
+};
 use context_simulator::Random;
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -79,9 +81,9 @@ async fn blocks_are_recalled_by_name_whatever_is_asked() {
 #[tokio::test]
 async fn the_program_says_where_a_block_lives() {
     let blocks = blocks(Arc::new(InMemoryStore::default()))
-        .declare(BlockRule::new("user").reach(Reach::User))
+        .declare(BlockRule::new("user").scope_level(ScopeLevel::User))
         .unwrap()
-        .declare(BlockRule::new("scratch").reach(Reach::Session))
+        .declare(BlockRule::new("scratch").scope_level(ScopeLevel::Session))
         .unwrap();
     let here = ada().project("p").session("s");
     for name in ["user", "scratch", "other"] {
@@ -298,7 +300,10 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let store = Arc::new(InMemoryStore::default());
-            let whole = if filed.session.is_some() { Reach::Session } else { Reach::Agent };
+            let whole = match filed.session {
+                Some(_) => ScopeLevel::Session,
+                None => ScopeLevel::Agent,
+            };
             let writer = blocks(Arc::clone(&store) as _).others(100, whole).unwrap();
             writer.create(&filed, &name, "here").await.unwrap();
             let is_seen = !recalled(&blocks(store), &asked).await.is_empty();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_conformance::FixedClock;
 use context_core::memory::MemoryScope;
-use context_memory::{BlockEdit, BlockError, BlockRule, Blocks, Reach};
+use context_memory::{BlockEdit, BlockError, BlockRule, Blocks, ScopeLevel};
 use context_simulator::Random;
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ proptest! {
         runtime.block_on(async {
             let clock = Arc::new(FixedClock::at(0));
             let blocks = Blocks::new(Arc::new(Slow::default()), clock).unwrap().keep_versions(100);
-            let blocks = blocks.declare(BlockRule::new("n").reach(Reach::User)).unwrap();
+            let blocks = blocks.declare(BlockRule::new("n").scope_level(ScopeLevel::User)).unwrap();
             let (one, two) = tokio::join!(
                 write(blocks.clone(), "one", seeds[0], 12),
                 write(blocks.clone(), "two", seeds[1], 12),

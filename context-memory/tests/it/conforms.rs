@@ -7,7 +7,7 @@ use context_conformance::FixedClock;
 use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
 use context_core::memory::CapturedMessage;
 use context_core::{CancelSignal, MemoryProvider, Result, Timestamp};
-use context_memory::{Blocks, Extracted, ExtractedFact, FactExtractor, Facts, Holds};
+use context_memory::{Blocks, Cardinality, Extracted, ExtractedFact, FactExtractor, Facts};
 use context_store_inmem::InMemoryStore;
 
 /// Extracts the facts about parcels that the suite captures.
@@ -27,7 +27,7 @@ impl FactExtractor for Parcels {
             let rest = text.strip_prefix("The parcel ")?;
             let (name, _) = rest.split_once(' ')?;
             let subject = format!("The parcel {name}");
-            Some(ExtractedFact::new(number, subject, "lies in", "the hall", Holds::One))
+            Some(ExtractedFact::new(number, subject, "lies in", "the hall", Cardinality::One))
         };
         Ok(Extracted::new(messages.iter().enumerate().filter_map(fact).collect()))
     }

@@ -6,7 +6,7 @@ use context_conformance::FixedClock;
 use context_core::base::MemoryId;
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
 use context_core::{CancelSignal, ErrorKind, MemoryProvider, Store, Timestamp};
-use context_memory::{Fact, Facts, Holds, Reach, Statement, StatementOutcome};
+use context_memory::{Cardinality, Fact, Facts, ScopeLevel, Statement, StatementOutcome};
 use context_simulator::Random;
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn source(message: &str) -> MemorySource {
 }
 
 fn works(object: &str, said: i64) -> Statement {
-    Statement::new("Ada", "works at", object, Holds::One, day(said))
+    Statement::new("Ada", "works at", object, Cardinality::One, day(said))
         .source(source(&format!("{object}-{said}")))
 }
 
@@ -89,7 +89,7 @@ async fn saying_it_again_adds_a_source() {
     let facts = facts(&Arc::new(InMemoryStore::default()));
     let first = works("Initech", 10);
     let stated = facts.state(&ada(), &[first.clone(), first.clone()]).await.unwrap();
-    assert!(matches!(&stated[..], [StatementOutcome::Kept(_), StatementOutcome::Kept(_)]));
+    assert!(matches!(&stated[..], [StatementOutcome::Stored(_), StatementOutcome::Stored(_)]));
     let stated = facts.state(&ada(), std::slice::from_ref(&first)).await.unwrap();
     assert!(matches!(&stated[..], [StatementOutcome::Known(_)]));
     facts.state(&ada(), &[works("INITECH", 20)]).await.unwrap();
@@ -112,7 +112,8 @@ async fn saying_it_again_adds_a_source() {
 
 #[tokio::test]
 async fn a_relation_that_holds_many_keeps_them() {
-    let likes = |object: &str, said| Statement::new("Ada", "likes", object, Holds::Many, day(said));
+    let likes =
+        |object: &str, said| Statement::new("Ada", "likes", object, Cardinality::Many, day(said));
     let store = Arc::new(InMemoryStore::default());
     let facts_of_many = facts(&store);
     facts_of_many
@@ -124,7 +125,7 @@ async fn a_relation_that_holds_many_keeps_them() {
         ["Ada likes tea (as of 2026-01-01, until 2026-01-10)", "Ada likes rum (as of 2026-01-02)"]
     );
     // A setting of the application takes precedence.
-    let facts_of_one = facts(&store).relation("Likes", Holds::One);
+    let facts_of_one = facts(&store).relation("Likes", Cardinality::One);
     assert_eq!(
         shown(&facts_of_one.about(&ada(), "Ada", None).await.unwrap()),
         ["Ada likes tea (as of 2026-01-01, until 2026-01-02)", "Ada likes rum (as of 2026-01-02)"]
@@ -198,10 +199,10 @@ async fn bad_statements_are_refused_before_anything_is_written() {
     let facts = facts(&store);
     let good = works("Initech", 0);
     for bad in [
-        Statement::new("", "is", "b", Holds::One, day(0)),
-        Statement::new("a", "…", "b", Holds::One, day(0)),
-        Statement::new("a", "is", "b\nc", Holds::One, day(0)),
-        Statement::new("a", "is", "x".repeat(201), Holds::One, day(0)),
+        Statement::new("", "is", "b", Cardinality::One, day(0)),
+        Statement::new("a", "…", "b", Cardinality::One, day(0)),
+        Statement::new("a", "is", "b\nc", Cardinality::One, day(0)),
+        Statement::new("a", "is", "x".repeat(201), Cardinality::One, day(0)),
         works("x", 0).from(day(1)).until(day(1)),
         works("x", 0).source(MemorySource::message("s", "")),
     ] {
@@ -210,7 +211,7 @@ async fn bad_statements_are_refused_before_anything_is_written() {
     }
     assert!(facts.state(&ada(), &[]).await.is_err());
     assert!(facts.about(&ada(), " ", None).await.is_err());
-    let in_session = facts.clone().reach(Reach::Session);
+    let in_session = facts.clone().scope_level(ScopeLevel::Session);
     assert!(in_session.state(&ada(), &[good]).await.is_err());
     let stats = store.memories().unwrap().memory_stats(&"ada".into(), 10, None).await.unwrap();
     assert!(stats.items.is_empty());
@@ -219,11 +220,11 @@ async fn bad_statements_are_refused_before_anything_is_written() {
 #[tokio::test]
 async fn nothing_shows_what_a_fact_says() {
     let facts = facts(&Arc::new(InMemoryStore::default()));
-    let said = Statement::new("hush", "hush", "hush", Holds::One, day(0));
+    let said = Statement::new("hush", "hush", "hush", Cardinality::One, day(0));
     facts.state(&ada(), std::slice::from_ref(&said)).await.unwrap();
     let history = facts.about(&ada(), "hush", None).await.unwrap();
     let refused = facts
-        .state(&ada(), &[Statement::new("hush", "hu\nsh", "", Holds::One, day(0))])
+        .state(&ada(), &[Statement::new("hush", "hu\nsh", "", Cardinality::One, day(0))])
         .await
         .unwrap_err();
     let shown = format!("{said:?} {history:?} {facts:?} {refused:?}");
@@ -243,9 +244,9 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
             bool,
             u32,
         )| {
-            let holds = if many { Holds::Many } else { Holds::One };
+            let cardinality = if many { Cardinality::Many } else { Cardinality::One };
             let object = ["A", "a", "B", "C"][object];
-            let mut statement = Statement::new("x", "is", object, holds, day(at));
+            let mut statement = Statement::new("x", "is", object, cardinality, day(at));
             statement.from = from.map(day);
             statement.until =
                 until.map(day).filter(|until| statement.from.is_none_or(|from| from < *until));
@@ -256,7 +257,7 @@ fn statements() -> impl Strategy<Value = Vec<Statement>> {
     })
 }
 
-async fn told(order: &[Statement], rule: Option<Holds>) -> (Arc<InMemoryStore>, Facts) {
+async fn told(order: &[Statement], rule: Option<Cardinality>) -> (Arc<InMemoryStore>, Facts) {
     let store = Arc::new(InMemoryStore::default());
     let mut facts = facts(&store);
     if let Some(rule) = rule {
@@ -292,7 +293,10 @@ proptest! {
     #[test]
     fn any_order_of_arrival_gives_the_same_history(
         said in statements().prop_map(unique), seed in any::<u64>(),
-            rule in proptest::option::of(prop_oneof![Just(Holds::One), Just(Holds::Many)]),
+            rule in proptest::option::of(prop_oneof![
+                Just(Cardinality::One),
+                Just(Cardinality::Many),
+            ]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
@@ -310,7 +314,7 @@ proptest! {
             // each time.
             let sources: Vec<_> = expected.iter().flat_map(|fact| &fact.statements).collect();
             assert!(said.len() <= sources.len());
-            let is_one = expected[0].holds == Holds::One;
+            let is_one = expected[0].cardinality == Cardinality::One;
             for at in 0..10 {
                 let now: Vec<_> = expected.iter().filter(|fact| fact.holds_at(day(at))).collect();
                 assert!(!is_one || now.len() <= 1);
@@ -355,8 +359,11 @@ proptest! {
     fn facts_are_seen_where_their_scope_is_and_nowhere_else(filed in scopes(), asked in scopes()) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let reach = if filed.session.is_some() { Reach::Session } else { Reach::Agent };
-            let facts = facts(&Arc::new(InMemoryStore::default())).reach(reach);
+            let level = match filed.session {
+                Some(_) => ScopeLevel::Session,
+                None => ScopeLevel::Agent,
+            };
+            let facts = facts(&Arc::new(InMemoryStore::default())).scope_level(level);
             facts.state(&filed, &[works("Initech", 0)]).await.unwrap();
             let is_seen = asked.sees(&filed);
             assert_eq!(recalled(&facts,

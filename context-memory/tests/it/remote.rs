@@ -20,7 +20,7 @@ use context_core::{
 };
 use context_http::{ClientOptions, Retries, Secret};
 use context_memory::remote::{KeyFor, MemoryService, RemoteMemory};
-use context_memory::{Blocks, Episodic, Facts, Holds, Statement};
+use context_memory::{Blocks, Cardinality, Episodic, Facts, Statement};
 use context_store_inmem::InMemoryStore;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -127,7 +127,8 @@ async fn any_provider_can_be_served() {
     assert_eq!(served.client(KEY).forget(&forget).await.unwrap().removed, 1);
 
     let facts = Facts::new(Arc::clone(&store) as _, clock).unwrap();
-    let said = Statement::new("Ada", "owns", "a boat", Holds::Many, Timestamp::from_micros(0));
+    let said =
+        Statement::new("Ada", "owns", "a boat", Cardinality::Many, Timestamp::from_micros(0));
     facts.state(&ada(), &[said]).await.unwrap();
     let served = TestServer::start(Arc::new(facts)).await;
     let query = RecallQuery::new(ada(), "boat");

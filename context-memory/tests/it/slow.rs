@@ -64,13 +64,13 @@ impl MemoryRecordStore for Slow {
         self.after(self.records().find_memories(find)).await
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        self.after(self.records().memories_beside(scope, ids, each_side)).await
+        self.after(self.records().memory_neighbours(scope, ids, each_side)).await
     }
 
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_core::memory::{MemoryForget, MemoryScope, MemorySource, RecallQuery};
 use context_core::{Clock, ErrorKind, MemoryProvider, Timestamp};
-use context_memory::{Episodic, Facts, Holds, ProviderChain, Statement};
+use context_memory::{Cardinality, Episodic, Facts, ProviderChain, Statement};
 use context_store_inmem::InMemoryStore;
 
 use crate::kit::{FlakyProvider, ada, episodic, minute, never, over, recall, turn};
@@ -91,7 +91,7 @@ async fn memories_that_share_a_store_forget_their_own_names_alone() {
     let facts = Arc::new(Facts::new(Arc::clone(&store) as _, Arc::new(FrozenClock)).unwrap());
     let scope = MemoryScope::new("ada");
     let state = |message: &str| {
-        Statement::new("Ada", "lives in", "Lisbon", Holds::One, minute(0))
+        Statement::new("Ada", "lives in", "Lisbon", Cardinality::One, minute(0))
             .source(MemorySource::message("s", message))
     };
     facts.state(&scope, &[state("m1"), state("m2")]).await.unwrap();

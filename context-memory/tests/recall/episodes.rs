@@ -10,7 +10,7 @@ use context_core::memory::{
 };
 use context_core::store::{Durability, FragmentStore, HistoryStore, StoreInfo};
 use context_core::{ErrorKind, MemoryProvider, Message, Role, Store};
-use context_memory::{Episodic, Reach};
+use context_memory::{Episodic, ScopeLevel};
 use context_store_inmem::InMemoryStore;
 use proptest::prelude::*;
 
@@ -56,13 +56,13 @@ async fn a_message_that_is_told_again_counts_once_and_what_was_only_shown_never(
 async fn how_far_it_reaches_is_said_and_no_further() {
     let here = MemoryScope::new("ada").project("p").agent("a").session("s");
     let table = [
-        (Reach::User, [true, true, true, true]),
-        (Reach::Project, [true, true, true, false]),
-        (Reach::Agent, [true, true, false, false]),
-        (Reach::Session, [true, false, false, false]),
+        (ScopeLevel::User, [true, true, true, true]),
+        (ScopeLevel::Project, [true, true, true, false]),
+        (ScopeLevel::Agent, [true, true, false, false]),
+        (ScopeLevel::Session, [true, false, false, false]),
     ];
-    for (reach, expected) in table {
-        let memory = episodic().reach(reach);
+    for (level, expected) in table {
+        let memory = episodic().scope_level(level);
         memory.capture(&turn(&here, 0, &["The harbour is closed."]), &never()).await.unwrap();
         let asked = [
             here.clone(),
@@ -72,7 +72,7 @@ async fn how_far_it_reaches_is_said_and_no_further() {
         ];
         for (scope, expected) in asked.into_iter().zip(expected) {
             let found = !recall(&memory, scope.clone(), "harbour").await.is_empty();
-            assert_eq!(found, expected, "{reach:?} from {scope}");
+            assert_eq!(found, expected, "{level:?} from {scope}");
         }
         let mut bob = here.clone();
         bob.user = "bob".into();
@@ -201,8 +201,13 @@ fn scope() -> impl Strategy<Value = MemoryScope> {
     })
 }
 
-fn reach() -> impl Strategy<Value = Reach> {
-    prop_oneof![Just(Reach::User), Just(Reach::Project), Just(Reach::Agent), Just(Reach::Session)]
+fn level() -> impl Strategy<Value = ScopeLevel> {
+    prop_oneof![
+        Just(ScopeLevel::User),
+        Just(ScopeLevel::Project),
+        Just(ScopeLevel::Agent),
+        Just(ScopeLevel::Session)
+    ]
 }
 
 proptest! {
@@ -211,7 +216,7 @@ proptest! {
 
     #[test]
     fn a_recall_has_exactly_what_is_visible_and_not_forgotten(
-        told in proptest::collection::vec((scope(), reach()), 1..12),
+        told in proptest::collection::vec((scope(), level()), 1..12),
         forgotten in proptest::collection::vec(scope(), 0..3),
         asked in proptest::collection::vec(scope(), 1..6),
     ) {
@@ -219,11 +224,11 @@ proptest! {
         runtime.block_on(async {
             let store: Arc<InMemoryStore> = Arc::default();
             let mut filed = Vec::new();
-            for (at, (scope, reach)) in told.iter().enumerate() {
-                let memory = over(&store).reach(*reach);
+            for (at, (scope, level)) in told.iter().enumerate() {
+                let memory = over(&store).scope_level(*level);
                 let said = format!("common word{at}");
                 memory.capture(&turn(scope, at * 2, &[&said]), &never()).await.unwrap();
-                filed.push((reach.of(scope), said));
+                filed.push((level.of(scope), said));
             }
             let memory = over(&store).limit(100);
             for scope in &forgotten {

@@ -144,23 +144,23 @@ async fn vectors_that_are_not_what_was_asked_for_are_refused() {
         ),
         (
             r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":"AADA","index":1}]}"#,
-            "no list of vectors",
+            "not a list of vectors",
         ),
         (
             r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":[null],"index":1}]}"#,
-            "no list of vectors",
+            "not a list of vectors",
         ),
         (
             r#"{"data":[{"embedding":[1.0],"index":0},{"embedding":[1e39],"index":1}]}"#,
-            "no list of vectors",
+            "not a list of vectors",
         ),
         (
             r#"{"data":[{"embedding":[1.0],"index":-1},{"embedding":[1.0],"index":1}]}"#,
-            "no list of vectors",
+            "not a list of vectors",
         ),
-        (r#"{"data":{}}"#, "no list of vectors"),
-        ("{}", "no list of vectors"),
-        ("", "no list of vectors"),
+        (r#"{"data":{}}"#, "not a list of vectors"),
+        ("{}", "not a list of vectors"),
+        ("", "not a list of vectors"),
     ] {
         let server = bad(Misbehaviour::says(200, body)).await;
         let error = embed(&embedder(&server.url()), &texts(&["a", "b"])).await.unwrap_err();

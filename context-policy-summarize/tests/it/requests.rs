@@ -171,7 +171,7 @@ fn every_provider_takes_the_request() {
         (request.model, request.tools, request.tool_choice, request.output),
         (None, vec![], None, None)
     );
-    assert_eq!((request.max_output_tokens, request.cache), (Some(2_500), CacheMarks::Kept));
+    assert_eq!((request.max_output_tokens, request.cache), (Some(2_500), CacheMarks::Existing));
     let [message] = &request.messages[..] else { panic!("one message") };
     assert_eq!((message.role, message.parts.len()), (Role::User, 1));
     assert!(message.is_synthetic() && !message.is_request());

@@ -173,11 +173,15 @@ impl PromptReader for Markdown {
             }
             Token::Enter | Token::Leave => None,
         };
-        Ok(read(prompt).into_iter().filter_map(text).map(|text| self.said(&text)).collect())
+        Ok(read(prompt)
+            .into_iter()
+            .filter_map(text)
+            .map(|text| self.expected_text(&text))
+            .collect())
     }
 
     /// An empty item is written as two quotes.
-    fn said(&self, text: &str) -> String {
+    fn expected_text(&self, text: &str) -> String {
         if text == "\"\"" { String::new() } else { expressible(text) }
     }
 

@@ -84,7 +84,7 @@ impl PromptReader for Xml {
         Ok(leaves(read(prompt)).into_iter().map(|(_, text)| text).collect())
     }
 
-    fn said(&self, text: &str) -> String {
+    fn expected_text(&self, text: &str) -> String {
         visible(text)
     }
 }

@@ -169,7 +169,7 @@ impl Floor {
         }
         statement.raw_execute().unwrap();
         for version in &node.versions {
-            let was = serde_json::to_string(&version.was).unwrap();
+            let was = serde_json::to_string(&version.previous).unwrap();
             let at = version.at.as_micros();
             let sql = "INSERT INTO trajectory_version (round, ordinal, number, at, author, was) VALUES (?, ?, ?, ?, ?, ?)";
             let author = version.author.as_deref();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Branch, Chat, ChatPatch, Checkpoint, PageWalk};
 use context_core::{Error, Fragment, Json, Message, MessageId, Metadata, Node, Result, Role};
 
@@ -16,7 +16,7 @@ pub struct MessageGraph {
     /// The chat.
     pub chat: Chat,
     /// All messages of all branches, parents before children.
-    pub nodes: Vec<Placed>,
+    pub nodes: Vec<PlacedNode>,
     /// The branches, in the order they were created.
     pub branches: Vec<Branch>,
     /// The checkpoints, by name.

@@ -105,7 +105,7 @@ impl ContextEngine {
             return Ok(None);
         };
         let draft = match &earlier {
-            Some(earlier) => draft.after(&earlier.draft),
+            Some(earlier) => draft.with_earlier(&earlier.draft),
             None => draft,
         };
         Ok(Some(self.pend(draft)))
@@ -143,7 +143,7 @@ impl ContextEngine {
         if self.compaction.is_some() {
             let chain = self.full_chain().await?;
             let pending = self.compaction.as_ref().and_then(|pending| {
-                let boundary = pending.draft.behind(&chain, &pending.id)?;
+                let boundary = pending.draft.boundary(&chain, &pending.id)?;
                 Some((pending.node(&chain)?, Arc::new(boundary), true))
             });
             all.extend(pending);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_core::base::{BlobId, StreamId, limits};
 use context_core::history::{ShownMessage, StoredBoundary};
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{ChatPatch, Commit, HistoryStore, PageWalk, Target, TitleChange};
 use context_core::{
     Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Store,
@@ -289,7 +289,8 @@ async fn boundaries_without(
     let nodes = all_messages(history, chat).await?;
     let places: HashMap<&MessageId, usize> =
         nodes.iter().enumerate().map(|(place, placed)| (&placed.node.id, place)).collect();
-    let parent = |placed: &Placed| placed.parent.as_ref().and_then(|id| places.get(id).copied());
+    let parent =
+        |placed: &PlacedNode| placed.parent.as_ref().and_then(|id| places.get(id).copied());
     // Parents precede their children.
     let mut behind = vec![false; nodes.len()];
     let mut left = Vec::new();
@@ -333,7 +334,7 @@ async fn boundaries_without(
 pub(super) async fn all_messages(
     history: &dyn HistoryStore,
     chat: &ChatRef,
-) -> Result<Vec<Placed>> {
+) -> Result<Vec<PlacedNode>> {
     let (mut nodes, mut after) = (Vec::new(), None);
     let mut walk = PageWalk::new("all_messages", "message");
     loop {

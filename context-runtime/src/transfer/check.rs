@@ -16,7 +16,7 @@ use super::record::{ChatMessageRecord, ChatRecord};
 pub(super) enum Unsound {
     #[error("a chat begins before the end of the chat before it")]
     Begun,
-    #[error("{} is there twice", shown(.0))]
+    #[error("{} occurs twice", shown(.0))]
     Twice(String),
     #[error(
         "message {} follows {}, which does not come before it",

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, Seek, Write};
 
-use context_core::{CancelSignal, ChatId, ChatRef, Error, ErrorKind, Result, Retry, Store, UserId};
+use context_core::{CancelSignal, ChatId, ChatRef, Error, ErrorKind, Result, Store, UserId};
 
 use super::check::check_bodies;
-use super::line::{self, LineError, MAX_LINE};
+use super::line::{self, LineError, MAX_LINE, OPERATION, unavailable};
 use super::reader::ChatReader;
 use super::record::ChatRecord;
 use super::sections::{BrokenLine, Section, Sections};
@@ -289,16 +289,4 @@ async fn write<R: BufRead + Seek + Send>(
             Err(error)
         }
     }
-}
-
-pub(super) const OPERATION: &str = "import_jsonl";
-
-pub(super) fn unavailable(
-    operation: &'static str,
-    text: &'static str,
-    error: std::io::Error,
-) -> Error {
-    Error::new(ErrorKind::Unavailable, operation, text)
-        .with_retry(Retry::of_io(&error))
-        .with_source(error)
 }

@@ -11,12 +11,15 @@ use context_core::base::{BlobId, CheckpointName, FragmentId, limits};
 use context_core::message::NodeKind;
 use context_core::store::{Branch, Chat, Checkpoint, NewBlob, NewChat, Revision, StoredFragment};
 use context_core::{
-    BranchName, ChatId, ChatRef, Encoded, Json, Message, MessageId, Metadata, Node, Role,
-    Timestamp, UserId,
+    BranchName, ChatId, ChatRef, Encoded, Error, ErrorKind, Json, Message, MessageId, Metadata,
+    Node, Retry, Role, Timestamp, UserId,
 };
 use serde::{Deserialize, Serialize};
 
 use super::record::{BlobRecord, ChatMessageRecord, ChatRecord};
+
+/// The operation that errors of an import name.
+pub(super) const OPERATION: &str = "import_jsonl";
 
 /// The format version that is written. Older versions can be read.
 pub(super) const VERSION: u32 = 1;
@@ -44,7 +47,7 @@ pub(super) enum LineError {
     Kind,
     /// A record that no store would accept.
     #[error("{0}")]
-    Limit(#[from] context_core::Error),
+    Limit(#[from] Error),
 }
 
 #[derive(Deserialize)]
@@ -294,8 +297,7 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
 
 /// Refuses what no store would accept, so that it is reported for its line and does not fail the
 /// whole chat.
-fn check(record: &ChatRecord) -> Result<(), context_core::Error> {
-    const OPERATION: &str = "import_jsonl";
+fn check(record: &ChatRecord) -> Result<(), Error> {
     match record {
         ChatRecord::Chat(chat) => {
             limits::check_id(OPERATION, "chat", chat.chat.chat.as_str())?;
@@ -384,4 +386,15 @@ pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> 
     };
     check(&record)?;
     Ok(record)
+}
+
+/// Returns the error for a file that cannot be read or written.
+pub(super) fn unavailable(
+    operation: &'static str,
+    text: &'static str,
+    error: std::io::Error,
+) -> Error {
+    Error::new(ErrorKind::Unavailable, operation, text)
+        .with_retry(Retry::of_io(&error))
+        .with_source(error)
 }

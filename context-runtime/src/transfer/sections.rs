@@ -7,8 +7,7 @@ use context_core::store::Chat;
 use context_core::{CancelSignal, Diagnostic, Error, ErrorKind, Result, UserId};
 
 use super::check::{ChatCheck, Finding, Unsound, check_bodies};
-use super::jsonl::{OPERATION, unavailable};
-use super::line::{self, LineError, MAX_LINE};
+use super::line::{self, LineError, MAX_LINE, OPERATION, unavailable};
 use super::record::ChatRecord;
 
 /// A line that is broken.

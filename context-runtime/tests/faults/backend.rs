@@ -105,7 +105,7 @@ impl StoreLocation {
 /// The store of a cell: its location, and what must live as long.
 pub(crate) enum CellStore {
     Inmem(InMemoryStore),
-    Placed(
+    PlacedNode(
         StoreLocation,
         #[expect(dead_code, reason = "the folder goes when it is dropped")]
         Option<tempfile::TempDir>,
@@ -122,13 +122,13 @@ impl CellStore {
             Backend::Sqlite => {
                 let folder = tempfile::tempdir()?;
                 let path = folder.path().join("store.db").display().to_string();
-                Self::Placed(StoreLocation::File(path), Some(folder))
+                Self::PlacedNode(StoreLocation::File(path), Some(folder))
             }
-            Backend::Postgres => Self::Placed(
+            Backend::Postgres => Self::PlacedNode(
                 StoreLocation::Postgres(SERVERS.postgres()?.into(), format!("faults_{n}")),
                 None,
             ),
-            Backend::Redis => Self::Placed(
+            Backend::Redis => Self::PlacedNode(
                 StoreLocation::Redis(SERVERS.redis()?.into(), format!("faults-{n}:")),
                 None,
             ),
@@ -138,7 +138,7 @@ impl CellStore {
     pub(crate) fn place(&self) -> Option<&StoreLocation> {
         match self {
             Self::Inmem(_) => None,
-            Self::Placed(place, _) => Some(place),
+            Self::PlacedNode(place, _) => Some(place),
         }
     }
 
@@ -146,7 +146,7 @@ impl CellStore {
     pub(crate) async fn open(&self) -> Result<Arc<dyn Store>> {
         match self {
             Self::Inmem(store) => Ok(Arc::new(store.clone())),
-            Self::Placed(place, _) => place.open(false).await,
+            Self::PlacedNode(place, _) => place.open(false).await,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use context_simulator::Random;
 use context_simulator::faults::{FaultPlan, Operation};
-use context_simulator::proxy::{Cut, CutHow, CutPlan, Way};
+use context_simulator::proxy::{Cut, CutKind, CutPlan, Direction};
 use serde::Serialize;
 
 use crate::backend::Backend;
@@ -85,13 +85,14 @@ impl Plan {
         let mut at: Vec<_> = (0..1 + random.below(3)).map(|_| random.below(WRITES)).collect();
         at.sort_unstable();
         at.dedup();
-        let cut = |way, after, how| CutPlan::default().with(Cut::new(way, after, how));
+        let cut =
+            |direction, after, kind| CutPlan::default().with(Cut::new(direction, after, kind));
         let few = random.below(3) as u64 * 30;
         let cuts = match fault {
-            Fault::ReplyLost => cut(Way::ToClient, few, CutHow::Close),
-            Fault::CutBefore => cut(Way::ToServer, 0, CutHow::Close),
-            Fault::Hang if random.below(2) == 0 => cut(Way::ToServer, few, CutHow::Hang),
-            Fault::Hang => cut(Way::ToClient, few, CutHow::Hang),
+            Fault::ReplyLost => cut(Direction::ToClient, few, CutKind::Close),
+            Fault::CutBefore => cut(Direction::ToServer, 0, CutKind::Close),
+            Fault::Hang if random.below(2) == 0 => cut(Direction::ToServer, few, CutKind::Hang),
+            Fault::Hang => cut(Direction::ToClient, few, CutKind::Hang),
             Fault::CutInside => CutPlan::random(random.bits(), 2, 900),
             Fault::ServerKilled | Fault::ClientKilled => CutPlan::default(),
         };

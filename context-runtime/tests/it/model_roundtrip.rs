@@ -124,7 +124,7 @@ async fn what_was_sent_stays_as_a_conversation_grows() {
         let mut before: Vec<Value> = Vec::new();
         for ends in [2, 4, 6, 8, 10] {
             let request =
-                ModelRequest::new(history[..ends].iter().cloned()).cache(CacheMarks::Kept);
+                ModelRequest::new(history[..ends].iter().cloned()).cache(CacheMarks::Existing);
             let body = codec.lower(&request).unwrap().body;
             assert_eq!(codec.lower(&request).unwrap().body, body);
             let list = conversation(&body);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_runtime::transfer::{Tree, TreeError, TreePlan, TreeWritten};
 use context_runtime::{
     CancelSignal, CancelSource, ChatRef, ErrorKind, Message, Metadata, Store, Timestamp, limits,
-    store::{NewChat, Node, Placed},
+    store::{NewChat, Node, PlacedNode},
 };
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ async fn write(store: &Arc<dyn Store>, tree: &Tree) -> TreeWritten {
     plan.write(store.history(), &CancelSignal::never(), |_| {}).await.unwrap()
 }
 
-async fn placed(store: &Arc<dyn Store>) -> Vec<Placed> {
+async fn placed(store: &Arc<dyn Store>) -> Vec<PlacedNode> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let chat = new_chat().chat;

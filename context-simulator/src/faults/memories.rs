@@ -36,14 +36,14 @@ impl MemoryRecordStore for FaultInjector {
         self.call(Operation::FindMemories, self.memory_store()?.find_memories(find)).await
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        let call = self.memory_store()?.memories_beside(scope, ids, each_side);
-        self.call(Operation::MemoriesBeside, call).await
+        let call = self.memory_store()?.memory_neighbours(scope, ids, each_side);
+        self.call(Operation::MemoryNeighbours, call).await
     }
 
     async fn forget_memories(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use context_core::base::{BlobId, CheckpointName, FragmentId};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
@@ -281,7 +281,7 @@ impl HistoryStore for FaultInjector {
         self.call(Operation::Chain, self.inner.history().chain(chat, end, window)).await
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         self.call(Operation::Messages, self.inner.history().messages(chat, ids)).await
     }
 
@@ -290,7 +290,7 @@ impl HistoryStore for FaultInjector {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         self.call(Operation::AllMessages, self.inner.history().all_messages(chat, limit, after))
             .await
     }

@@ -9,7 +9,7 @@ use crate::random::Random;
 /// A direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Direction {
     /// From client to server: requests.
     ToServer,
     /// From server to client: replies.
@@ -20,7 +20,7 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum CutHow {
+pub enum CutKind {
     /// The connection is closed on both sides.
     Close,
     /// The connection stays open, but nothing passes in either direction until one side closes it.
@@ -36,19 +36,19 @@ pub struct Cut {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u64>,
     /// The direction in which bytes are counted.
-    pub way: Way,
+    pub direction: Direction,
     /// The number of bytes that still pass in that direction since the plan was set, summed over
     /// all connections that the cut applies to. The cut happens at the next byte. So a cut after 0
     /// bytes to the client lets the server do its work before its reply is lost.
     pub after: u64,
     /// The way in which the connection is cut.
-    pub how: CutHow,
+    pub kind: CutKind,
 }
 
 impl Cut {
     /// Cuts the connection that carries the first byte after `after` bytes.
-    pub fn new(way: Way, after: u64, how: CutHow) -> Self {
-        Self { connection: None, way, after, how }
+    pub fn new(direction: Direction, after: u64, kind: CutKind) -> Self {
+        Self { connection: None, direction, after, kind }
     }
 
     /// Counts and cuts only this connection, counted from 0.
@@ -62,10 +62,10 @@ impl Cut {
 /// A list of cuts. Displayed as JSON, which can be pasted into a test and parsed there.
 ///
 /// ```
-/// use context_simulator::proxy::{Cut, CutHow, CutPlan, Way};
+/// use context_simulator::proxy::{Cut, CutKind, CutPlan, Direction};
 ///
-/// let plan = CutPlan::default().with(Cut::new(Way::ToClient, 0, CutHow::Close));
-/// assert_eq!(plan.to_string(), r#"[{"way":"to_client","after":0,"how":"close"}]"#);
+/// let plan = CutPlan::default().with(Cut::new(Direction::ToClient, 0, CutKind::Close));
+/// assert_eq!(plan.to_string(), r#"[{"direction":"to_client","after":0,"kind":"close"}]"#);
 /// assert_eq!(serde_json::from_str::<CutPlan>(&plan.to_string())?, plan);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -89,8 +89,9 @@ impl CutPlan {
     pub fn random(seed: u64, cuts: usize, bytes: u64) -> Self {
         let mut random = Random::new(seed);
         let cut = |random: &mut Random| {
-            let way = if random.one_in(2) { Way::ToServer } else { Way::ToClient };
-            Cut::new(way, random.bits() % bytes.max(1), CutHow::Close)
+            let direction =
+                if random.one_in(2) { Direction::ToServer } else { Direction::ToClient };
+            Cut::new(direction, random.bits() % bytes.max(1), CutKind::Close)
         };
         Self { cuts: (0..cuts).map(|_| cut(&mut random)).collect() }
     }
@@ -133,8 +134,8 @@ mod tests {
             assert!(plan.cuts.len() == 3 && plan.cuts.iter().all(|cut| cut.after < 1000));
             assert_eq!(serde_json::from_str::<CutPlan>(&plan.to_string()).unwrap(), plan);
         }
-        let one =
-            CutPlan::default().with(Cut::new(Way::ToServer, 9, CutHow::Hang).on_connection(2));
+        let one = CutPlan::default()
+            .with(Cut::new(Direction::ToServer, 9, CutKind::Hang).on_connection(2));
         assert_eq!(serde_json::from_str::<CutPlan>(&one.to_string()).unwrap(), one);
     }
 }

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 
-use super::cuts::{Cut, CutHow, CutPlan, Traffic, Way};
+use super::cuts::{Cut, CutKind, CutPlan, Direction, Traffic};
 
 /// The size of a read buffer, in bytes.
 const BUFFER: usize = 16 << 10;
@@ -65,12 +65,19 @@ impl State {
         Some((inner.traffic.connections - 1, inner.ends.subscribe()))
     }
 
-    /// Returns how many of the next bytes pass, and the cut that follows them, if any.
-    fn pass(&self, connection: u64, way: Way, bytes: usize) -> (usize, Option<CutHow>) {
+    /// Returns kind many of the next bytes pass, and the cut that follows them, if any.
+    fn pass(
+        &self,
+        connection: u64,
+        direction: Direction,
+        bytes: usize,
+    ) -> (usize, Option<CutKind>) {
         let mut inner = self.lock();
         let (mut passing, mut cut) = (bytes, None);
         for (i, (armed, seen)) in inner.armed.iter_mut().enumerate() {
-            if armed.way != way || armed.connection.is_some_and(|only| only != connection) {
+            if armed.direction != direction
+                || armed.connection.is_some_and(|only| only != connection)
+            {
                 continue;
             }
             let left = armed.after - *seen;
@@ -80,17 +87,19 @@ impl State {
             }
         }
         for (armed, seen) in &mut inner.armed {
-            if armed.way == way && armed.connection.is_none_or(|only| only == connection) {
+            if armed.direction == direction
+                && armed.connection.is_none_or(|only| only == connection)
+            {
                 *seen += passing as u64;
             }
         }
-        match way {
-            Way::ToServer => inner.traffic.to_server += passing as u64,
-            Way::ToClient => inner.traffic.to_client += passing as u64,
+        match direction {
+            Direction::ToServer => inner.traffic.to_server += passing as u64,
+            Direction::ToClient => inner.traffic.to_client += passing as u64,
         }
-        let how = cut.map(|i| inner.armed.remove(i).0.how);
-        inner.traffic.cuts += u64::from(how.is_some());
-        (passing, how)
+        let kind = cut.map(|i| inner.armed.remove(i).0.kind);
+        inner.traffic.cuts += u64::from(kind.is_some());
+        (passing, kind)
     }
 }
 
@@ -105,8 +114,8 @@ pub(super) struct Relay {
 
 /// The result of a read from one side.
 enum ReadOutcome {
-    Bytes(Way, usize),
-    Closed(Way),
+    Bytes(Direction, usize),
+    Closed(Direction),
     End,
 }
 
@@ -125,30 +134,34 @@ impl Relay {
         let (mut asking, mut answering) = (true, true);
         while asking || answering {
             let event = tokio::select! {
-                read = from_client.read(&mut requests), if asking => outcome(Way::ToServer, read),
-                read = from_server.read(&mut replies), if answering => outcome(Way::ToClient, read),
+                read = from_client.read(&mut requests), if asking => {
+                    outcome(Direction::ToServer, read)
+                }
+                read = from_server.read(&mut replies), if answering => {
+                    outcome(Direction::ToClient, read)
+                }
                 _ = self.ends.changed() => ReadOutcome::End,
             };
             let passed = match event {
                 ReadOutcome::End => return,
-                ReadOutcome::Closed(Way::ToServer) => {
+                ReadOutcome::Closed(Direction::ToServer) => {
                     asking = false;
                     to_server.shutdown().await
                 }
-                ReadOutcome::Closed(Way::ToClient) => {
+                ReadOutcome::Closed(Direction::ToClient) => {
                     answering = false;
                     to_client.shutdown().await
                 }
-                ReadOutcome::Bytes(way, n) => {
-                    let (passing, cut) = self.state.pass(self.number, way, n);
-                    let passed = match way {
-                        Way::ToServer => to_server.write_all(&requests[..passing]).await,
-                        Way::ToClient => to_client.write_all(&replies[..passing]).await,
+                ReadOutcome::Bytes(direction, n) => {
+                    let (passing, cut) = self.state.pass(self.number, direction, n);
+                    let passed = match direction {
+                        Direction::ToServer => to_server.write_all(&requests[..passing]).await,
+                        Direction::ToClient => to_client.write_all(&replies[..passing]).await,
                     };
-                    self.take_turns(way, passing);
+                    self.take_turns(direction, passing);
                     match cut {
-                        Some(CutHow::Close) => return,
-                        Some(CutHow::Hang) => {
+                        Some(CutKind::Close) => return,
+                        Some(CutKind::Hang) => {
                             return self
                                 .hang((from_client, to_client), (from_server, to_server))
                                 .await;
@@ -163,11 +176,11 @@ impl Relay {
         }
     }
 
-    fn take_turns(&mut self, way: Way, passed: usize) {
+    fn take_turns(&mut self, direction: Direction, passed: usize) {
         if passed == 0 {
             return;
         }
-        let to_server = way == Way::ToServer;
+        let to_server = direction == Direction::ToServer;
         if self.last_to_server && !to_server {
             self.state.lock().traffic.turns += 1;
         }
@@ -183,8 +196,8 @@ impl Relay {
         let (mut requests, mut replies) = (vec![0; BUFFER], vec![0; BUFFER]);
         loop {
             let event = tokio::select! {
-                read = from_client.read(&mut requests) => outcome(Way::ToServer, read),
-                read = from_server.read(&mut replies) => outcome(Way::ToClient, read),
+                read = from_client.read(&mut requests) => outcome(Direction::ToServer, read),
+                read = from_server.read(&mut replies) => outcome(Direction::ToClient, read),
                 _ = self.ends.changed() => ReadOutcome::End,
             };
             if !matches!(event, ReadOutcome::Bytes(..)) {
@@ -194,10 +207,10 @@ impl Relay {
     }
 }
 
-fn outcome(way: Way, read: std::io::Result<usize>) -> ReadOutcome {
+fn outcome(direction: Direction, read: std::io::Result<usize>) -> ReadOutcome {
     match read {
-        Ok(0) => ReadOutcome::Closed(way),
-        Ok(n) => ReadOutcome::Bytes(way, n),
+        Ok(0) => ReadOutcome::Closed(direction),
+        Ok(n) => ReadOutcome::Bytes(direction, n),
         Err(_) => ReadOutcome::End,
     }
 }

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use context_simulator::proxy::{Cut, CutHow, CutPlan, CuttingProxy, Way};
+use context_simulator::proxy::{Cut, CutKind, CutPlan, CuttingProxy, Direction};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -87,7 +87,7 @@ async fn large_answers_pass_whole() {
 #[tokio::test]
 async fn a_request_is_cut_after_so_many_bytes_and_once() {
     let proxy = proxy().await;
-    proxy.set_plan(CutPlan::default().with(Cut::new(Way::ToServer, 7, CutHow::Close)));
+    proxy.set_plan(CutPlan::default().with(Cut::new(Direction::ToServer, 7, CutKind::Close)));
     let mut client = connect(&proxy).await;
     assert_eq!(ask(&mut client, "hello").await, "hello");
     // Two more bytes reach the server. Their reply is lost with the connection.
@@ -102,7 +102,7 @@ async fn a_lost_reply_is_one_that_the_server_gave() {
     let proxy = proxy().await;
     let mut client = connect(&proxy).await;
     assert_eq!(ask(&mut client, "hello").await, "hello");
-    proxy.set_plan(CutPlan::default().with(Cut::new(Way::ToClient, 0, CutHow::Close)));
+    proxy.set_plan(CutPlan::default().with(Cut::new(Direction::ToClient, 0, CutKind::Close)));
     assert_eq!(ask(&mut client, "world").await, "");
     let traffic = proxy.traffic();
     assert_eq!((traffic.to_server, traffic.to_client, traffic.cuts), (10, 5, 1));
@@ -112,7 +112,7 @@ async fn a_lost_reply_is_one_that_the_server_gave() {
 async fn one_connection_of_several_is_cut() {
     let proxy = proxy().await;
     proxy.set_plan(
-        CutPlan::default().with(Cut::new(Way::ToClient, 2, CutHow::Close).on_connection(1)),
+        CutPlan::default().with(Cut::new(Direction::ToClient, 2, CutKind::Close).on_connection(1)),
     );
     let (mut zero, mut one) = (connect(&proxy).await, connect(&proxy).await);
     assert_eq!(ask(&mut zero, "hello").await, "hello");
@@ -123,7 +123,7 @@ async fn one_connection_of_several_is_cut() {
 #[tokio::test]
 async fn a_connection_that_hangs_is_open_and_silent() {
     let proxy = proxy().await;
-    proxy.set_plan(CutPlan::default().with(Cut::new(Way::ToServer, 5, CutHow::Hang)));
+    proxy.set_plan(CutPlan::default().with(Cut::new(Direction::ToServer, 5, CutKind::Hang)));
     let (mut client, mut other) = (connect(&proxy).await, connect(&proxy).await);
     assert_eq!(ask(&mut client, "hello").await, "hello");
     client.write_all(b"is anybody there").await.unwrap();

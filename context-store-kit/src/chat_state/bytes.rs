@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::ChatState;
 use crate::pack;
 use context_core::base::{CheckpointName, CommitKey, FragmentId};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Branch, Chat, Checkpoint, Committed, NewChat, Revision, StoredFragment};
 use context_core::{
     BranchName, ChatRef, Encoded, Error, ErrorKind, MessageId, Metadata, Result, Timestamp,
@@ -62,7 +62,7 @@ impl ChatState {
         let mut nodes = Vec::new();
         self.nodes.iter().for_each(|placed| pack::pack(&placed.node, &mut nodes));
         let parent =
-            |placed: &Placed| placed.parent.as_ref().and_then(|id| self.index.get(id)).copied();
+            |placed: &PlacedNode| placed.parent.as_ref().and_then(|id| self.index.get(id)).copied();
         let mut revisions = Vec::new();
         let all = || self.revisions.values().flatten();
         all().for_each(|revision| pack::pack(&revision.node, &mut revisions));
@@ -148,7 +148,7 @@ impl ChatState {
         if nodes.len() != header.parents.len() || revisions.len() != header.replaced.len() {
             return Err(corrupt("number of messages"));
         }
-        let mut placed: Vec<Placed> = Vec::with_capacity(nodes.len());
+        let mut placed: Vec<PlacedNode> = Vec::with_capacity(nodes.len());
         for (node, parent) in nodes.into_iter().zip(header.parents) {
             let parent = match parent {
                 None => None,
@@ -156,7 +156,7 @@ impl ChatState {
             };
             let (id, depth) =
                 (parent.map(|p| p.node.id.clone()), parent.map_or(0, |p| p.depth + 1));
-            placed.push(Placed::new(node, id, depth));
+            placed.push(PlacedNode::new(node, id, depth));
         }
         let mut chat = Chat::new(NewChat {
             title: header.title,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Branch, ChainEnd, Commit, CommitOutcome, Revision, Target, Window};
 use context_core::{BranchName, MessageId, Node, Result, Timestamp};
 
@@ -94,7 +94,7 @@ impl ChatState {
         let mut last = base;
         for (node, depth) in nodes.iter().zip(first..) {
             self.index.insert(node.id.clone(), self.nodes.len());
-            self.nodes.push(Placed::new(Arc::clone(node), last, depth));
+            self.nodes.push(PlacedNode::new(Arc::clone(node), last, depth));
             last = Some(node.id.clone());
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{ChatState, bad_cursor};
 use crate::search::{Count, Ranking, Terms};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Cursor, Page, SearchHit, SearchQuery, SearchScope};
 use context_core::{Error, Node, Result};
 
@@ -65,7 +65,7 @@ impl ChatState {
         Ok(Page { items: scored.into_iter().filter_map(hit).collect(), next })
     }
 
-    fn in_scope(&self, scope: &SearchScope) -> Result<Vec<&Placed>> {
+    fn in_scope(&self, scope: &SearchScope) -> Result<Vec<&PlacedNode>> {
         match scope {
             SearchScope::Branch(_, branch) => {
                 self.path(self.branch("search", branch)?.head.as_ref())
@@ -76,7 +76,7 @@ impl ChatState {
 
     fn candidate<'a>(
         &'a self,
-        placed: &'a Placed,
+        placed: &'a PlacedNode,
         terms: &Terms,
         query: &SearchQuery,
         ranking: &mut Ranking,

@@ -51,7 +51,7 @@ fn facts(commit: &Commit) -> CommitFacts<u8> {
         let stored = [("a", None), ("b", Some("a"))].into_iter();
         let stored = stored.filter(|(id, _)| commit.nodes.iter().any(|node| node.id == **id));
         let placed = |(id, parent): (&str, Option<&str>)| {
-            Placed::new(node(id, id), parent.map(MessageId::from), 0)
+            PlacedNode::new(node(id, id), parent.map(MessageId::from), 0)
         };
         facts.repeated = stored.map(placed).collect();
     }

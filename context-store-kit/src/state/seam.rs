@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{StateBacked, StateStore};
 use crate::ChatState;
 use context_core::base::{CheckpointName, FragmentId, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, FragmentStore, HistoryStore, NewChat, Page,
@@ -177,7 +177,7 @@ impl<S: StateStore> HistoryStore for StateBacked<S> {
         find(&self.0, "chain", chat).await?.chain(end, window)
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         Ok(find(&self.0, "messages", chat).await?.messages(ids))
     }
 
@@ -186,7 +186,7 @@ impl<S: StateStore> HistoryStore for StateBacked<S> {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         find(&self.0, "all_messages", chat).await?.all_messages(limit, after)
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use context_core::base::{FragmentId, sealed};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Revision, StoredFragment};
 use context_core::{ChatRef, Encoded, Metadata, Node, Result};
 
@@ -74,8 +74,8 @@ impl Sealer {
         &self,
         operation: &'static str,
         chat: &ChatRef,
-        mut placed: Placed,
-    ) -> Result<Placed> {
+        mut placed: PlacedNode,
+    ) -> Result<PlacedNode> {
         placed.node = self.open_node(operation, chat, &placed.node)?;
         Ok(placed)
     }

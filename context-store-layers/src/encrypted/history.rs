@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, PageWalk,
@@ -123,7 +123,7 @@ impl HistoryStore for Layer {
         Ok(Chain::from_nodes(sealed.skipped(), nodes?).with_generation(sealed.generation()))
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         let found = self.inner.history().messages(chat, ids).await?;
         let open = |placed| self.sealer.open_placed("messages", chat, placed);
         found.into_iter().map(|placed| placed.map(open).transpose()).collect()
@@ -134,7 +134,7 @@ impl HistoryStore for Layer {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         let Page { items, next } = self.inner.history().all_messages(chat, limit, after).await?;
         let open = |placed| self.sealer.open_placed("all_messages", chat, placed);
         let items: Result<_> = items.into_iter().map(open).collect();

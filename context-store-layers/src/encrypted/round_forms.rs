@@ -98,7 +98,7 @@ fn version(
     known: &Version,
 ) -> WalkResult<Version> {
     let data = |name: &str| AssociatedData::node_version(round, id, known.number, name);
-    Ok(Version { was: changes(walk, data, &known.was)?, ..known.clone() })
+    Ok(Version { previous: changes(walk, data, &known.previous)?, ..known.clone() })
 }
 
 pub(super) fn node(

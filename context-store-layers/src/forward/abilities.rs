@@ -307,15 +307,15 @@ macro_rules! forward_abilities {
             }
         ] $($r)*);
     };
-    (@ $s:ident $l:ident [$($d:tt)*] memories_beside $($r:ident)*) => {
+    (@ $s:ident $l:ident [$($d:tt)*] memory_neighbours $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn memories_beside(
+            async fn memory_neighbours(
                 &self, scope: &MemoryScope, ids: &[MemoryId], each_side: usize,
             ) -> Result<Vec<Vec<StoredMemory>>> {
-                let call = Call::about(Operation::MemoriesBeside,
+                let call = Call::about(Operation::MemoryNeighbours,
                     &scope.user).with_payload(Payload::Ids(ids.len()));
                 let read = || async move {
-                    self.inner().require_memories()?.memories_beside(scope, ids,
+                    self.inner().require_memories()?.memory_neighbours(scope, ids,
                     each_side).await };
                 self.make_call(call, read).await
             }

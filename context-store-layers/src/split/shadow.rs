@@ -108,9 +108,10 @@ async fn find_orphans_of(
         let next = walk.next(&page)?;
         for shadow in &page.items {
             cancel.check("check")?;
-            let said = shadow.chat.metadata.get(SHADOWED).and_then(|id| id.parse::<String>().ok());
+            let shadowed =
+                shadow.chat.metadata.get(SHADOWED).and_then(|id| id.parse::<String>().ok());
             // Other chats of that store do not belong to the split store.
-            let Some(id) = said else { continue };
+            let Some(id) = shadowed else { continue };
             let chat = ChatRef::new(user.clone(), ChatId::from(id));
             let there = main.history().chat(&chat).await?;
             if there.as_ref().map(of).as_ref() != Some(&shadow.chat.chat) {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use context_core::memory::{MemoriesForgotten, StoredMemory};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
     Checkpoint, CommitOutcome, Created, Erasure, MemoriesFound, MemoryOutcome, MemoryStats,
@@ -162,8 +162,8 @@ macro_rules! bodies {
 }
 
 bodies! {
-    Vec<Option<Placed>>: |found| found.iter().flatten().map(|placed| body(&placed.node));
-    Page<Placed>: |page| page.items.iter().map(|placed| body(&placed.node));
+    Vec<Option<PlacedNode>>: |found| found.iter().flatten().map(|placed| body(&placed.node));
+    Page<PlacedNode>: |page| page.items.iter().map(|placed| body(&placed.node));
     Vec<Revision>: |revisions| revisions.iter().map(|revision| body(&revision.node));
     Vec<StoredFragment>: |fragments| fragments.iter().map(|fragment| &fragment.body.bytes()[..]);
     Vec<StoredMemory>: |memories| memories.iter().map(says);

@@ -123,7 +123,7 @@ async fn nothing_opens_in_another_place() {
     });
     // The record of an earlier version is not valid for the present one.
     let undone = moved(&|record| {
-        let was = record.nodes[1].versions[1].was.get("output").unwrap().clone();
+        let was = record.nodes[1].versions[1].previous.get("output").unwrap().clone();
         let node = Arc::make_mut(&mut record.nodes[1]);
         node.body = node.body.clone().with("output", was).unwrap();
     });

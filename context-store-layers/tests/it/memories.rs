@@ -72,10 +72,10 @@ async fn a_write_whose_reply_is_lost_is_made_again() {
             note("any", "second", MemoryExpected::Anything),
         ];
         let outcome = memories.write_memories(&writes).await.unwrap();
-        use MemoryWritten::{Kept, Written};
+        use MemoryWritten::{Unchanged, Written};
         let lost = fault == Fault::AfterApply;
         let expected = if lost {
-            [Kept(1), Written(2), Written(3)]
+            [Unchanged(1), Written(2), Written(3)]
         } else {
             [Written(1), Written(2), Written(2)]
         };

@@ -190,7 +190,7 @@ async fn memories(memories: &dyn MemoryRecordStore) {
         let _outcome = memories.write_memories(&[write]).await.unwrap();
     }
     memories.memories(&scope, &["m".into()]).await.unwrap();
-    memories.memories_beside(&scope, &["m".into()], 1).await.unwrap();
+    memories.memory_neighbours(&scope, &["m".into()], 1).await.unwrap();
     memories.list_memories(&MemoryList::new(vec![scope.clone()], 9)).await.unwrap();
     let find = MemoryFind::new(vec![scope.clone()], vec!["memory".into()], 9);
     memories.find_memories(&find).await.unwrap();

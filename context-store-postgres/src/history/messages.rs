@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::base::limits;
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{Cursor, Page, Revision};
 use context_core::{ChatRef, MessageId, Node, Timestamp};
 use context_store_kit::pack;
@@ -80,7 +80,7 @@ pub(crate) async fn messages(
     session: &mut Session<'_>,
     chat: &ChatRef,
     ids: &[MessageId],
-) -> Result<Vec<Option<Placed>>> {
+) -> Result<Vec<Option<PlacedNode>>> {
     let chat = chat_no(session, "messages", chat).await?;
     placed(session, chat, ids).await
 }
@@ -90,7 +90,7 @@ pub(crate) async fn placed(
     session: &mut Session<'_>,
     chat: i64,
     ids: &[MessageId],
-) -> Result<Vec<Option<Placed>>> {
+) -> Result<Vec<Option<PlacedNode>>> {
     let locations = find(session, chat, ids.iter()).await?;
     let places: Vec<i64> = locations.values().flat_map(MessageLocation::and_parent).collect();
     let nodes = nodes_at(session, &places).await?;
@@ -100,7 +100,7 @@ pub(crate) async fn placed(
             location.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
         let node = nodes.get(&location.place).filter(|node| node.id == *id);
         let node = node.ok_or(Fault::Corrupt("a message is not at its indexed place", None))?;
-        Ok(Some(Placed::new(Arc::clone(node), parent, count(location.depth)?)))
+        Ok(Some(PlacedNode::new(Arc::clone(node), parent, count(location.depth)?)))
     };
     ids.iter().map(placed).collect()
 }
@@ -111,7 +111,7 @@ pub(crate) async fn all_messages(
     chat: &ChatRef,
     limit: usize,
     after: Option<&Cursor>,
-) -> Result<Page<Placed>> {
+) -> Result<Page<PlacedNode>> {
     const OPERATION: &str = "all_messages";
     limits::check_page(OPERATION, limit)?;
     let after: i64 = match after {
@@ -140,7 +140,7 @@ async fn messages_of_segment(
     segment: &Segment,
     from: i64,
     limit: usize,
-    items: &mut Vec<Placed>,
+    items: &mut Vec<PlacedNode>,
 ) -> Result<i64> {
     let before = if own_of(from) == 1 { segment.parent } else { Some(from - 1) };
     let mut parent = match before {
@@ -160,7 +160,7 @@ async fn messages_of_segment(
                 skip.map_err(|_| Fault::Corrupt("messages of a branch are missing", None))?;
             for node in nodes.into_iter().skip(skip).take(limit - items.len()) {
                 let id = parent.as_ref().map(|parent: &Arc<Node>| parent.id.clone());
-                items.push(Placed::new(
+                items.push(PlacedNode::new(
                     Arc::clone(&node),
                     id,
                     count(segment.base + own_of(next) - 1)?,

@@ -57,7 +57,7 @@ impl StoredState {
             _ if stored.is_some_and(|stored| write.is_replay_of(&stored)) => {
                 MemoryWritten::Written(self.version)
             }
-            MemoryExpected::Absent if self.exists => MemoryWritten::Kept(self.version),
+            MemoryExpected::Absent if self.exists => MemoryWritten::Unchanged(self.version),
             MemoryExpected::Absent if self.forgotten => MemoryWritten::Forgotten,
             MemoryExpected::Version(expected) if expected != self.version => return None,
             _ => MemoryWritten::Written(self.version + 1),

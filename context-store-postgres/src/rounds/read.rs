@@ -154,8 +154,9 @@ impl RoundRows {
         for (ordinal, mut node) in self.nodes {
             node.id = NodeId::new(round, ordinal);
             while let Some((_, mut version)) = versions.next_if(|(of, _)| *of == ordinal) {
-                version.was =
-                    node.settle(&version.was).map_err(|_| Fault::Corrupt(BAD_VERSION, None))?;
+                version.previous = node
+                    .settle(&version.previous)
+                    .map_err(|_| Fault::Corrupt(BAD_VERSION, None))?;
                 node.versions.push(version);
             }
             while let Some((.., link)) = messages.next_if(|(of, ..)| *of == ordinal) {
@@ -209,7 +210,7 @@ fn version(row: &PgRow) -> Result<Version> {
         number: number(row, 3, BAD_VERSION)?,
         at: time(row)?,
         author: row.try_get::<Option<&str>, _>(8)?.map(Into::into),
-        was: read(row.try_get::<&str, _>(10)?.as_bytes(), BAD_VERSION)?,
+        previous: read(row.try_get::<&str, _>(10)?.as_bytes(), BAD_VERSION)?,
     })
 }
 

@@ -167,7 +167,7 @@ impl<'a> VersionRow<'a> {
             .author
             .as_deref()
             .map(|author| displayed(&mut all_shown, display::text(author), author));
-        let json = printed(&version.was);
+        let json = printed(&version.previous);
         let was = displayed(&mut all_shown, display::json(&json), &json).into_owned();
         let exact = (!all_shown).then(|| printed(version).into_bytes());
         Self { ordinal: i64::from(ordinal), version, author, was, exact }

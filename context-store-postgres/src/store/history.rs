@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
@@ -145,7 +145,7 @@ impl HistoryStore for Shared {
         .await)
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         work!(self.pool, "messages", Work::Snapshot, &chat.user, |session| {
             messages::messages(session, chat, ids).await
         })
@@ -156,7 +156,7 @@ impl HistoryStore for Shared {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         work!(self.pool, "all_messages", Work::Snapshot, &chat.user, |session| {
             messages::all_messages(session, chat, limit, after).await
         })

@@ -45,14 +45,14 @@ impl MemoryRecordStore for Shared {
         })
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        scope.check_neighbours("memories_beside", ids, each_side)?;
-        work!(self.pool, "memories_beside", Work::Read, &scope.user, |session| {
+        scope.check_neighbours("memory_neighbours", ids, each_side)?;
+        work!(self.pool, "memory_neighbours", Work::Read, &scope.user, |session| {
             memories::read::neighbours(session, scope, ids, each_side).await
         })
     }

@@ -272,7 +272,7 @@ async fn take(stores: [&dyn MemoryRecordStore; 2], step: &Step, at: i64) {
             let plain_all = |all: Vec<StoredMemory>| all.iter().map(plain).collect::<Vec<_>>();
             assert_eq!(plain_all(ours.await.unwrap()), plain_all(theirs.await.unwrap()));
             let [ours, theirs] =
-                stores.map(|store| store.memories_beside(&scope, &ids, *each_side));
+                stores.map(|store| store.memory_neighbours(&scope, &ids, *each_side));
             let plain_each = |all: Vec<Vec<_>>| all.into_iter().map(plain_all).collect::<Vec<_>>();
             assert_eq!(plain_each(ours.await.unwrap()), plain_each(theirs.await.unwrap()));
         }

@@ -37,7 +37,7 @@ async fn of_several_writers_of_a_new_memory_one_writes_it() {
     for (id, written) in writers.join_all().await.into_iter().flatten() {
         match written {
             MemoryWritten::Written(1) => first[id] += 1,
-            MemoryWritten::Kept(1) => {}
+            MemoryWritten::Unchanged(1) => {}
             other => panic!("{other:?}"),
         }
     }

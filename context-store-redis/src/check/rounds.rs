@@ -100,7 +100,7 @@ async fn check_round(shared: &Shared, key: &[u8], report: &mut CheckReport) -> R
         }
         Ok(None) => {}
         Err(Fault::Corrupt(problem, _)) => add(problem),
-        Err(Fault::Store(error)) => add(&error.to_string()),
+        Err(Fault::Public(error)) => add(&error.to_string()),
         Err(fault) => return Err(fault),
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use context_core::base::limits;
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Cursor, Page, Revision};
 use context_core::{ChatRef, MessageId, Timestamp};
 use context_store_kit::pack;
@@ -21,7 +21,7 @@ pub(crate) async fn messages(
     shared: &Shared,
     chat: &ChatRef,
     ids: &[MessageId],
-) -> Result<Vec<Option<Placed>>> {
+) -> Result<Vec<Option<PlacedNode>>> {
     let asked: Vec<String> = ids.iter().map(fields::id).collect();
     for _ in 0..ATTEMPTS {
         let snapshot = shared.snapshot("messages", chat, &asked).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn placed(
     chat: &ChatRef,
     snapshot: &ChatSnapshot,
     messages: &[(&MessageId, Position)],
-) -> Result<Option<Vec<Placed>>> {
+) -> Result<Option<Vec<PlacedNode>>> {
     let mut positions = Vec::new();
     for (_, position) in messages {
         positions.extend([Some(*position), snapshot.tree.before(*position)?].into_iter().flatten());
@@ -62,7 +62,7 @@ pub(crate) async fn placed(
             "the stored position of a message leads to another message",
             None,
         ))?;
-        Ok(Placed::new(Arc::clone(node), parent, snapshot.tree.depth(*position)?))
+        Ok(PlacedNode::new(Arc::clone(node), parent, snapshot.tree.depth(*position)?))
     };
     messages.iter().map(placed).collect::<Result<_>>().map(Some)
 }
@@ -74,7 +74,7 @@ pub(crate) async fn all(
     chat: &ChatRef,
     limit: usize,
     after: Option<&Cursor>,
-) -> Result<Page<Placed>> {
+) -> Result<Page<PlacedNode>> {
     const OPERATION: &str = "all_messages";
     limits::check_page(OPERATION, limit)?;
     let after =
@@ -103,7 +103,11 @@ pub(crate) async fn all(
             for pos in range.first..=range.last {
                 let position = Position { piece: range.piece, pos };
                 let node = runs::find(&runs, position)?.1;
-                items.push(Placed::new(Arc::clone(node), parent, snapshot.tree.depth(position)?));
+                items.push(PlacedNode::new(
+                    Arc::clone(node),
+                    parent,
+                    snapshot.tree.depth(position)?,
+                ));
                 parent = Some(node.id.clone());
             }
         }

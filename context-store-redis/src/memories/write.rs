@@ -89,7 +89,7 @@ fn written_of(answer: &[u8]) -> Result<MemoryWritten> {
     let version = || read_number(&answer[1..]);
     match answer.first() {
         Some(b'w') => Ok(MemoryWritten::Written(version()?)),
-        Some(b'k') => Ok(MemoryWritten::Kept(version()?)),
+        Some(b'k') => Ok(MemoryWritten::Unchanged(version()?)),
         Some(b'f') => Ok(MemoryWritten::Forgotten),
         _ => Err(broken()),
     }

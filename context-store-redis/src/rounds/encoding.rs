@@ -76,14 +76,14 @@ pub(crate) fn read_node(id: NodeId, record: &[u8]) -> Result<TrajectoryNode> {
 pub(crate) fn write_change(version: &Version, now: &Changes) -> Result<Vec<u8>> {
     let mut record = Writer(vec![FORM]);
     record.number(version.number).time(version.at).maybe(version.author.as_deref())?;
-    record.changes(&version.was)?.changes(now)?;
+    record.changes(&version.previous)?.changes(now)?;
     Ok(record.0)
 }
 
 pub(crate) fn read_change(id: NodeId, record: &[u8]) -> Result<Change> {
     let mut record = Reader::of(record)?;
     let (number, at, author) = (record.number()?, record.time()?, record.maybe()?.map(Into::into));
-    let version = Version { number, at, author, was: record.changes()? };
+    let version = Version { number, at, author, previous: record.changes()? };
     let now = record.changes()?;
     record.end(Change::NodeChanged { id, version, now })
 }

@@ -60,7 +60,7 @@ pub(crate) async fn list(shared: &Shared, query: &RoundQuery) -> Result<Page<Rou
     {
         pages.start_behind(rounds::names::of_round(session, agent, before));
     }
-    if let Some((session, agent, round)) = query.behind()? {
+    if let Some((session, agent, round)) = query.after_round()? {
         pages.start_behind(rounds::names::of_round(&session, agent, round));
     }
     let wanted = |round: &RoundRef| {

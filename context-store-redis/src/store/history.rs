@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
@@ -11,7 +11,7 @@ use context_core::store::{
 use context_core::{BranchName, Chain, ChatRef, MessageId, Result, Timestamp};
 
 use crate::connections::shared::Shared;
-use crate::history::{branches, chats, commit, listing, messages, read};
+use crate::history::{branches, chats, checkpoints, commit, listing, messages, read};
 
 #[async_trait]
 impl HistoryStore for Shared {
@@ -95,17 +95,17 @@ impl HistoryStore for Shared {
     ) -> Result<Checkpoint> {
         limits::check_id("set_checkpoint", "checkpoint", name.as_str())?;
         let checkpoint = Checkpoint::new(name.clone(), message.clone(), at);
-        branches::set_checkpoint(self, chat, checkpoint)
+        checkpoints::set(self, chat, checkpoint)
             .await
             .map_err(|fault| fault.during("set_checkpoint"))
     }
 
     async fn checkpoints(&self, chat: &ChatRef) -> Result<Vec<Checkpoint>> {
-        branches::checkpoints(self, chat).await.map_err(|fault| fault.during("checkpoints"))
+        checkpoints::list(self, chat).await.map_err(|fault| fault.during("checkpoints"))
     }
 
     async fn delete_checkpoint(&self, chat: &ChatRef, name: &CheckpointName) -> Result<bool> {
-        branches::delete_checkpoint(self, chat, name)
+        checkpoints::delete(self, chat, name)
             .await
             .map_err(|fault| fault.during("delete_checkpoint"))
     }
@@ -114,7 +114,7 @@ impl HistoryStore for Shared {
         read::chain(self, chat, end, window).await.map_err(|fault| fault.during("chain"))
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         messages::messages(self, chat, ids).await.map_err(|fault| fault.during("messages"))
     }
 
@@ -123,7 +123,7 @@ impl HistoryStore for Shared {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         messages::all(self, chat, limit, after).await.map_err(|fault| fault.during("all_messages"))
     }
 

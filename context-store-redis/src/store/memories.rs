@@ -40,15 +40,15 @@ impl MemoryRecordStore for Shared {
         find::find(self, find).await.map_err(|fault| fault.during("find_memories"))
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> context_core::Result<Vec<Vec<StoredMemory>>> {
-        scope.check_neighbours("memories_beside", ids, each_side)?;
+        scope.check_neighbours("memory_neighbours", ids, each_side)?;
         let neighbours = read::neighbours(self, scope, ids, each_side).await;
-        neighbours.map_err(|fault| fault.during("memories_beside"))
+        neighbours.map_err(|fault| fault.during("memory_neighbours"))
     }
 
     async fn forget_memories(

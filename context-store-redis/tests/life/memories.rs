@@ -77,7 +77,7 @@ async fn a_write_is_one_question_and_a_recall_three() {
     let again = write(&fixture, &[MemoryWrite::new(record("x"), "other")]).await;
     assert_eq!(
         (again, monitor.seen(&fixture)),
-        (vec![MemoryWritten::Kept(1)], vec!["EVALSHA".to_owned()])
+        (vec![MemoryWritten::Unchanged(1)], vec!["EVALSHA".to_owned()])
     );
     memories(&fixture).list_memories(&MemoryList::new(vec![ada()], 50)).await.unwrap();
     assert_eq!(monitor.seen(&fixture)[0], "EVALSHA");
@@ -385,7 +385,7 @@ async fn neighbours_are_found_across_blocks() {
     // The first block ends after the 1,023rd place.
     let wanted: Vec<MemoryId> =
         ["m1022", "m1023", "m0", "nobody", "m1029"].map(MemoryId::from).to_vec();
-    let beside = memories(&fixture).memories_beside(&ada(), &wanted, 2).await.unwrap();
+    let beside = memories(&fixture).memory_neighbours(&ada(), &wanted, 2).await.unwrap();
     assert_eq!(names(&beside[0]), ["m1020", "m1021", "m1023", "m1024"]);
     assert_eq!(names(&beside[1]), ["m1021", "m1022", "m1024", "m1025"]);
     assert_eq!(names(&beside[2]), ["m1", "m2"]);

@@ -167,8 +167,8 @@ impl Both<'_> {
             };
             assert_eq!(records(&ours), records(&other));
             for each_side in [0, 1, 3] {
-                let ours = self.ours.memories_beside(scope, &ids, each_side).await.unwrap();
-                let other = self.other.memories_beside(scope, &ids, each_side).await.unwrap();
+                let ours = self.ours.memory_neighbours(scope, &ids, each_side).await.unwrap();
+                let other = self.other.memory_neighbours(scope, &ids, each_side).await.unwrap();
                 let records = |of: Vec<Vec<context_core::memory::StoredMemory>>| {
                     of.iter().map(|beside| records(beside)).collect::<Vec<_>>()
                 };

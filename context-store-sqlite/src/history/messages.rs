@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Cursor, Page, Revision};
 use context_core::{ChatRef, MessageId, Node, Timestamp};
 use context_store_kit::pack;
@@ -75,7 +75,7 @@ pub(crate) async fn messages(
     connection: &mut SqliteConnection,
     chat: &ChatRef,
     ids: &[MessageId],
-) -> Result<Vec<Option<Placed>>> {
+) -> Result<Vec<Option<PlacedNode>>> {
     let mut transaction = connection.begin().await?;
     let chat = chat_no(&mut transaction, "messages", chat).await?;
     let placed = placed(&mut transaction, chat, ids).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn placed(
     connection: &mut SqliteConnection,
     chat: i64,
     ids: &[MessageId],
-) -> Result<Vec<Option<Placed>>> {
+) -> Result<Vec<Option<PlacedNode>>> {
     let spots = find(connection, chat, ids.iter()).await?;
     let places: Vec<i64> = spots.values().flat_map(MessageLocation::and_parent).collect();
     let nodes = nodes_at(connection, &places).await?;
@@ -103,7 +103,7 @@ pub(crate) async fn placed(
             spot.parent.and_then(|parent| nodes.get(&parent)).map(|parent| parent.id.clone());
         let node = nodes.get(&spot.place).filter(|node| node.id == *id);
         let node = node.ok_or(Fault::Corrupt(MISPLACED, None))?;
-        Ok(Some(Placed::new(Arc::clone(node), parent, count(spot.depth)?)))
+        Ok(Some(PlacedNode::new(Arc::clone(node), parent, count(spot.depth)?)))
     };
     ids.iter().map(placed).collect()
 }
@@ -162,7 +162,7 @@ pub(crate) async fn all_messages(
     chat: &ChatRef,
     limit: usize,
     after: Option<&Cursor>,
-) -> Result<Page<Placed>> {
+) -> Result<Page<PlacedNode>> {
     const OPERATION: &str = "all_messages";
     limits::check_page(OPERATION, limit)?;
     let after: i64 = match after {
@@ -193,7 +193,7 @@ async fn of_segment(
     segment: &Segment,
     from: i64,
     limit: usize,
-    items: &mut Vec<Placed>,
+    items: &mut Vec<PlacedNode>,
 ) -> Result<i64> {
     let before = if own_of(from) == 1 { segment.parent } else { Some(from - 1) };
     let mut parent = match before {
@@ -213,7 +213,7 @@ async fn of_segment(
             let skip = skip.ok_or(Fault::Corrupt("messages of a branch are missing", None))?;
             for node in nodes.into_iter().skip(skip).take(limit - items.len()) {
                 let id = parent.as_ref().map(|parent: &Arc<Node>| parent.id.clone());
-                items.push(Placed::new(
+                items.push(PlacedNode::new(
                     Arc::clone(&node),
                     id,
                     count(segment.base + own_of(next) - 1)?,

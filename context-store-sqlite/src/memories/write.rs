@@ -130,7 +130,7 @@ impl StoredState {
             let replayed = self.stored.get(&at).is_some_and(|stored| write.is_replay_of(stored));
             match (write.expected, version) {
                 (_, Some(version)) if replayed => Ok(MemoryWritten::Written(version)),
-                (MemoryExpected::Absent, Some(version)) => Ok(MemoryWritten::Kept(version)),
+                (MemoryExpected::Absent, Some(version)) => Ok(MemoryWritten::Unchanged(version)),
                 (MemoryExpected::Absent, None) if self.forgotten.contains(&at) => {
                     Ok(MemoryWritten::Forgotten)
                 }

@@ -27,17 +27,17 @@ pub(crate) async fn list(
     connection: &mut SqliteConnection,
     query: &RoundQuery,
 ) -> Result<Page<RoundHead>> {
-    let behind = query.behind()?;
-    let behind = behind
+    let cursor = query.after_round()?;
+    let cursor = cursor
         .as_ref()
         .map(|(session, agent, round)| (session.as_str(), i64::from(*agent), i64::from(*round)));
-    let after = behind.map(|(session, agent, round)| (session.to_owned(), agent, Reverse(round)));
+    let after = cursor.map(|(session, agent, round)| (session.to_owned(), agent, Reverse(round)));
     let (user, limit) = (query.user.as_str(), signed(query.limit + 1));
     let before = query.before.map_or(END, i64::from);
     let agent = query.agent.map(i64::from);
     let statement = match (query.session.as_ref().map(|session| session.as_str()), agent) {
         (Some(session), Some(agent)) => {
-            let here = behind.map(|(s, a, round)| ((s, a).cmp(&(session, agent)), round));
+            let here = cursor.map(|(s, a, round)| ((s, a).cmp(&(session, agent)), round));
             let before = match here {
                 Some((Ordering::Greater, _)) => 0,
                 Some((Ordering::Equal, round)) => before.min(round),
@@ -46,7 +46,7 @@ pub(crate) async fn list(
             sqlx::query(sql::HEADS_OF_AGENT).bind(user).bind(session).bind(agent).bind(before)
         }
         (Some(session), None) => {
-            let (agent, round) = match behind {
+            let (agent, round) = match cursor {
                 Some((s, ..)) if s > session => (END, 0),
                 Some((s, agent, round)) if s == session => (agent, round),
                 _ => (-1, 0),
@@ -55,7 +55,7 @@ pub(crate) async fn list(
             query.bind(agent).bind(round)
         }
         (None, agent) => {
-            let (session, after, round) = behind.unwrap_or(("", END, 0));
+            let (session, after, round) = cursor.unwrap_or(("", END, 0));
             let query = sqlx::query(sql::HEADS_OF_USER).bind(user).bind(agent).bind(before);
             query.bind(session).bind(after).bind(round)
         }

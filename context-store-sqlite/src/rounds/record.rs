@@ -245,7 +245,7 @@ async fn change(
         }
         let kind = kinds.get(ordinal).ok_or_else(|| absent(*ordinal))?;
         let table = TABLES.of(*kind);
-        table.blank.settle(&version.was).map_err(refused)?;
+        table.blank.settle(&version.previous).map_err(refused)?;
         let now = table.blank.settle(now).map_err(refused)?;
         let mut fields: Vec<Option<&FieldValue>> = vec![None; kind.fields().len()];
         let (mut description, mut measures) = (None, None);
@@ -290,7 +290,9 @@ async fn add_versions<'v>(
     versions: &[(u32, &'v Version)],
 ) -> Result<()> {
     let text = |(ordinal, version): &(u32, &'v Version)| {
-        serde_json::to_string(&version.was).map(|was| (*ordinal, *version, was)).map_err(not_json)
+        serde_json::to_string(&version.previous)
+            .map(|was| (*ordinal, *version, was))
+            .map_err(not_json)
     };
     let versions = versions.iter().map(text).collect::<Result<Vec<_>>>()?;
     for batch in TABLES.versions.batches(&versions) {

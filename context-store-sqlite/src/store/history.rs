@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
@@ -117,7 +117,7 @@ impl HistoryStore for Shared {
         reading!(self, "chain", |reader| read::chain(reader, chat, end, window).await)
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         reading!(self, "messages", |reader| messages::messages(reader, chat, ids).await)
     }
 
@@ -126,7 +126,7 @@ impl HistoryStore for Shared {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         reading!(self, "all_messages", |reader| messages::all_messages(reader, chat, limit, after)
             .await)
     }

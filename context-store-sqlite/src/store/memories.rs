@@ -38,14 +38,14 @@ impl MemoryRecordStore for Shared {
         reading!(self, "find_memories", |reader| memories::find(reader, find).await)
     }
 
-    async fn memories_beside(
+    async fn memory_neighbours(
         &self,
         scope: &MemoryScope,
         ids: &[MemoryId],
         each_side: usize,
     ) -> Result<Vec<Vec<StoredMemory>>> {
-        scope.check_neighbours("memories_beside", ids, each_side)?;
-        reading!(self, "memories_beside", |reader| memories::neighbours(
+        scope.check_neighbours("memory_neighbours", ids, each_side)?;
+        reading!(self, "memory_neighbours", |reader| memories::neighbours(
             reader, scope, ids, each_side
         )
         .await)

@@ -170,7 +170,7 @@ pub(crate) async fn readings(store: &SqliteStore) -> Vec<(String, Result<String,
     read!("list_memories", memories.list_memories(&MemoryList::new(vec![scope.clone()], 50)).await);
     let ids: Vec<_> = (0..4).map(|n| format!("f{n}").into()).collect();
     read!("memories", memories.memories(&scope, &ids).await);
-    read!("memories_beside", memories.memories_beside(&scope, &ids[1..2], 2).await);
+    read!("memory_neighbours", memories.memory_neighbours(&scope, &ids[1..2], 2).await);
     let find =
         MemoryFind::new(vec![scope.clone()], vec!["porto".to_owned(), "seven".to_owned()], 10);
     read!(

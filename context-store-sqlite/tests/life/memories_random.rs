@@ -279,10 +279,10 @@ async fn compare(store: &dyn MemoryRecordStore, reference: &dyn MemoryRecordStor
                 reference.memories(&scope, &ids).await.unwrap()
             );
             for each_side in [0, 2] {
-                let beside = store.memories_beside(&scope, &ids, each_side).await.unwrap();
+                let beside = store.memory_neighbours(&scope, &ids, each_side).await.unwrap();
                 assert_eq!(
                     beside,
-                    reference.memories_beside(&scope, &ids, each_side).await.unwrap()
+                    reference.memory_neighbours(&scope, &ids, each_side).await.unwrap()
                 );
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::CheckpointName;
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{
     ChainEnd, Chat, ChatPatch, ChatQuery, Commit, ForkName, HistoryStore, NewChat, Target,
     TitleChange, Window,
@@ -214,7 +214,7 @@ async fn compare(history: &dyn HistoryStore, model: &Model) {
     assert_eq!(history.chat_size(chat).await.unwrap().messages, state.size().messages);
     let mut stored = history.all_messages(chat, 1000, None).await.unwrap().items;
     let mut expected = state.all_messages(1000, None).unwrap().items;
-    let by_id = |a: &Placed, b: &Placed| a.node.id.cmp(&b.node.id);
+    let by_id = |a: &PlacedNode, b: &PlacedNode| a.node.id.cmp(&b.node.id);
     stored.sort_by(by_id);
     expected.sort_by(by_id);
     assert_eq!(stored, expected);

@@ -188,7 +188,7 @@ async fn what_leads_to_an_answer_is_checked_with_it() {
         let find = MemoryFind::new(vec![scope.clone()], vec!["seven".to_owned()], 10);
         let main = ChainEnd::Branch("main".into());
         let refused = match at {
-            0 => memories.memories_beside(&scope, &["f1".into()], 2).await.unwrap_err(),
+            0 => memories.memory_neighbours(&scope, &["f1".into()], 2).await.unwrap_err(),
             1 => memories.find_memories(&find).await.unwrap_err(),
             // The parent of the message is in the run that was moved.
             2 => history.messages(&chat, &["m80".into()]).await.unwrap_err(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use context_core::base::BlobId;
 use context_core::memory::{MemoryRecord, MemoryScope};
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{
     ChainEnd, ChatPatch, ChatQuery, Commit, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten,
     NewBlob, NewChat, RecordOutcome, RoundCommit, StoredFragment, StreamAppend, StreamClaim,
@@ -152,7 +152,7 @@ async fn everything(store: &SqliteStore) -> Value {
                     let node = node(&revision.node);
                     revisions.push(json!({ "node": node, "replaced_at": revision.replaced_at }));
                 }
-                let Placed { parent, depth, .. } = &placed;
+                let PlacedNode { parent, depth, .. } = &placed;
                 let node = node(&placed.node);
                 messages.push(json!({ "node": node, "parent": parent, "depth": depth,
                         "revisions": revisions }));

@@ -43,7 +43,7 @@ fn what_the_model_writes_at_most_is_no_reason_to_leave_no_room() {
     let model = ModelTable::builtin().model("claude-sonnet-4-5");
     let estimate = Estimate::new(&request(), &model.counter(), &model);
     assert_eq!(estimate.budget, Some(Budget::new(200_000, 50_000)));
-    let estimate = estimate.within(model.budget(Some(32_000), None).unwrap());
+    let estimate = estimate.with_budget(model.budget(Some(32_000), None).unwrap());
     assert_eq!((estimate.budget, estimate.missing()), (Some(Budget::new(32_000, 8_000)), 0));
     assert_eq!(estimate.window_source, Some(WindowSource::Given));
 }
@@ -53,8 +53,8 @@ fn what_is_missing_is_counted() {
     let model = ModelTable::builtin().model("gpt-4o");
     let estimate = Estimate::new(&request(), &model.counter(), &model);
     let total = estimate.total.tokens();
-    assert_eq!(estimate.clone().within(Budget::new(total + 9, 10)).missing(), 1);
-    assert_eq!(estimate.within(Budget::new(total + 10, 10)).missing(), 0);
+    assert_eq!(estimate.clone().with_budget(Budget::new(total + 9, 10)).missing(), 1);
+    assert_eq!(estimate.with_budget(Budget::new(total + 10, 10)).missing(), 0);
 }
 
 #[test]

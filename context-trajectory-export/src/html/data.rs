@@ -167,7 +167,7 @@ impl<'a> VersionData<'a> {
             number: version.number,
             at: iso_time(version.at),
             author: version.author.as_deref(),
-            was: version.was.iter().map(|(name, value)| Value::new(name, value)).collect(),
+            was: version.previous.iter().map(|(name, value)| Value::new(name, value)).collect(),
         }
     }
 }

@@ -32,13 +32,13 @@ pub struct Export {
     /// The pointer file: the question and the open ends.
     pub pointers: String,
     /// The parts that could not be written, apart from those that the format never holds.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Omission>,
 }
 
 /// A part that could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LeftOut {
+pub enum Omission {
     /// The format has no such node kind. Edges from and to the node are left out too.
     #[error("{} is of a kind that the form does not have", shown(.node))]
     Kind {
@@ -86,7 +86,7 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
     let (mut nodes, mut written) = (Vec::new(), HashSet::new());
     for node in &record.nodes {
         if first && node.kind() == TrajectoryNodeKind::Response {
-            left_out.push(LeftOut::Kind { node: title(node) });
+            left_out.push(Omission::Kind { node: title(node) });
             continue;
         }
         written.insert(node.id);
@@ -103,7 +103,7 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
         let (Some(source), target) = (name_of(*from), name_of(*to)) else { continue };
         let Some(target) = target else {
             if edge::Relation::of(name) == edge::Relation::Reference {
-                left_out.push(LeftOut::Reference { from: source, to: *to });
+                left_out.push(Omission::Reference { from: source, to: *to });
             }
             continue;
         };
@@ -111,7 +111,7 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
             continue;
         }
         if !pairs.insert((*from, *to)) {
-            left_out.push(LeftOut::SecondEdge { from: source, to: target, name: (**name).into() });
+            left_out.push(Omission::SecondEdge { from: source, to: target, name: (**name).into() });
             continue;
         }
         edges.push(
@@ -140,7 +140,7 @@ pub fn export_round(record: &RoundRecord, generation: Generation) -> Export {
 
 /// Writes a node. The round of a question comes after its fields, that of other nodes before, as in
 /// files of dataagent.
-fn vertex(node: &TrajectoryNode, first: bool, left_out: &mut Vec<LeftOut>) -> Entries {
+fn vertex(node: &TrajectoryNode, first: bool, left_out: &mut Vec<Omission>) -> Entries {
     let kind = node.kind();
     let round = node.id.round.to_string();
     let mut entries =
@@ -154,7 +154,7 @@ fn vertex(node: &TrajectoryNode, first: bool, left_out: &mut Vec<LeftOut>) -> En
             Some("path_backup") if is_empty(value) => {}
             Some(name) => entries.raw(name, value.to_json().as_str()),
             None if is_empty(value) => {}
-            None => left_out.push(LeftOut::Field { node: title(node), field: field.name }),
+            None => left_out.push(Omission::Field { node: title(node), field: field.name }),
         }
     }
     if kind == TrajectoryNodeKind::Query {

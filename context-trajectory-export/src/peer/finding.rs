@@ -72,12 +72,12 @@ pub enum Problem {
         node: String,
     },
     /// A vertex with two contradicting types. The type in its name is used.
-    #[error("{} has the unknown type {said:?}", shown(.node))]
+    #[error("{} has the unknown type {stated:?}", shown(.node))]
     OtherType {
         /// The vertex.
         node: String,
         /// The other type.
-        said: String,
+        stated: String,
     },
     /// A duplicate vertex. The first one is used.
     #[error("{} stands twice", shown(.node))]
@@ -123,12 +123,12 @@ pub enum Problem {
         field: &'static str,
     },
     /// A vertex that states a different round. It was imported into this one.
-    #[error("{} states that it belongs to round {}", shown(.node), shown(.said))]
+    #[error("{} states that it belongs to round {}", shown(.node), shown(.stated))]
     OtherRound {
         /// The vertex.
         node: String,
         /// The stated round.
-        said: String,
+        stated: String,
     },
     /// More than one question. The first is the question of the round; the others are ordinary
     /// nodes.

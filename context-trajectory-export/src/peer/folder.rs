@@ -7,7 +7,7 @@ use context_core::store::{RecordOutcome, RoundCommit, TrajectoryStore};
 use context_core::trajectory::{AgentRef, RoundRecord, RoundRef, TrajectoryNodeKind};
 use context_core::{Error, Result, SessionId, Timestamp, UserId};
 
-use super::export::{Export, Generation, LeftOut, export_round};
+use super::export::{Export, Generation, Omission, export_round};
 use super::finding::{ImportFinding, Problem};
 use super::import::{commits, import_round};
 use context_trajectory::local_file::{failed, read_whole, write_new};
@@ -54,7 +54,7 @@ pub struct FolderExport {
     /// The number of rounds written, two files each.
     pub rounds: usize,
     /// The parts that could not be written, with their round.
-    pub left_out: Vec<(RoundRef, LeftOut)>,
+    pub left_out: Vec<(RoundRef, Omission)>,
 }
 
 /// Reads all rounds in a folder as rounds of one session. Files with other names are ignored.
@@ -144,7 +144,7 @@ pub fn export_folder(
         for node in &record.nodes {
             let title = node.title();
             if !titles.insert((round.agent.agent, title.clone())) {
-                done.left_out.push((round.clone(), LeftOut::SameName { node: title.to_string() }));
+                done.left_out.push((round.clone(), Omission::SameName { node: title.to_string() }));
             }
         }
     }

@@ -36,8 +36,8 @@ pub(super) fn read_vertex(
         report(Problem::Unnamed { index });
         return None;
     };
-    let said = map.get("node_type").and_then(Json::to_text);
-    let Some((kind, label)) = kind_and_label(&name, said.as_deref(), report) else {
+    let stated = map.get("node_type").and_then(Json::to_text);
+    let Some((kind, label)) = kind_and_label(&name, stated.as_deref(), report) else {
         report(Problem::UnknownType { node: name });
         return None;
     };
@@ -45,8 +45,8 @@ pub(super) fn read_vertex(
         report(Problem::TooLarge { node: name });
         return None;
     }
-    if let Some(said) = map.get("run_id").filter(|said| said.as_str() != round.to_string()) {
-        report(Problem::OtherRound { node: name.clone(), said: said.as_str().to_owned() });
+    if let Some(stated) = map.get("run_id").filter(|stated| stated.as_str() != round.to_string()) {
+        report(Problem::OtherRound { node: name.clone(), stated: stated.as_str().to_owned() });
     }
     let description = match map.get("description") {
         Some(json) if json.as_str() != "null" => as_text(json, &name, "description", report),
@@ -64,16 +64,16 @@ pub(super) fn read_vertex(
 /// has none.
 fn kind_and_label(
     name: &str,
-    said: Option<&str>,
+    stated: Option<&str>,
     report: &mut impl FnMut(Problem),
 ) -> Option<(TrajectoryNodeKind, Arc<str>)> {
     if let Ok(NodeTitle { kind, label }) = name.parse() {
-        if let Some(said) = said.filter(|said| *said != kind.as_str()) {
-            report(Problem::OtherType { node: name.to_owned(), said: said.to_owned() });
+        if let Some(stated) = stated.filter(|stated| *stated != kind.as_str()) {
+            report(Problem::OtherType { node: name.to_owned(), stated: stated.to_owned() });
         }
         return Some((kind, label));
     }
-    let kind = TrajectoryNodeKind::from_name(said?).ok()?;
+    let kind = TrajectoryNodeKind::from_name(stated?).ok()?;
     Some((kind, name.into()))
 }
 

@@ -113,7 +113,7 @@ pub(super) fn version_attributes(version: &Version) -> Attributes {
     known.count("context:number", Some(version.number.into()));
     known.time("context:ended_at", Some(version.at));
     known.text("context:changed_by", version.author.as_deref().unwrap_or_default());
-    for (name, value) in version.was.iter() {
+    for (name, value) in version.previous.iter() {
         known.field(name, value);
     }
     known

@@ -8,7 +8,7 @@ use context_core::trajectory::{
 };
 use context_trajectory::{BridgeFrom, FileChannel, Trajectory};
 use context_trajectory_export::peer::{
-    Generation, LeftOut, Problem, export_folder, export_round, import_folder, import_round,
+    Generation, Omission, Problem, export_folder, export_round, import_folder, import_round,
 };
 use proptest::prelude::*;
 
@@ -325,7 +325,7 @@ fn an_export_is_what_that_program_writes() {
     "#);
     assert_eq!(export.left_out, []);
     let first = export_round(&records[0], Generation::First);
-    assert_eq!(first.left_out, [LeftOut::Kind { node: "Response(response00000)".into() }]);
+    assert_eq!(first.left_out, [Omission::Kind { node: "Response(response00000)".into() }]);
     assert!(first.graph.contains("\"links\": [") && first.graph.contains("\"state\": \"think\""));
 }
 

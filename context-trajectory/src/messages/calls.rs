@@ -59,10 +59,12 @@ impl CallRecord {
                 }
                 let named = taken_text(&mut map, NAME).filter(|name| !name.is_empty());
                 let name = named.or_else(|| taken_text(&mut map, "tool"));
-                let said = |args: &Json| args.as_str() != "null";
-                let args =
-                    map.shift_remove(ARGS).filter(said).or_else(|| map.shift_remove("arguments"));
-                (name, args.filter(said).map(|args| input(args, invalid)))
+                let is_given = |args: &Json| args.as_str() != "null";
+                let args = map
+                    .shift_remove(ARGS)
+                    .filter(is_given)
+                    .or_else(|| map.shift_remove("arguments"));
+                (name, args.filter(is_given).map(|args| input(args, invalid)))
             }
         };
         let nothing =

@@ -180,7 +180,7 @@ fn calls_of_one_id_with_long_ids_and_broken_params_are_told_apart() {
         })
         .collect();
     assert_eq!(outputs, ["\"1\"", "\"2\"", "\"3\""]);
-    let first = &rounds[0].nodes().last().unwrap().versions[0].was;
+    let first = &rounds[0].nodes().last().unwrap().versions[0].previous;
     assert_eq!(first.get("output").unwrap().to_json(), Json::from("the params are not JSON"));
 }
 

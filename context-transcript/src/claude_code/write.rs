@@ -1,7 +1,7 @@
 //! Export of a chat to lines.
 
 use context_core::base::{CodecError, DiagnosticCode, JsonMap};
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::{Diagnostic, Json, Message, Part, Role};
 
 use super::{KEY, OriginalLine};
@@ -16,7 +16,7 @@ type Lines = Vec<(usize, Json)>;
 /// A message that was amended without its line metadata comes after the message stored before it.
 pub(crate) fn write(
     source: &TranscriptSource,
-    nodes: &[Placed],
+    nodes: &[PlacedNode],
 ) -> Result<(Lines, Vec<Diagnostic>), CodecError> {
     let mut lines: Lines =
         source.sidecar_lines().map(|(line, value)| (line, value.clone())).collect();
@@ -69,7 +69,7 @@ fn whole_line(message: &Message, original: Option<&OriginalLine>) -> Option<(usi
 }
 
 /// Returns the line fields for a message that was in no file.
-fn added(placed: &Placed, message: &Message, session: Option<&Json>) -> JsonMap {
+fn added(placed: &PlacedNode, message: &Message, session: Option<&Json>) -> JsonMap {
     let text = |text: &str| Json::from(text);
     let kind = match message.role {
         Role::Assistant => "assistant",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::{CodecError, DiagnosticCode, JsonMap};
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::{Diagnostic, Json, Part};
 
 use super::{ITEM, KEY, OriginalLine};
@@ -18,7 +18,7 @@ type Lines = Vec<(usize, Json)>;
 /// Returns the lines of a session with their numbers, in order, with later additions at the end.
 pub(crate) fn write(
     source: &TranscriptSource,
-    nodes: &[Placed],
+    nodes: &[PlacedNode],
 ) -> Result<(Lines, Vec<Diagnostic>), CodecError> {
     let mut lines: Lines =
         source.sidecar_lines().map(|(line, value)| (line, value.clone())).collect();
@@ -80,7 +80,7 @@ pub(crate) fn write(
 }
 
 /// Returns the line fields for an item that was in no file.
-fn added(placed: &Placed) -> JsonMap {
+fn added(placed: &PlacedNode) -> JsonMap {
     let time = format_time(placed.node.created_at);
     let entries = [("timestamp", time.as_str()), ("type", ITEM)];
     entries.into_iter().map(|(key, value)| (key.to_owned(), Json::from(value))).collect()

@@ -3,7 +3,7 @@
 use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{outdated, says_the_same};
 use context_core::base::{CodecError, DiagnosticCode, JsonMap};
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::{Diagnostic, Json, Message, Part, Role};
 
 use super::{KEY, MESSAGES, OriginalRecord, record};
@@ -14,7 +14,7 @@ use crate::time::format_time;
 /// Returns the session, with later additions at the end.
 pub(crate) fn write(
     source: &TranscriptSource,
-    nodes: &[Placed],
+    nodes: &[PlacedNode],
 ) -> Result<(Json, Vec<Diagnostic>), CodecError> {
     let (mut records, mut diagnostics) = (Vec::new(), Vec::new());
     let nodes: Vec<_> =
@@ -71,7 +71,7 @@ pub(crate) fn write(
     Ok((Json::from_serialize(&object).expect("text keys and JSON values"), diagnostics))
 }
 
-fn message(placed: &Placed) -> Result<(&Message, Option<OriginalRecord>), CodecError> {
+fn message(placed: &PlacedNode) -> Result<(&Message, Option<OriginalRecord>), CodecError> {
     let message = placed.node.message()?;
     Ok((message, OriginalRecord::of(message)))
 }
@@ -88,7 +88,7 @@ fn restored(group: &[&Message], plain: &Json, patch: Json) -> Option<Json> {
 }
 
 /// Returns a record that was in no file, or that was changed.
-fn added(placed: &Placed, plain: &Json) -> Json {
+fn added(placed: &PlacedNode, plain: &Json) -> Json {
     let entries =
         [("id", placed.node.id.to_string()), ("timestamp", format_time(placed.node.created_at))];
     let mut record: JsonMap = entries

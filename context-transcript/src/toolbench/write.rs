@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{array, from_map, null};
 use context_core::base::{CodecError, DiagnosticCode, JsonMap};
-use context_core::message::{NodeKind, Placed};
+use context_core::message::{NodeKind, PlacedNode};
 use context_core::{Diagnostic, Json, Message, MessageId, Part, Role};
 
 use super::nodes::plain;
@@ -24,7 +24,7 @@ struct OutputNode {
 /// Returns the file of an answer tree.
 pub(crate) fn write(
     source: &TranscriptSource,
-    nodes: &[Placed],
+    nodes: &[PlacedNode],
 ) -> Result<(Json, Vec<Diagnostic>), CodecError> {
     let mut sidecar: Vec<_> =
         source.sidecar.iter().map(|entry| (entry.at, entry.value.clone())).collect();

@@ -1,6 +1,6 @@
 //! Answer trees of ToolBench: their messages and branches, and exact export.
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::{Message, Node, Part, Role, Timestamp};
 use context_transcript::Format;
 use proptest::prelude::*;
@@ -142,16 +142,16 @@ fn what_was_added_and_amended_since_is_in_the_tree() {
     let call = || node("Action", "f", vec![answered("{}", vec![])]);
     let file = file_of(vec![node("Thought", "one", vec![]), call()], "");
     let (back, said) = changed(&file.to_string(), |nodes| {
-        let last = |nodes: &[Placed], id: &str| {
+        let last = |nodes: &[PlacedNode], id: &str| {
             nodes.iter().position(|placed| placed.node.id == id).unwrap()
         };
         let (one, seen) = (last(nodes, "t1"), last(nodes, "t2-result"));
         nodes[one] = amended(&nodes[one], "another");
         let more = Message::text(Role::Assistant, "more");
         let parent = nodes[seen].node.id.clone();
-        nodes.push(Placed::new(Node::new("n", more, Timestamp::default()), Some(parent), 9));
+        nodes.push(PlacedNode::new(Node::new("n", more, Timestamp::default()), Some(parent), 9));
         let root = Message::text(Role::User, "elsewhere");
-        nodes.push(Placed::new(Node::new("r", root, Timestamp::default()), None, 0));
+        nodes.push(PlacedNode::new(Node::new("r", root, Timestamp::default()), None, 0));
     });
     let back = values(&back).remove(0);
     let plain = |text: &str| json!({"node_type": "Thought", "description": text, "children": []});

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{ChainEnd, CommitOutcome, Created, HistoryStore, NewChat, Window};
 use context_core::{CancelSignal, ChatRef, Message, MessageId, Metadata, Node, Store, Timestamp};
 use context_store_inmem::InMemoryStore;
@@ -27,7 +27,7 @@ pub(crate) struct StoredChat {
     pub(crate) title: Option<String>,
     /// Branches and their heads.
     pub(crate) heads: Vec<(String, String)>,
-    pub(crate) nodes: Vec<Placed>,
+    pub(crate) nodes: Vec<PlacedNode>,
     pub(crate) diagnostics: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct RoundTrip {
     pub(crate) text: String,
 }
 
-async fn nodes(history: &dyn HistoryStore, chat: &ChatRef) -> Vec<Placed> {
+async fn nodes(history: &dyn HistoryStore, chat: &ChatRef) -> Vec<PlacedNode> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await.unwrap();
@@ -140,7 +140,10 @@ async fn import_and_export(
 }
 
 /// Returns the export of a chat that was imported from this text and then changed.
-pub(crate) fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (String, Vec<String>) {
+pub(crate) fn changed(
+    text: &str,
+    change: impl FnOnce(&mut Vec<PlacedNode>),
+) -> (String, Vec<String>) {
     let mut stored = round_trip("a.jsonl", text, None).unwrap().chats.remove(0);
     change(&mut stored.nodes);
     let source = read_text("a.jsonl", text, None).unwrap().remove(0).source;
@@ -150,10 +153,10 @@ pub(crate) fn changed(text: &str, change: impl FnOnce(&mut Vec<Placed>)) -> (Str
 }
 
 /// Returns a message after an amendment that dropped its source metadata.
-pub(crate) fn amended(placed: &Placed, text: &str) -> Placed {
+pub(crate) fn amended(placed: &PlacedNode, text: &str) -> PlacedNode {
     let message = Message::text(placed.node.role().unwrap(), text);
     let by = Node::new(placed.node.id.clone(), message, Timestamp::default());
-    Placed::new(placed.node.amended(&by), placed.parent.clone(), placed.depth)
+    PlacedNode::new(placed.node.amended(&by), placed.parent.clone(), placed.depth)
 }
 
 /// Returns the JSON values of a text.

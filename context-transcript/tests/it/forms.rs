@@ -1,6 +1,6 @@
 //! Messages of every provider, and sessions of the Gemini CLI.
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::{Message, Node, Part, Role, Timestamp};
 use context_transcript::{ChatContent, Format, TranscriptError, is_log_entry};
 use proptest::prelude::*;
@@ -200,7 +200,7 @@ fn what_changed_in_a_session_of_the_gemini_cli_goes_out_as_it_is_now() {
     let text = session().to_string();
     let mut nodes = round_trip("session.json", &text, None).unwrap().chats.remove(0).nodes;
     nodes[0] = amended(&nodes[0], "Who is here?");
-    nodes.push(Placed::new(
+    nodes.push(PlacedNode::new(
         Node::new("new", Message::text(Role::Assistant, "Nobody."), Timestamp::default()),
         None,
         9,

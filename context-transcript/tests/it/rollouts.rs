@@ -1,6 +1,6 @@
 //! Sessions of the Codex CLI.
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::{Message, Node, Role, Timestamp};
 use context_transcript::{Format, is_log_entry};
 use proptest::prelude::*;
@@ -149,7 +149,7 @@ fn what_was_changed_and_added_goes_out_as_a_line() {
     let (back, said) = changed(&text(&rollout()), |nodes| {
         nodes[1] = amended(&nodes[1], "what is 3+3?");
         let message = Message::text(Role::User, "Thanks.");
-        nodes.push(Placed::new(Node::new("new", message, Timestamp::default()), None, 99));
+        nodes.push(PlacedNode::new(Node::new("new", message, Timestamp::default()), None, 99));
     });
     assert_eq!(said, [""; 0]);
     let (back, original) = (values(&back), rollout());

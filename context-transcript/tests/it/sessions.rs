@@ -1,6 +1,6 @@
 //! Sessions of Claude Code: their chats and branches, and exact export of every line.
 
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::{Message, Node, Role, Timestamp};
 use context_transcript::{Format, is_log_entry};
 use proptest::prelude::*;
@@ -228,7 +228,7 @@ fn what_was_added_and_amended_since_follows() {
     let (back, said) = changed(&text(&lines), |nodes| {
         nodes[1] = amended(&nodes[1], "other");
         let node = Node::new("n", answer, Timestamp::from_micros(1_500_000));
-        nodes.push(Placed::new(node, Some("c".into()), 3));
+        nodes.push(PlacedNode::new(node, Some("c".into()), 3));
     });
     assert_eq!(said, [] as [&str; 0]);
     let around = |uuid: &str, parent: &str, kind: &str, timestamp: &str, content: Value| {

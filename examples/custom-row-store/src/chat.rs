@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{Branch, Chat, Checkpoint};
 use context_core::{BranchName, ChatRef, Error, MessageId, Node, Timestamp};
 use context_store_kit::pack;
@@ -77,7 +77,7 @@ impl<'t> ChatRow<'t> {
         Ok(self.place(id)?.ok_or_else(missing)?)
     }
 
-    pub(crate) fn message(&self, id: &MessageId) -> Result<Option<Placed>, Fault> {
+    pub(crate) fn message(&self, id: &MessageId) -> Result<Option<PlacedNode>, Fault> {
         let query = format!("{PLACED} WHERE m.chat = ? AND m.id = ?");
         let mut query = self.sql.prepare_cached(&query)?;
         let mut rows = query.query(params![self.no, id.as_str()])?;
@@ -154,6 +154,6 @@ pub(crate) fn node(row: &Row<'_>) -> Result<Arc<Node>, Fault> {
 }
 
 /// Reads a row of [`PLACED`].
-pub(crate) fn placed(row: &Row<'_>) -> Result<Placed, Fault> {
-    Ok(Placed::new(node(row)?, id(row, 1)?, row.get(2)?))
+pub(crate) fn placed(row: &Row<'_>) -> Result<PlacedNode, Fault> {
+    Ok(PlacedNode::new(node(row)?, id(row, 1)?, row.get(2)?))
 }

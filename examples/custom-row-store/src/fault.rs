@@ -6,10 +6,10 @@ use context_store_kit::pack::UnpackError;
 /// An error within a transaction.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// An error of the seam: it is returned as it is.
-    Seam(Error),
-    /// An error of the database.
-    Sqlite(rusqlite::Error),
+    /// An error that is already in its public form.
+    Public(Error),
+    /// An error of the driver.
+    Driver(rusqlite::Error),
     /// A stored value that is not the written one.
     Corrupt(&'static str),
 }
@@ -19,8 +19,8 @@ impl Fault {
     /// content.
     pub(crate) fn during(self, operation: &'static str) -> Error {
         match self {
-            Self::Seam(error) => error,
-            Self::Sqlite(error) => {
+            Self::Public(error) => error,
+            Self::Driver(error) => {
                 let kind = match error.sqlite_error_code() {
                     Some(
                         rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase,
@@ -36,13 +36,13 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Seam(error)
+        Self::Public(error)
     }
 }
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
+        Self::Driver(error)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use context_core::base::{CheckpointName, limits};
-use context_core::message::Placed;
+use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Created, Cursor, HistoryStore, NewChat, Page, Revision,
@@ -257,7 +257,7 @@ impl HistoryStore for RowStore {
         .await
     }
 
-    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<Placed>>> {
+    async fn messages(&self, chat: &ChatRef, ids: &[MessageId]) -> Result<Vec<Option<PlacedNode>>> {
         let ids = ids.to_vec();
         self.with_chat(READ, "messages", chat, move |row| {
             ids.iter().map(|id| row.message(id)).collect()
@@ -270,7 +270,7 @@ impl HistoryStore for RowStore {
         chat: &ChatRef,
         limit: usize,
         after: Option<&Cursor>,
-    ) -> Result<Page<Placed>> {
+    ) -> Result<Page<PlacedNode>> {
         const OPERATION: &str = "all_messages";
         limits::check_page(OPERATION, limit)?;
         let after: i64 = match after {

@@ -290,9 +290,9 @@ impl Totals {
         if app.out.is_json() {
             return Ok(());
         }
-        let mut said = Vec::new();
+        let mut facts = Vec::new();
         if args.dry_run {
-            said.push(format!("{} would be copied", count(self.missing, "chat")));
+            facts.push(format!("{} would be copied", count(self.missing, "chat")));
         } else {
             let number = |n: u64, what| count(usize::try_from(n).unwrap_or(usize::MAX), what);
             let mut what =
@@ -302,15 +302,15 @@ impl Totals {
             }
             let verified =
                 if args.no_verify || self.copied == 0 { "" } else { ", read back and compared" };
-            said.push(format!("{} {what}{verified}", app.out.paint(Style::Green, "copied")));
+            facts.push(format!("{} {what}{verified}", app.out.paint(Style::Green, "copied")));
         }
         if self.unchanged > 0 {
-            said.push(format!("{} there already", count(self.unchanged, "chat")));
+            facts.push(format!("{} there already", count(self.unchanged, "chat")));
         }
         if self.odd > 0 {
-            said.push(format!("{} left out", count(self.odd, "chat")));
+            facts.push(format!("{} left out", count(self.odd, "chat")));
         }
-        app.out.line(said.join("; "))?;
+        app.out.line(facts.join("; "))?;
         if self.copied + self.missing + self.unchanged + self.odd == 0 {
             let names: Vec<_> = users.iter().map(UserId::to_string).collect();
             app.out.note(match names.is_empty() {

@@ -97,13 +97,13 @@ pub(super) async fn write(
                 Status::Unchanged
             }
         };
-        let told = ImportedChat {
+        let imported = ImportedChat {
             chat: name,
             messages: usize::try_from(written.messages).unwrap_or(usize::MAX),
             branches: usize::try_from(written.branches).unwrap_or(usize::MAX),
             diagnostics: &written.diagnostics,
         };
-        report.chat(app, &input, &told, status, std::mem::take(&mut lines))?;
+        report.chat(app, &input, &imported, status, std::mem::take(&mut lines))?;
     }
     if imported.chats.is_empty() {
         report.unread(lines);

@@ -227,11 +227,11 @@ impl Report {
         &mut self,
         app: &mut App,
         input: &FileName,
-        told: &ImportedChat<'_>,
+        imported: &ImportedChat<'_>,
         status: Status,
         broken: usize,
     ) -> Result<(), Failure> {
-        let &ImportedChat { chat, messages, branches, diagnostics } = told;
+        let &ImportedChat { chat, messages, branches, diagnostics } = imported;
         app.out.diagnostics(chat, diagnostics.get(..SHOWN).unwrap_or(diagnostics));
         if diagnostics.len() > SHOWN {
             app.out.note(format_args!(

@@ -36,7 +36,7 @@ pub(super) fn read(
     only: bool,
     now: Timestamp,
 ) -> Result<Vec<SessionMessages>, Failure> {
-    let mut said: Vec<SessionMessages> = Vec::new();
+    let mut sessions: Vec<SessionMessages> = Vec::new();
     let (mut places, mut names) = (HashMap::new(), HashMap::new());
     for (number, text) in (1..).zip(input.text().lines()) {
         if text.trim().is_empty() {
@@ -62,12 +62,12 @@ pub(super) fn read(
         let message = message(&own, line.text, name, &mut names);
         let message = said_by(message, line.speaker, at.unwrap_or(now)).map_err(refused)?;
         let place = *places.entry(own.clone()).or_insert_with(|| {
-            said.push(SessionMessages { session: own, messages: Vec::new() });
-            said.len() - 1
+            sessions.push(SessionMessages { session: own, messages: Vec::new() });
+            sessions.len() - 1
         });
-        said[place].messages.push(message);
+        sessions[place].messages.push(message);
     }
-    Ok(said)
+    Ok(sessions)
 }
 
 /// The number of equal texts in a session.

@@ -62,21 +62,22 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     let store = app.store_to_read().await?;
     records_of(&*store)?;
     let clock: Arc<dyn Clock> = Arc::new(app.host.clone());
-    let mut said = episodic(&store, &scope)?;
+    let mut episodes = episodic(&store, &scope)?;
     if let Some(limit) = args.limit {
-        said = said.limit(limit);
+        episodes = episodes.limit(limit);
     }
     let chain = ProviderChain::new()
         .with("blocks", Blocks::new(Arc::clone(&store), Arc::clone(&clock))?, 1)
         .with("facts", Facts::new(Arc::clone(&store), clock)?, 1)
-        .with("episodes", said, 2);
+        .with("episodes", episodes, 2);
     let mut query = RecallQuery::new(scope, args.text.join(" "));
     query.max_tokens = args.max_tokens;
     query.at = Some(args.at.unwrap_or_else(|| app.now()));
     let mut recalled = chain.recall(&query, &app.interrupt()).await?;
     recalled.memories.truncate(args.limit.unwrap_or(usize::MAX));
     // A turn continues without a provider that fails. For this command, its failure is an error.
-    let is_failure = |said: &Diagnostic| said.code == DiagnosticCode::MemoryProviderError;
+    let is_failure =
+        |diagnostic: &Diagnostic| diagnostic.code == DiagnosticCode::MemoryProviderError;
     let (failed, notes): (Vec<_>, Vec<_>) = recalled.diagnostics.drain(..).partition(is_failure);
     app.out.diagnostics("memory", &notes);
     let memories = &recalled.memories;
@@ -94,8 +95,9 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
         memories.iter().try_for_each(|memory| MemoryView::from(memory).write(&mut app.out))?;
     }
     if !failed.is_empty() {
-        let said: Vec<_> = failed.into_iter().map(|failed| failed.message.to_string()).collect();
-        let error = Error::new(ErrorKind::Unavailable, "recall", said.join("; "));
+        let messages: Vec<_> =
+            failed.into_iter().map(|failed| failed.message.to_string()).collect();
+        let error = Error::new(ErrorKind::Unavailable, "recall", messages.join("; "));
         return Err(error.with_retry(Retry::Never).into());
     }
     if memories.is_empty() {

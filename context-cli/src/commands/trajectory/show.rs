@@ -136,7 +136,7 @@ fn fields(app: &mut App, node: &TrajectoryNode) -> Result<(), Failure> {
         let until = format!("\nversion {} until {}{by} was:", version.number, time(version.at));
         let until = app.out.paint(Style::Dim, until).to_string();
         app.out.line(until)?;
-        for (name, value) in version.was.iter() {
+        for (name, value) in version.previous.iter() {
             write_field(app, "  ", name, value)?;
         }
     }

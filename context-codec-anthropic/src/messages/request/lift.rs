@@ -29,7 +29,7 @@ pub(super) fn body(body: &Json) -> Result<LiftedRequest, WireError> {
         diagnostics.extend(lifted.diagnostics);
         request.messages.push(lifted.message.into());
     }
-    request.cache = CacheMarks::Kept;
+    request.cache = CacheMarks::Existing;
     request.prefill =
         request.messages.last().is_some_and(|message| message.role == Role::Assistant);
     let original: JsonMap = fields

@@ -199,7 +199,7 @@ impl BoundaryDraft {
     /// Combines the draft with an earlier one that was not stored either, and whose result it was
     /// made from.
     #[must_use]
-    pub fn after(mut self, earlier: &Self) -> Self {
+    pub fn with_earlier(mut self, earlier: &Self) -> Self {
         let mut steps = earlier.template.steps.clone();
         steps.append(&mut self.template.steps);
         self.template =
@@ -212,7 +212,7 @@ impl BoundaryDraft {
     ///
     /// Returns `None` if a removed message is not on the chain. The draft was then made for another
     /// branch, and its checkpoint may describe events that did not happen on this one.
-    pub fn behind(&self, chain: &Chain, id: &MessageId) -> Option<StoredBoundary> {
+    pub fn boundary(&self, chain: &Chain, id: &MessageId) -> Option<StoredBoundary> {
         let nodes: Vec<&Arc<Node>> = chain.iter().filter(|node| node.role().is_some()).collect();
         let positions: HashMap<&MessageId, usize> =
             nodes.iter().enumerate().map(|(position, node)| (&node.id, position)).collect();
@@ -266,9 +266,9 @@ impl BoundaryDraft {
         })
     }
 
-    /// Returns the node to write at the end of a chain; see [`behind`](Self::behind).
+    /// Returns the node to write at the end of a chain; see [`boundary`](Self::boundary).
     pub fn node(&self, chain: &Chain, id: MessageId, at: Timestamp) -> Option<Node> {
-        let body = self.behind(chain, &id)?.encode();
+        let body = self.boundary(chain, &id)?.encode();
         Some(Node::from_encoded(id, NodeKind::Boundary, at, body))
     }
 }

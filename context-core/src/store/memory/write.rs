@@ -140,7 +140,7 @@ pub enum MemoryWritten {
     /// The record is stored, with this version.
     Written(u64),
     /// A record existed already and is unchanged, with this version.
-    Kept(u64),
+    Unchanged(u64),
     /// A record with this id was forgotten, and stays forgotten.
     Forgotten,
 }

@@ -55,7 +55,7 @@ impl Round {
         TrajectoryError::too_much("fields of a node, bytes", bytes - was, limits::MAX_BODY_BYTES)?;
         let node = Arc::make_mut(node);
         let number = node.versions.last().map_or(0, |last| last.number + 1);
-        let version = Version { number, at, author, was: node.change(&now) };
+        let version = Version { number, at, author, previous: node.change(&now) };
         node.versions.push(version.clone());
         self.touch(at);
         Ok(vec![Change::NodeChanged { id, version, now }])

@@ -64,7 +64,7 @@ fn another_system_prompt_loses_the_cache() {
 #[test]
 fn without_marks_one_provider_keeps_nothing() {
     let log = growing("anthropic", |n| {
-        request(turns(n)).system("Be brief. ".repeat(500)).cache(CacheMarks::Kept)
+        request(turns(n)).system("Be brief. ".repeat(500)).cache(CacheMarks::Existing)
     });
     assert!(log.iter().all(|served| served.cache_read + served.cache_write == 0), "{log:#?}");
 }

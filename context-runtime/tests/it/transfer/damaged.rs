@@ -69,7 +69,7 @@ async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
             ],
         ),
         (3, "no known kind", vec![branch.into(), message("a", "", "judge", body), end(1)]),
-        (3, "filed as", vec![branch.into(), message("a", "", "assistant", body), end(1)]),
+        (3, "stored as", vec![branch.into(), message("a", "", "assistant", body), end(1)]),
         (
             3,
             "cannot be read",
@@ -80,12 +80,16 @@ async fn damaged_chats_are_refused_with_the_line_before_anything_is_written() {
         (3, "does not come before it", vec![branch.into(), ok("a", "b"), ok("b", "a"), end(2)]),
         (3, "too long", vec![branch.into(), ok(&long, ""), end(1)]),
         (3, "empty", vec![branch.into(), ok("", ""), end(1)]),
-        (2, "no message of the chat", vec![branch.replace("\"a\"", "\"z\""), ok("a", ""), end(1)]),
+        (
+            2,
+            "not a message of the chat",
+            vec![branch.replace("\"a\"", "\"z\""), ok("a", ""), end(1)],
+        ),
         (3, "twice", vec![branch.into(), branch.into(), ok("a", ""), end(1)]),
         (1, "active", vec![branch.replace("main", "side"), ok("a", ""), end(1)]),
         (
             3,
-            "no message of the chat",
+            "not a message of the chat",
             vec![
                 branch.into(),
                 r#"{"type":"checkpoint","name":"p","message":"z","created_at":1}"#.into(),

@@ -3,8 +3,8 @@
 use context_runtime::{
     BranchName, ChatRef, CheckpointName, Error, Json, MessageId, Part, Timestamp,
     store::{
-        Branch, Chain, ChainEnd, Chat, ChatQuery, Commit, Created, ForkName, NewChat, Node, Placed,
-        SearchQuery, SearchScope, Target, Window,
+        Branch, Chain, ChainEnd, Chat, ChatQuery, Commit, Created, ForkName, NewChat, Node,
+        PlacedNode, SearchQuery, SearchScope, Target, Window,
     },
 };
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// Finds a message by its id alone.
-    async fn find(&self, id: &str) -> PeerResult<Option<(ChatRef, Placed)>> {
+    async fn find(&self, id: &str) -> PeerResult<Option<(ChatRef, PlacedNode)>> {
         for chat in &self.chats {
             let ids = [MessageId::from(id)];
             let found = present(self.store.history().messages(chat, &ids).await)?;

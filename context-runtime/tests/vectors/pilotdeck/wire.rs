@@ -87,7 +87,7 @@ fn request(input: &FragmentData) -> Result<ModelRequest, Inexpressible> {
     let decoded = decode(items(input, "messages"))?;
     let mut request = ModelRequest::new(decoded.messages);
     request.prefill = true;
-    request.cache = CacheMarks::Kept;
+    request.cache = CacheMarks::Existing;
     let FragmentData::Map(map) = input else { return Err(Inexpressible("no request".to_owned())) };
     for (key, value) in map.iter() {
         let number = json(value).as_u64();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::memory::{
-    Block, BlockEdit, Blocks, Facts, Holds, Statement, StatementOutcome,
+    Block, BlockEdit, Blocks, Cardinality, Facts, Statement, StatementOutcome,
 };
 use context_runtime::{Clock, Error, Store, memory::MemoryScope, store::MemorySource};
 
@@ -39,9 +39,9 @@ async fn fact(
     let [subject, relation, object] = args.fact.as_slice() else {
         return Err(Failure::Usage("a fact has a subject, a relation and an object".to_owned()));
     };
-    let holds = if args.one { Holds::One } else { Holds::Many };
+    let cardinality = if args.one { Cardinality::One } else { Cardinality::Many };
     let said_at = args.at.unwrap_or_else(|| app.now());
-    let mut statement = Statement::new(subject, relation, object, holds, said_at);
+    let mut statement = Statement::new(subject, relation, object, cardinality, said_at);
     (statement.from, statement.until) = (args.since, args.until);
     let in_session = session(args, scope, super::NO_SESSION);
     statement.source = match (&args.message, &args.in_session) {
@@ -49,10 +49,10 @@ async fn fact(
         (None, Some(_)) => Some(MemorySource::session(in_session)),
         (None, None) => None,
     };
-    let facts = Facts::new(store, clock)?.reach(exactly(scope));
+    let facts = Facts::new(store, clock)?.scope_level(exactly(scope));
     let stated = facts.state(scope, std::slice::from_ref(&statement)).await?;
     let (ids, status) = match stated.into_iter().next() {
-        Some(StatementOutcome::Kept(id)) => (vec![id], "added"),
+        Some(StatementOutcome::Stored(id)) => (vec![id], "added"),
         Some(StatementOutcome::Known(id)) => (vec![id], "there"),
         _ => (Vec::new(), "left_out"),
     };

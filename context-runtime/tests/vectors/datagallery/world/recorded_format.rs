@@ -98,7 +98,10 @@ pub(super) fn in_all(all: &Trajectory, id: NodeId) -> String {
 pub(super) fn record(node: &TrajectoryNode, fields: &[String]) -> Value {
     let versions: serde_json::Map<String, Value> = (node.versions.iter())
         .map(|version| {
-            (version.number.to_string(), serde_json::to_value(&version.was).unwrap_or_default())
+            (
+                version.number.to_string(),
+                serde_json::to_value(&version.previous).unwrap_or_default(),
+            )
         })
         .collect();
     let mut record = json!({
