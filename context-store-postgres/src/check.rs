@@ -22,6 +22,9 @@ use sqlx::postgres::PgRow;
 
 use crate::chat::branches::{Segment, branches_of, segments};
 use crate::chat::rows as chat_rows;
+use crate::check::blobs::BlobCheck;
+use crate::check::rounds::RoundCheck;
+use crate::check::streams::StreamCheck;
 use crate::check::words::words_of;
 use crate::connections::{Pool, Session, Work};
 use crate::error::{Fault, Result};
@@ -30,7 +33,7 @@ use crate::history::messages::{revision, runs_from};
 use crate::values::numbers::{count, signed};
 use crate::values::place::{branch_of, own_of, place};
 use crate::values::rows::{lossy_text, message_id, weight};
-use crate::{check, fragments, sql};
+use crate::{fragments, sql};
 
 /// Tables whose rows must belong to a chat.
 const STRAYS: [(&str, &str); 4] = [
@@ -40,34 +43,84 @@ const STRAYS: [(&str, &str); 4] = [
     ("words", sql::STRAY_WORDS),
 ];
 
+/// A table whose rows are checked one by one, each with the rows that belong to it.
+pub(crate) trait RowCheck: Sync {
+    /// What a row stands for, as errors name it.
+    const NAME: &'static str;
+
+    /// Reports the rows of other tables that belong to no row of this one.
+    fn strays(
+        &self,
+        session: &mut Session<'_>,
+        report: &mut CheckReport,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Checks the row after a number and returns its number, or `None` if there is no further row.
+    fn next(
+        &self,
+        session: &mut Session<'_>,
+        after: i64,
+        report: &mut CheckReport,
+    ) -> impl Future<Output = Result<Option<i64>>> + Send;
+}
+
 pub(crate) async fn check(
     pool: &Pool,
     full_text: bool,
     cancel: &CancelSignal,
 ) -> Result<CheckReport> {
     let mut report = CheckReport::default();
+    check_rows(&ChatCheck { full_text }, pool, cancel, &mut report).await?;
+    check_rows(&BlobCheck, pool, cancel, &mut report).await?;
+    check_rows(&StreamCheck, pool, cancel, &mut report).await?;
+    check_rows(&RoundCheck, pool, cancel, &mut report).await?;
+    memories::check(pool, cancel, &mut report).await?;
+    Ok(report)
+}
+
+/// Checks a table. Each row is read in a transaction of its own, because others may write during
+/// the check.
+async fn check_rows<C: RowCheck>(
+    rows: &C,
+    pool: &Pool,
+    cancel: &CancelSignal,
+    report: &mut CheckReport,
+) -> Result<()> {
     cancel.check("check")?;
     let mut session = pool.begin(Work::Snapshot, None).await?;
-    let checked = strays(&mut session, full_text, &mut report).await;
+    let checked = rows.strays(&mut session, report).await;
     session.end(checked).await?;
-    check::blobs::check(pool, cancel, &mut report).await?;
-    check::streams::check(pool, cancel, &mut report).await?;
-    check::rounds::check(pool, cancel, &mut report).await?;
-    check::memories::check(pool, cancel, &mut report).await?;
     let mut after = 0;
-    let mut order = KeyOrder::new("check", "chat");
+    let mut order = KeyOrder::new("check", C::NAME);
     loop {
         cancel.check("check")?;
-        // Each chat is read in a transaction of its own, because others may write during the check.
         let mut session = pool.begin(Work::Snapshot, None).await?;
-        let checked = next_chat(&mut session, after, full_text, &mut report).await;
-        match session.end(checked).await? {
-            None => return Ok(report),
-            Some(no) => {
-                order.next(no)?;
-                after = no;
-            }
-        }
+        let checked = rows.next(&mut session, after, report).await;
+        let Some(number) = session.end(checked).await? else { return Ok(()) };
+        order.next(number)?;
+        after = number;
+    }
+}
+
+/// The check of the chats.
+struct ChatCheck {
+    full_text: bool,
+}
+
+impl RowCheck for ChatCheck {
+    const NAME: &'static str = "chat";
+
+    async fn strays(&self, session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+        strays(session, self.full_text, report).await
+    }
+
+    async fn next(
+        &self,
+        session: &mut Session<'_>,
+        after: i64,
+        report: &mut CheckReport,
+    ) -> Result<Option<i64>> {
+        next_chat(session, after, self.full_text, report).await
     }
 }
 

@@ -1,94 +1,75 @@
 //! The check of blobs: every byte is read and compared with the id of its blob.
 
+use context_core::Timestamp;
 use context_core::base::BlobId;
-use context_core::store::{CheckReport, Finding, KeyOrder};
-use context_core::{CancelSignal, Timestamp};
+use context_core::store::{CheckReport, Finding};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::blobs;
-use crate::check::chat_of;
-use crate::connections::{Pool, Session, Work};
+use crate::check::{RowCheck, chat_of};
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::sql::blobs as sql;
 use crate::values::numbers::count;
 use crate::values::rows::optional_text;
 
-pub(crate) async fn check(
-    pool: &Pool,
-    cancel: &CancelSignal,
-    report: &mut CheckReport,
-) -> Result<()> {
-    let mut session = pool.begin(Work::Snapshot, None).await?;
-    let checked = strays(&mut session, report).await;
-    session.end(checked).await?;
-    // Each blob is read in a transaction of its own, because others may write during the check.
-    let mut after = 0;
-    let mut order = KeyOrder::new("check", "blob");
-    loop {
-        cancel.check("check")?;
-        let mut session = pool.begin(Work::Snapshot, None).await?;
-        let checked = next_blob(&mut session, after, report).await;
-        match session.end(checked).await? {
-            None => return Ok(()),
-            Some(no) => {
-                order.next(no)?;
-                after = no;
+/// The check of the blobs.
+pub(crate) struct BlobCheck;
+
+impl RowCheck for BlobCheck {
+    const NAME: &'static str = "blob";
+
+    async fn strays(&self, session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+        let query = session.query(sql::STRAY_PIECES);
+        for row in session.all(query).await? {
+            let about = format!("table blob_piece, blob {}", row.try_get::<i64, _>(0)?);
+            report.findings.push(Finding::new(None, about, "belongs to no blob"));
+        }
+        let query = session.query(sql::WRONG_BLOB_REFS);
+        for row in session.all(query).await? {
+            let chat = chat_of(&row, 0)?;
+            let about = blob_name(row.try_get(2)?);
+            let problem = "the chat's reference is to a blob with another id or user";
+            report.findings.push(Finding::new(chat.as_ref(), about, problem));
+        }
+        Ok(())
+    }
+
+    async fn next(
+        &self,
+        session: &mut Session<'_>,
+        after: i64,
+        report: &mut CheckReport,
+    ) -> Result<Option<i64>> {
+        let query = session.query(sql::BLOB_AFTER).bind(after);
+        let Some(row) = session.first(query).await? else { return Ok(None) };
+        let chat = chat_of(&row, 3)?;
+        let mut problems = Vec::new();
+        if chat.is_none() {
+            problems.push("belongs to no chat");
+        } else if row.try_get::<i64, _>(6)? != row.try_get::<i64, _>(7)? {
+            problems.push("the number of references differs from the stored count");
+        }
+        match blob_problem(session, &row).await {
+            Ok(problem) => problems.extend(problem),
+            Err(Fault::Corrupt(problem, _)) => problems.push(problem),
+            Err(fault) => return Err(fault),
+        }
+        for problem in problems {
+            report.findings.push(Finding::new(chat.as_ref(), blob_name(row.try_get(1)?), problem));
+        }
+        let no: i64 = row.try_get(0)?;
+        let query = session.query(sql::BLOB_REFS).bind(no);
+        for row in session.all(query).await? {
+            if let Err(Fault::Corrupt(problem, _)) = reference(&row) {
+                let about = blob_name(row.try_get(2)?);
+                report.findings.push(Finding::new(chat_of(&row, 0)?.as_ref(), about, problem));
             }
         }
+        report.blobs += 1;
+        Ok(Some(no))
     }
-}
-
-/// Reports pieces of no blob, and references to blobs of other users.
-async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
-    let query = session.query(sql::STRAY_PIECES);
-    for row in session.all(query).await? {
-        let about = format!("table blob_piece, blob {}", row.try_get::<i64, _>(0)?);
-        report.findings.push(Finding::new(None, about, "belongs to no blob"));
-    }
-    let query = session.query(sql::WRONG_BLOB_REFS);
-    for row in session.all(query).await? {
-        let chat = chat_of(&row, 0)?;
-        let about = blob_name(row.try_get(2)?);
-        let problem = "the chat's reference is to a blob with another id or user";
-        report.findings.push(Finding::new(chat.as_ref(), about, problem));
-    }
-    Ok(())
-}
-
-/// Checks the blob after a number and returns its number, or `None` if there is no further blob.
-async fn next_blob(
-    session: &mut Session<'_>,
-    after: i64,
-    report: &mut CheckReport,
-) -> Result<Option<i64>> {
-    let query = session.query(sql::BLOB_AFTER).bind(after);
-    let Some(row) = session.first(query).await? else { return Ok(None) };
-    let chat = chat_of(&row, 3)?;
-    let mut problems = Vec::new();
-    if chat.is_none() {
-        problems.push("belongs to no chat");
-    } else if row.try_get::<i64, _>(6)? != row.try_get::<i64, _>(7)? {
-        problems.push("the number of references differs from the stored count");
-    }
-    match blob_problem(session, &row).await {
-        Ok(problem) => problems.extend(problem),
-        Err(Fault::Corrupt(problem, _)) => problems.push(problem),
-        Err(fault) => return Err(fault),
-    }
-    for problem in problems {
-        report.findings.push(Finding::new(chat.as_ref(), blob_name(row.try_get(1)?), problem));
-    }
-    let no: i64 = row.try_get(0)?;
-    let query = session.query(sql::BLOB_REFS).bind(no);
-    for row in session.all(query).await? {
-        if let Err(Fault::Corrupt(problem, _)) = reference(&row) {
-            let about = blob_name(row.try_get(2)?);
-            report.findings.push(Finding::new(chat_of(&row, 0)?.as_ref(), about, problem));
-        }
-    }
-    report.blobs += 1;
-    Ok(Some(no))
 }
 
 fn reference(row: &PgRow) -> Result<()> {

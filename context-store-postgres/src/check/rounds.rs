@@ -1,13 +1,13 @@
 //! The check of rounds of trajectories: each must be a valid graph, and its row must agree with its
 //! head.
 
-use context_core::CancelSignal;
-use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::store::{CheckReport, Finding};
 use context_core::trajectory::{AgentRef, Round, RoundRecord, RoundRef};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::connections::{Pool, Session, Work};
+use crate::check::RowCheck;
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::rounds::read::{load, number};
 use crate::sql::rounds as sql;
@@ -16,50 +16,59 @@ use crate::values::rows::text;
 
 const PROBLEM: &str = "a round cannot be read";
 
-pub(crate) async fn check(
-    pool: &Pool,
-    cancel: &CancelSignal,
-    report: &mut CheckReport,
-) -> Result<()> {
-    let mut session = pool.begin(Work::Snapshot, None).await?;
-    let checked = strays(&mut session, report).await;
-    session.end(checked).await?;
-    let mut after = 0;
-    let mut order = KeyOrder::new("check", "round");
-    loop {
-        cancel.check("check")?;
-        // Each round is read in a transaction of its own, because others may write during the
-        // check.
-        let mut session = pool.begin(Work::Snapshot, None).await?;
-        let checked = next_round(&mut session, after, report).await;
-        match session.end(checked).await? {
-            None => return Ok(()),
-            Some(no) => {
-                order.next(no)?;
-                after = no;
+/// The check of the rounds.
+pub(crate) struct RoundCheck;
+
+impl RowCheck for RoundCheck {
+    const NAME: &'static str = "round";
+
+    async fn strays(&self, session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+        let query = session.query(&sql::STRAY_ROWS);
+        for row in session.all(query).await? {
+            let about = format!(
+                "table {}, round {}",
+                row.try_get::<&str, _>(0)?,
+                row.try_get::<i64, _>(1)?
+            );
+            report.findings.push(Finding::new(None, about, "belongs to no round"));
+        }
+        let query = session.query(sql::WRONG_ROUND_MESSAGES);
+        for row in session.all(query).await? {
+            let problem = "the link to a message belongs to another user";
+            match round_of(&row, 0) {
+                Ok(round) => report.findings.push(Finding::new(None, round, problem)),
+                Err(Fault::Corrupt(..)) => {
+                    report.findings.push(Finding::new(None, "a round", problem))
+                }
+                Err(fault) => return Err(fault),
             }
         }
+        Ok(())
     }
-}
 
-/// Reports rows of no round, and links that are stored under another user.
-async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
-    let query = session.query(&sql::STRAY_ROWS);
-    for row in session.all(query).await? {
-        let about =
-            format!("table {}, round {}", row.try_get::<&str, _>(0)?, row.try_get::<i64, _>(1)?);
-        report.findings.push(Finding::new(None, about, "belongs to no round"));
-    }
-    let query = session.query(sql::WRONG_ROUND_MESSAGES);
-    for row in session.all(query).await? {
-        let problem = "the link to a message belongs to another user";
-        match round_of(&row, 0) {
-            Ok(round) => report.findings.push(Finding::new(None, round, problem)),
-            Err(Fault::Corrupt(..)) => report.findings.push(Finding::new(None, "a round", problem)),
-            Err(fault) => return Err(fault),
+    async fn next(
+        &self,
+        session: &mut Session<'_>,
+        after: i64,
+        report: &mut CheckReport,
+    ) -> Result<Option<i64>> {
+        let query = session.query(sql::ROUND_AFTER).bind(after);
+        let Some(row) = session.first(query).await? else { return Ok(None) };
+        let no: i64 = row.try_get(0)?;
+        let (about, problem) = match round_of(&row, 1) {
+            Ok(round) => (round.to_string(), round_problem(session, &round, &row).await),
+            Err(fault) => (format!("table trajectory_round, {no}"), Err(fault)),
+        };
+        let problem = match problem {
+            Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
+            found => found?,
+        };
+        if let Some(problem) = problem {
+            report.findings.push(Finding::new(None, about, problem));
         }
+        report.rounds += 1;
+        Ok(Some(no))
     }
-    Ok(())
 }
 
 /// Returns the round that four columns name.
@@ -67,30 +76,6 @@ fn round_of(row: &PgRow, from: usize) -> Result<RoundRef> {
     let agent =
         AgentRef::new(text(row, from)?, text(row, from + 1)?, number(row, from + 2, PROBLEM)?);
     Ok(agent.round(number(row, from + 3, PROBLEM)?))
-}
-
-/// Checks the round after a number and returns its number, or `None` if there is no further round.
-async fn next_round(
-    session: &mut Session<'_>,
-    after: i64,
-    report: &mut CheckReport,
-) -> Result<Option<i64>> {
-    let query = session.query(sql::ROUND_AFTER).bind(after);
-    let Some(row) = session.first(query).await? else { return Ok(None) };
-    let no: i64 = row.try_get(0)?;
-    let (about, problem) = match round_of(&row, 1) {
-        Ok(round) => (round.to_string(), round_problem(session, &round, &row).await),
-        Err(fault) => (format!("table trajectory_round, {no}"), Err(fault)),
-    };
-    let problem = match problem {
-        Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
-        found => found?,
-    };
-    if let Some(problem) = problem {
-        report.findings.push(Finding::new(None, about, problem));
-    }
-    report.rounds += 1;
-    Ok(Some(no))
 }
 
 async fn round_problem(

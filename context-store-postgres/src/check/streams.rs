@@ -1,12 +1,11 @@
 //! The check of streams: each stream must have the chunks it claims, without a gap.
 
-use context_core::CancelSignal;
-use context_core::store::{CheckReport, Finding, KeyOrder};
+use context_core::store::{CheckReport, Finding};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::check::chat_of;
-use crate::connections::{Pool, Session, Work};
+use crate::check::{RowCheck, chat_of};
+use crate::connections::Session;
 use crate::error::{Fault, Result};
 use crate::sql::streams as sql;
 use crate::values::numbers::count;
@@ -16,60 +15,40 @@ use crate::{checksums, streams};
 /// The number of chunks read at once.
 const BATCH: i64 = 256;
 
-pub(crate) async fn check(
-    pool: &Pool,
-    cancel: &CancelSignal,
-    report: &mut CheckReport,
-) -> Result<()> {
-    let mut session = pool.begin(Work::Snapshot, None).await?;
-    let checked = strays(&mut session, report).await;
-    session.end(checked).await?;
-    // Each stream is read in a transaction of its own, because others may write during the check.
-    let mut after = 0;
-    let mut order = KeyOrder::new("check", "stream");
-    loop {
-        cancel.check("check")?;
-        let mut session = pool.begin(Work::Snapshot, None).await?;
-        let checked = next_stream(&mut session, after, report).await;
-        match session.end(checked).await? {
-            None => return Ok(()),
-            Some(no) => {
-                order.next(no)?;
-                after = no;
-            }
+/// The check of the streams.
+pub(crate) struct StreamCheck;
+
+impl RowCheck for StreamCheck {
+    const NAME: &'static str = "stream";
+
+    async fn strays(&self, session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
+        let query = session.query(sql::STRAY_STREAM_CHUNKS);
+        for row in session.all(query).await? {
+            let about = format!("table stream_chunk, stream {}", row.try_get::<i64, _>(0)?);
+            report.findings.push(Finding::new(None, about, "belongs to no stream"));
         }
+        Ok(())
     }
-}
 
-/// Reports chunks of no stream.
-async fn strays(session: &mut Session<'_>, report: &mut CheckReport) -> Result<()> {
-    let query = session.query(sql::STRAY_STREAM_CHUNKS);
-    for row in session.all(query).await? {
-        let about = format!("table stream_chunk, stream {}", row.try_get::<i64, _>(0)?);
-        report.findings.push(Finding::new(None, about, "belongs to no stream"));
+    async fn next(
+        &self,
+        session: &mut Session<'_>,
+        after: i64,
+        report: &mut CheckReport,
+    ) -> Result<Option<i64>> {
+        let query = session.query(sql::STREAM_AFTER).bind(after);
+        let Some(row) = session.first(query).await? else { return Ok(None) };
+        let problem = match stream_problem(session, &row).await {
+            Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
+            found => found?,
+        };
+        if let Some(problem) = problem {
+            let about = format!("stream {}", lossy_text(&row, 1)?);
+            report.findings.push(Finding::new(chat_of(&row, 15)?.as_ref(), about, problem));
+        }
+        report.streams += 1;
+        Ok(Some(row.try_get(0)?))
     }
-    Ok(())
-}
-
-/// Checks the stream after a number and returns its number, or `None` if there is no further
-/// stream.
-async fn next_stream(
-    session: &mut Session<'_>,
-    after: i64,
-    report: &mut CheckReport,
-) -> Result<Option<i64>> {
-    let query = session.query(sql::STREAM_AFTER).bind(after);
-    let Some(row) = session.first(query).await? else { return Ok(None) };
-    let problem = match stream_problem(session, &row).await {
-        Err(Fault::Corrupt(problem, _)) => Some(problem.to_owned()),
-        found => found?,
-    };
-    if let Some(problem) = problem {
-        let about = format!("stream {}", lossy_text(&row, 1)?);
-        report.findings.push(Finding::new(chat_of(&row, 15)?.as_ref(), about, problem));
-    }
-    report.streams += 1;
-    Ok(Some(row.try_get(0)?))
 }
 
 async fn stream_problem(session: &mut Session<'_>, row: &PgRow) -> Result<Option<String>> {
