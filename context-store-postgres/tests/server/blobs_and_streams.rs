@@ -74,7 +74,7 @@ async fn the_check_finds_what_is_wrong_beside_messages() {
         ),
         (
             "DELETE FROM @store.stream_chunk WHERE n = 3",
-            ("ada/chat stream answer", "says 4 chunks of 12 bytes, has 3 of 8"),
+            ("ada/chat stream answer", "states 4 chunks of 12 bytes, but has 3 of 8"),
         ),
         (
             "DELETE FROM @store.stream_chunk WHERE n = 1",

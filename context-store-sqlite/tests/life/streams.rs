@@ -72,17 +72,17 @@ async fn the_check_finds_what_is_wrong_with_streams() {
     for (statement, expected) in [
         (
             "DELETE FROM stream_chunk WHERE pos & 0xffffff = 3",
-            "says 4 chunks of 12 bytes, has 3 of 8",
+            "states 4 chunks of 12 bytes, but has 3 of 8",
         ),
         (
             "UPDATE stream_chunk SET data = x'00' WHERE pos & 0xffffff = 2",
-            "says 4 chunks of 12 bytes, has 4 of 8",
+            "states 4 chunks of 12 bytes, but has 4 of 8",
         ),
         ("DELETE FROM stream_chunk WHERE pos & 0xffffff = 1", "there is a gap between its chunks"),
         ("INSERT INTO stream_chunk (pos, data) VALUES (77 << 24, x'00')", "belongs to no stream"),
         (
             "UPDATE stream SET state = 'running' WHERE finished_at > 0",
-            "is running, but says when it ended",
+            "is running, but has the time of its end",
         ),
         ("UPDATE stream SET state = 'lost'", "the state of a stream is not known"),
         ("UPDATE stream SET run = -1", "the run of a stream is out of range"),

@@ -80,7 +80,7 @@ pub enum Problem {
         stated: String,
     },
     /// A duplicate vertex. The first one is used.
-    #[error("{} stands twice", shown(.node))]
+    #[error("{} occurs twice", shown(.node))]
     DuplicateNode {
         /// The vertex.
         node: String,

@@ -142,15 +142,15 @@ fn cycles_and_lost_ends_go_and_are_told() {
     unknown entry "graph"
     unknown entry "messages"
     success of Action(a) has another form
-    Action(a) stands twice
+    Action(a) occurs twice
     Ghost(1) is of no known type
     Skill(s) has the unknown attribute "way"
     Skill(s) has no path, which a Skill has
     vertex 6 has no name
     2 questions in one round
     a pointer to Gone(x), which does not exist
-    the edge "x" from Ghost(1) to Query(q) has lost an end
-    the edge "triggers" from Query(q) to Action(a) stands twice
+    the edge "x" from Ghost(1) to Query(q) has an end that does not exist
+    the edge "triggers" from Query(q) to Action(a) occurs twice
     the bridge from Query(q) to Query(r) is derived
     the edge from Action(a) to Skill(s) has the unknown attribute "weight"
     edge 7 is not an edge
