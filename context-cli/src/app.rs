@@ -270,12 +270,8 @@ pub(crate) fn maintenance<'a>(
     operation: &'static str,
 ) -> Result<&'a dyn Maintenance, Failure> {
     let missing = || {
-        Error::new(
-            ErrorKind::Unsupported,
-            operation,
-            "this store has no such upkeep; use the tools of its server",
-        )
-        .with("store", store.info().name)
+        Error::new(ErrorKind::Unsupported, operation, "this store does not support maintenance")
+            .with("store", store.info().name)
     };
     Ok(store.maintenance().ok_or_else(missing)?)
 }

@@ -105,15 +105,15 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         return Ok(Outcome::Success);
     }
     let id = app.out.paint(Style::Yellow, clean(node.id.as_str())).to_string();
-    let behind = placed
+    let parent = placed
         .parent
-        .map_or_else(|| "a root".to_owned(), |parent| format!("behind {}", clean(parent.as_str())));
+        .map_or_else(|| "a root".to_owned(), |parent| format!("after {}", clean(parent.as_str())));
     let edits = match node.revision {
         0 => String::new(),
         n => format!(" · revision {n}"),
     };
     app.out.line(format_args!(
-        "{id} · {} · {} · {behind}{edits}",
+        "{id} · {} · {} · {parent}{edits}",
         role(node),
         time(node.created_at)
     ))?;

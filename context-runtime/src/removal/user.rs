@@ -15,7 +15,7 @@ pub async fn erase_user(
     options: &RemovalOptions,
 ) -> Result<RemovalReport> {
     let maintenance = store.maintenance().ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "erase_user", "the store has no such upkeep")
+        Error::new(ErrorKind::Unsupported, "erase_user", "the store does not support maintenance")
             .with("store", store.info().name)
     })?;
     let erased = maintenance.erase_user(user, &options.cancel).await?;

@@ -149,7 +149,10 @@ async fn damage_to_blobs_and_streams_is_found() {
 
     let _: () = cmd("HDEL").arg(fixture.chat_key()).arg("c1:s").query(&mut server).unwrap();
     let problems = fixture.problems().await;
-    assert!(problems.len() == 1 && problems[0].contains("stream s: states 2 chunks"), "{problems:?}");
+    assert!(
+        problems.len() == 1 && problems[0].contains("stream s: states 2 chunks"),
+        "{problems:?}"
+    );
     let read = streams(&fixture).read_stream(&chat, &id, 0, 10).await;
     assert_eq!(read.unwrap_err().kind(), context_core::ErrorKind::Corrupt);
 }

@@ -72,7 +72,7 @@ pub enum Problem {
         node: String,
     },
     /// A vertex with two contradicting types. The type in its name is used.
-    #[error("{} has the unknown type {stated:?}", shown(.node))]
+    #[error("{} states another type, {stated:?}", shown(.node))]
     OtherType {
         /// The vertex.
         node: String,
