@@ -18,7 +18,7 @@
 //! | [`history`] | views, plans and boundaries: how a history is cut; recovery decisions |
 //! | [`memory`] | memory scopes and records, the seam of memory providers |
 //! | [`trajectory`] | rounds of an agent: nodes, edges, records, changes |
-//! | [`store`] | the seam of storage: commits, chats, search, blobs, streams, upkeep |
+//! | [`store`] | the seam of storage: commits, chats, search, blobs, streams, maintenance |
 //! | [`runtime`] | the contract between an agent loop and what prepares its context |
 //!
 //! ```

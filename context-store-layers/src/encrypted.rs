@@ -56,13 +56,13 @@ mod forms;
 mod history;
 mod keys;
 mod layer;
+mod maintenance;
 mod record;
 mod rotate;
 mod round_forms;
 mod rounds;
 mod segments;
 mod streams;
-mod upkeep;
 mod usage;
 
 use std::fmt;

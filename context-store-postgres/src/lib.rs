@@ -159,6 +159,7 @@ mod connections;
 mod error;
 mod fragments;
 mod history;
+mod maintenance;
 mod memories;
 mod rounds;
 mod schema;
@@ -166,7 +167,6 @@ mod search;
 mod sql;
 mod store;
 mod streams;
-mod upkeep;
 mod values;
 
 pub use config::PostgresConfig;

@@ -131,13 +131,13 @@ mod error;
 mod fragments;
 mod history;
 mod keys;
+mod maintenance;
 mod memories;
 mod rounds;
 mod schema;
 mod scripts;
 mod store;
 mod streams;
-mod upkeep;
 mod values;
 
 pub use config::RedisConfig;

@@ -167,6 +167,7 @@ mod error;
 mod file;
 mod fragments;
 mod history;
+mod maintenance;
 mod memories;
 mod rounds;
 mod schema;
@@ -174,7 +175,6 @@ mod search;
 mod sql;
 mod store;
 mod streams;
-mod upkeep;
 mod values;
 
 pub use config::SqliteConfig;

@@ -292,9 +292,9 @@ impl MemoryRecordStore for BrokenStore {
     ) -> Result<Page<MemoryStats>> {
         let mut page = self.memory().memory_stats(user, limit, after).await?;
         if self.is(Fault::StatsOfAllUsers) && page.next.is_none() {
-            let upkeep: &dyn Maintenance =
+            let maintenance: &dyn Maintenance =
                 self.inner.maintenance().expect("the reference store has it");
-            for other in upkeep.users(limits::MAX_PAGE, None).await?.items {
+            for other in maintenance.users(limits::MAX_PAGE, None).await?.items {
                 if other != *user {
                     page.items.extend(
                         self.memory().memory_stats(&other, limits::MAX_PAGE, None).await?.items,

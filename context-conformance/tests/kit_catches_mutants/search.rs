@@ -18,7 +18,7 @@ impl BrokenStore {
         self.inner.search().expect("the reference store searches")
     }
 
-    fn upkeep(&self) -> &dyn Maintenance {
+    fn inner_maintenance(&self) -> &dyn Maintenance {
         self.inner.maintenance().expect("the reference store has it")
     }
 
@@ -88,7 +88,7 @@ impl SearchStore for BrokenStore {
 #[async_trait]
 impl Maintenance for BrokenStore {
     async fn check(&self, cancel: &CancelSignal) -> Result<CheckReport> {
-        self.upkeep().check(cancel).await
+        self.inner_maintenance().check(cancel).await
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
@@ -98,18 +98,18 @@ impl Maintenance for BrokenStore {
                 lock(&self.erased_fragments).insert(item.chat.chat, fragments);
             }
         }
-        self.upkeep().erase_user(user, cancel).await
+        self.inner_maintenance().erase_user(user, cancel).await
     }
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
-        self.upkeep().users(limit, after).await
+        self.inner_maintenance().users(limit, after).await
     }
 
     async fn vacuum(&self) -> Result<Vacuumed> {
-        self.upkeep().vacuum().await
+        self.inner_maintenance().vacuum().await
     }
 
     async fn backup(&self, to: &Path) -> Result<()> {
-        self.upkeep().backup(to).await
+        self.inner_maintenance().backup(to).await
     }
 }

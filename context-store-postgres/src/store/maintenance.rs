@@ -10,8 +10,8 @@ use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
 use crate::check;
 use crate::connections::Work;
 use crate::history::listing;
+use crate::maintenance::erase;
 use crate::store::Shared;
-use crate::upkeep::erase;
 
 #[async_trait]
 impl Maintenance for Shared {

@@ -8,7 +8,7 @@ use context_core::store::{CheckReport, Cursor, Erasure, Maintenance, Page, Vacuu
 use context_core::{CancelSignal, Error, ErrorKind, Result, UserId};
 
 use crate::connections::shared::Shared;
-use crate::{check, upkeep};
+use crate::{check, maintenance};
 
 #[async_trait]
 impl Maintenance for Shared {
@@ -18,12 +18,12 @@ impl Maintenance for Shared {
 
     async fn users(&self, limit: usize, after: Option<&Cursor>) -> Result<Page<UserId>> {
         limits::check_page("users", limit)?;
-        upkeep::users::users(self, limit, after).await.map_err(|fault| fault.during("users"))
+        maintenance::users::users(self, limit, after).await.map_err(|fault| fault.during("users"))
     }
 
     async fn erase_user(&self, user: &UserId, cancel: &CancelSignal) -> Result<Erasure> {
         limits::check_id("erase_user", "user", user.as_str())?;
-        upkeep::erase::erase_user(self, user, cancel)
+        maintenance::erase::erase_user(self, user, cancel)
             .await
             .map_err(|fault| fault.during("erase_user"))
     }

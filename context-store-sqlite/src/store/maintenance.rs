@@ -10,8 +10,8 @@ use context_core::{CancelSignal, Result, UserId};
 use crate::check;
 use crate::connections::calls::reading;
 use crate::history::listing;
+use crate::maintenance::{backup, erase};
 use crate::store::Shared;
-use crate::upkeep::{backup, erase};
 
 #[async_trait]
 impl Maintenance for Shared {
