@@ -39,6 +39,7 @@ mod chat;
 mod copies;
 mod memories;
 mod messages;
+mod reads;
 mod rounds;
 mod texts;
 mod user;

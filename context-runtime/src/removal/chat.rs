@@ -8,7 +8,7 @@ use context_core::trajectory::RoundRef;
 use context_core::{ChatRef, MessageId, Result, Store, Timestamp};
 
 use super::texts::Needles;
-use super::{RemovalOptions, RemovalReport, copies, memories, messages, rounds};
+use super::{RemovalOptions, RemovalReport, copies, memories, reads, rounds};
 
 /// Deletes a chat and everything derived from it: its rounds of trajectories, memories with the
 /// chat as their source, and memories that are filed under it as a session. A session of rounds
@@ -29,7 +29,7 @@ pub async fn delete_chat(
     let mut needles = Needles::default();
     let is_there = store.history().chat(chat).await?.is_some();
     let linked = if is_there {
-        let nodes = messages::all_messages(store.history(), chat).await?;
+        let nodes = reads::messages(store.history(), chat).await?;
         report.messages = nodes.len() as u64;
         for placed in
             nodes.iter().filter(|placed| options.find_copies && placed.node.role().is_some())
@@ -94,7 +94,7 @@ async fn contents(store: &dyn Store, chat: &ChatRef) -> Result<(u64, u64)> {
         }
     }
     if let Some(store) = store.streams() {
-        streams = copies::streams_of(store, chat).await?.len() as u64;
+        streams = reads::streams(store, chat).await?.len() as u64;
     }
     Ok((blobs, streams))
 }

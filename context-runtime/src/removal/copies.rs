@@ -1,16 +1,14 @@
 //! Searching all data of a user for copies of removed content.
 
-use bytes::Bytes;
-use context_core::base::{StreamId, limits};
+use context_core::base::limits;
 use context_core::memory::MemoryScope;
 use context_core::store::{
-    BlobStore, ChatQuery, MemoryList, MemoryRecordStore, PageWalk, RoundQuery, StreamStore,
-    TrajectoryStore,
+    BlobStore, ChatQuery, MemoryList, MemoryRecordStore, PageWalk, RoundQuery, TrajectoryStore,
 };
 use context_core::{ChatId, ChatRef, ErrorKind, Result, Store, UserId};
 
 use super::texts::Needles;
-use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, messages, rounds};
+use super::{Remaining, RemainingKind, RemainingReason, RemovalOptions, reads, rounds};
 
 const OPERATION: &str = "find_copies";
 
@@ -85,7 +83,7 @@ impl CopySearch<'_> {
 
     async fn search_chat(&mut self, store: &dyn Store, chat: &ChatRef) -> Result<()> {
         let (history, name) = (store.history(), &chat.chat);
-        for placed in messages::all_messages(history, chat).await? {
+        for placed in reads::messages(history, chat).await? {
             let node = &placed.node;
             let mut is_copy = self.needles.are_in_bytes(node.body().bytes());
             if !is_copy && node.revision > 0 {
@@ -101,8 +99,8 @@ impl CopySearch<'_> {
             self.note(is_copy, RemainingKind::Fragment, name, id);
         }
         if let Some(streams) = store.streams() {
-            for id in streams_of(streams, chat).await? {
-                let chunks = chunks_of(streams, chat, &id).await?;
+            for id in reads::streams(streams, chat).await? {
+                let chunks = reads::chunks(streams, chat, &id).await?;
                 self.note(self.needles.are_in_chunks(&chunks), RemainingKind::Stream, name, id);
             }
         }
@@ -210,37 +208,4 @@ impl CopySearch<'_> {
             }
         }
     }
-}
-
-/// Returns the streams of a chat.
-pub(super) async fn streams_of(streams: &dyn StreamStore, chat: &ChatRef) -> Result<Vec<StreamId>> {
-    let (mut ids, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("streams", "stream");
-    loop {
-        let page = streams.streams(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        ids.extend(page.items.into_iter().map(|stream| stream.id));
-        after = next;
-        if after.is_none() {
-            return Ok(ids);
-        }
-    }
-}
-
-/// Returns the chunks of a stream. Empty if the stream is gone.
-pub(super) async fn chunks_of(
-    streams: &dyn StreamStore,
-    chat: &ChatRef,
-    id: &StreamId,
-) -> Result<Vec<Bytes>> {
-    let mut chunks = Vec::new();
-    while let Some(part) =
-        streams.read_stream(chat, id, chunks.len() as u64, limits::MAX_PAGE).await?
-    {
-        if part.chunks.is_empty() {
-            break;
-        }
-        chunks.extend(part.chunks);
-    }
-    Ok(chunks)
 }

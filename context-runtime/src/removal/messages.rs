@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::base::{BlobId, StreamId, limits};
 use context_core::history::{ShownMessage, StoredBoundary};
 use context_core::message::{NodeKind, PlacedNode};
-use context_core::store::{ChatPatch, Commit, HistoryStore, PageWalk, Target, TitleChange};
+use context_core::store::{ChatPatch, Commit, HistoryStore, Target, TitleChange};
 use context_core::{
     Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Store,
 };
@@ -14,7 +14,7 @@ use context_core::{
 use super::texts::{Needles, blobs_in};
 use super::{
     Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories,
-    rounds,
+    reads, rounds,
 };
 
 /// The maximum number of attempts at a change that conflicts with other writers of the chat.
@@ -183,9 +183,9 @@ async fn remove_streams(
     let Some(streams) = store.streams() else { return Ok(()) };
     let names: HashSet<&str> = removed.nodes.iter().map(|node| node.id.as_str()).collect();
     let mut gone: Vec<StreamId> = Vec::new();
-    for id in copies::streams_of(streams, chat).await? {
+    for id in reads::streams(streams, chat).await? {
         let is_it = names.contains(id.as_str())
-            || removed.needles.are_in_chunks(&copies::chunks_of(streams, chat, &id).await?);
+            || removed.needles.are_in_chunks(&reads::chunks(streams, chat, &id).await?);
         if is_it {
             gone.push(id);
         }
@@ -225,7 +225,7 @@ async fn remove_blobs(
     let rewritten: HashMap<&MessageId, &Arc<Node>> =
         rewritten.iter().map(|node| (&node.id, node)).collect();
     let mut shared = BTreeSet::new();
-    for placed in all_messages(store.history(), chat).await? {
+    for placed in reads::messages(store.history(), chat).await? {
         let id = &placed.node.id;
         if !gone.contains(id) {
             shared.extend(blobs_in(rewritten.get(id).unwrap_or(&&placed.node).body().bytes()));
@@ -286,7 +286,7 @@ async fn boundaries_without(
     chat: &ChatRef,
     messages: &HashSet<&MessageId>,
 ) -> Result<Vec<Arc<Node>>> {
-    let nodes = all_messages(history, chat).await?;
+    let nodes = reads::messages(history, chat).await?;
     let places: HashMap<&MessageId, usize> =
         nodes.iter().enumerate().map(|(place, placed)| (&placed.node.id, place)).collect();
     let parent =
@@ -328,22 +328,4 @@ async fn boundaries_without(
         }
     }
     Ok(left)
-}
-
-/// Returns all messages of a chat, parents before their children.
-pub(super) async fn all_messages(
-    history: &dyn HistoryStore,
-    chat: &ChatRef,
-) -> Result<Vec<PlacedNode>> {
-    let (mut nodes, mut after) = (Vec::new(), None);
-    let mut walk = PageWalk::new("all_messages", "message");
-    loop {
-        let page = history.all_messages(chat, limits::MAX_PAGE, after.as_ref()).await?;
-        let next = walk.next(&page)?;
-        nodes.extend(page.items);
-        after = next;
-        if after.is_none() {
-            return Ok(nodes);
-        }
-    }
 }

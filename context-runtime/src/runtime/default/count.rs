@@ -10,8 +10,7 @@ use context_core::runtime::PrepareInput;
 use context_core::{Diagnostic, Error, Result};
 use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations, WindowSource};
 
-use super::parts::Parts;
-use super::prepare::OPERATION;
+use super::parts::{PREPARE, Parts};
 use super::session::lock;
 
 /// The window that is assumed for a model with an unknown window. Nearly all models have at least
@@ -128,7 +127,7 @@ pub(super) fn budget(
         input.request.max_output_tokens.or(parts.reserve).unwrap_or_else(|| model.reserve(window));
     let reserve = counting.output_cap.map_or(reserve, |cap| reserve.min(cap));
     let budget = model.budget(Some(window), Some(reserve)).map_err(|error| {
-        Error::invalid(OPERATION, error.to_string())
+        Error::invalid(PREPARE, error.to_string())
             .with("model", name)
             .with("window", window)
             .with("reserve", reserve)

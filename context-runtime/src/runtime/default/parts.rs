@@ -15,6 +15,9 @@ use super::{LiveMedia, Spill, ToolResultLimits};
 use crate::RecoveryChain;
 use crate::runtime::{Pipeline, StageFault};
 
+/// The operation that errors of a prepared call name.
+pub(super) const PREPARE: &str = "prepare_for_model";
+
 /// The configuration of a runtime, as built. It never changes.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {

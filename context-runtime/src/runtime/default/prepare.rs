@@ -15,7 +15,7 @@ use context_core::{Diagnostic, Message, Result};
 
 use super::assemble::{self, Call, RequestParts};
 use super::count::{self, Counters, Counting};
-use super::parts::Parts;
+use super::parts::{PREPARE, Parts};
 use super::prefix::PromptHash;
 use super::recall::{self, TurnRecall};
 use super::repair;
@@ -24,8 +24,6 @@ use crate::runtime::history::CallHistory;
 use crate::runtime::prompt::Prompt;
 use crate::runtime::{history, limit, pipeline};
 
-pub(super) const OPERATION: &str = "prepare_for_model";
-
 /// Prepares a model call.
 pub(super) async fn prepare(
     parts: &Parts,
@@ -33,8 +31,8 @@ pub(super) async fn prepare(
     sessions: &Sessions,
     mut input: PrepareInput,
 ) -> Result<ModelContext> {
-    input.cancel.check(OPERATION)?;
-    history::check(OPERATION, &input)?;
+    input.cancel.check(PREPARE)?;
+    history::check(PREPARE, &input)?;
     let counting = counters.of(parts, input.request.model.as_deref());
     // Checked before the session is changed and before memories are asked for.
     let (budget, assumed) = count::budget(parts, &input, &counting)?;
