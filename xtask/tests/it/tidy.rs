@@ -118,7 +118,7 @@ fn no_path_of_a_machine_and_no_stray_whitespace() {
 
 #[test]
 fn tables_list_every_crate_and_feature() {
-    let row = "| [`context-core`](context-core) | types |\n| `sqlite` | store |\n";
+    let row = "| [`context-core`](README.md) | types |\n| `sqlite` | store |\n";
     check_file("README.md", row, &[]);
     check_file(
         "README.md",
