@@ -45,7 +45,7 @@ const STRAYS: [(&str, &str); 4] = [
 
 /// A table whose rows are checked one by one, each with the rows that belong to it.
 pub(crate) trait RowCheck: Sync {
-    /// What a row stands for, as errors name it.
+    /// The kind of the rows, as errors name it.
     const NAME: &'static str;
 
     /// Reports the rows of other tables that belong to no row of this one.

@@ -99,8 +99,8 @@ impl BlockTools {
     /// Returns the tool definitions, which are byte-identical for identical rules.
     pub fn tools(&self) -> Vec<Tool> {
         let block = || json!({"description": "The name of the block.", "type": "string"});
-        let text = |description: &str| json!({"description": description, "type": "string"});
-        let number = |description: &str| json!({"description": description, "minimum": 0, "type": "integer"});
+        let text = |about: &str| json!({"description": about, "type": "string"});
+        let number = |about: &str| json!({"description": about, "minimum": 0, "type": "integer"});
         let view = format!(
             "Shows a block with its lines numbered, or without a name the list of all blocks. Blocks are notes that stay between \
              conversations. {}",
