@@ -42,9 +42,9 @@ pub enum RecordError {
         /// The round.
         round: Box<RoundRef>,
     },
-    /// A turn follows several branches that do not start at one common node.
+    /// A step follows several branches that do not start at one common node.
     #[error(
-        "{endpoints} branches are open that begin at different nodes: name the one that the turn follows"
+        "{endpoints} branches are open that begin at different nodes: name the one that the step follows"
     )]
     ParallelBranches {
         /// The number of open branches.
@@ -110,7 +110,7 @@ impl From<RecordError> for Error {
             }
             RecordError::UnknownCall { .. } => (ErrorKind::NotFound, "no such call"),
             RecordError::ConflictingOption { .. } | RecordError::ParallelBranches { .. } => {
-                (ErrorKind::Invalid, "the recorder rejects the option or the turn")
+                (ErrorKind::Invalid, "the recorder rejects the option or the step")
             }
         };
         Error::new(kind, OPERATION, message).with_source(error)

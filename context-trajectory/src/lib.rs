@@ -20,17 +20,17 @@
 //! use context_core::trajectory::AgentRef;
 //! use context_core::trajectory::{NewQuery, RoundState};
 //! use context_store_inmem::InMemoryStore;
-//! use context_trajectory::{OpenOptions, Trajectories, Turn, TurnCall};
+//! use context_trajectory::{OpenOptions, Trajectories, Step, StepCall};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
 //! let round = trajectories.next_round(&AgentRef::main("ada", "trip")).await?;
 //! let open = trajectories.open(&round, OpenOptions::new()).await?;
 //! open.ask(NewQuery::new("Where is it warm in March?")).await?;
-//! let call = TurnCall::new("call_1", "weather", serde_json::json!({"month": 3}));
-//! open.turn(Turn::new("I look it up.").call(call)).await?;
+//! let call = StepCall::new("call_1", "weather", serde_json::json!({"month": 3}));
+//! open.step(Step::new("I look it up.").call(call)).await?;
 //! open.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
-//! open.turn(Turn::new("On Madeira.")).await?;
+//! open.step(Step::new("On Madeira.")).await?;
 //! open.close(RoundState::Closed).await?;
 //! assert_eq!(open.trajectory().await?.len(), 4);
 //! # Ok::<(), context_trajectory::RecordError>(())
@@ -72,9 +72,9 @@ mod recorder;
 pub mod replay;
 mod run;
 mod session_graph;
+mod step;
 mod trajectory;
 mod transcript;
-mod turn;
 
 pub use backups::Backups;
 pub use error::RecordError;
@@ -89,8 +89,8 @@ pub use run::{RunError, work_off};
 pub use session_graph::{
     AgentGraph, AgentNode, Link, LinkKind, RoundGraph, Selection, SessionGraph,
 };
+pub use step::{Step, StepCall, StepNodes};
 pub use trajectory::{Bridge, BridgeFrom, Pruned, Trajectory};
 pub use transcript::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
 };
-pub use turn::{Turn, TurnCall, TurnNodes};

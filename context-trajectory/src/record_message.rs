@@ -7,14 +7,14 @@ use context_core::message::ToolInput;
 use context_core::trajectory::MessageLink;
 use context_core::{Json, Message, Part, Role, ToolCall, ToolResult};
 
-use crate::{OpenRound, RecordError, Turn, TurnCall};
+use crate::{OpenRound, RecordError, Step, StepCall};
 
 /// The error of an action whose parameters are not valid JSON, until it gets a result.
 const NO_JSON: &str = "the params are not JSON";
 
 impl OpenRound {
-    /// Records a message with [`ask`](Self::ask), [`turn`](Self::turn) and
-    /// [`tool_result`](Self::tool_result). A user request becomes a question, a model answer a turn
+    /// Records a message with [`ask`](Self::ask), [`step`](Self::step) and
+    /// [`tool_result`](Self::tool_result). A user request becomes a question, a model answer a step
     /// with its calls, and each tool result goes to its call. System messages, reminders and
     /// checkpoints are not recorded.
     ///
@@ -47,9 +47,9 @@ impl OpenRound {
     /// ```
     pub async fn record(&self, message: &Message) -> Result<(), RecordError> {
         if message.role == Role::Assistant
-            && let Some(turn) = turn(message, None)
+            && let Some(step) = step(message, None)
         {
-            self.turn(turn).await?;
+            self.step(step).await?;
         }
         // Providers without a tool role put tool results before the user's text.
         for result in message.tool_results() {
@@ -62,31 +62,31 @@ impl OpenRound {
     }
 }
 
-/// Returns the turn of a model's message, linked to `link` if given, or `None` if the message is
+/// Returns the step of a model's message, linked to `link` if given, or `None` if the message is
 /// empty.
-pub(crate) fn turn(message: &Message, link: Option<&MessageLink>) -> Option<Turn> {
+pub(crate) fn step(message: &Message, link: Option<&MessageLink>) -> Option<Step> {
     let thoughts = message.parts.iter().filter_map(|part| match part {
         Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
         _ => None,
     });
     let reasoning = thoughts.collect::<Vec<_>>().join("\n");
-    let mut turn = Turn::new(&*message.plain_text()).reasoning(reasoning);
-    turn.messages.extend(link.cloned());
+    let mut step = Step::new(&*message.plain_text()).reasoning(reasoning);
+    step.messages.extend(link.cloned());
     for call in message.tool_calls() {
-        let mut call = turn_call(call);
+        let mut call = step_call(call);
         call.messages.extend(link.cloned());
-        turn = turn.call(call);
+        step = step.call(call);
     }
     let says_nothing =
-        turn.content.is_empty() && turn.reasoning.is_empty() && turn.calls.is_empty();
-    (!says_nothing).then_some(turn)
+        step.content.is_empty() && step.reasoning.is_empty() && step.calls.is_empty();
+    (!says_nothing).then_some(step)
 }
 
-fn turn_call(call: &ToolCall) -> TurnCall {
+fn step_call(call: &ToolCall) -> StepCall {
     let (id, name) = (known_as(&call.id), &*call.name);
     match &call.input {
-        ToolInput::Json(params) => TurnCall::new(id, name, params.clone()),
-        ToolInput::Invalid(text) => TurnCall::invalid(id, name, Json::from(&**text), NO_JSON),
+        ToolInput::Json(params) => StepCall::new(id, name, params.clone()),
+        ToolInput::Invalid(text) => StepCall::invalid(id, name, Json::from(&**text), NO_JSON),
     }
 }
 

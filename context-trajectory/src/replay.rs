@@ -14,16 +14,16 @@
 //! # use context_core::model::LanguageModel;
 //! # use context_store_inmem::InMemoryStore;
 //! use context_trajectory::replay::{RecordedModel, RecordedTools, Replay};
-//! # use context_trajectory::{OpenOptions, Trajectories, Turn, TurnCall};
+//! # use context_trajectory::{OpenOptions, Trajectories, Step, StepCall};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! # let trajectories = Trajectories::builder(Arc::new(InMemoryStore::default())).build()?;
 //! # let open = trajectories.open(&AgentRef::main("ada", "trip").round(0), OpenOptions::new()).await?;
 //! open.ask(NewQuery::new("Where is it warm in March?")).await?;
-//! let call = TurnCall::new("call_1", "weather", serde_json::json!({"month": 3}));
-//! open.turn(Turn::new("I look it up.").call(call)).await?;
+//! let call = StepCall::new("call_1", "weather", serde_json::json!({"month": 3}));
+//! open.step(Step::new("I look it up.").call(call)).await?;
 //! open.tool_result("call_1", serde_json::json!(["Madeira"]), true).await?;
-//! open.turn(Turn::new("On Madeira.")).await?;
+//! open.step(Step::new("On Madeira.")).await?;
 //!
 //! let replay = Replay::new(&open.trajectory().await?);
 //! let (model, tools) = (RecordedModel::new(&replay), RecordedTools::new(&replay));
@@ -49,5 +49,5 @@ mod tools;
 
 pub use divergence::{Divergence, DivergenceKind};
 pub use model::RecordedModel;
-pub use steps::{Replay, Step};
+pub use steps::{RecordedStep, Replay};
 pub use tools::{RecordedResult, RecordedTools};

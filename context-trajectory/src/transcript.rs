@@ -31,7 +31,7 @@ use std::sync::Arc;
 use context_core::trajectory::{Changes, NewQuery};
 use context_core::{MessageId, Timestamp};
 
-use crate::Turn;
+use crate::Step;
 
 /// The rounds of a conversation.
 ///
@@ -100,10 +100,10 @@ pub struct TranscriptStep {
 #[non_exhaustive]
 pub enum TranscriptEvent {
     /// An answer of the model.
-    Turn(Box<Turn>),
+    Answer(Box<Step>),
     /// The result of a call of this round.
     Result {
-        /// The id of the call, as in [`TurnCall`](crate::TurnCall).
+        /// The id of the call, as in [`StepCall`](crate::StepCall).
         call: Arc<str>,
         /// The fields that the result sets on the action.
         changes: Changes,

@@ -16,7 +16,7 @@ use context_runtime::store::{
     Node, RoundQuery, SearchQuery, StreamAppend, StreamClaim, StreamEnd, Target, TitleChange,
 };
 use context_runtime::trajectory::{
-    MessageLink, NewQuery, OpenOptions, RoundState, Trajectories, Turn,
+    MessageLink, NewQuery, OpenOptions, RoundState, Step, Trajectories,
 };
 use context_runtime::{
     CancelSignal, ChatRef, ContextEngine, Edits, Message, MessageId, Part, Role, Spill, Store,
@@ -122,7 +122,7 @@ impl<'a> PlantedChat<'a> {
         let open = trajectories.open(&round, OpenOptions::new()).await.unwrap();
         let link = |id: &str| MessageLink::new(self.chat.chat.clone(), id);
         open.ask(NewQuery::new(SENTENCE).message(link("said"))).await.unwrap();
-        open.turn(Turn::new(format!("They said: {SENTENCE}")).message(link("said"))).await.unwrap();
+        open.step(Step::new(format!("They said: {SENTENCE}")).message(link("said"))).await.unwrap();
         open.close(RoundState::Closed).await.unwrap();
     }
 

@@ -4,7 +4,7 @@ use context_core::message::ToolInput;
 use context_core::trajectory::{FieldValue, NodeTitle, Round, TrajectoryNode, TrajectoryNodeKind};
 use context_core::{Json, Part, ToolCall, ToolResult};
 
-use crate::turn::REPEATED;
+use crate::step::REPEATED;
 
 /// Returns the id with which a call was made: the action's label without the suffix of repeated
 /// ids.

@@ -7,7 +7,7 @@ use context_core::trajectory::TrajectoryNode;
 use context_core::{Message, Part, Role};
 
 use super::calls::{call, is_answered, result};
-use super::steps::{Replay, Step};
+use super::steps::{RecordedStep, Replay};
 
 impl Replay {
     /// Returns the run as messages: questions, model messages with their calls, and tool results. A
@@ -17,12 +17,12 @@ impl Replay {
         let mut messages = Vec::with_capacity(self.steps().len() * 2);
         for step in self {
             match step {
-                Step::Query { query } => {
+                RecordedStep::Query { query } => {
                     messages.push(Message::text(Role::User, query.body.text("query")))
                 }
                 _ => messages.extend(self.model_message(step)),
             }
-            if let Step::Turn { calls, .. } = step {
+            if let RecordedStep::Calls { calls, .. } = step {
                 let answered = calls.iter().filter(|action| is_answered(action));
                 let results: Vec<Part> =
                     answered.map(|action| result(&self.call_id(action), action)).collect();
@@ -35,12 +35,12 @@ impl Replay {
     }
 
     /// Returns the model's message of a step, if the step has one.
-    pub(super) fn model_message(&self, step: &Step) -> Option<Message> {
+    pub(super) fn model_message(&self, step: &RecordedStep) -> Option<Message> {
         let (spoken, text, calls): (Option<&Arc<TrajectoryNode>>, _, &[Arc<TrajectoryNode>]) =
             match step {
-                Step::Query { .. } => return None,
-                Step::Turn { state, calls } => (state.as_ref(), "content", calls),
-                Step::Response { response } => (Some(response), "response", &[]),
+                RecordedStep::Query { .. } => return None,
+                RecordedStep::Calls { state, calls } => (state.as_ref(), "content", calls),
+                RecordedStep::Response { response } => (Some(response), "response", &[]),
             };
         let mut parts = Vec::new();
         if let Some(node) = spoken {

@@ -13,7 +13,7 @@ use context_core::{
 
 use super::calls::{is_answered, output_text};
 use super::divergence::{Divergence, DivergenceKind};
-use super::steps::{Replay, Step};
+use super::steps::{RecordedStep, Replay};
 
 /// The name of the model, and the provider name in its errors.
 const NAME: &str = "recorded";
@@ -70,7 +70,7 @@ impl RecordedModel {
     pub fn is_done(&self) -> bool {
         let next = self.state.lock().unwrap_or_else(PoisonError::into_inner).next;
         let left = self.replay.steps().iter().skip(next);
-        !left.into_iter().any(|step| !matches!(step, Step::Query { .. }))
+        !left.into_iter().any(|step| !matches!(step, RecordedStep::Query { .. }))
     }
 
     /// Returns the answer to a request, and its step.
@@ -78,20 +78,21 @@ impl RecordedModel {
         let steps = self.replay.steps();
         let mut expected = Expected::default();
         // The results that the request must contain are those of the last model step.
-        if let Some(Step::Turn { calls, .. }) = next.checked_sub(1).and_then(|last| steps.get(last))
+        if let Some(RecordedStep::Calls { calls, .. }) =
+            next.checked_sub(1).and_then(|last| steps.get(last))
         {
             let answered = calls.iter().filter(|action| is_answered(action));
             expected.results =
                 answered.map(|action| (self.replay.call_id(action), &**action)).collect();
         }
         let mut at = next;
-        while let Some(Step::Query { query }) = steps.get(at) {
+        while let Some(RecordedStep::Query { query }) = steps.get(at) {
             expected.queries.push(query);
             at += 1;
         }
         let spoken = steps.get(at);
         let diverged = |kind| {
-            let node = spoken.and_then(Step::node).map(|node| node.id);
+            let node = spoken.and_then(RecordedStep::node).map(|node| node.id);
             Divergence { step: spoken.map(|_| at), node, kind }
         };
         let model_message = spoken.and_then(|step| Some((step, self.replay.model_message(step)?)));
@@ -167,8 +168,8 @@ impl fmt::Debug for RecordedModel {
     }
 }
 
-fn answer(step: &Step, message: Message) -> Answer {
-    let calls = matches!(step, Step::Turn { calls, .. } if !calls.is_empty());
+fn answer(step: &RecordedStep, message: Message) -> Answer {
+    let calls = matches!(step, RecordedStep::Calls { calls, .. } if !calls.is_empty());
     let mut answer = Answer::new(message);
     answer.stop = Some(if calls { StopReason::ToolCalls } else { StopReason::Stop });
     if let Some(measures) =

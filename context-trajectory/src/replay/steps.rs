@@ -12,14 +12,14 @@ use super::order::as_recorded;
 /// One step of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Step {
+pub enum RecordedStep {
     /// A question of the user.
     Query {
         /// The question.
         query: Arc<TrajectoryNode>,
     },
     /// A conclusion of the model with tool calls.
-    Turn {
+    Calls {
         /// The conclusion. `None` if actions were recorded without one.
         state: Option<Arc<TrajectoryNode>>,
         /// The actions with their results, in the order of the calls.
@@ -32,12 +32,12 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl RecordedStep {
     /// Returns the first node of the step.
     pub fn node(&self) -> Option<&Arc<TrajectoryNode>> {
         match self {
             Self::Query { query } => Some(query),
-            Self::Turn { state, calls } => state.as_ref().or(calls.first()),
+            Self::Calls { state, calls } => state.as_ref().or(calls.first()),
             Self::Response { response } => Some(response),
         }
     }
@@ -47,7 +47,7 @@ impl Step {
 /// order in which they happened. Data nodes are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
-    steps: Vec<Step>,
+    steps: Vec<RecordedStep>,
     /// The ids of calls that are not the labels of their actions.
     ids: HashMap<NodeId, String>,
 }
@@ -83,19 +83,22 @@ impl Replay {
     }
 
     fn add(&mut self, round: &Round, retained: impl Fn(NodeId) -> bool) {
-        // The index of each turn by the node that its calls share: the conclusion, or else their
+        // The index of each step by the node that its calls share: the conclusion, or else their
         // predecessor.
-        let mut turns: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let mut places: BTreeMap<NodeId, usize> = BTreeMap::new();
         for id in as_recorded(round).into_iter().filter(|id| retained(*id)) {
             let Some(node) = round.node(id) else { continue };
             match node.kind() {
-                TrajectoryNodeKind::Query => self.steps.push(Step::Query { query: node.clone() }),
+                TrajectoryNodeKind::Query => {
+                    self.steps.push(RecordedStep::Query { query: node.clone() })
+                }
                 TrajectoryNodeKind::Response => {
-                    self.steps.push(Step::Response { response: node.clone() })
+                    self.steps.push(RecordedStep::Response { response: node.clone() })
                 }
                 TrajectoryNodeKind::State => {
-                    turns.insert(id, self.steps.len());
-                    self.steps.push(Step::Turn { state: Some(node.clone()), calls: Vec::new() });
+                    places.insert(id, self.steps.len());
+                    self.steps
+                        .push(RecordedStep::Calls { state: Some(node.clone()), calls: Vec::new() });
                 }
                 TrajectoryNodeKind::Action => {
                     let label = call_id(Some(round), node);
@@ -111,11 +114,11 @@ impl Replay {
                             && retained(**before)
                     });
                     let front = conclusion.or(before.first()).copied().unwrap_or(id);
-                    let place = *turns.entry(front).or_insert_with(|| {
-                        self.steps.push(Step::Turn { state: None, calls: Vec::new() });
+                    let place = *places.entry(front).or_insert_with(|| {
+                        self.steps.push(RecordedStep::Calls { state: None, calls: Vec::new() });
                         self.steps.len() - 1
                     });
-                    if let Some(Step::Turn { calls, .. }) = self.steps.get_mut(place) {
+                    if let Some(RecordedStep::Calls { calls, .. }) = self.steps.get_mut(place) {
                         calls.push(node.clone());
                     }
                 }
@@ -125,7 +128,7 @@ impl Replay {
     }
 
     /// Returns the steps in order.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[RecordedStep] {
         &self.steps
     }
 
@@ -137,8 +140,8 @@ impl Replay {
 }
 
 impl<'a> IntoIterator for &'a Replay {
-    type Item = &'a Step;
-    type IntoIter = std::slice::Iter<'a, Step>;
+    type Item = &'a RecordedStep;
+    type IntoIter = std::slice::Iter<'a, RecordedStep>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.steps.iter()

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::calls::{is_answered, json, success};
 use super::divergence::{Divergence, DivergenceKind};
-use super::steps::{Replay, Step};
+use super::steps::{RecordedStep, Replay};
 
 /// The recorded result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl fmt::Debug for RecordedTools {
 fn actions(replay: &Replay) -> impl Iterator<Item = (usize, &Arc<TrajectoryNode>)> {
     replay.steps().iter().enumerate().flat_map(|(step, it)| {
         let calls = match it {
-            Step::Turn { calls, .. } => calls.as_slice(),
+            RecordedStep::Calls { calls, .. } => calls.as_slice(),
             _ => &[],
         };
         calls.iter().map(move |action| (step, action))

@@ -3,8 +3,8 @@
 use context_core::trajectory::{AgentRef, Round, RoundState};
 
 use super::{Transcript, TranscriptEvent, TranscriptRound, TranscriptStep};
-use crate::turn::{self, find_call};
-use crate::{OpenRound, RecordError, Turn};
+use crate::step::{self, find_call};
+use crate::{OpenRound, RecordError, Step};
 
 impl Transcript {
     /// Builds the rounds of an agent from round 0 on, with the times of the messages. No round is
@@ -34,8 +34,8 @@ impl TranscriptRound {
         round.ask(self.query.clone(), self.asked_at)?;
         for step in &self.steps {
             match &step.event {
-                TranscriptEvent::Turn(turn) => {
-                    turn::record(round, Turn::clone(turn), step.at, &mut Vec::new())?;
+                TranscriptEvent::Answer(answer) => {
+                    step::record(round, Step::clone(answer), step.at, &mut Vec::new())?;
                 }
                 TranscriptEvent::Result { call, changes } => {
                     let unknown = || RecordError::UnknownCall { call: (**call).into() };
@@ -52,7 +52,7 @@ impl OpenRound {
     /// Records a step of a transcript with the current time.
     pub async fn record_step(&self, step: &TranscriptStep) -> Result<(), RecordError> {
         match &step.event {
-            TranscriptEvent::Turn(turn) => self.turn(Turn::clone(turn)).await.map(drop),
+            TranscriptEvent::Answer(answer) => self.step(Step::clone(answer)).await.map(drop),
             TranscriptEvent::Result { call, changes } => {
                 self.tool_result_with(call, changes.clone()).await.map(drop)
             }

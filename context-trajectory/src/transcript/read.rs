@@ -10,7 +10,7 @@ use context_core::{ChatId, Json, Message, Node, Part, Role, Timestamp, ToolResul
 use super::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
 };
-use crate::record_message::{known_as, output, turn};
+use crate::record_message::{known_as, output, step};
 
 impl Transcript {
     /// Reads the messages of one branch of a chat, in order. Linear.
@@ -108,20 +108,20 @@ impl Reader<'_> {
     }
 
     fn answer(&mut self, node: &Node, message: &Message) {
-        let Some(mut turn) = turn(message, Some(&self.link(node))) else { return };
-        turn.measures = (self.measures)(node);
+        let Some(mut step) = step(message, Some(&self.link(node))) else { return };
+        step.measures = (self.measures)(node);
         let number = self.done.rounds.len();
-        for call in turn.calls.iter().filter(|call| !call.id.is_empty()) {
+        for call in step.calls.iter().filter(|call| !call.id.is_empty()) {
             self.calls.insert(call.id.clone(), (number, node.created_at));
         }
         let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
-        round.answered = turn.calls.is_empty();
+        round.answered = step.calls.is_empty();
         round.waiting.extend(
-            turn.calls.iter().filter(|call| call.invalid.is_none()).map(|call| call.id.clone()),
+            step.calls.iter().filter(|call| call.invalid.is_none()).map(|call| call.id.clone()),
         );
         round.steps.push(TranscriptStep {
             at: node.created_at,
-            event: TranscriptEvent::Turn(Box::new(turn)),
+            event: TranscriptEvent::Answer(Box::new(step)),
         });
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use context_core::trajectory::{
     Changes, NewQuery, NodeId, NodeRemoval, Round, RoundState, TrajectoryError,
 };
-use context_trajectory::{RecordError, Turn, TurnCall, TurnNodes};
+use context_trajectory::{RecordError, Step, StepCall, StepNodes};
 use futures_util::FutureExt;
 
 use crate::fixture::{action, ada, file, open, process, round_store, small_round};
@@ -138,14 +138,14 @@ async fn an_amendment_of_an_earlier_round_is_written_to_that_round() {
 }
 
 #[tokio::test]
-async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
+async fn a_step_is_a_conclusion_and_its_calls_or_the_answer() {
     let store = round_store();
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
-    let call = |id: &str| TurnCall::new(id, "search", serde_json::json!({"q": id}));
-    let turn = Turn::new("Let me see.").reasoning("Hm.").call(call("c1")).call(call("c2"));
-    let turn = turn.call(TurnCall::invalid("c3", "serch", serde_json::json!("{"), "no such tool"));
-    let TurnNodes::Calls { state, actions } = context.turn(turn).await.unwrap() else {
+    let call = |id: &str| StepCall::new(id, "search", serde_json::json!({"q": id}));
+    let step = Step::new("Let me see.").reasoning("Hm.").call(call("c1")).call(call("c2"));
+    let step = step.call(StepCall::invalid("c3", "serch", serde_json::json!("{"), "no such tool"));
+    let StepNodes::Calls { state, actions } = context.step(step).await.unwrap() else {
         panic!("calls")
     };
     let round = context.round();
@@ -158,8 +158,8 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
     let unknown = context.tool_result("c9", serde_json::json!("?"), true).await;
     assert!(matches!(unknown, Err(RecordError::UnknownCall { .. })));
     // The same id again is another action, and the result belongs to it.
-    let TurnNodes::Calls { actions: again, .. } =
-        context.turn(Turn::new("On.").call(call("c2"))).await.unwrap()
+    let StepNodes::Calls { actions: again, .. } =
+        context.step(Step::new("On.").call(call("c2"))).await.unwrap()
     else {
         panic!("calls")
     };
@@ -167,8 +167,8 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
         context.tool_result("c2", serde_json::json!("hills"), true).await.unwrap(),
         again[0]
     );
-    let answer = context.turn(Turn::new("To the hills.")).await.unwrap();
-    assert!(matches!(answer, TurnNodes::Response(_)));
+    let answer = context.step(Step::new("To the hills.")).await.unwrap();
+    assert!(matches!(answer, StepNodes::Response(_)));
     let round = context.round();
     assert_eq!(round.endpoints().collect::<Vec<_>>(), again);
     let shown: Vec<String> = round
@@ -192,25 +192,25 @@ async fn a_turn_is_a_conclusion_and_its_calls_or_the_answer() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_refused_leaves_nothing_and_branches_apart_must_be_named() {
+async fn a_step_that_is_refused_leaves_nothing_and_branches_apart_must_be_named() {
     let store = round_store();
     let context = open(&process(&store, "a").build().unwrap(), 0).await;
     let query = context.ask(NewQuery::new("Where to?")).await.unwrap();
-    let fine = TurnCall::new("c1", "search", serde_json::json!({}));
-    let long = TurnCall::new("x".repeat(10_000), "search", serde_json::json!({}));
+    let fine = StepCall::new("c1", "search", serde_json::json!({}));
+    let long = StepCall::new("x".repeat(10_000), "search", serde_json::json!({}));
     let endpoints: Vec<NodeId> = context.round().endpoints().collect();
-    assert!(context.turn(Turn::new("Both.").call(fine.clone()).call(long)).await.is_err());
+    assert!(context.step(Step::new("Both.").call(fine.clone()).call(long)).await.is_err());
     assert_eq!((context.round().len(), context.unsaved()), (1, 0));
     assert_eq!(context.round().endpoints().collect::<Vec<_>>(), endpoints);
     let first = context.add(action(query)).await.unwrap();
-    let state = Turn::new("One.").call(fine.clone());
-    let TurnNodes::Calls { actions, .. } = context.turn(state).await.unwrap() else {
+    let state = Step::new("One.").call(fine.clone());
+    let StepNodes::Calls { actions, .. } = context.step(state).await.unwrap() else {
         panic!("calls")
     };
     context.add(action(query).append()).await.unwrap();
-    let apart = context.turn(Turn::new("Which?").call(fine.clone())).await;
+    let apart = context.step(Step::new("Which?").call(fine.clone())).await;
     assert!(matches!(apart, Err(RecordError::ParallelBranches { endpoints: 2 })));
-    context.turn(Turn::new("This.").call(fine).after(actions)).await.unwrap();
+    context.step(Step::new("This.").call(fine).after(actions)).await.unwrap();
     assert!(context.round().node(first).is_some());
     let record = store.all(&ada()).await.remove(0);
     assert_eq!(Round::from_record(record).unwrap().to_record(), context.round().to_record());

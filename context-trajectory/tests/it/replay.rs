@@ -10,8 +10,10 @@ use context_core::trajectory::{
     NewNode, NewQuery, NodeBody, NodeId, NodeRemoval, TrajectoryNodeKind, edge,
 };
 use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role, ToolCall};
-use context_trajectory::replay::{DivergenceKind, RecordedModel, RecordedTools, Replay, Step};
-use context_trajectory::{OpenRound, Turn, TurnCall};
+use context_trajectory::replay::{
+    DivergenceKind, RecordedModel, RecordedStep, RecordedTools, Replay,
+};
+use context_trajectory::{OpenRound, Step, StepCall};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -48,20 +50,20 @@ async fn run(
     loop {
         let request = ModelRequest::new(history.clone()).system("You plan trips.");
         let answer = model.complete(&request, &CancelSignal::never()).await?;
-        let mut turn = Turn::new(answer.message.readable_text());
+        let mut step = Step::new(answer.message.readable_text());
         let mut calls = Vec::new();
         for part in &answer.message.parts {
             match part {
-                Part::Reasoning(thought) => turn = turn.reasoning(&*thought.text),
+                Part::Reasoning(thought) => step = step.reasoning(&*thought.text),
                 Part::ToolCall(call) => {
                     let ToolInput::Json(input) = &call.input else { panic!("valid calls") };
-                    turn = turn.call(TurnCall::new(&*call.id, &*call.name, input.clone()));
+                    step = step.call(StepCall::new(&*call.id, &*call.name, input.clone()));
                     calls.push(call.clone());
                 }
                 _ => {}
             }
         }
-        context.turn(turn).await.unwrap();
+        context.step(step).await.unwrap();
         history.push(answer.message);
         if calls.is_empty() {
             return Ok(());
@@ -159,7 +161,7 @@ async fn the_same_loop_over_the_record_makes_an_equal_trajectory() {
     check(recorded().await).await;
 }
 
-/// The text and calls of a turn, with each id at most once, and the results.
+/// The text and calls of a step, with each id at most once, and the results.
 fn any_turn() -> impl Strategy<Value = (String, Vec<(usize, u8, String, bool)>)> {
     let call = (0..3_u8, "[a-c\"]{0,2}", any::<bool>());
     let calls = prop::collection::vec(prop::option::of(call), 3);
@@ -180,7 +182,7 @@ proptest! {
         0..5))) {
         let (mut said, mut outputs) = (VecDeque::new(), VecDeque::new());
         for (text, calls) in rounds.into_iter().flat_map(|turns| {
-            // A turn without calls is the response, which ends the round.
+            // A step without calls is the response, which ends the round.
             let calling = turns.into_iter().filter(|(_, calls)| !calls.is_empty());
             calling.chain([("Done.".to_owned(), Vec::new())]).collect::<Vec<_>>()
         }) {
@@ -204,12 +206,12 @@ async fn steps_are_what_happened_in_order_and_messages_are_what_was_said() {
     let shown: Vec<String> = replay
         .into_iter()
         .map(|step| match step {
-            Step::Query { query } => format!("{} asks", query.title()),
-            Step::Turn { state, calls } => {
+            RecordedStep::Query { query } => format!("{} asks", query.title()),
+            RecordedStep::Calls { state, calls } => {
                 let calls: Vec<_> = calls.iter().map(|call| call.title().to_string()).collect();
                 format!("{} calls {}", state.as_ref().unwrap().title(), calls.join(", "))
             }
-            Step::Response { response } => format!("{} answers", response.title()),
+            RecordedStep::Response { response } => format!("{} answers", response.title()),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -19,14 +19,14 @@ pub(crate) const REPEATED: char = '#';
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 #[must_use]
-pub struct Turn {
+pub struct Step {
     /// The text of the answer.
     pub content: Arc<str>,
     /// The reasoning text.
     pub reasoning: Arc<str>,
     /// The tool calls in order, including invalid ones.
-    pub calls: Vec<TurnCall>,
-    /// The nodes that the turn follows. If empty, the turn follows all endpoints.
+    pub calls: Vec<StepCall>,
+    /// The nodes that the step follows. If empty, the step follows all endpoints.
     pub after: Vec<NodeId>,
     /// The messages that the node represents.
     pub messages: Vec<MessageLink>,
@@ -40,7 +40,7 @@ pub struct Turn {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[must_use]
-pub struct TurnCall {
+pub struct StepCall {
     /// The call id, by which the result is matched. May be empty.
     pub id: Arc<str>,
     /// The name of the tool.
@@ -53,7 +53,7 @@ pub struct TurnCall {
     pub messages: Vec<MessageLink>,
 }
 
-impl TurnCall {
+impl StepCall {
     /// Creates a call.
     pub fn new(
         id: impl Into<Arc<str>>,
@@ -87,8 +87,8 @@ impl TurnCall {
     }
 }
 
-impl Turn {
-    /// Creates a turn with this text.
+impl Step {
+    /// Creates a step with this text.
     pub fn new(content: impl Into<Arc<str>>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
@@ -100,12 +100,12 @@ impl Turn {
     }
 
     /// Adds a call.
-    pub fn call(mut self, call: TurnCall) -> Self {
+    pub fn call(mut self, call: StepCall) -> Self {
         self.calls.push(call);
         self
     }
 
-    /// Makes the turn follow these nodes only.
+    /// Makes the step follow these nodes only.
     pub fn after(mut self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         self.after.extend(nodes);
         self
@@ -130,34 +130,34 @@ impl Turn {
     }
 }
 
-/// The nodes that were recorded for a turn.
+/// The nodes that were recorded for a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TurnNodes {
-    /// The turn has tool calls.
+pub enum StepNodes {
+    /// The step has tool calls.
     Calls {
         /// The conclusion.
         state: NodeId,
         /// The actions, in the order of the calls.
         actions: Vec<NodeId>,
     },
-    /// The turn has no tool calls: the response.
+    /// The step has no tool calls: the response.
     Response(NodeId),
 }
 
 impl OpenRound {
     /// Records one answer of a model, atomically.
     ///
-    /// A turn with calls becomes a State that follows all endpoints and one Action per call. An
+    /// A step with calls becomes a State that follows all endpoints and one Action per call. An
     /// action's label is the id of the call, with `#2` appended for the second call of the same id,
-    /// and so on. If several endpoints are open, they must start at one common node, or the turn
-    /// must name the nodes it follows. A turn without calls becomes a Response that follows all
+    /// and so on. If several endpoints are open, they must start at one common node, or the step
+    /// must name the nodes it follows. A step without calls becomes a Response that follows all
     /// endpoints; they remain endpoints.
-    pub async fn turn(&self, turn: Turn) -> Result<TurnNodes, RecordError> {
-        check_branches(&self.round(), &turn)?;
+    pub async fn step(&self, step: Step) -> Result<StepNodes, RecordError> {
+        check_branches(&self.round(), &step)?;
         self.done(|round, at| {
             let mut changes = Vec::new();
-            let nodes = record(round, turn, at, &mut changes)?;
+            let nodes = record(round, step, at, &mut changes)?;
             Ok((nodes, Some(changes)))
         })
         .await
@@ -192,9 +192,9 @@ impl OpenRound {
     }
 }
 
-fn check_branches(round: &Round, turn: &Turn) -> Result<(), RecordError> {
+fn check_branches(round: &Round, step: &Step) -> Result<(), RecordError> {
     let endpoints = round.endpoints().len();
-    let one = !turn.after.is_empty() || endpoints < 2 || turn.calls.is_empty();
+    let one = !step.after.is_empty() || endpoints < 2 || step.calls.is_empty();
     if one || round.common_predecessor(round.endpoints()).is_some() {
         return Ok(());
     }
@@ -203,42 +203,42 @@ fn check_branches(round: &Round, turn: &Turn) -> Result<(), RecordError> {
 
 pub(crate) fn record(
     round: &mut Round,
-    turn: Turn,
+    step: Step,
     at: Timestamp,
     changes: &mut Vec<Change>,
-) -> Result<TurnNodes, TrajectoryError> {
-    let after = if turn.after.is_empty() { round.endpoints().collect() } else { turn.after };
+) -> Result<StepNodes, TrajectoryError> {
+    let after = if step.after.is_empty() { round.endpoints().collect() } else { step.after };
     let described = |mut node: NewNode| {
-        if let Some(author) = &turn.author {
+        if let Some(author) = &step.author {
             node = node.author(author.clone());
         }
-        turn.messages.iter().cloned().fold(node, NewNode::message)
+        step.messages.iter().cloned().fold(node, NewNode::message)
     };
     let limit = limits::MAX_PREDECESSORS;
-    if turn.calls.len() > limit {
+    if step.calls.len() > limit {
         return Err(TrajectoryError::TooMuch {
-            quantity: "calls of a turn",
-            size: turn.calls.len(),
+            quantity: "calls of a step",
+            size: step.calls.len(),
             limit,
         });
     }
-    if turn.calls.is_empty() {
-        let body = NodeBody::response(turn.content.clone());
-        let body = body.with("reasoning_content", &*turn.reasoning)?;
-        let node = described(NewNode::new(body, after)).measure(turn.measures.clone());
+    if step.calls.is_empty() {
+        let body = NodeBody::response(step.content.clone());
+        let body = body.with("reasoning_content", &*step.reasoning)?;
+        let node = described(NewNode::new(body, after)).measure(step.measures.clone());
         let (id, done) = round.add(node, at)?;
         changes.extend(done);
-        return Ok(TurnNodes::Response(id));
+        return Ok(StepNodes::Response(id));
     }
-    let body = NodeBody::state(turn.content.clone()).with("reasoning_content", &*turn.reasoning)?;
+    let body = NodeBody::state(step.content.clone()).with("reasoning_content", &*step.reasoning)?;
     // The predecessors may be a question and actions together, for which no edge name can be
     // inferred.
-    let node = described(NewNode::new(body, after)).measure(turn.measures.clone());
+    let node = described(NewNode::new(body, after)).measure(step.measures.clone());
     let (state, done) = round.add(node.edge(edge::HAS_CONCLUSION), at)?;
     let mut added = vec![state];
     let mut all = done;
-    for call in &turn.calls {
-        match add_call(round, call, state, added.len() == 1, turn.author.as_ref(), at) {
+    for call in &step.calls {
+        match add_call(round, call, state, added.len() == 1, step.author.as_ref(), at) {
             Ok((action, done)) => {
                 added.push(action);
                 all.extend(done);
@@ -254,12 +254,12 @@ pub(crate) fn record(
         }
     }
     changes.extend(all);
-    Ok(TurnNodes::Calls { state, actions: added.split_off(1) })
+    Ok(StepNodes::Calls { state, actions: added.split_off(1) })
 }
 
 fn add_call(
     round: &mut Round,
-    call: &TurnCall,
+    call: &StepCall,
     state: NodeId,
     first: bool,
     author: Option<&Arc<str>>,
