@@ -16,12 +16,15 @@ mod options;
 mod prepare;
 mod recover;
 mod reply;
+mod stream;
 
 use std::fmt;
 use std::sync::Arc;
 
 use context_core::history::{Attempt, HistoryRewrite, PlanReport};
-use context_core::model::{LanguageModel, ModelCodec, TokenCounter};
+use context_core::model::{
+    AnswerDelta, AnswerStream, LanguageModel, ModelCodec, TokenCounter, Usage,
+};
 use context_core::runtime::{ModelContext, PrepareInput};
 use context_core::{Answer, ChatRef, ContextRuntime, Diagnostic, Json, Message, ModelError};
 use context_tokens::{CachedCounter, ModelTable};
@@ -72,6 +75,8 @@ pub struct ModelCall<'r> {
     /// The most tokens the model writes, if the table knows.
     max_output: Option<u64>,
     state: State,
+    /// The answer that arrives as events.
+    stream: Option<Box<dyn AnswerStream>>,
     record: Record,
 }
 
@@ -79,6 +84,9 @@ pub struct ModelCall<'r> {
 #[derive(Debug, Default)]
 struct Record {
     calls: u32,
+    /// The usage of every reply, summaries included.
+    usage: Usage,
+    cost: CallCost,
     /// Retries of the same request, waits included.
     retries: u32,
     attempts: Vec<Attempt>,
@@ -89,12 +97,45 @@ struct Record {
     plans: Vec<PlanReport>,
     diagnostics: Vec<Diagnostic>,
     summarised: bool,
+    /// Whether deltas of the newest answer were handed out.
+    shown: bool,
+    /// Whether the deltas of the answer before are void, and nobody was told yet.
+    restarted: bool,
     output_grown: bool,
     lasting_output: Option<u64>,
     /// The newest request.
     sent: Option<SentRequest>,
     last_error: Option<ModelError>,
 }
+
+/// The cost of all replies of a call.
+#[derive(Clone, Copy, Debug, Default)]
+enum CallCost {
+    #[default]
+    Nothing,
+    Usd(f64),
+    /// A model that answered has no known price.
+    Unknown,
+}
+
+impl Record {
+    fn spend(&mut self, usage: &Usage, cost: Option<f64>) {
+        self.usage += *usage;
+        self.cost = match (self.cost, cost) {
+            (CallCost::Nothing, Some(cost)) => CallCost::Usd(cost),
+            (CallCost::Usd(all), Some(cost)) => CallCost::Usd(all + cost),
+            _ => CallCost::Unknown,
+        };
+    }
+}
+
+/// Returns the cost of a reply in US dollars, if the model's price is known.
+fn cost_usd(model: &str, usage: &Usage) -> Option<f64> {
+    ModelTable::builtin().model(model).cost(usage).map(|cost| cost.amount)
+}
+
+/// The metadata key of an answer that broke off. The value is the code of the error.
+pub(crate) const INCOMPLETE: &str = "incomplete";
 
 /// The numbers of a request that was handed out.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +153,7 @@ struct SentRequest {
 #[non_exhaustive]
 pub struct CallRequest {
     /// The prepared context, with the request in canonical form and its diagnostics.
-    pub context: ModelContext,
+    pub context: Arc<ModelContext>,
     /// The number of this call, counted from 1. Summaries count.
     pub number: u32,
     body: Json,
@@ -156,6 +197,7 @@ impl<'r> ModelCall<'r> {
             summaries: None,
             max_output,
             state: State::Ready,
+            stream: None,
             record: Record::default(),
         }
     }
@@ -196,36 +238,78 @@ impl<'r> ModelCall<'r> {
     /// prepared again.
     pub async fn next(&mut self) -> Result<Option<CallRequest>, CallError> {
         let Some(context) = self.prepared().await? else { return Ok(None) };
+        self.lowered(Arc::new(context)).map(Some)
+    }
+
+    /// Returns a prepared request in the provider's form.
+    pub(crate) fn lowered(&mut self, context: Arc<ModelContext>) -> Result<CallRequest, CallError> {
         let lowered = self.codec.lower(&context.request).map_err(|error| {
             self.state = State::Over;
             CallError::Request(error)
         })?;
-        Ok(Some(CallRequest {
-            context,
-            number: self.record.calls,
-            body: lowered.body,
-            diagnostics: lowered.diagnostics,
-        }))
+        let (number, body) = (self.record.calls, lowered.body);
+        Ok(CallRequest { context, number, body, diagnostics: lowered.diagnostics })
     }
 
     /// Asks a model until it answers or nothing more can be tried: [`next`](Self::next) and
     /// [`answered`](Self::answered) in a loop.
     pub async fn run(&mut self, model: &dyn LanguageModel) -> Result<Answer, CallError> {
-        let cancel = self.input.cancel.clone();
         while let Some(context) = self.prepared().await? {
-            let asking = model.complete(&context.request, &cancel);
-            let reply = unless_cancelled(&cancel, OPERATION, asking).await;
-            // The model may notice the cancellation first. Its error is replaced by that of the
-            // signal.
-            match cancel.check(OPERATION).and(reply) {
-                Ok(reply) => self.answered(reply),
-                Err(error) => {
-                    self.state = State::Over;
-                    return Err(error.into());
-                }
-            }
+            self.ask(model, &context, None).await?;
         }
         self.state.answer().cloned().ok_or_else(CallError::over)
+    }
+
+    /// Asks a model like [`run`](Self::run), and passes each delta of its answer to `show` as it
+    /// arrives. An answer that breaks off is requested again, after
+    /// [`Restarted`](AnswerDelta::Restarted), or accepted as incomplete: the
+    /// [recovery](crate::RecoveryChain::broken_retries) decides.
+    pub async fn run_streaming(
+        &mut self,
+        model: &dyn LanguageModel,
+        show: &mut (dyn FnMut(AnswerDelta) + Send),
+    ) -> Result<Answer, CallError> {
+        while let Some(context) = self.prepared().await? {
+            self.ask(model, &context, Some(&mut *show)).await?;
+        }
+        self.state.answer().cloned().ok_or_else(CallError::over)
+    }
+
+    /// Sends one prepared request to a model and takes its reply.
+    pub(crate) async fn ask(
+        &mut self,
+        model: &dyn LanguageModel,
+        context: &ModelContext,
+        show: Option<&mut (dyn FnMut(AnswerDelta) + Send)>,
+    ) -> Result<(), CallError> {
+        let cancel = self.input.cancel.clone();
+        let reply = match show {
+            None => {
+                let asking = model.complete(&context.request, &cancel);
+                unless_cancelled(&cancel, OPERATION, asking).await
+            }
+            Some(show) => {
+                if self.restarted() {
+                    show(AnswerDelta::Restarted);
+                }
+                let shown = &mut self.record.shown;
+                let mut seen = |delta| {
+                    *shown = true;
+                    show(delta);
+                };
+                let asking = model.stream(&context.request, &cancel, &mut seen);
+                unless_cancelled(&cancel, OPERATION, asking).await
+            }
+        };
+        // The model may notice the cancellation first. Its error is replaced by that of the signal.
+        match cancel.check(OPERATION).and(reply) {
+            Ok(reply) => self.answered(reply),
+            Err(error) => {
+                self.state = State::Over;
+                return Err(error.into());
+            }
+        }
+        Ok(())
     }
 
     /// The chat of this call.
@@ -233,8 +317,14 @@ impl<'r> ModelCall<'r> {
         &self.input.turn.chat
     }
 
-    fn model(&self) -> &str {
+    /// The model that is asked. Empty if none is named.
+    pub fn model(&self) -> &str {
         self.input.request.model.as_deref().unwrap_or_default()
+    }
+
+    /// The provider whose wire form the requests have.
+    pub fn provider(&self) -> &str {
+        self.codec.name()
     }
 
     /// The answer, once there is one.
@@ -255,6 +345,26 @@ impl<'r> ModelCall<'r> {
     /// The number of requests handed out and summaries requested.
     pub fn calls(&self) -> u32 {
         self.record.calls
+    }
+
+    /// The number of times that a request was sent again unchanged.
+    pub fn retries(&self) -> u32 {
+        self.record.retries
+    }
+
+    /// The token usage of every reply of this call: the answer, summaries, and answers that were
+    /// requested again.
+    pub fn usage(&self) -> Usage {
+        self.record.usage
+    }
+
+    /// The cost of [`usage`](Self::usage) in US dollars. `None` if nothing was reported, or if the
+    /// price of a model is not known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        match self.record.cost {
+            CallCost::Usd(cost) => Some(cost),
+            CallCost::Nothing | CallCost::Unknown => None,
+        }
     }
 
     /// The attempts to recover from refusals, oldest first.

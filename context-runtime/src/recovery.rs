@@ -33,7 +33,8 @@ pub enum DecisionSet {
     #[default]
     Basic,
     /// All decisions: also less output, compaction to the window that the provider named, deeper
-    /// cuts, removal of reasoning, repair of call/result pairs, and requests with too many bytes.
+    /// cuts, removal of reasoning, repair of call/result pairs, requests with too many bytes, and
+    /// answers that break off.
     Full,
 }
 
@@ -60,6 +61,7 @@ pub struct RecoveryChain {
     decisions: DecisionSet,
     limit: usize,
     least_output: u64,
+    broken_retries: usize,
     policies: Vec<Arc<dyn RecoveryPolicy>>,
     truncate: TruncateHead,
     strip: StripImages,
@@ -76,6 +78,8 @@ impl RecoveryChain {
     pub const LIMIT: usize = 4;
     /// The default number of tokens below which an answer is considered useless.
     pub const LEAST_OUTPUT: u64 = 4_096;
+    /// The default number of times that an answer is requested again because it broke off.
+    pub const BROKEN_RETRIES: usize = 2;
 
     /// Creates a chain of the built-in policies with these decisions.
     pub fn new(decisions: DecisionSet) -> Self {
@@ -83,6 +87,7 @@ impl RecoveryChain {
             decisions,
             limit: Self::LIMIT,
             least_output: Self::LEAST_OUTPUT,
+            broken_retries: Self::BROKEN_RETRIES,
             policies: Vec::new(),
             truncate: TruncateHead::new(),
             strip: StripImages::new(),
@@ -109,6 +114,15 @@ impl RecoveryChain {
     #[must_use]
     pub fn least_output(mut self, tokens: u64) -> Self {
         self.least_output = tokens.max(1);
+        self
+    }
+
+    /// Sets how often an answer is requested again that broke off after a usable part. After that
+    /// the part is accepted, marked as incomplete. Default: 2. Use 0 where a person reads the answer
+    /// as it comes, and must not see it begin again.
+    #[must_use]
+    pub fn broken_retries(mut self, retries: usize) -> Self {
+        self.broken_retries = retries;
         self
     }
 

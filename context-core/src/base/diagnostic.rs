@@ -102,6 +102,8 @@ pub enum DiagnosticCode {
     PrefixChanged,
     /// A refused request was changed and sent again.
     RecoveryApplied,
+    /// A step of a turn could not be recorded. The turn went on.
+    StepNotRecorded,
 }
 
 impl DiagnosticCode {
@@ -137,6 +139,7 @@ impl DiagnosticCode {
             Self::CompactionNotWorth => "compaction_not_worth",
             Self::CompactionPlanRefused => "compaction_plan_refused",
             Self::CompactionTargetNotReached => "compaction_target_not_reached",
+            Self::StepNotRecorded => "step_not_recorded",
             Self::CompactionStopped => "compaction_stopped",
             Self::CompactSummaryFailed => "compact_summary_failed",
             Self::CompactSummaryStructureWeak => "compact_summary_structure_weak",

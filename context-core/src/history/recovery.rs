@@ -8,9 +8,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::ModelError;
 use crate::history::HistoryView;
 use crate::model::Budget;
+use crate::{Message, ModelError};
 
 /// A decision about a refused request. The first three variants are the basic ones. A loop that
 /// does not know a decision gives up.
@@ -65,6 +65,17 @@ pub enum RecoveryDecision {
         /// A human-readable reason.
         reason: String,
     },
+    /// Send the same request again, because the answer broke off.
+    RetryUnchanged {
+        /// A human-readable reason.
+        reason: String,
+    },
+    /// Accept the part of the answer that arrived before it broke off. The loop marks the answer as
+    /// incomplete.
+    AcceptPartial {
+        /// A human-readable reason.
+        reason: String,
+    },
 }
 
 impl RecoveryDecision {
@@ -83,6 +94,8 @@ impl RecoveryDecision {
             Self::AdjustOutputAndRetry { .. } => DecisionKind::AdjustOutputAndRetry,
             Self::RemoveThoughtsAndRetry { .. } => DecisionKind::RemoveThoughtsAndRetry,
             Self::RepairAndRetry { .. } => DecisionKind::RepairAndRetry,
+            Self::RetryUnchanged { .. } => DecisionKind::RetryUnchanged,
+            Self::AcceptPartial { .. } => DecisionKind::AcceptPartial,
         }
     }
 
@@ -95,13 +108,15 @@ impl RecoveryDecision {
             | Self::CompactAndRetry { reason, .. }
             | Self::AdjustOutputAndRetry { reason, .. }
             | Self::RemoveThoughtsAndRetry { reason }
-            | Self::RepairAndRetry { reason } => reason,
+            | Self::RepairAndRetry { reason }
+            | Self::RetryUnchanged { reason }
+            | Self::AcceptPartial { reason } => reason,
         }
     }
 
     /// Returns whether the request is to be sent again.
     pub fn retries(&self) -> bool {
-        !matches!(self, Self::GiveUp { .. })
+        !matches!(self, Self::GiveUp { .. } | Self::AcceptPartial { .. })
     }
 }
 
@@ -123,6 +138,10 @@ pub enum DecisionKind {
     RemoveThoughtsAndRetry,
     /// [`RecoveryDecision::RepairAndRetry`].
     RepairAndRetry,
+    /// [`RecoveryDecision::RetryUnchanged`].
+    RetryUnchanged,
+    /// [`RecoveryDecision::AcceptPartial`].
+    AcceptPartial,
 }
 
 impl DecisionKind {
@@ -136,6 +155,8 @@ impl DecisionKind {
             Self::AdjustOutputAndRetry => "adjust_output_and_retry",
             Self::RemoveThoughtsAndRetry => "remove_thoughts_and_retry",
             Self::RepairAndRetry => "repair_and_retry",
+            Self::RetryUnchanged => "retry_unchanged",
+            Self::AcceptPartial => "accept_partial",
         }
     }
 }
@@ -170,7 +191,7 @@ impl Attempt {
     }
 }
 
-/// A refused request.
+/// A refused request, or one whose answer broke off.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Failure<'a> {
@@ -180,6 +201,8 @@ pub struct Failure<'a> {
     pub attempts: &'a [Attempt],
     /// Whether the caller reports that it has compacted or cut the history for this call.
     pub has_attempted_compact: bool,
+    /// The usable part of an answer that broke off. `None` if nothing usable arrived.
+    pub partial: Option<&'a Message>,
     /// The history that was sent.
     pub view: &'a HistoryView<'a>,
     /// The window and the reserve that the request was prepared for, if known.
@@ -189,7 +212,14 @@ pub struct Failure<'a> {
 impl<'a> Failure<'a> {
     /// Creates the first failure of a call.
     pub fn new(error: &'a ModelError, view: &'a HistoryView<'a>) -> Self {
-        Self { error, attempts: &[], has_attempted_compact: false, view, budget: None }
+        Self {
+            error,
+            attempts: &[],
+            has_attempted_compact: false,
+            partial: None,
+            view,
+            budget: None,
+        }
     }
 
     /// Returns the number of attempts with a decision of this kind.

@@ -137,8 +137,36 @@ impl Usage {
     }
 }
 
+impl std::ops::AddAssign for Usage {
+    /// Adds the usage of another call, saturating.
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        let reasoning = self.reasoning.into_iter().chain(other.reasoning);
+        self.reasoning = reasoning.reduce(u64::saturating_add);
+    }
+}
+
+impl fmt::Display for Usage {
+    /// Writes `1204 tokens in (1000 cached), 88 out`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens in", self.total_input())?;
+        if self.cache_read > 0 {
+            write!(f, " ({} cached)", self.cache_read)?;
+        }
+        write!(f, ", {} out", self.output)
+    }
+}
+
 /// An addition to an answer while it streams, for display.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// The JSON form is an object with one key, such as `{"text": "Window"}` or
+/// `{"tool_call": {"id": "call_1", "name": "book"}}`; [`Restarted`](Self::Restarted) is the text
+/// `"restarted"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AnswerDelta {
     /// More text.
@@ -154,14 +182,16 @@ pub enum AnswerDelta {
     },
     /// More of the newest call's input, as the model wrote it.
     ToolInput(String),
+    /// The answer broke off and is requested again. The deltas before this one are void.
+    Restarted,
 }
 
 impl AnswerDelta {
-    /// Returns whether the delta adds nothing. The start of a call is never empty.
+    /// Returns whether the delta adds nothing. The start of a call and a restart are never empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) | Self::Reasoning(text) | Self::ToolInput(text) => text.is_empty(),
-            Self::ToolCall { .. } => false,
+            Self::ToolCall { .. } | Self::Restarted => false,
         }
     }
 }
@@ -173,7 +203,7 @@ impl AnswerDelta {
 /// while let Some(data) = events.next().await { show(stream.push(&data)?); }
 /// let answer = stream.finish();
 /// ```
-pub trait AnswerStream: fmt::Debug + Send {
+pub trait AnswerStream: fmt::Debug + Send + Sync {
     /// Parses the data of one server-sent event and returns the deltas. Unknown events are ignored.
     /// A malformed event is an error, and the answer up to it is kept.
     fn push(&mut self, event: &str) -> Result<Vec<AnswerDelta>, WireError>;

@@ -234,6 +234,8 @@ pub struct RecoveryInput {
     pub error: ModelError,
     /// The conversation that was sent.
     pub messages: Vec<Arc<Message>>,
+    /// The usable part of an answer that broke off. `None` if nothing usable arrived.
+    pub partial: Option<Message>,
     /// Whether the conversation was already compacted or cut for this call.
     pub has_attempted_compact: bool,
     /// Attempts that were made for this call, oldest first. `None`: the runtime uses the attempts
@@ -256,6 +258,7 @@ impl RecoveryInput {
             turn: TurnRef::new(chat, turn_id),
             error,
             messages,
+            partial: None,
             has_attempted_compact: false,
             attempts: None,
             supports_all_decisions: false,

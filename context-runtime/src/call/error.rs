@@ -85,7 +85,7 @@ impl CallError {
     }
 
     /// Creates the error for a call that already ended with an error.
-    pub(super) fn over() -> Self {
+    pub(crate) fn over() -> Self {
         Self::Runtime(Error::invalid(super::OPERATION, "the call has ended without an answer"))
     }
 }

@@ -7,12 +7,12 @@ use context_core::runtime::ModelContext;
 use context_core::{Answer, Diagnostic};
 
 use super::reply::State;
-use super::{CallError, ModelCall, OPERATION, SentRequest};
+use super::{CallError, ModelCall, OPERATION, SentRequest, cost_usd};
 use crate::cancellable::unless_cancelled;
 
 impl ModelCall<'_> {
     /// Returns the next request before it is lowered, or `None` once the call is answered.
-    pub(super) async fn prepared(&mut self) -> Result<Option<ModelContext>, CallError> {
+    pub(crate) async fn prepared(&mut self) -> Result<Option<ModelContext>, CallError> {
         let prepared = self.try_prepared().await;
         if prepared.is_err() {
             self.state = State::Over;
@@ -22,11 +22,13 @@ impl ModelCall<'_> {
 
     async fn try_prepared(&mut self) -> Result<Option<ModelContext>, CallError> {
         self.input.cancel.check(OPERATION)?;
+        self.events_ended();
         match std::mem::replace(&mut self.state, State::Ready) {
             State::Ready => {}
             State::Failed(error) => self.recover(*error).await?,
             State::Unusable(answer) => self.retry_unusable(answer).await?,
             State::CutOff(answer) => self.grow_output(answer)?,
+            State::Broken(answer, error) => self.recover_broken(answer, *error).await?,
             State::Answered(answer) => {
                 self.state = State::Answered(answer);
                 return Ok(None);
@@ -36,8 +38,12 @@ impl ModelCall<'_> {
                 return Err(CallError::over());
             }
         }
+        if self.answer().is_some() {
+            return Ok(None);
+        }
         self.check_calls()?;
         let context = self.context().await?;
+        self.record.restarted |= std::mem::take(&mut self.record.shown);
         self.record.calls += 1;
         self.record.sent = Some(SentRequest {
             tokens: context.breakdown.total().tokens(),
@@ -124,6 +130,9 @@ impl ModelCall<'_> {
         let cancel = self.input.cancel.clone();
         let reply = unless_cancelled(&cancel, OPERATION, model.complete(&request, &cancel)).await?;
         cancel.check(OPERATION)?;
+        if let Ok(Answer { usage: Some(usage), .. }) = &reply {
+            self.record.spend(usage, cost_usd(model.name(), usage));
+        }
         let failed = match reply {
             Ok(Answer { error: Some(error), .. }) | Err(error) => error,
             Ok(answer) => return Ok(Some(answer)),

@@ -8,7 +8,8 @@ use context_core::model::Usage;
 use context_core::runtime::{RecoveryInput, TurnRef};
 use context_core::{Answer, Diagnostic, ModelError};
 
-use super::{CallError, ModelCall, OPERATION};
+use super::reply::State;
+use super::{CallError, INCOMPLETE, ModelCall, OPERATION};
 use crate::cancellable::unless_cancelled;
 use crate::raised_output;
 
@@ -41,18 +42,70 @@ impl ModelCall<'_> {
             }
             let before = self.history_tokens();
             if self.carry_out(&decision, &error) {
-                self.record.diagnostics.push(Diagnostic::new(
-                    DiagnosticCode::RecoveryApplied,
-                    Severity::Info,
-                    "history",
-                    format!("{}: {}", decision.kind(), decision.reason()),
-                ));
+                self.applied(&decision);
                 self.record.open = Some((decision, before));
                 return Ok(());
             }
             self.record.attempts.push(Attempt::new(decision, before, before));
         }
         Err(self.refused(error, "no recovery decision changed the request"))
+    }
+
+    /// Decides about an answer that broke off after a usable part: it is requested again, or the
+    /// part is the answer, marked as incomplete.
+    pub(super) async fn recover_broken(
+        &mut self,
+        mut answer: Box<Answer>,
+        error: ModelError,
+    ) -> Result<(), CallError> {
+        self.record.last_error = Some(error.clone());
+        let mut input = self.recovery_input(&error);
+        input.partial = Some(answer.message.clone());
+        let cancel = self.input.cancel.clone();
+        let asked = self.runtime.recover_from_model_error(input);
+        let decision = unless_cancelled(&cancel, OPERATION, asked).await??;
+        let tokens = self.history_tokens();
+        match decision {
+            RecoveryDecision::AcceptPartial { .. } => {}
+            RecoveryDecision::RetryUnchanged { .. } => {
+                // A call that may not be repeated ends with what it has.
+                if let Some(wait) = self.next_wait(error.retry_after) {
+                    self.record.retries += 1;
+                    self.applied(&decision);
+                    self.record.attempts.push(Attempt::new(decision, tokens, tokens));
+                    unless_cancelled(&cancel, OPERATION, tokio::time::sleep(wait)).await?;
+                    return Ok(());
+                }
+            }
+            decision if decision.retries() && self.carry_out(&decision, &error) => {
+                self.applied(&decision);
+                self.record.open = Some((decision, tokens));
+                return Ok(());
+            }
+            decision => return Err(self.refused(error, decision.reason())),
+        }
+        self.applied(&decision);
+        self.record.attempts.push(Attempt::new(decision, tokens, tokens));
+        answer.complete = false;
+        answer.message.metadata.insert(INCOMPLETE, error.code.as_str());
+        self.state = State::Answered(answer);
+        Ok(())
+    }
+
+    /// Returns the wait before the same request is sent once more. `None` if it may not be.
+    fn next_wait(&self, asked: Option<Duration>) -> Option<Duration> {
+        let may = self.record.retries < self.options.retries
+            && self.record.calls < self.options.max_calls;
+        self.options.wait(self.record.retries, asked).filter(|_| may)
+    }
+
+    fn applied(&mut self, decision: &RecoveryDecision) {
+        self.record.diagnostics.push(Diagnostic::new(
+            DiagnosticCode::RecoveryApplied,
+            Severity::Info,
+            "history",
+            format!("{}: {}", decision.kind(), decision.reason()),
+        ));
     }
 
     fn recovery_input(&self, error: &ModelError) -> RecoveryInput {
@@ -66,7 +119,7 @@ impl ModelCall<'_> {
         input
     }
 
-    /// Sends a request again whose answer was empty or incomplete.
+    /// Sends a request again whose answer has no usable part.
     pub(super) async fn retry_unusable(&mut self, answer: Box<Answer>) -> Result<(), CallError> {
         if self.record.retries >= self.options.retries
             || self.record.calls >= self.options.max_calls

@@ -4,7 +4,7 @@ use context_core::message::is_blank;
 use context_core::model::{ModelErrorCode, StopReason};
 use context_core::{Answer, Json, Message, ModelError, Part, Role};
 
-use super::ModelCall;
+use super::{ModelCall, cost_usd};
 
 /// The state of a call.
 #[derive(Debug)]
@@ -13,8 +13,10 @@ pub(super) enum State {
     Ready,
     /// The provider refused.
     Failed(Box<ModelError>),
-    /// The answer is unusable: empty, or broken off.
+    /// The answer is unusable: it has no usable part.
     Unusable(Box<Answer>),
+    /// The answer broke off after a usable part.
+    Broken(Box<Answer>, Box<ModelError>),
     /// The answer was cut off at the output limit.
     CutOff(Box<Answer>),
     /// The call is answered.
@@ -29,6 +31,7 @@ impl State {
             Self::Ready => "ready",
             Self::Failed(_) => "failed",
             Self::Unusable(_) => "unusable",
+            Self::Broken(..) => "broken",
             Self::CutOff(_) => "cut_off",
             Self::Answered(_) => "answered",
             Self::Over => "over",
@@ -54,6 +57,7 @@ impl ModelCall<'_> {
     /// Takes the reply to the newest request: the answer, or the error instead. The next
     /// [`next`](Self::next) acts on it.
     pub fn answered(&mut self, reply: Result<Answer, ModelError>) {
+        self.stream = None;
         if matches!(self.state, State::Answered(_) | State::Over) {
             return;
         }
@@ -84,14 +88,28 @@ impl ModelCall<'_> {
         })
     }
 
+    /// Returns the error of an answer that ended before it was complete.
+    pub(super) fn broken_off(&self) -> ModelError {
+        let text = "the answer ended before it was complete";
+        ModelError::new(self.codec.name(), ModelErrorCode::Network, text)
+    }
+
     fn judged(&mut self, mut answer: Answer) -> State {
+        if let Some(usage) = &answer.usage {
+            let cost = cost_usd(self.model(), usage);
+            self.record.spend(usage, cost);
+        }
+        let says = answer.message.parts.iter().any(says_something);
         if let Some(error) = answer.error.take() {
-            return State::Failed(Box::new(error));
+            let error = Box::new(error);
+            return match says && error.retryable {
+                true => State::Broken(Box::new(answer), error),
+                false => State::Failed(error),
+            };
         }
         if let (Some(usage), Some(_)) = (&answer.usage, self.record.sent) {
             self.runtime.observe_usage(&self.input.turn.chat, usage);
         }
-        let says = answer.message.parts.iter().any(says_something);
         let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));
         let answer = Box::new(answer);
         match answer.stop {
@@ -107,7 +125,8 @@ impl ModelCall<'_> {
             }
             Some(StopReason::Length) if self.grown_output().is_some() => State::CutOff(answer),
             _ if refused => State::Answered(answer),
-            _ if !answer.complete || !says => State::Unusable(answer),
+            _ if !says => State::Unusable(answer),
+            _ if !answer.complete => State::Broken(answer, Box::new(self.broken_off())),
             _ => State::Answered(answer),
         }
     }

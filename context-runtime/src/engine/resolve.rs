@@ -152,7 +152,7 @@ impl ContextEngine {
     }
 
     /// Returns stored and pending messages as a model is shown them.
-    pub(super) async fn shown_messages(&mut self) -> Result<Chain> {
+    pub(crate) async fn shown_messages(&mut self) -> Result<Chain> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view).map_err(refuse)?;

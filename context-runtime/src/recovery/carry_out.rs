@@ -116,6 +116,7 @@ pub(super) fn recover(chain: &RecoveryChain, failure: &Failure<'_>) -> Recovered
         failure_now.attempts = &attempts;
         failure_now.has_attempted_compact = failure.has_attempted_compact;
         failure_now.budget = failure.budget;
+        failure_now.partial = failure.partial;
         let decision = chain.decide(&failure_now);
         match decision.retries().then(|| chain.carry_out(&decision, &failure_now)) {
             None | Some(Err(CarryOutError::NotHere { .. })) => break (decision, None),

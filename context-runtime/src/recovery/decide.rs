@@ -10,7 +10,10 @@ pub(super) fn decide(chain: &RecoveryChain, failure: &Failure<'_>) -> Decision {
     let code = failure.error.code;
     let tries = failure.attempts.len();
     if tries >= chain.limit {
-        return Decision::give_up(format!("{code}: given up after {tries} attempts"));
+        return match failure.partial {
+            Some(_) => accept_partial(failure),
+            None => Decision::give_up(format!("{code}: given up after {tries} attempts")),
+        };
     }
     let is_new =
         |decision: &Decision| !failure.attempts.iter().any(|attempt| repeats(attempt, decision));
@@ -39,6 +42,8 @@ fn repeats(attempt: &Attempt, decision: &Decision) -> bool {
                 Decision::AdjustOutputAndRetry { max_output_tokens: tried, .. },
                 Decision::AdjustOutputAndRetry { max_output_tokens, .. },
             ) => max_output_tokens >= tried,
+            // A connection that broke once may hold the next time.
+            (Decision::RetryUnchanged { .. }, _) => false,
             (tried, decision) => decision.retries() && tried.kind() == decision.kind(),
         }
 }
@@ -48,7 +53,7 @@ type Step = fn(&RecoveryChain, &Failure<'_>) -> Option<Decision>;
 fn steps(decisions: DecisionSet) -> &'static [Step] {
     match decisions {
         DecisionSet::Basic => &[basic_strip, basic_cut],
-        DecisionSet::Full => &[strip, output, thoughts, pairs, compact, cut],
+        DecisionSet::Full => &[broken_off, strip, output, thoughts, pairs, compact, cut],
     }
 }
 
@@ -63,6 +68,23 @@ fn basic_cut(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
         || (error.helped_by_compaction
             && !matches!(error.code, Code::RequestTooLarge | Code::OutputTooLarge));
     (overflow && !failure.attempted()).then(|| deeper(chain, failure)).flatten()
+}
+
+/// Decides to request an answer again that broke off, and to accept a part of it if that did not
+/// help.
+fn broken_off(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {
+    failure.partial?;
+    let reason = format!("{}: the answer broke off", failure.error.code);
+    Some(match failure.tried(DecisionKind::RetryUnchanged) < chain.broken_retries {
+        true => Decision::RetryUnchanged { reason },
+        false => accept_partial(failure),
+    })
+}
+
+fn accept_partial(failure: &Failure<'_>) -> Decision {
+    let tries = failure.attempts.len();
+    let reason = format!("{}: the answer broke off, after {tries} attempts", failure.error.code);
+    Decision::AcceptPartial { reason }
 }
 
 fn strip(chain: &RecoveryChain, failure: &Failure<'_>) -> Option<Decision> {

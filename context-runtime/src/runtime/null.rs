@@ -97,6 +97,10 @@ impl ContextRuntime for NullContextRuntime {
 
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision> {
         limits::check_chat("recover_from_model_error", &input.turn.chat)?;
-        Ok(RecoveryDecision::give_up(input.error.code.as_str()))
+        let reason = input.error.code.as_str();
+        Ok(match input.partial {
+            Some(_) => RecoveryDecision::AcceptPartial { reason: reason.to_owned() },
+            None => RecoveryDecision::give_up(reason),
+        })
     }
 }

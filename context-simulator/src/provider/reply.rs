@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use context_core::model::{ModelCodec, ModelErrorCode};
+use context_core::model::{AnswerDelta, ModelCodec, ModelErrorCode};
 use context_core::{Answer, Json, ModelError};
 use serde_json::Value;
 
@@ -59,6 +59,17 @@ impl SimulatedReply {
     /// answer is not [complete](Answer::complete).
     #[expect(clippy::result_large_err, reason = "so is the result of every model")]
     pub fn read(&self, codec: &dyn ModelCodec) -> Result<Answer, ModelError> {
+        self.read_shown(codec, &mut |_| ())
+    }
+
+    /// Reads the reply like [`read`](Self::read), and passes on the deltas. A reply that is not
+    /// streamed is passed on as one piece for each part.
+    #[expect(clippy::result_large_err, reason = "so is the result of every model")]
+    pub fn read_shown(
+        &self,
+        codec: &dyn ModelCodec,
+        show: &mut (dyn FnMut(AnswerDelta) + Send),
+    ) -> Result<Answer, ModelError> {
         let fault = |code, message: &str| ModelError::new(codec.name(), code, message);
         let unreadable = || fault(ModelErrorCode::Unknown, "the answer cannot be read");
         let answer = match &self.content {
@@ -75,12 +86,15 @@ impl SimulatedReply {
             }
             ReplyContent::Body(body) => {
                 let body = Json::from_text(body.as_str()).map_err(|_| unreadable())?;
-                codec.lift_answer(&body).map_err(|_| unreadable())?
+                let answer = codec.lift_answer(&body).map_err(|_| unreadable())?;
+                answer.deltas().for_each(show);
+                answer
             }
             ReplyContent::Events(events) => {
                 let mut stream = codec.answer_stream();
                 for event in events {
-                    stream.push(event).map_err(|_| unreadable())?;
+                    let deltas = stream.push(event).map_err(|_| unreadable())?;
+                    deltas.into_iter().for_each(&mut *show);
                 }
                 stream.finish()
             }

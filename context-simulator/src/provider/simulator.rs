@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use context_core::model::{LanguageModel, ModelCodec, ModelErrorCode, TokenCounter};
-use context_core::{Answer, CancelSignal, ModelError, ModelRequest};
+use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode, TokenCounter};
+use context_core::{Answer, CancelSignal, Json, ModelError, ModelRequest};
 use serde_json::Value;
 
 use super::answer::{End, ProviderAnswer};
@@ -380,19 +380,44 @@ impl LanguageModel for Simulator {
         request: &ModelRequest,
         cancel: &CancelSignal,
     ) -> Result<Answer, ModelError> {
-        let fault = |code, answer: String| ModelError::new(self.codec.name(), code, answer);
-        if cancel.is_cancelled() {
-            return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));
-        }
-        let body = match self.codec.lower(request) {
-            Ok(lowered) => lowered.body,
-            Err(error) => return Err(fault(ModelErrorCode::InvalidRequest, error.to_string())),
-        };
+        let body = self.lowered(request, cancel)?;
         let reply = match request.stream {
             Some(true) => self.stream(body.as_str()),
             _ => self.send(body.as_str()),
         };
         reply.read(&*self.codec)
+    }
+
+    /// Sends the request for a streamed reply, and passes on the deltas of its events.
+    async fn stream(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancelSignal,
+        show: &mut (dyn FnMut(AnswerDelta) + Send),
+    ) -> Result<Answer, ModelError> {
+        let mut request = request.clone();
+        request.stream = Some(true);
+        if self.codec.name() == "openai" {
+            // Chat Completions report usage in a stream only on request.
+            let usage = serde_json::json!({"stream_options": {"include_usage": true}});
+            request.metadata.insert("openai.body", usage);
+        }
+        let body = self.lowered(&request, cancel)?;
+        Self::stream(self, body.as_str()).read_shown(&*self.codec, show)
+    }
+}
+
+impl Simulator {
+    #[expect(clippy::result_large_err, reason = "so is the result of every model")]
+    fn lowered(&self, request: &ModelRequest, cancel: &CancelSignal) -> Result<Json, ModelError> {
+        let fault = |code, answer: String| ModelError::new(self.codec.name(), code, answer);
+        if cancel.is_cancelled() {
+            return Err(fault(ModelErrorCode::Unknown, "cancelled".to_owned()));
+        }
+        let lowered = self.codec.lower(request);
+        let lowered =
+            lowered.map_err(|error| fault(ModelErrorCode::InvalidRequest, error.to_string()))?;
+        Ok(lowered.body)
     }
 }
 

@@ -95,6 +95,7 @@ pub(super) fn recover(
     failure.attempts = &attempts;
     failure.has_attempted_compact = input.has_attempted_compact;
     failure.budget = budget;
+    failure.partial = input.partial.as_ref();
     let recovered = chain.recover(&failure);
     if input.attempts.is_none() {
         attempts.extend(recovered.in_vain);

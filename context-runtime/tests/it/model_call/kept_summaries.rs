@@ -220,7 +220,7 @@ async fn after_a_summary_instructions_stand_once_and_the_counts_are_those_of_wha
     assert_eq!(breakdown.checkpoint.tokens(), count(&messages[..1]));
     assert_eq!(breakdown.history.tokens(), count(&messages[1..]));
     assert!(breakdown.total().tokens() < count(&history));
-    assert_eq!((sent.context.fits(), sent.context.summary), (Some(true), None));
+    assert_eq!((sent.context.fits(), sent.context.summary.is_none()), (Some(true), true));
     // The provider's usage report is compared with this request, not with the history before.
     call.answered(Ok(Answer::new(Message::text(Role::Assistant, "Rotation."))));
     assert!(call.next().await.unwrap().is_none());
