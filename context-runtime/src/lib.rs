@@ -218,6 +218,8 @@
 //! A feature only adds names. It never changes what other code does. This crate composes: the
 //! operations on fragments and messages are in `context-core` and the plug-ins.
 
+#[cfg(feature = "agents")]
+mod agents;
 #[cfg(feature = "tokens")]
 mod call;
 #[cfg(feature = "tokens")]
@@ -244,6 +246,11 @@ pub mod trajectory;
 pub mod transcript;
 pub mod transfer;
 
+#[cfg(feature = "agents")]
+pub use agents::{
+    AgentChat, Agents, AgentsBuilder, Approval, Ask, InterruptedTurn, ToolContext, ToolFunction,
+    ToolReturn, Turn, TurnAnswer, TurnBuilder, TurnError, TurnLimits, TurnOutcome, TurnReport,
+};
 #[cfg(feature = "tokens")]
 pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use context_codec_kit::JsonPatch;

@@ -247,6 +247,11 @@ impl Trajectories {
         })
     }
 
+    /// Returns whether a handle of this process has a round open.
+    pub fn is_open(&self, round: &RoundRef) -> bool {
+        self.0.opener.open_rounds.is_open(round)
+    }
+
     /// Returns the number of rounds in memory.
     pub fn open_rounds(&self) -> usize {
         self.0.opener.open_rounds.len()

@@ -118,6 +118,11 @@ impl OpenRounds {
         entries.next_back().map(|(round, _)| round.round)
     }
 
+    /// Returns whether a handle has a round open.
+    pub(crate) fn is_open(&self, round: &RoundRef) -> bool {
+        self.inner().entries.get(round).is_some_and(|entry| entry.holders > 0)
+    }
+
     /// Returns the recorders with unsaved changes.
     pub(crate) fn unsaved(&self) -> Vec<Arc<Recorder>> {
         let inner = self.inner();

@@ -163,6 +163,11 @@ impl OpenRound {
         .await
     }
 
+    /// Returns the action of the most recent call with an id.
+    pub fn action_of_call(&self, call: &str) -> Option<NodeId> {
+        find_call(&self.round(), call).map(|node| node.id)
+    }
+
     /// Records the result of the most recent call with an id.
     pub async fn tool_result(
         &self,

@@ -118,6 +118,12 @@ impl ContextEngineBuilder {
         self
     }
 
+    /// Sets a clock and a generator of ids that other parts use too.
+    pub fn shared_environment(mut self, clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
+        (self.parts.clock, self.parts.ids) = (clock, ids);
+        self
+    }
+
     /// Sets what a save does when another writer moved the branch. Default:
     /// [graft](ConflictPolicy::Graft), which loses nothing. Use `Fail` where an answer is worthless
     /// after messages it has not seen.

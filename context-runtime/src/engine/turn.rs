@@ -6,7 +6,8 @@ use context_core::runtime::{
     CaptureTurnInput, CutOwner, PrepareInput, ToolResultInput, ToolResultOutput,
 };
 use context_core::{
-    Chain, ChatRef, ContextRuntime, Error, Message, ModelRequest, Result, ToolResult,
+    Chain, ChatRef, ContextRuntime, Error, Fragment, Message, MessageId, ModelRequest, Result,
+    ToolResult,
 };
 
 use super::{ContextEngine, Resolved};
@@ -53,12 +54,26 @@ impl ContextEngine {
         runtime: &dyn ContextRuntime,
         results: impl IntoIterator<Item = ToolResult>,
     ) -> Result<ToolResultOutput> {
+        let id = MessageId::from(self.parts.ids.next_id());
+        self.set_tool_results_as(runtime, results, &id).await
+    }
+
+    /// Sets the results of tools, as a message with this id.
+    pub(crate) async fn set_tool_results_as(
+        &mut self,
+        runtime: &dyn ContextRuntime,
+        results: impl IntoIterator<Item = ToolResult>,
+        id: &MessageId,
+    ) -> Result<ToolResultOutput> {
         let results = Message::tool(results);
         let shown = self.shown_messages().await?;
         check_calls(&shown, &results)?;
         let input = ToolResultInput::new(&self.chat, turn_of(&shown), readable(&shown), results);
         let output = runtime.apply_tool_results(input).await?;
-        self.set(output.appended.iter().map(Arc::clone));
+        let mut appended =
+            output.appended.iter().map(|message| Fragment::from(Arc::clone(message)));
+        self.set(appended.next().map(|results| results.with_id(id.clone())));
+        self.set(appended);
         Ok(output)
     }
 

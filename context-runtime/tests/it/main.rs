@@ -107,6 +107,14 @@ mod tool_results;
 mod transfer;
 #[cfg(feature = "transcript")]
 mod trees;
+#[cfg(all(
+    feature = "agents",
+    feature = "openai",
+    feature = "anthropic",
+    feature = "gemini",
+    feature = "memory"
+))]
+mod turn;
 mod turns;
 #[cfg(all(
     feature = "anthropic",

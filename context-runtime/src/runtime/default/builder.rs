@@ -187,8 +187,13 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Sets the clock. Default: the host's clock. Use a fixed one in tests.
-    pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.parts.clock = Arc::new(clock);
+    pub fn clock(self, clock: impl Clock) -> Self {
+        self.shared_clock(Arc::new(clock))
+    }
+
+    /// Sets a clock that other parts use too.
+    pub fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.parts.clock = clock;
         self
     }
 

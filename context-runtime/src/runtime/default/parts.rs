@@ -120,6 +120,17 @@ pub enum RuntimeFault {
         /// The model.
         model: String,
     },
+    /// No model is named.
+    #[error("no model is named: set `model`, or a `client`")]
+    NoModel,
+    /// The codec of the model's provider is not part of the program.
+    #[error(
+        "the codec of the provider {provider} is not built in: turn on its feature, or set `provider`"
+    )]
+    NoCodec {
+        /// The provider.
+        provider: &'static str,
+    },
     /// The store does not support blobs.
     #[error("the store {store} keeps no blobs, so nothing can be spilled to it")]
     NoBlobs {

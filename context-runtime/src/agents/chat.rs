@@ -1,0 +1,109 @@
+//! A chat of agents.
+
+use std::fmt;
+use std::sync::Arc;
+
+use context_core::trajectory::AgentRef;
+use context_core::{ChatRef, Fragment, Message, Result};
+use context_trajectory::OpenRound;
+
+use super::{Agents, Ask, TurnBuilder};
+use crate::ContextEngine;
+
+/// A chat of one user, with the parts that [`Agents`] share. One handle is one writer.
+///
+/// ```
+/// use context_runtime::{Agents, hint, role};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> context_runtime::Result<()> {
+/// let agents = Agents::open("mem:").await?.model("claude-sonnet-4-5").build()?;
+/// let mut chat = agents.chat("ada", "lisbon").await?;
+/// chat.set([role("You book trips."), hint("Prices are in EUR.")]);
+/// let turn = chat.turn("Two tickets to Lisbon, please.").begin().await?;
+/// turn.cancel().await?; // the question stays
+/// assert_eq!(chat.engine_mut().resolve().await?.messages.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+pub struct AgentChat {
+    pub(super) agents: Agents,
+    pub(super) engine: ContextEngine,
+    pub(super) agent: AgentRef,
+    /// The first round of a sub-agent, which reserves its number.
+    pub(super) reserved: Option<OpenRound>,
+}
+
+impl AgentChat {
+    pub(super) async fn open(
+        agents: &Agents,
+        chat: ChatRef,
+        reserved: Option<OpenRound>,
+    ) -> Result<Self> {
+        let parts = &agents.0;
+        let engine = ContextEngine::builder(Arc::clone(&parts.store))
+            .user(chat.user.clone())
+            .chat(chat.chat.clone())
+            .shared_renderer(Arc::clone(&parts.renderer))
+            .shared_environment(Arc::clone(&parts.clock), Arc::clone(&parts.ids))
+            .open()
+            .await?;
+        let agent = match &reserved {
+            Some(round) => round.reference().agent.clone(),
+            None => AgentRef::from(&chat),
+        };
+        Ok(Self { agents: agents.clone(), engine, agent, reserved })
+    }
+
+    /// Sets fragments, as [`ContextEngine::set`] does.
+    pub fn set(&mut self, fragments: impl IntoIterator<Item = impl Into<Fragment>>) -> &mut Self {
+        self.engine.set(fragments);
+        self
+    }
+
+    /// Returns the builder of a turn: a question, until the model has answered it. The loop is the
+    /// program's.
+    pub fn turn(&mut self, question: impl Into<Message>) -> TurnBuilder<'_> {
+        TurnBuilder::new(self, Some(question.into()))
+    }
+
+    /// Returns the builder of a turn that continues the newest question, which has no answer yet
+    /// because its turn was interrupted.
+    pub fn resume(&mut self) -> TurnBuilder<'_> {
+        TurnBuilder::new(self, None)
+    }
+
+    /// Asks the model, runs the tools that it calls, and returns the answer.
+    pub fn ask(&mut self, question: impl Into<Message>) -> Ask<'_> {
+        Ask::new(self.turn(question))
+    }
+
+    /// The agents that this chat belongs to.
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// The engine: messages, branches, checkpoints, compactions.
+    pub fn engine(&self) -> &ContextEngine {
+        &self.engine
+    }
+
+    /// The engine, for changes.
+    pub fn engine_mut(&mut self) -> &mut ContextEngine {
+        &mut self.engine
+    }
+
+    /// The agent under which the turns of this chat are recorded.
+    pub fn agent(&self) -> &AgentRef {
+        &self.agent
+    }
+}
+
+impl fmt::Debug for AgentChat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentChat")
+            .field("agent", &self.agent)
+            .field("engine", &self.engine)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,195 @@
+//! Recording the steps of a turn as a round.
+
+use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::ToolInput;
+use context_core::store::RoundQuery;
+use context_core::trajectory::{
+    AgentRef, Changes, Measures, MessageLink, NewQuery, NodeId, RoundState,
+};
+use context_core::{Diagnostic, Json, Message, Part, Result, Timestamp, ToolResult};
+use context_trajectory::{OpenOptions, OpenRound, RecordError, Step, StepCall, Trajectories};
+
+/// The round of a turn. Nothing is recorded without one, and what cannot be recorded is a
+/// diagnostic: the turn goes on.
+#[derive(Debug, Default)]
+pub(super) struct TurnRecorder {
+    trajectories: Option<Trajectories>,
+    round: Option<OpenRound>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// An answer with everything that is known about its call.
+#[derive(Debug)]
+pub(super) struct AnswerRecord {
+    pub(super) message: std::sync::Arc<Message>,
+    /// The message, and the boundary that its request was cut by.
+    pub(super) links: Vec<MessageLink>,
+    /// The message that will hold the results of the calls.
+    pub(super) results: MessageLink,
+    pub(super) measures: Measures,
+}
+
+/// The result of a tool, with its times.
+#[derive(Clone, Debug)]
+pub(super) struct ResultRecord {
+    pub(super) result: ToolResult,
+    pub(super) started_at: Timestamp,
+    pub(super) ended_at: Timestamp,
+}
+
+impl TurnRecorder {
+    /// Opens the round of a turn. An earlier round that nobody closed is closed as interrupted. The
+    /// round of an interrupted turn is continued if `question` is `None`.
+    pub(super) async fn begin(
+        trajectories: Option<&Trajectories>,
+        agent: &AgentRef,
+        reserved: Option<OpenRound>,
+        question: Option<(&Message, MessageLink)>,
+    ) -> Self {
+        let mut recorder = Self { trajectories: trajectories.cloned(), ..Self::default() };
+        let Some(trajectories) = trajectories else { return recorder };
+        let begun = begin(trajectories, agent, reserved, question).await;
+        recorder.round = recorder.report(begun);
+        recorder
+    }
+
+    /// The round.
+    pub(super) fn round(&self) -> Option<&OpenRound> {
+        self.round.as_ref()
+    }
+
+    /// Records an answer: a conclusion with its calls, or the response of the round.
+    pub(super) async fn answer(&mut self, answer: &AnswerRecord) {
+        let Some(step) = step(answer) else { return };
+        let recorded = match self.round.clone() {
+            None => return,
+            Some(round) => match round.step(step.clone()).await {
+                Err(RecordError::Superseded { .. }) => match self.reopen(&round).await {
+                    Ok(round) => round.step(step).await,
+                    Err(error) => Err(error),
+                },
+                recorded => recorded,
+            },
+        };
+        self.report(recorded);
+    }
+
+    /// Records the results of calls.
+    pub(super) async fn results(&mut self, results: &[ResultRecord], stored: &Message) {
+        for record in results {
+            let Some(round) = self.round.clone() else { return };
+            let call = &record.result.call_id;
+            // The stored result may be a preview of a spilled one.
+            let result = stored
+                .tool_results()
+                .find(|stored| stored.call_id == *call)
+                .unwrap_or(&record.result);
+            let mut measures = Measures::default();
+            measures.started_at = Some(record.started_at);
+            measures.ended_at = Some(record.ended_at);
+            let changes = Changes::new()
+                .set("output", output(result))
+                .set("success", !result.is_error)
+                .measure(&measures);
+            let recorded = round.tool_result_with(call, changes).await;
+            self.report(recorded);
+        }
+    }
+
+    /// Closes the round.
+    pub(super) async fn end(&mut self, state: RoundState) {
+        if let Some(round) = self.round.take() {
+            let closed = round.close(state).await;
+            self.report(closed);
+        }
+    }
+
+    /// Returns the round and the node of a tool call.
+    pub(super) fn node_of_call(&self, call: &str) -> Option<(OpenRound, NodeId)> {
+        let round = self.round.as_ref()?;
+        Some((round.clone(), round.action_of_call(call)?))
+    }
+
+    /// Opens the round again after another process has written to it.
+    async fn reopen(&mut self, lost: &OpenRound) -> Result<OpenRound, RecordError> {
+        let Some(trajectories) = &self.trajectories else { return Ok(lost.clone()) };
+        let round = trajectories.open(lost.reference(), OpenOptions::new()).await?;
+        self.round = Some(round.clone());
+        Ok(round)
+    }
+
+    fn report<T>(&mut self, recorded: Result<T, RecordError>) -> Option<T> {
+        recorded
+            .map_err(|error| {
+                tracing::warn!(%error, "a step of a turn was not recorded");
+                self.diagnostics.push(Diagnostic::new(
+                    DiagnosticCode::StepNotRecorded,
+                    Severity::Warning,
+                    "trajectory",
+                    format!("a step was not recorded: {error}"),
+                ));
+            })
+            .ok()
+    }
+}
+
+async fn begin(
+    trajectories: &Trajectories,
+    agent: &AgentRef,
+    reserved: Option<OpenRound>,
+    question: Option<(&Message, MessageLink)>,
+) -> Result<OpenRound, RecordError> {
+    let newest = trajectories.rounds(&RoundQuery::of_agent(agent).limit(1)).await?.items.pop();
+    let left_open =
+        newest.filter(|head| head.state == RoundState::Open && !trajectories.is_open(&head.round));
+    if let Some(head) = &left_open
+        && reserved.is_none()
+    {
+        let round = trajectories.open(&head.round, OpenOptions::new()).await?;
+        if question.is_none() {
+            return Ok(round);
+        }
+        round.close(RoundState::Interrupted).await?;
+    }
+    let round = match reserved {
+        Some(round) => round,
+        None => trajectories.begin(agent).await?,
+    };
+    if let Some((message, link)) = question {
+        let text = message.plain_text();
+        round.ask(NewQuery::new(&*text).message(link)).await?;
+    }
+    Ok(round)
+}
+
+fn step(answer: &AnswerRecord) -> Option<Step> {
+    let message = &answer.message;
+    let thoughts = message.parts.iter().filter_map(|part| match part {
+        Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
+        _ => None,
+    });
+    let thoughts = thoughts.collect::<Vec<_>>().join("\n");
+    let mut step = Step::new(&*message.plain_text()).reasoning(thoughts);
+    step.messages.clone_from(&answer.links);
+    for call in message.tool_calls() {
+        let mut of_call = match &call.input {
+            ToolInput::Json(params) => StepCall::new(&*call.id, &*call.name, params.clone()),
+            ToolInput::Invalid(text) => {
+                let (text, reason) = (Json::from(&**text), "the arguments are not JSON");
+                StepCall::invalid(&*call.id, &*call.name, text, reason)
+            }
+        };
+        of_call.messages.extend(answer.links.first().cloned());
+        of_call.messages.push(answer.results.clone());
+        step = step.call(of_call);
+    }
+    Some(step.measure(answer.measures.clone()))
+}
+
+fn output(result: &ToolResult) -> Json {
+    match &result.output[..] {
+        [] => Json::from(""),
+        [Part::Text(text)] => Json::from(&*text.text),
+        parts => Json::from_serialize(parts).unwrap_or_else(|_| Json::from("")),
+    }
+}

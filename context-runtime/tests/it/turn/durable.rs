@@ -1,0 +1,94 @@
+//! What is stored when, and what another process finds.
+
+use super::*;
+use crate::kit::store;
+
+#[tokio::test]
+async fn a_question_is_stored_when_begin_returns() {
+    let store = store().await;
+    let agents = agents(&store, simulator(done));
+    let mut chat = chat(&agents).await;
+    let turn = chat.turn("Two tickets.").begin().await.unwrap();
+    assert_eq!(stored(&store).await, ["user: Two tickets."]);
+    assert_eq!(rounds(&store).await[0].len(), 1, "the question is recorded");
+    turn.cancel().await.unwrap();
+}
+
+#[tokio::test]
+async fn answers_and_results_are_stored_when_the_next_request_leaves() {
+    let store = store().await;
+    let model = simulator(asks_twice);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    let mut turn = chat.turn("Weather?").tools([weather()]).begin().await.unwrap();
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    turn.received(reply.status, &reply.to_text());
+    let calls = turn.tool_calls();
+    assert_eq!(calls.len(), 2);
+    turn.result(calls[1].result("rain"));
+    turn.result(calls[0].result("sun"));
+    assert!(turn.tool_calls().is_empty(), "both have a result");
+    assert_eq!(stored(&store).await.len(), 1);
+
+    assert!(turn.next().await.unwrap().is_some());
+    let expected = ["user: Weather?", "assistant: I look.", "tool: sun | rain"];
+    assert_eq!(stored(&store).await, expected, "in the order of the calls");
+    turn.cancel().await.unwrap();
+}
+
+/// A process that is killed leaves a turn without an end. The next one sees it and goes on.
+#[tokio::test]
+async fn an_interrupted_turn_is_seen_continued_and_closed() {
+    let store = store().await;
+    let model = simulator(asks_twice);
+    let first = agents(&store, model.clone());
+    let mut chat = chat(&first).await;
+    let mut turn = chat.turn("Weather?").tools([weather()]).begin().await.unwrap();
+    let id = turn.id().clone();
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    turn.received(reply.status, &reply.to_text());
+    drop(turn);
+    drop((chat, first));
+
+    let second = agents(&store, model.clone());
+    let mut chat = super::chat(&second).await;
+    let interrupted = chat.interrupted().await.unwrap().unwrap();
+    assert_eq!((&interrupted.id, interrupted.open_calls.len()), (&id, 0));
+    let mut turn = chat.resume().tools([weather()]).begin().await.unwrap();
+    assert_eq!(turn.id(), &id);
+    while let Some(request) = turn.next().await.unwrap() {
+        let reply = model.send(request.body().as_str());
+        turn.received(reply.status, &reply.to_text());
+        for call in turn.tool_calls() {
+            turn.result(call.result("sun"));
+        }
+    }
+    assert_eq!(turn.finish().await.unwrap().text(), "2 cities.");
+    assert!(chat.interrupted().await.unwrap().is_none());
+    assert_eq!(states(&store).await, [RoundState::Closed], "the same round");
+}
+
+#[tokio::test]
+async fn a_turn_that_nobody_ended_is_closed_by_the_next_one() {
+    let store = store().await;
+    let first = agents(&store, simulator(done));
+    let mut chat = chat(&first).await;
+    drop(chat.turn("Two tickets.").begin().await.unwrap());
+    assert_eq!(states(&store).await, [RoundState::Open]);
+    let answer = chat.ask("Are you there?").await.unwrap();
+    assert_eq!(answer.text(), "Done.");
+    assert_eq!(states(&store).await, [RoundState::Interrupted, RoundState::Closed]);
+    assert_eq!(stored(&store).await.len(), 3, "both questions, one answer");
+}
+
+#[tokio::test]
+async fn there_is_nothing_to_resume_in_an_empty_chat() {
+    let store = store().await;
+    let agents = agents(&store, simulator(done));
+    let mut chat = chat(&agents).await;
+    assert!(chat.interrupted().await.unwrap().is_none());
+    let refused = chat.resume().begin().await.unwrap_err().to_string();
+    assert!(refused.contains("no question to continue"), "{refused}");
+}
