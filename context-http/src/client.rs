@@ -14,7 +14,9 @@ use crate::deadline::{Deadline, with_limits};
 use crate::options::Value;
 use crate::proxy::Choice;
 use crate::redact::Redactor;
-use crate::{ClientOptions, HttpError, HttpReply, Incoming, Phase, Refused, Request, retry_after};
+use crate::{
+    ClientOptions, HttpError, HttpReply, Incoming, Phase, Refused, Request, Retries, retry_after,
+};
 
 /// The timeout for the body of a refusal. The body is only a message; the status has
 /// said all that counts.
@@ -93,6 +95,21 @@ impl Client {
         };
         let redactor = Redactor::new(&options.secrets());
         Ok(Self { inner: Arc::new(Inner { native, address, redactor, limits, options }) })
+    }
+
+    /// Returns a client with the same connections that retries this often.
+    #[must_use]
+    pub fn with_retries(&self, retries: Retries) -> Self {
+        let inner = &*self.inner;
+        Self {
+            inner: Arc::new(Inner {
+                native: inner.native.clone(),
+                address: inner.address.clone(),
+                redactor: inner.redactor.clone(),
+                limits: inner.limits,
+                options: inner.options.clone().retries(retries),
+            }),
+        }
     }
 
     /// Sends a request and waits for the whole reply.

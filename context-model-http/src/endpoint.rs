@@ -5,12 +5,22 @@ use std::{env, fmt};
 
 use context_http::{Client, ClientOptions, HttpError, Secret};
 
+/// The variable of the address of OpenAI, or of a compatible service.
+pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+/// The variable of the address of Anthropic.
+pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// The variable of the address of the Gemini API, as in Google's SDKs.
+pub(crate) const GEMINI_BASE_URL: &str = "GOOGLE_GEMINI_BASE_URL";
 /// The address of OpenAI.
 const OPENAI: &str = "https://api.openai.com/v1";
 /// The address of Anthropic.
 const ANTHROPIC: &str = "https://api.anthropic.com/v1";
 /// The version of Anthropic's API that the codec supports.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
+/// The address of the Gemini API.
+const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta";
+/// The versions of the Gemini API that an address may end in.
+const GEMINI_VERSIONS: [&str; 3] = ["/v1beta", "/v1alpha", "/v1"];
 
 /// A service: its address with everything in front of `chat/completions` and similar paths, a key
 /// if it wants one, and its [client options](ClientOptions). `Debug` shows no key.
@@ -50,6 +60,7 @@ enum Key {
 pub(crate) enum KeyHeader {
     OpenAi,
     Anthropic,
+    Gemini,
 }
 
 /// An error of creating a model or an embedder.
@@ -61,6 +72,19 @@ pub enum SetupError {
     MissingVariable {
         /// The name of the variable.
         variable: &'static str,
+    },
+    /// The environment names no service for a model.
+    #[error(
+        "{variable} is not set, and the model {model} needs it: set it, or {base_url} for a service without a key{}",
+        gateway_advice(base_url)
+    )]
+    MissingKey {
+        /// The name of the model.
+        model: String,
+        /// The variable of the key.
+        variable: &'static str,
+        /// The variable of the address.
+        base_url: &'static str,
     },
     /// A name is empty.
     #[error("the name of the {kind} is empty: give the name that the service uses")]
@@ -83,6 +107,17 @@ pub enum SetupError {
 
 context_core::readable_debug!(SetupError);
 
+/// Returns the advice for a model of another provider than OpenAI, which a compatible gateway may
+/// serve under the same name.
+fn gateway_advice(base_url: &str) -> &'static str {
+    match base_url {
+        OPENAI_BASE_URL => "",
+        _ => {
+            "; for an OpenAI-compatible gateway, use `HttpModel::chat` and `Endpoint::openai_from_env`"
+        }
+    }
+}
+
 impl Endpoint {
     /// Creates an endpoint at this address, such as `http://localhost:11434/v1`, without a key.
     pub fn at(address: impl Into<String>) -> Self {
@@ -104,6 +139,11 @@ impl Endpoint {
         Self::at(ANTHROPIC).key(key)
     }
 
+    /// Creates an endpoint for the Gemini API.
+    pub fn gemini(key: impl Into<Secret>) -> Self {
+        Self::at(GEMINI).key(key)
+    }
+
     /// Creates an endpoint for OpenAI, or for the service that the environment names instead:
     /// `OPENAI_API_KEY`, which only OpenAI itself needs, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`,
     /// `OPENAI_PROJECT_ID`.
@@ -116,7 +156,7 @@ impl Endpoint {
     pub fn openai_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
         let get =
             |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
-        let (address, key) = (get("OPENAI_BASE_URL"), get("OPENAI_API_KEY"));
+        let (address, key) = (get(OPENAI_BASE_URL), get("OPENAI_API_KEY"));
         if address.is_none() && key.is_none() {
             return Err(SetupError::MissingVariable { variable: "OPENAI_API_KEY" });
         }
@@ -144,7 +184,7 @@ impl Endpoint {
     pub fn anthropic_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
         let get =
             |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
-        let address = get("ANTHROPIC_BASE_URL").map(|address| {
+        let address = get(ANTHROPIC_BASE_URL).map(|address| {
             let address = address.trim_end_matches('/');
             if address.ends_with("/v1") || full_path(address).is_some() {
                 address.to_owned()
@@ -163,8 +203,38 @@ impl Endpoint {
         Ok(endpoint)
     }
 
+    /// Creates an endpoint for the Gemini API, or for the service that the environment names
+    /// instead: `GOOGLE_API_KEY` or else `GEMINI_API_KEY`, in the order of Google's SDKs, and
+    /// `GOOGLE_GEMINI_BASE_URL`, which by convention ends before `/v1beta`.
+    pub fn gemini_from_env() -> Result<Self, SetupError> {
+        Self::gemini_from(|variable| env::var(variable).ok())
+    }
+
+    /// Creates the endpoint of [`gemini_from_env`](Self::gemini_from_env) from variables that
+    /// `variables` looks up.
+    pub fn gemini_from(variables: impl Fn(&str) -> Option<String>) -> Result<Self, SetupError> {
+        let get =
+            |name: &str| variables(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let address = get(GEMINI_BASE_URL).map(|address| {
+            let address = address.trim_end_matches('/');
+            let has_version = GEMINI_VERSIONS.iter().any(|version| address.ends_with(version));
+            if has_version || full_path(address).is_some() {
+                address.to_owned()
+            } else {
+                format!("{address}/v1beta")
+            }
+        });
+        let key = get("GOOGLE_API_KEY").or_else(|| get("GEMINI_API_KEY"));
+        if address.is_none() && key.is_none() {
+            return Err(SetupError::MissingVariable { variable: "GEMINI_API_KEY" });
+        }
+        let mut endpoint = Self::at(address.unwrap_or_else(|| GEMINI.to_owned()));
+        endpoint.key = key.map(|key| Key::Own(key.into()));
+        Ok(endpoint)
+    }
+
     /// Sets the key, sent in the way of the wire form: `authorization: Bearer` to OpenAI and
-    /// compatible services, `x-api-key` to Anthropic.
+    /// compatible services, `x-api-key` to Anthropic, `x-goog-api-key` to the Gemini API.
     pub fn key(mut self, key: impl Into<Secret>) -> Self {
         self.key = Some(Key::Own(key.into()));
         self
@@ -210,6 +280,9 @@ impl Endpoint {
         options = match (self.key, key_header) {
             (Some(Key::Own(key)), _) | (Some(Key::Bearer(key)), _) if key.is_empty() => options,
             (Some(Key::Own(key)), KeyHeader::Anthropic) => options.secret_header("x-api-key", key),
+            (Some(Key::Own(key)), KeyHeader::Gemini) => {
+                options.secret_header("x-goog-api-key", key)
+            }
             (Some(Key::Own(key) | Key::Bearer(key)), _) => options.bearer(key),
             (None, _) => options,
         };
@@ -232,6 +305,10 @@ fn full_path(address: &str) -> Option<&'static str> {
             .strip_suffix(path)
             .is_some_and(|before| before.ends_with('/') && !before.ends_with("//"))
     };
+    let action = address.rsplit_once(':').map(|(_, action)| action);
+    if matches!(action, Some("generateContent" | "streamGenerateContent")) {
+        return Some("models/NAME:generateContent");
+    }
     PATHS.into_iter().find(|path| ends(path))
 }
 

@@ -1,5 +1,5 @@
 //! Language models and embedders over HTTP: OpenAI-compatible endpoints, local servers among them,
-//! and Anthropic's.
+//! Anthropic's and Gemini's.
 //!
 //! An [`Endpoint`] holds the address of a service and the credentials for it. An [`HttpModel`] is a
 //! [`LanguageModel`](context_core::model::LanguageModel) at an endpoint, an [`HttpEmbedder`] an
@@ -11,6 +11,7 @@
 //! | [`HttpModel::chat`] | `chat/completions` | OpenAI, OpenRouter, vLLM, llama.cpp, Ollama and others |
 //! | [`HttpModel::responses`] | `responses` | OpenAI |
 //! | [`HttpModel::messages`] | `messages` | Anthropic |
+//! | [`HttpModel::generate_content`] | `models/NAME:generateContent` | Gemini |
 //! | [`HttpEmbedder::new`] | `embeddings` | those of the first row |
 //!
 //! ```
@@ -19,7 +20,8 @@
 //! use context_model_http::{Endpoint, HttpModel};
 //!
 //! # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
-//! let model = HttpModel::messages("claude-sonnet-4-5", Endpoint::anthropic_from_env()?)?;
+//! // The name chooses the wire form, the environment the key: here `ANTHROPIC_API_KEY`.
+//! let model = HttpModel::from_env("claude-sonnet-4-5")?;
 //! let request = ModelRequest::new([Message::from("Two tickets to Lisbon, please.")]);
 //! let answer = model.complete(&request, &CancelSignal::never()).await?;
 //!
@@ -40,6 +42,10 @@
 //! most [as often as configured](context_http::Retries), and never once a piece of an answer was
 //! handed out. An agent loop with a retry policy of its own, such as a `ModelCall` of the facade,
 //! sets [`Retries::none`](context_http::Retries::none); then it sees every refusal.
+//! A model of [`HttpModel::from_env`] is made for such a loop and sends each request once, unless
+//! [`HttpModel::retries`] says otherwise. The wait that a service asks for is read from its
+//! headers; Gemini often states it in the body only, which a loop of its own reads from the
+//! [error](context_core::ModelError::retry_after).
 //!
 //! # What it does not do
 //!
@@ -49,6 +55,7 @@
 
 mod embedder;
 mod endpoint;
+mod environment;
 mod fault;
 mod model;
 mod stream;

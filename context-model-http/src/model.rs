@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_codec_anthropic::messages::MessagesCodec;
+use context_codec_gemini::generate::GenerateCodec;
 use context_codec_openai::chat::{self, ChatCodec};
 use context_codec_openai::responses::ResponsesCodec;
 use context_core::base::JsonMap;
 use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode};
 use context_core::{Answer, CancelSignal, Json, MessageCodec, ModelError, ModelRequest};
-use context_http::{Client, HttpReply, Request};
+use context_http::{Client, HttpReply, Request, Retries};
 
 use crate::endpoint::KeyHeader;
 use crate::{Endpoint, SetupError, fault};
@@ -25,7 +26,7 @@ const STREAM_OPTIONS: &str = "stream_options";
 pub struct HttpModel {
     pub(crate) client: Client,
     pub(crate) codec: Arc<dyn ModelCodec>,
-    path: &'static str,
+    path: RequestPath,
     name: String,
     in_events: bool,
     usage_in_events: bool,
@@ -34,20 +35,72 @@ pub struct HttpModel {
     keys: JsonMap,
 }
 
+/// The path of a request below the address of the service.
+#[derive(Clone, Copy, Debug)]
+enum RequestPath {
+    /// The same for every model.
+    Fixed(&'static str),
+    /// The model and the action, as in `models/NAME:generateContent`.
+    ModelAction,
+}
+
+impl RequestPath {
+    /// Returns the request to this path for a model.
+    fn request(self, model: &str, in_events: bool) -> Request {
+        let path = match self {
+            Self::Fixed(path) => return Request::post(path),
+            // A name such as `tunedModels/train-7` brings its collection along.
+            Self::ModelAction if model.contains('/') => model.to_owned(),
+            Self::ModelAction => format!("models/{model}"),
+        };
+        match in_events {
+            true => Request::post(&format!("{path}:streamGenerateContent")).query("alt", "sse"),
+            false => Request::post(&format!("{path}:generateContent")),
+        }
+    }
+}
+
 impl HttpModel {
     /// Creates a model of this name over Chat Completions.
     pub fn chat(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
-        Self::new(name, endpoint, KeyHeader::OpenAi, Arc::new(ChatCodec), "chat/completions")
+        Self::new(
+            name,
+            endpoint,
+            KeyHeader::OpenAi,
+            Arc::new(ChatCodec),
+            RequestPath::Fixed("chat/completions"),
+        )
     }
 
     /// Creates a model of this name over the Responses API.
     pub fn responses(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
-        Self::new(name, endpoint, KeyHeader::OpenAi, Arc::new(ResponsesCodec), "responses")
+        Self::new(
+            name,
+            endpoint,
+            KeyHeader::OpenAi,
+            Arc::new(ResponsesCodec),
+            RequestPath::Fixed("responses"),
+        )
     }
 
     /// Creates a model of this name over Anthropic's Messages API.
     pub fn messages(name: impl Into<String>, endpoint: Endpoint) -> Result<Self, SetupError> {
-        Self::new(name, endpoint, KeyHeader::Anthropic, Arc::new(MessagesCodec), "messages")
+        Self::new(
+            name,
+            endpoint,
+            KeyHeader::Anthropic,
+            Arc::new(MessagesCodec),
+            RequestPath::Fixed("messages"),
+        )
+    }
+
+    /// Creates a model of this name over Gemini's `generateContent`.
+    pub fn generate_content(
+        name: impl Into<String>,
+        endpoint: Endpoint,
+    ) -> Result<Self, SetupError> {
+        let path = RequestPath::ModelAction;
+        Self::new(name, endpoint, KeyHeader::Gemini, Arc::new(GenerateCodec), path)
     }
 
     fn new(
@@ -55,7 +108,7 @@ impl HttpModel {
         endpoint: Endpoint,
         key_header: KeyHeader,
         codec: Arc<dyn ModelCodec>,
-        path: &'static str,
+        path: RequestPath,
     ) -> Result<Self, SetupError> {
         let name = name.into();
         let client = endpoint.client(key_header, ("model", &name))?;
@@ -90,6 +143,14 @@ impl HttpModel {
     /// only one that some local servers know. Default: no.
     pub fn older_max_tokens(mut self, older: bool) -> Self {
         self.older_max_tokens = older;
+        self
+    }
+
+    /// Sets how often a request is sent again, in place of the endpoint's
+    /// [retries](context_http::ClientOptions::retries). [`Retries::none`] is for callers that retry
+    /// themselves.
+    pub fn retries(mut self, retries: Retries) -> Self {
+        self.client = self.client.with_retries(retries);
         self
     }
 
@@ -130,7 +191,8 @@ impl HttpModel {
             .map_err(|error| self.error(ModelErrorCode::InvalidRequest, &error.to_string()))?;
         // The service stores nothing that a second request would change; a repetition only costs
         // its price.
-        let sent = Request::post(self.path).body(&lowered.body).repeatable(true);
+        let model = request.model.as_deref().unwrap_or(&self.name);
+        let sent = self.path.request(model, in_events).body(&lowered.body).repeatable(true);
         Ok(if in_events { sent.for_events() } else { sent })
     }
 
@@ -143,9 +205,13 @@ impl HttpModel {
             return Err(self.error(ModelErrorCode::Unknown, &message));
         };
         let answer = self.codec.lift_answer(&body);
-        self.settled(
-            answer.map_err(|error| self.error(ModelErrorCode::Unknown, &error.to_string()))?,
-        )
+        let mut answer =
+            answer.map_err(|error| self.error(ModelErrorCode::Unknown, &error.to_string()))?;
+        if !answer.complete && answer.error.is_none() && answer.message.parts.is_empty() {
+            let message = "the answer has neither content nor an end";
+            answer.error = Some(self.error(ModelErrorCode::Unknown, message));
+        }
+        self.settled(answer)
     }
 
     /// Returns the answer, or the error that the service sent instead. An answer that broke off

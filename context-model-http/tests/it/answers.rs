@@ -2,6 +2,7 @@
 
 use context_core::model::{AnswerDelta, LanguageModel, StopReason};
 use context_core::{Answer, CancelSignal, Message, ModelRequest, Part, Role};
+use context_model_http::{Endpoint, HttpModel};
 use serde_json::{Value, json};
 
 use crate::{FORMS, complete, model, request, served, stream, talkative};
@@ -42,6 +43,8 @@ async fn what_is_handed_out_adds_up_to_the_answer() {
         let (answer, deltas) = stream(&model(form, &server.url(), |e| e)).await;
         let answer = answer.unwrap();
         assert_eq!(answer, direct(form, true).await, "{form}");
+        let usage = answer.usage.unwrap();
+        assert!(usage.total_input() > 0 && usage.output > 0, "{form}: {usage:?}");
         let (mut text, mut thought, mut input, mut calls) = Default::default();
         for delta in &deltas {
             match delta {
@@ -126,9 +129,17 @@ async fn a_request_goes_out_with_the_manners_of_its_provider() {
         let path = match form {
             "openai" => "/v1/chat/completions",
             "openai-responses" => "/v1/responses",
+            "gemini" => "",
             _ => "/v1/messages",
         };
-        for request in &seen {
+        for (at, request) in seen.iter().enumerate() {
+            // Gemini has the model and the action in the path.
+            let path = match (form, at) {
+                ("gemini", 0) => "/v1beta/models/a-model:generateContent",
+                ("gemini", 1) => "/v1beta/models/a-model:streamGenerateContent",
+                ("gemini", _) => "/v1beta/models/another:generateContent",
+                _ => path,
+            };
             assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", path));
             assert_eq!(request.header("openai-organization"), Some("org-1"));
             assert_eq!(request.header("content-type"), Some("application/json"));
@@ -136,6 +147,10 @@ async fn a_request_goes_out_with_the_manners_of_its_provider() {
                 "anthropic" => {
                     assert_eq!(request.header("x-api-key"), Some(crate::KEY));
                     assert_eq!(request.header("anthropic-version"), Some("2023-06-01"));
+                    assert_eq!(request.header("authorization"), None);
+                }
+                "gemini" => {
+                    assert_eq!(request.header("x-goog-api-key"), Some(crate::KEY));
                     assert_eq!(request.header("authorization"), None);
                 }
                 _ => {
@@ -148,11 +163,17 @@ async fn a_request_goes_out_with_the_manners_of_its_provider() {
             }
         }
         let body = |at: usize| serde_json::from_str::<Value>(&seen[at].body).unwrap();
-        assert_eq!(
-            (body(0)["model"].as_str(), body(2)["model"].as_str()),
-            (Some("a-model"), Some("another"))
-        );
-        assert_eq!((&body(0)["stream"], &body(1)["stream"]), (&Value::Null, &json!(true)));
+        if form == "gemini" {
+            let asked: Vec<_> =
+                (0..3).map(|at| (body(at)["model"].clone(), body(at)["stream"].clone())).collect();
+            assert_eq!(asked, vec![(Value::Null, Value::Null); 3]);
+        } else {
+            assert_eq!(
+                (body(0)["model"].as_str(), body(2)["model"].as_str()),
+                (Some("a-model"), Some("another"))
+            );
+            assert_eq!((&body(0)["stream"], &body(1)["stream"]), (&Value::Null, &json!(true)));
+        }
         assert_eq!(seen[0].header("accept"), Some("application/json"));
         assert_eq!(seen[1].header("accept"), Some("text/event-stream"));
         let usage = if form == "openai" { json!({"include_usage": true}) } else { Value::Null };
@@ -160,6 +181,18 @@ async fn a_request_goes_out_with_the_manners_of_its_provider() {
             (&body(0)["stream_options"], &body(1)["stream_options"]),
             (&Value::Null, &usage)
         );
+    }
+}
+
+#[tokio::test]
+async fn a_tuned_gemini_model_keeps_its_collection() {
+    let server = served(talkative("gemini")).await;
+    let endpoint = Endpoint::at(format!("{}/v1beta", server.url())).key(crate::KEY);
+    for name in ["models/gemini-2.5-flash", "tunedModels/trains-7"] {
+        let model = HttpModel::generate_content(name, endpoint.clone()).unwrap();
+        let _ = complete(&model).await;
+        let path = format!("/v1beta/{name}:generateContent");
+        assert_eq!(server.requests().pop().unwrap().path, path);
     }
 }
 
@@ -225,13 +258,18 @@ async fn keys_of_a_model_go_with_every_body_that_does_not_name_them() {
         let server = served(talkative(form)).await;
         let (key, value) = match form {
             "anthropic" => ("top_k", json!(7)),
+            "gemini" => ("cachedContent", json!("cachedContents/7")),
             _ => ("service_tier", json!("flex")),
+        };
+        let (shared, default, own) = match form {
+            "gemini" => ("labels", json!({}), json!({"user": "u"})),
+            _ => ("metadata", json!({}), json!({"user_id": "u"})),
         };
         let model = model(form, &server.url(), |e| e)
             .body_key(key, value.clone())
-            .body_key("metadata", json!({}));
+            .body_key(shared, default.clone());
         let mut named = request();
-        named.metadata.insert(format!("{form}.body"), json!({"metadata": {"user_id": "u"}}));
+        named.metadata.insert(format!("{form}.body"), json!({shared: own.clone()}));
         for asked in [request(), named] {
             let _ = model.complete(&asked, &CancelSignal::never()).await.unwrap();
         }
@@ -241,10 +279,7 @@ async fn keys_of_a_model_go_with_every_body_that_does_not_name_them() {
             .map(|seen| serde_json::from_str(&seen.body).unwrap())
             .collect();
         assert_eq!([&bodies[0][key], &bodies[1][key]], [&value; 2], "{form}");
-        assert_eq!(
-            [&bodies[0]["metadata"], &bodies[1]["metadata"]],
-            [&json!({}), &json!({"user_id": "u"})]
-        );
+        assert_eq!([&bodies[0][shared], &bodies[1][shared]], [&default, &own]);
     }
 }
 

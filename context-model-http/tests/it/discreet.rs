@@ -105,6 +105,7 @@ fn whoever_holds_a_key_does_not_show_it() {
         let endpoints = [
             Endpoint::openai(key),
             Endpoint::anthropic(key).bearer(key),
+            Endpoint::gemini(key),
             Endpoint::at(format!("https://u:{}@a.example/v1?key={}", "hush-hush", "hush-hush"))
                 .key(key),
             Endpoint::at("https://a.example").secret_header("x-key", key),
@@ -115,8 +116,11 @@ fn whoever_holds_a_key_does_not_show_it() {
             let text = format!("{endpoint:?} {endpoint:#?}");
             assert_silent(&text, key);
             assert!(!text.contains("hush-hush"), "{text}");
-            for made in [HttpModel::chat("m", endpoint.clone()), HttpModel::messages("m", endpoint)]
-            {
+            for made in [
+                HttpModel::chat("m", endpoint.clone()),
+                HttpModel::generate_content("m", endpoint.clone()),
+                HttpModel::messages("m", endpoint),
+            ] {
                 let text = match &made {
                     Ok(model) => format!("{model:?} {model:#?}"),
                     Err(error) => shown(error),

@@ -7,6 +7,7 @@ mod answers;
 mod cancels;
 mod discreet;
 mod embeds;
+mod environment;
 mod hostile;
 mod proxies;
 mod refusals;
@@ -20,6 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use context_codec_anthropic::messages::MessagesCodec;
+use context_codec_gemini::generate::GenerateCodec;
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::ResponsesCodec;
 use context_core::message::Media;
@@ -37,7 +39,7 @@ use serde_json::json;
 pub(crate) const KEY: &str = "hush-0123456789";
 
 /// The wire forms, by the names of their codecs.
-pub(crate) const FORMS: [&str; 3] = ["openai", "openai-responses", "anthropic"];
+pub(crate) const FORMS: [&str; 4] = ["openai", "openai-responses", "anthropic", "gemini"];
 
 /// A counter of one token per four bytes.
 #[derive(Debug)]
@@ -61,6 +63,7 @@ fn codec(form: &str) -> Arc<dyn ModelCodec> {
     match form {
         "openai" => Arc::new(ChatCodec),
         "openai-responses" => Arc::new(ResponsesCodec),
+        "gemini" => Arc::new(GenerateCodec),
         _ => Arc::new(MessagesCodec),
     }
 }
@@ -83,12 +86,14 @@ pub(crate) fn talkative(form: &str) -> Simulator {
     })
 }
 
-/// Returns the model of this form at an address without `/v1`.
+/// Returns the model of this form at an address without a version.
 pub(crate) fn model(form: &str, url: &str, change: impl FnOnce(Endpoint) -> Endpoint) -> HttpModel {
-    let endpoint = change(Endpoint::at(format!("{url}/v1")).key(KEY));
+    let version = if form == "gemini" { "v1beta" } else { "v1" };
+    let endpoint = change(Endpoint::at(format!("{url}/{version}")).key(KEY));
     match form {
         "openai" => HttpModel::chat("a-model", endpoint),
         "openai-responses" => HttpModel::responses("a-model", endpoint),
+        "gemini" => HttpModel::generate_content("a-model", endpoint),
         _ => HttpModel::messages("a-model", endpoint),
     }
     .unwrap()

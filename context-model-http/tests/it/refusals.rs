@@ -5,7 +5,6 @@ use std::time::Duration;
 use context_core::model::{LanguageModel, ModelErrorCode as Code};
 use context_core::{CancelSignal, ModelError};
 use context_http::Retries;
-use context_model_http::{Endpoint, HttpModel};
 use context_simulator::http::{HttpFace, Misbehaviour};
 use context_simulator::{ProviderFault, Simulator};
 
@@ -63,7 +62,7 @@ async fn a_body_that_is_too_large_is_refused_with_a_page() {
         let error = refused(form, simulator(form).max_request_bytes(50)).await;
         assert_eq!(
             (error.code, error.status),
-            (Code::RequestTooLarge, Some(413)),
+            (Code::RequestTooLarge, Some(if form == "gemini" { 400 } else { 413 })),
             "{form}: {error:?}"
         );
     }
@@ -79,17 +78,14 @@ async fn a_wrong_key_and_a_missing_one_are_authentication() {
             .await
             .unwrap();
         let with_key = model(form, &server.url(), |e| e);
-        let endpoint = Endpoint::at(format!("{}/v1", server.url()));
-        let without = match form {
-            "openai" => HttpModel::chat("m", endpoint),
-            "openai-responses" => HttpModel::responses("m", endpoint),
-            _ => HttpModel::messages("m", endpoint),
-        };
-        for model in [with_key, without.unwrap()] {
+        let without = model(form, &server.url(), |e| e.key(""));
+        // Gemini refuses a wrong key as an invalid argument.
+        let status = if form == "gemini" { 400 } else { 401 };
+        for model in [with_key, without] {
             let error = complete(&model).await.unwrap_err();
             assert_eq!(
                 (error.code, error.status, error.retryable),
-                (Code::Authentication, Some(401), false)
+                (Code::Authentication, Some(status), false)
             );
         }
         assert_eq!(server.requests().len(), 2, "nobody tries a key twice");
@@ -122,6 +118,11 @@ async fn an_error_that_comes_as_an_answer_is_an_error() {
         (
             "anthropic",
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            Code::Overloaded,
+        ),
+        (
+            "gemini",
+            r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#,
             Code::Overloaded,
         ),
     ] {

@@ -34,6 +34,20 @@ fn the_environment_names_services_and_keys() {
     }
     let refused = anthropic(&[]).unwrap_err();
     assert_eq!(refused.to_string(), "ANTHROPIC_API_KEY is not set");
+
+    let gemini = |set: &[(&str, &str)]| Endpoint::gemini_from(variables(set)).map(address);
+    let google = "https://generativelanguage.googleapis.com/v1beta";
+    for key in ["GEMINI_API_KEY", "GOOGLE_API_KEY"] {
+        assert_eq!(gemini(&[(key, "k")]).unwrap(), google);
+    }
+    for (given, used) in [
+        ("https://a.example", "https://a.example/v1beta"),
+        ("https://a.example/v1beta/", "https://a.example/v1beta"),
+        ("https://a.example/gemini/v1", "https://a.example/gemini/v1"),
+    ] {
+        assert_eq!(gemini(&[("GOOGLE_GEMINI_BASE_URL", given)]).unwrap(), used);
+    }
+    assert_eq!(gemini(&[]).unwrap_err().to_string(), "GEMINI_API_KEY is not set");
 }
 
 #[tokio::test]
@@ -70,9 +84,15 @@ fn what_cannot_be_used_is_refused_before_anything_is_sent() {
 /// `…/chat/completions/chat/completions`, and the only error was 404.
 #[test]
 fn an_address_with_the_path_and_a_model_without_a_name_are_refused_with_what_to_do() {
-    for path in
-        ["chat/completions", "completions/", "responses", "messages?beta=true", "embeddings"]
-    {
+    for path in [
+        "chat/completions",
+        "completions/",
+        "responses",
+        "messages?beta=true",
+        "embeddings",
+        "models/m:generateContent",
+        "models/m:streamGenerateContent?alt=sse",
+    ] {
         let refused =
             HttpModel::chat("m", Endpoint::at(format!("https://a.example/v1/{path}"))).unwrap_err();
         assert!(matches!(refused, SetupError::FullPath { .. }), "{path}: {refused}");
