@@ -17,7 +17,7 @@
 //! let search = NodeBody::action("search_trains", serde_json::json!({"to": "Lisbon"}));
 //! let search = round.add(NewNode::new(search, [query])).await?;
 //! let found = NodeBody::knowledge("timetable", "Friday, 10:05");
-//! round.add(NewNode::new(found, [search]).edge("produces")).await?;
+//! round.add(NewNode::new(found, [search])).await?;
 //! round.add(NewNode::new(NodeBody::state("There is one train."), [search])).await?;
 //! round.close(RoundState::Closed).await?;
 //!

@@ -162,9 +162,7 @@ fn dead_branches_go_and_what_leads_to_the_end_stays() {
         let dead = context.add(NewNode::new(NodeBody::state("By plane?"), [query])).await?;
         let plane = NodeBody::action("flights", json!({}));
         let plane = context.add(NewNode::new(plane, [dead]).close()).await?;
-        context
-            .add(NewNode::new(NodeBody::knowledge("note", "no seats"), [plane]).edge("produces"))
-            .await?;
+        context.add(NewNode::new(NodeBody::knowledge("note", "no seats"), [plane])).await?;
         context.add(NewNode::new(NodeBody::state("By train."), [query]).append()).await
     };
     assert!(scene.runtime.block_on(recording).is_ok());

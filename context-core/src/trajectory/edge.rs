@@ -87,13 +87,15 @@ impl Relation {
 /// Infers the name of an edge from nodes of these kinds to a node of `kind`, if it is unambiguous.
 ///
 /// Edges to a response are [`HAS_RESPONSE`]. Otherwise all predecessors must be of one kind:
-/// queries and states trigger actions; queries, actions and states have conclusions. Without
-/// predecessors nothing can be inferred.
+/// queries and states trigger actions; queries, actions and states have conclusions; actions
+/// produce data. A file or table after queries was attached to them: [`HAS_ADDITIONAL_FILE`],
+/// [`HAS_ADDITIONAL_TABLE`]. Nothing can be inferred for other data after a query or a state, for
+/// what follows data, or without predecessors.
 pub fn infer(
     predecessors: &[TrajectoryNodeKind],
     kind: TrajectoryNodeKind,
 ) -> Result<&'static str, TrajectoryError> {
-    use TrajectoryNodeKind::{Action, Query, Response, State};
+    use TrajectoryNodeKind::{Action, File, Query, Response, State, Table};
     let refuse = Err(TrajectoryError::EdgeNameRequired { kind });
     let Some(first) = predecessors.first() else { return refuse };
     if kind == Response {
@@ -105,6 +107,9 @@ pub fn infer(
     match (first, kind) {
         (Query | State, Action) => Ok(TRIGGERS),
         (Query | State | Action, State) => Ok(HAS_CONCLUSION),
+        (Action, data) if !data.is_computation() => Ok(PRODUCES),
+        (Query, File) => Ok(HAS_ADDITIONAL_FILE),
+        (Query, Table) => Ok(HAS_ADDITIONAL_TABLE),
         _ => refuse,
     }
 }

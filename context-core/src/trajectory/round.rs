@@ -34,7 +34,7 @@ pub use edit::NodeRemoval;
 /// let search = NodeBody::action("search_trains", serde_json::json!({"day": "Friday"}));
 /// let (search, _changes) = round.add(NewNode::new(search, [query]), now)?;
 /// let found = NodeBody::knowledge("timetable", "Friday, 10:05");
-/// let (found, _changes) = round.add(NewNode::new(found, [search]).edge("produces"), now)?;
+/// let (found, _changes) = round.add(NewNode::new(found, [search]), now)?;
 /// assert_eq!(round.data_of(search)?, [found]);
 /// assert_eq!(round.kinds(), [(TrajectoryNodeKind::Query, 1), (TrajectoryNodeKind::Action, 1), (TrajectoryNodeKind::Knowledge, 1)]);
 /// # Ok::<(), TrajectoryError>(())

@@ -55,7 +55,7 @@ fn add(round: &mut Round, body: NodeBody, after: &[u32]) -> NodeId {
     round.add(new, NOW).unwrap().0
 }
 
-/// Edges to data nodes can never be inferred.
+/// Returns whether the name of the edge to a node cannot be inferred.
 fn new_needs_a_name(new: &NewNode, round: &Round) -> bool {
     let mut trial = round.clone();
     matches!(trial.add(new.clone(), NOW), Err(TrajectoryError::EdgeNameRequired { .. }))

@@ -7,8 +7,11 @@
 //! | `record` | `to_records`, `to_messages` | the same stored form, and a stored message reads back unchanged |
 //! | `load` | `import_messages`, then `clean` | the same messages |
 //! | `rounds` | `round_statistics` | the same numbers |
-//! | `infer` | `edge::infer` | the same names and refusals |
+//! | `infer` | `edge::infer` | the same names and refusals, except that edges to data may be inferred |
 //! | `scenario` | `Trajectories` over a `FileChannel`, any name for edges | the same results, and the same final graph |
+//!
+//! The other system wants every edge to data named, and ours infers the clear ones. A scenario that
+//! records such a refusal passes if everything before it is equal and the result is sound.
 //!
 //! Two generations are recorded, `expect` and `seed_era`. Agreeing with either passes. A case with
 //! `suspect: true` records a fault of the other system: our result must be sound, and each judge

@@ -39,7 +39,7 @@ fn file() -> NodeBody {
     NodeBody::file("/data/notes.txt")
 }
 
-/// Adds a node. Edges to data nodes cannot be inferred, so they are named.
+/// Adds a node. An edge whose name cannot be inferred is named.
 fn add(round: &mut Round, body: NodeBody, after: &[u32]) -> NodeId {
     let number = round.round().round;
     let new = NewNode::new(body, after.iter().map(|ordinal| NodeId::new(number, *ordinal)));

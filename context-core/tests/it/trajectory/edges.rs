@@ -1,7 +1,9 @@
 //! Names of edges: inference and refusal.
 
 use context_core::trajectory::edge::{self, infer};
-use context_core::trajectory::{EdgeNames, NewNode, Relation, TrajectoryNode, TrajectoryNodeKind};
+use context_core::trajectory::{
+    EdgeNames, NewNode, NodeBody, Relation, TrajectoryNode, TrajectoryNodeKind,
+};
 
 use super::{NOW, action, add, file, id, refused, round_with_query, state, try_add};
 
@@ -20,9 +22,9 @@ fn the_table_of_inference() {
         table += &format!("{name}:{}\n", inferred.collect::<String>());
     }
     insta::assert_snapshot!(table, @r"
-    Query: State=has_conclusion Action=triggers Response=has_response
+    Query: State=has_conclusion Action=triggers Response=has_response Table=has_additional_table File=has_additional_file
     State: State=has_conclusion Action=triggers Response=has_response
-    Action: State=has_conclusion Response=has_response
+    Action: State=has_conclusion Response=has_response Knowledge=produces Tool=produces Table=produces Column=produces File=produces Script=produces Skill=produces
     Response: Response=has_response
     Knowledge: Response=has_response
     Tool: Response=has_response
@@ -32,7 +34,7 @@ fn the_table_of_inference() {
     Script: Response=has_response
     Skill: Response=has_response
     State+Query: Response=has_response
-    Query+Query: State=has_conclusion Action=triggers Response=has_response
+    Query+Query: State=has_conclusion Action=triggers Response=has_response Table=has_additional_table File=has_additional_file
     nothing:
     ");
 }
@@ -40,12 +42,37 @@ fn the_table_of_inference() {
 #[test]
 fn what_cannot_be_inferred_must_be_named() {
     let mut round = round_with_query(0);
-    let unnamed = NewNode::new(file(), [id(0)]);
+    let script = NodeBody::script("probe", "true");
+    let unnamed = NewNode::new(script, [id(0)]);
     refused(&mut round, "edge_type_required", |round| try_add(round, unnamed));
     let act = add(&mut round, action(), &[0]);
     let unnamed = NewNode::new(action(), [act]);
     refused(&mut round, "edge_type_required", |round| try_add(round, unnamed));
-    try_add(&mut round, NewNode::new(file(), [act]).edge(edge::PRODUCES)).unwrap();
+    let both = NewNode::new(file(), [id(0), act]);
+    refused(&mut round, "edge_type_required", |round| try_add(round, both));
+}
+
+#[test]
+fn data_is_produced_by_actions_and_attached_to_queries() {
+    let mut round = round_with_query(0);
+    let (attached, _) = try_add(&mut round, NewNode::new(file(), [id(0)])).unwrap();
+    let table = NewNode::new(NodeBody::table("sales.csv"), [id(0)]);
+    let (table, _) = try_add(&mut round, table).unwrap();
+    let act = add(&mut round, action(), &[0]);
+    let (made, _) = try_add(&mut round, NewNode::new(file(), [act])).unwrap();
+    let other = NewNode::new(NodeBody::knowledge("domain", "k"), [act]).edge("generates");
+    let (other, _) = try_add(&mut round, other).unwrap();
+    let names = [attached, table, made, other].map(|node| {
+        round.predecessors(node).map(|edge| edge.name.to_string()).collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(
+        names,
+        [edge::HAS_ADDITIONAL_FILE, edge::HAS_ADDITIONAL_TABLE, edge::PRODUCES, "generates"],
+    );
+    let act_again = round.add(NewNode::new(action(), [id(0)]).append(), NOW).unwrap().0;
+    round.connect(act_again, made, None, NOW).unwrap();
+    let names: Vec<_> = round.predecessors(made).map(|edge| &*edge.name).collect();
+    assert_eq!(names, [edge::PRODUCES; 2]);
 }
 
 #[test]
