@@ -22,6 +22,18 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
+    /// Returns whether both are the same instance of a store.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self.address(), other.address())
+    }
+
+    fn address(&self) -> *const () {
+        match self {
+            Self::Store(store) => Arc::as_ptr(store).cast(),
+            Self::Trajectories(store) => Arc::as_ptr(store).cast(),
+        }
+    }
+
     pub(crate) fn store(&self) -> Result<&dyn TrajectoryStore> {
         match self {
             Self::Trajectories(store) => Ok(&**store),

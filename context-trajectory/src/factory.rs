@@ -1,8 +1,7 @@
 //! `Trajectories`, which opens rounds, and its builder.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::{BridgeFrom, OpenRound, RecordError, Trajectory};
 use context_core::base::limits;
@@ -14,8 +13,8 @@ use context_core::{Clock, IdGenerator, SessionId, Store, UserId};
 
 use crate::channels::{Channel, Channels, graph};
 use crate::environment::{HostClock, UuidKeys};
-use crate::open_rounds::OpenRounds;
 use crate::opener::{OpenOptions, Opener};
+use crate::shared_rounds::shared_rounds;
 
 /// The default number of unreferenced rounds that stay in memory.
 const KEEP: usize = 256;
@@ -64,7 +63,7 @@ impl TrajectoriesBuilder {
 
     /// Sets how many rounds stay in memory when no handle refers to them. Default: 256. Set a
     /// higher value if more rounds than that are active at once. Rounds with unsaved changes stay
-    /// in memory in addition.
+    /// in memory in addition. Of recorders that share their rounds, the first one's value applies.
     pub fn keep(mut self, rounds: usize) -> Self {
         self.keep = rounds;
         self
@@ -81,21 +80,21 @@ impl TrajectoriesBuilder {
         for channel in &self.channels {
             channel.store()?;
         }
+        let open_rounds = shared_rounds(&self.channels, self.keep);
         let channels = Channels { all: self.channels, clock: self.clock, keys: self.ids };
-        let opener = Opener {
-            channels: Arc::new(channels),
-            open_rounds: Arc::new(OpenRounds::new(self.keep)),
-        };
-        let factory = Factory {
-            opener: Arc::new(opener),
-            bridges: self.bridges,
-            allocation_locks: Mutex::default(),
-        };
+        let opener = Opener { channels: Arc::new(channels), open_rounds };
+        let factory = Factory { opener: Arc::new(opener), bridges: self.bridges };
         Ok(Trajectories(Arc::new(factory)))
     }
 }
 
 /// Opens rounds, with one [`OpenRound`] per round in a process. Cheap to clone.
+///
+/// Recorders over the same channels share their open rounds: those that were built from clones of
+/// the same `Arc`s, in the same order. A round keeps the clock and the ids of the recorder that
+/// opened it first, and the first recorder's [`keep`](TrajectoriesBuilder::keep) applies to all.
+/// Recorders over two handles of one database, or with other further channels, share nothing: to
+/// each other, they are like two processes, and a round has one [writer](OpenRound#single-writer).
 ///
 /// A round is read without holding a lock that other rounds need, so opening another round never
 /// waits for a slow store.
@@ -126,11 +125,7 @@ pub struct Trajectories(Arc<Factory>);
 struct Factory {
     opener: Arc<Opener>,
     bridges: BridgeFrom,
-    /// One lock per session, held while a free number for a new sub-agent is searched.
-    allocation_locks: Mutex<AllocationLocks>,
 }
-
-type AllocationLocks = HashMap<(UserId, SessionId), Arc<tokio::sync::Mutex<()>>>;
 
 impl Trajectories {
     /// Returns a builder whose first channel is a store.
@@ -179,25 +174,12 @@ impl Trajectories {
             return Err(TrajectoryError::UnknownNode { node: node.to_string() }.into());
         }
         let options = options.parent(ParentNode { agent: caller.agent, node });
-        let session = (caller.user.clone(), caller.session.clone());
-        let lock = self.allocation_locks().entry(session.clone()).or_default().clone();
-        let taken = lock.lock().await;
-        let opened = self.reserve(caller, &options).await;
-        drop(taken);
-        let mut allocation_locks = self.allocation_locks();
-        // One reference is the map's, the other is ours.
-        if Arc::strong_count(&lock) == 2 {
-            allocation_locks.remove(&session);
-        }
-        opened
+        let search = self.reserve(caller, &options);
+        self.0.opener.open_rounds.allocating(caller, search).await
     }
 
     pub(crate) fn channels(&self) -> &Channels {
         &self.0.opener.channels
-    }
-
-    fn allocation_locks(&self) -> MutexGuard<'_, AllocationLocks> {
-        self.0.allocation_locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn reserve(
@@ -252,7 +234,7 @@ impl Trajectories {
         self.0.opener.open_rounds.is_open(round)
     }
 
-    /// Returns the number of rounds in memory.
+    /// Returns the number of rounds in memory, of all recorders that share them.
     pub fn open_rounds(&self) -> usize {
         self.0.opener.open_rounds.len()
     }

@@ -72,6 +72,7 @@ mod recorder;
 pub mod replay;
 mod run;
 mod session_graph;
+mod shared_rounds;
 mod step;
 mod trajectory;
 mod transcript;

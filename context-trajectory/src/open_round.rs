@@ -18,7 +18,8 @@ use crate::recorder::{ChangeResult, MAX_CHANGES, Recorder};
 const AMENDMENT_TRIES: usize = 16;
 
 /// A handle for recording one round of one agent. Cheap to clone. All clones, and all handles that
-/// [`open`](crate::Trajectories::open) returns for the same round, are the same open round.
+/// [`open`](crate::Trajectories::open) returns for the same round, are the same open round, whichever
+/// recorder over the same channels opened them.
 ///
 /// # When changes are written
 ///

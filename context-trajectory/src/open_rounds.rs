@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use crate::RecordError;
 use crate::agent_rounds::AgentRounds;
-use crate::channels::Channels;
+use crate::channels::{Channel, Channels};
 use crate::recorder::Recorder;
 
 /// An open round: its recorder, and the earlier rounds of its agent.
@@ -22,9 +22,16 @@ pub(crate) struct OpenedRound {
 
 /// All rounds in memory, whether handles refer to them or not.
 pub(crate) struct OpenRounds {
+    /// The channels of the rounds. They live as long as the rounds, so that no other store can get
+    /// their addresses.
+    channels: Vec<Channel>,
     keep: usize,
     inner: Mutex<Inner>,
+    /// One lock per session, held while a free number for a new sub-agent is searched.
+    allocation_locks: Mutex<AllocationLocks>,
 }
+
+type AllocationLocks = HashMap<(UserId, SessionId), Arc<tokio::sync::Mutex<()>>>;
 
 #[derive(Default)]
 struct Inner {
@@ -52,8 +59,37 @@ pub(crate) struct Lease {
 }
 
 impl OpenRounds {
-    pub(crate) fn new(keep: usize) -> Self {
-        Self { keep, inner: Mutex::default() }
+    pub(crate) fn new(channels: Vec<Channel>, keep: usize) -> Self {
+        Self { channels, keep, inner: Mutex::default(), allocation_locks: Mutex::default() }
+    }
+
+    /// Returns whether the rounds are stored in the same instances in the same order.
+    pub(crate) fn has_channels(&self, channels: &[Channel]) -> bool {
+        self.channels.len() == channels.len()
+            && self.channels.iter().zip(channels).all(|(own, other)| own.is_same(other))
+    }
+
+    /// Runs a search for a free number of a sub-agent, one at a time per session.
+    pub(crate) async fn allocating<T>(
+        &self,
+        agent: &AgentRef,
+        search: impl Future<Output = T>,
+    ) -> T {
+        let session = (agent.user.clone(), agent.session.clone());
+        let lock = self.allocation_locks().entry(session.clone()).or_default().clone();
+        let taken = lock.lock().await;
+        let result = search.await;
+        drop(taken);
+        let mut allocation_locks = self.allocation_locks();
+        // One reference is the map's, the other is ours.
+        if Arc::strong_count(&lock) == 2 {
+            allocation_locks.remove(&session);
+        }
+        result
+    }
+
+    fn allocation_locks(&self) -> MutexGuard<'_, AllocationLocks> {
+        self.allocation_locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

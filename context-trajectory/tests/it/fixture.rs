@@ -121,9 +121,44 @@ pub(crate) fn round_store() -> Arc<FaultyRoundStore> {
     Arc::new(FaultyRoundStore::default())
 }
 
+/// A handle of its own for a store, as another process has one.
+struct OwnHandle(Arc<FaultyRoundStore>);
+
+#[async_trait]
+impl TrajectoryStore for OwnHandle {
+    async fn record_round(&self, commit: &RoundCommit) -> Result<RecordOutcome> {
+        self.0.record_round(commit).await
+    }
+
+    async fn load_rounds(
+        &self,
+        agent: &AgentRef,
+        rounds: RangeInclusive<u32>,
+    ) -> Result<Vec<RoundRecord>> {
+        self.0.load_rounds(agent, rounds).await
+    }
+
+    async fn rounds(&self, query: &RoundQuery) -> Result<Page<RoundHead>> {
+        self.0.rounds(query).await
+    }
+
+    async fn nodes_of_message(
+        &self,
+        user: &UserId,
+        chat: &ChatId,
+        message: &MessageId,
+    ) -> Result<Vec<MessageNode>> {
+        self.0.nodes_of_message(user, chat, message).await
+    }
+
+    async fn prune_rounds(&self, prune: &RoundPrune) -> Result<RoundsPruned> {
+        self.0.prune_rounds(prune).await
+    }
+}
+
 /// A recorder as in a process of its own.
 pub(crate) fn process(store: &Arc<FaultyRoundStore>, name: &str) -> TrajectoriesBuilder {
-    Trajectories::over(store.clone())
+    Trajectories::over(Arc::new(OwnHandle(store.clone())))
         .clock(Arc::new(FixedClock::at(1_000_000)))
         .ids(Arc::new(SequenceIds::new(name)))
 }

@@ -14,4 +14,5 @@ mod recorder;
 mod replay;
 mod restore;
 mod rounds;
+mod shared;
 mod transcript;

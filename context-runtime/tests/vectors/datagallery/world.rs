@@ -435,7 +435,8 @@ impl World {
 }
 
 fn start(channel: &Arc<FileChannel>, ids: &Arc<CountedIds>) -> Trajectories {
-    let store: Arc<dyn TrajectoryStore> = channel.clone();
+    // A channel of its own, so that the rounds of the process before are not shared.
+    let store: Arc<dyn TrajectoryStore> = Arc::new((**channel).clone());
     let builder = Trajectories::over(store).clock(Arc::new(FixedClock)).ids(ids.clone());
     builder.build().expect("a channel is there")
 }
