@@ -206,6 +206,7 @@
 //! | `strip-images` | `StripImages`: removes media, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: keeps only the newest part | yes |
 //! | `trajectory` | [`trajectory`]: the record of agent runs | yes |
+//! | `agents` | [`Agents`], [`Turn`]: one object over the parts; tools as functions | yes |
 //! | `transcript` | [`transcript`]: files of other programs, read as chats and written back | no |
 //! | `memory` | [`memory`]: recall of earlier messages, notes and facts | no |
 //! | `memory-remote` | `memory::remote`: memories kept by another process | no |

@@ -118,8 +118,8 @@ impl RecoveryChain {
     }
 
     /// Sets how often an answer is requested again that broke off after a usable part. After that
-    /// the part is accepted, marked as incomplete. Default: 2. Use 0 where a person reads the answer
-    /// as it comes, and must not see it begin again.
+    /// the part is accepted, marked as incomplete. Default: 2. Use 0 where a person reads the
+    /// answer as it comes, and must not see it begin again.
     #[must_use]
     pub fn broken_retries(mut self, retries: usize) -> Self {
         self.broken_retries = retries;

@@ -57,9 +57,9 @@ impl ToolContext {
         &self.agents
     }
 
-    /// Opens a chat of a sub-agent: a chat of the same user, named after the chat, the agent and the
-    /// call, so that a call that is repeated continues it. Its rounds are recorded below the call,
-    /// in the session of the chat.
+    /// Opens a chat of a sub-agent: a chat of the same user, named after the chat, the agent and
+    /// the call, so that a call that is repeated continues it. Its rounds are recorded below the
+    /// call, in the session of the chat.
     pub async fn agent(&self, name: &str) -> Result<AgentChat> {
         let Self { agents, chat, call, node, .. } = self;
         let reserved = match (&agents.0.trajectories, node) {

@@ -186,7 +186,8 @@ impl Turn<'_> {
     }
 
     /// Takes the reply to the newest request as an HTTP response: its status and body. An overflow,
-    /// a refused image or a busy provider is a matter of the recovery: [`next`](Self::next) decides.
+    /// a refused image or a busy provider is a matter of the recovery, which [`next`](Self::next)
+    /// asks.
     pub fn received(&mut self, status: u16, body: &str) {
         let now = self.parts.clock.now();
         if let Phase::Asked(asked) = &mut self.phase {

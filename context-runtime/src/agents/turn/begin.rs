@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::model::{FunctionTool, Tool};
+use context_core::model::Tool;
 use context_core::runtime::PrepareInput;
 use context_core::trajectory::MessageLink;
 use context_core::{CancelSignal, Error, Fragment, Message, MessageId};
@@ -114,9 +114,12 @@ impl<'c> TurnBuilder<'c> {
         )
         .await;
         let mut tools = self.tools;
-        let reads_spilled = |tool: &Tool| matches!(tool, Tool::Function(FunctionTool { name, .. }) if name == READ_SPILLED);
-        if !tools.is_empty() && parts.runtime.spill().is_some() && !tools.iter().any(reads_spilled)
-        {
+        let name = |tool: &Tool| match tool {
+            Tool::Function(function) => Some(function.name.clone()),
+            _ => None,
+        };
+        let can_spill = !tools.is_empty() && parts.runtime.spill().is_some();
+        if can_spill && !tools.iter().filter_map(name).any(|name| name == READ_SPILLED) {
             tools.push(spilled_output_tool().into());
         }
         let deltas = DeltaStream::new(engine.streams(), &id);

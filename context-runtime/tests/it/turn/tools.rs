@@ -46,8 +46,8 @@ async fn run(tool: &ToolFunction, call: ToolCall) -> context_runtime::ToolResult
     let mut chat = chat(&agents).await;
     chat.ask("Go.").tools([tool.clone()]).await.unwrap();
     let shown = chat.engine_mut().resolve().await.unwrap();
-    let results = shown.messages.iter().flat_map(|node| node.message().unwrap().tool_results());
-    results.cloned().next().unwrap()
+    let mut results = shown.messages.iter().flat_map(|node| node.message().unwrap().tool_results());
+    results.next().cloned().unwrap()
 }
 
 fn said(result: &context_runtime::ToolResult) -> String {
