@@ -2,6 +2,7 @@
 
 mod durable;
 mod joined;
+mod one_life;
 mod streaming;
 mod tools;
 mod ways_out;
