@@ -7,6 +7,32 @@
 //! This page introduces the public API in the order in which an agent needs it. The page of each
 //! type describes its further methods and options.
 //!
+//! # An agent
+//!
+//! ```
+//! # #[cfg(feature = "agents")]
+//! # mod shown {
+//! use context_runtime::{Agents, Result, ToolFunction, role};
+//!
+//! async fn answer(question: &str, tools: [ToolFunction; 3]) -> Result<()> {
+//!     let agents = Agents::open("sqlite:trips.db").await?.model("claude-sonnet-4-5").build()?;
+//!     let mut chat = agents.chat("ada", "lisbon").await?;
+//!     chat.set([role("You book trips. Ask before you pay.")]);
+//!     let answer = chat.ask(question).tools(tools).on_text(|piece| print!("{piece}")).await?;
+//!     println!("\n{}", answer.report);
+//!     agents.shutdown().await
+//! }
+//! # }
+//! ```
+//!
+//! [`Agents`] hold what the chats of a program share: store, runtime, provider, recorder. An
+//! [`AgentChat`] is a chat of one user. [`AgentChat::ask`] is the whole loop: it asks the model,
+//! runs [tools](ToolFunction), streams, and returns the [answer](TurnAnswer). [`AgentChat::turn`]
+//! is the same [`Turn`] for programs with their own client and loop. A turn stores and records each
+//! step, is [bounded](TurnLimits), and ends in one order, however it ends.
+//!
+//! The rest of this page is the layer below, which a turn composes and a program can use alone.
+//!
 //! # A chat
 //!
 //! ```
@@ -162,7 +188,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | the root | names that every agent needs: engine, runtime, call, fragments, messages, tools, errors |
+//! | the root | names that every agent needs: agents, turns, engine, runtime, call, fragments, messages, tools, errors |
 //! | [`kinds`] | fragments of the standard kinds |
 //! | [`model`] | requests, answers, errors and usage of models; the traits of models, embedders and counters |
 //! | [`compaction`] | policies as stages, plans, boundaries |
@@ -326,8 +352,7 @@ struct ComingFrom;
     feature = "microcompact",
     feature = "snip",
     feature = "truncate-head",
-    feature = "memory",
-    feature = "trajectory"
+    feature = "agents"
 ))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

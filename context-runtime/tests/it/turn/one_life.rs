@@ -1,7 +1,7 @@
-//! One life, told by everything alike: a session with an overflow, a refused image, a broken stream,
-//! a spilled result, a sub-agent and a cancelled turn. The provider's own books, the reports of the
-//! turns, the recorded nodes, the exported traces and the history agree on every call, token and
-//! cent.
+//! One life, told by everything alike: a session with an overflow, a refused image, a broken
+//! stream, a spilled result, a sub-agent and a cancelled turn. The provider's own books, the
+//! reports of the turns, the recorded nodes, the exported traces and the history agree on every
+//! call, token and cent.
 
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::{Measures, TrajectoryNode};
@@ -93,8 +93,7 @@ fn of_traces(json: &serde_json::Value) -> Books {
 fn says(request: &ModelRequest) -> Vec<AnswerPiece> {
     let at = request.messages.iter().rposition(|message| message.is_request()).unwrap();
     let question = request.messages[at].plain_text().into_owned();
-    let results =
-        request.messages[at..].iter().flat_map(|message| message.tool_results()).count();
+    let results = request.messages[at..].iter().flat_map(|message| message.tool_results()).count();
     match (&*question, results) {
         ("Read the log.", 0) => vec![AnswerPiece::call("log", json!({}))],
         ("Ask a colleague.", 0) => vec![AnswerPiece::call("colleague", json!({}))],
