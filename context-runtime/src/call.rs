@@ -31,8 +31,10 @@ use context_tokens::{CachedCounter, ModelTable};
 pub use error::{CallError, Refusal};
 pub use options::CallOptions;
 use reply::State;
+use tracing::Instrument;
 
 use crate::cancellable::unless_cancelled;
+use crate::trace;
 use crate::{DecisionSet, RecoveryChain};
 
 /// One model call, until it is answered or given up.
@@ -283,9 +285,10 @@ impl<'r> ModelCall<'r> {
         show: Option<&mut (dyn FnMut(AnswerDelta) + Send)>,
     ) -> Result<(), CallError> {
         let cancel = self.input.cancel.clone();
+        let span = trace::call(self.chat(), self.provider(), self.model());
         let reply = match show {
             None => {
-                let asking = model.complete(&context.request, &cancel);
+                let asking = model.complete(&context.request, &cancel).instrument(span.clone());
                 unless_cancelled(&cancel, OPERATION, asking).await
             }
             Some(show) => {
@@ -298,12 +301,18 @@ impl<'r> ModelCall<'r> {
                     show(delta);
                 };
                 let asking = model.stream(&context.request, &cancel, &mut seen);
+                let asking = asking.instrument(span.clone());
                 unless_cancelled(&cancel, OPERATION, asking).await
             }
         };
         // The model may notice the cancellation first. Its error is replaced by that of the signal.
         match cancel.check(OPERATION).and(reply) {
-            Ok(reply) => self.answered(reply),
+            Ok(reply) => {
+                if let Ok(Answer { usage: Some(usage), .. }) = &reply {
+                    trace::record_usage(&span, usage);
+                }
+                self.answered(reply);
+            }
             Err(error) => {
                 self.state = State::Over;
                 return Err(error.into());

@@ -177,6 +177,26 @@
 //! [`StoreRegistry`](store::StoreRegistry) adds your own. [`layers`] wrap any store, [`transfer`]
 //! moves chats between stores, and [`streams`] keeps answers that are still being received.
 //!
+//! # Observing
+//!
+//! Each step is a span of `tracing` with the target `context`. Names follow OpenTelemetry's
+//! conventions for generative AI where there are any. No span holds content or a user.
+//!
+//! | span | is | fields besides `gen_ai.conversation.id` |
+//! |---|---|---|
+//! | `context.resolve` | building prompt and messages | |
+//! | `context.save` | one commit | |
+//! | `context.prepare` | preparing a request | |
+//! | `context.recall` | asking the memory | |
+//! | `context.compact` | running the compaction stages | |
+//! | `context.recover` | deciding about a refusal or a broken answer | |
+//! | `context.capture` | handing a turn to the memory | |
+//! | `chat` | a call of a `LanguageModel` | `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model`, `gen_ai.usage.input_tokens`, `gen_ai.usage.output_tokens`, `gen_ai.usage.cache_read.input_tokens`, `otel.name`, `otel.kind` |
+//! | `execute_tool` | a tool that a turn runs | `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.tool.call.id`, `otel.name` |
+//!
+//! `TracedStore` of [`layers`] adds a span for each call of the store. Recorded trajectories are
+//! exported as OTLP traces by [`trajectory::export`].
+//!
 //! # Testing an agent
 //!
 //! `mem:` is a store without a file. The `clock` and `ids` methods of every builder accept fixed
@@ -268,6 +288,7 @@ mod runtime;
 pub mod store;
 pub mod streams;
 mod system;
+mod trace;
 pub mod trajectory;
 #[cfg(feature = "transcript")]
 pub mod transcript;

@@ -5,8 +5,10 @@ use std::panic::AssertUnwindSafe;
 
 use context_core::{ToolCall, ToolResult};
 use futures_util::{FutureExt, StreamExt, stream};
+use tracing::Instrument;
 
 use super::{ToolContext, ToolFunction};
+use crate::trace;
 
 /// The decision about a tool call before the tool runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +47,9 @@ pub(super) async fn run(
         {
             return call.error(format!("The tool was not run: {reason}"));
         }
-        let running = AssertUnwindSafe(function.run(call.clone(), context)).catch_unwind();
-        running.await.unwrap_or_else(|panic| {
+        let span = trace::tool(context.chat(), &call.name, &call.id);
+        let running = function.run(call.clone(), context).instrument(span);
+        AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
             let text = panic_text(&*panic);
             tracing::warn!(tool = %call.name, panic = text, "a tool panicked");
             call.error("The tool failed unexpectedly.")

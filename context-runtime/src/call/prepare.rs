@@ -6,9 +6,12 @@ use context_core::history::{Attempt, BoundaryKind, PlanReport, SummaryError, Sum
 use context_core::runtime::ModelContext;
 use context_core::{Answer, Diagnostic};
 
+use tracing::Instrument;
+
 use super::reply::State;
 use super::{CallError, ModelCall, OPERATION, SentRequest, cost_usd};
 use crate::cancellable::unless_cancelled;
+use crate::trace;
 
 impl ModelCall<'_> {
     /// Returns the next request before it is lowered, or `None` once the call is answered.
@@ -128,9 +131,12 @@ impl ModelCall<'_> {
         request.model.get_or_insert_with(|| model.name().to_owned());
         (self.record.summarised, self.record.calls) = (true, self.record.calls + 1);
         let cancel = self.input.cancel.clone();
-        let reply = unless_cancelled(&cancel, OPERATION, model.complete(&request, &cancel)).await?;
+        let span = trace::call(self.chat(), self.provider(), model.name());
+        let asking = model.complete(&request, &cancel).instrument(span.clone());
+        let reply = unless_cancelled(&cancel, OPERATION, asking).await?;
         cancel.check(OPERATION)?;
         if let Ok(Answer { usage: Some(usage), .. }) = &reply {
+            trace::record_usage(&span, usage);
             self.record.spend(usage, cost_usd(model.name(), usage));
         }
         let failed = match reply {

@@ -10,12 +10,15 @@ use context_core::{
     Renderer, Result,
 };
 
+use tracing::Instrument;
+
 use super::ContextEngine;
 use super::captured_ids::CapturedIds;
 use super::loads::Purpose;
 use super::pending::Settled;
 use super::prompt::{Prompt, PromptChanges, PromptPiece, SystemPrompt};
 use super::view::View;
+use crate::trace;
 
 /// The prompt and the messages of a model call.
 ///
@@ -118,6 +121,11 @@ impl ContextEngine {
 
     /// Resolves with another renderer or a cancel signal.
     pub async fn resolve_with(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
+        let span = trace::resolve(&self.chat);
+        self.resolved(options).instrument(span).await
+    }
+
+    async fn resolved(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
         let messages = self.shown_messages().await?;
         let boundaries = self.boundaries().await?;

@@ -10,12 +10,15 @@ use std::sync::Arc;
 use context_core::store::{Commit, CommitOutcome, Committed, ForkName, Target};
 use context_core::{BranchName, CancelSignal, Error, ErrorKind, MessageId, Node, Result, Retry};
 
+use tracing::Instrument;
+
 use super::compaction::PendingCompaction;
 use super::loads::Purpose;
 use super::pending::Settled;
 use super::resolve::refuse;
 use super::view::View;
 use super::{ConflictPolicy, ContextEngine};
+use crate::trace;
 
 /// The maximum number of attempts at a save when other writers keep moving the branch. Each lost
 /// race means that another save succeeded, so only a large number of concurrent writers comes near
@@ -96,6 +99,11 @@ impl ContextEngine {
 
     /// Saves with a choice of how edits are handled.
     pub async fn save_with(&mut self, edits: Edits) -> Result<Saved> {
+        let span = trace::save(&self.chat);
+        self.save_pending(edits).instrument(span).await
+    }
+
+    async fn save_pending(&mut self, edits: Edits) -> Result<Saved> {
         if let Some(earlier) = self.in_flight.clone() {
             // The reason for a refusal is found again below, with what is pending now.
             match self.send(earlier.clone()).await? {

@@ -2,6 +2,7 @@
 
 mod durable;
 mod joined;
+mod observed;
 mod one_life;
 mod streaming;
 mod tools;

@@ -13,6 +13,8 @@ use context_core::model::Budget;
 use context_core::runtime::{CutOwner, ModelContext, PrepareInput};
 use context_core::{Diagnostic, Message, Result};
 
+use tracing::Instrument;
+
 use super::assemble::{self, Call, RequestParts};
 use super::count::{self, Counters, Counting};
 use super::parts::{PREPARE, Parts};
@@ -23,6 +25,7 @@ use super::session::{Session, Sessions, lock};
 use crate::runtime::history::CallHistory;
 use crate::runtime::prompt::Prompt;
 use crate::runtime::{history, limit, pipeline};
+use crate::trace;
 
 /// Prepares a model call.
 pub(super) async fn prepare(
@@ -104,8 +107,8 @@ async fn recall(
     request: MessageHash,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<()> {
-    let (message, reports) =
-        recall::recall(parts, &query, &input.cancel, &*counting.counter).await?;
+    let recalling = recall::recall(parts, &query, &input.cancel, &*counting.counter);
+    let (message, reports) = recalling.instrument(trace::recall(&input.turn.chat)).await?;
     diagnostics.extend(reports);
     lock(session).recall = Some(TurnRecall { turn: input.turn.id.clone(), request, message });
     Ok(())
@@ -196,6 +199,7 @@ fn compact(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let Call { parts, counting, ref input, .. } = *call;
+    let _span = trace::compact(&input.turn.chat).entered();
     let counter = counting.calibrated();
     let counts = session.index.counts().map(|count| counting.calibration.scale(count).tokens());
     let view = HistoryView::counted(history.messages(), counts, &counter);

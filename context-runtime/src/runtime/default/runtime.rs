@@ -13,11 +13,13 @@ use context_core::{
     Answer, CancelSignal, ChatRef, ContextRuntime, Diagnostic, Message, Result, Timestamp, UserId,
 };
 use context_tokens::Calibrations;
+use tracing::Instrument;
 
 use super::count::Counters;
 use super::parts::Parts;
 use super::session::{Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
+use crate::trace;
 use crate::{DecisionSet, RecoveryChain};
 
 /// A runtime that keeps conversations within the model's window, and the provider's prompt cache
@@ -176,8 +178,12 @@ impl ContextRuntime for DefaultContextRuntime {
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
         self.parts.check_chat("prepare_for_model", &input.turn.chat)?;
         let (chat, cancel) = (input.turn.chat.clone(), input.cancel.clone());
-        let context = prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
-        media::shown(&self.parts, context, &chat, &cancel).await
+        let preparing = async {
+            let context =
+                prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
+            media::shown(&self.parts, context, &chat, &cancel).await
+        };
+        preparing.instrument(trace::prepare(&chat)).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
@@ -187,6 +193,7 @@ impl ContextRuntime for DefaultContextRuntime {
 
     async fn recover_from_model_error(&self, input: RecoveryInput) -> Result<RecoveryDecision> {
         self.parts.check_chat("recover_from_model_error", &input.turn.chat)?;
+        let _span = trace::recover(&input.turn.chat).entered();
         let session = self.sessions.get(&input.turn.chat);
         let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.budget));
         let (model, budget) = sent.unzip();
@@ -232,6 +239,8 @@ impl ContextRuntime for DefaultContextRuntime {
         let Some(memory) = &self.parts.memory else { return Ok(Vec::new()) };
         let session = self.sessions.get(&input.turn.chat);
         let scope = self.parts.memory_scope(&input.turn.chat, input.cwd.as_deref());
-        Ok(capture::capture(&**memory, scope, self.parts.clock.now(), &session, input).await)
+        let span = trace::capture(&input.turn.chat);
+        let captured = capture::capture(&**memory, scope, self.parts.clock.now(), &session, input);
+        Ok(captured.instrument(span).await)
     }
 }
