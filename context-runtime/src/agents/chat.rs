@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::trajectory::AgentRef;
-use context_core::{ChatRef, Fragment, Message, Result};
-use context_trajectory::OpenRound;
+use context_core::{ChatRef, Error, Fragment, Message, Result};
+use context_trajectory::{OpenRound, SessionGraph};
 
 use super::{Agents, Ask, TurnBuilder};
 use crate::ContextEngine;
@@ -76,6 +76,16 @@ impl AgentChat {
     /// Asks the model, runs the tools that it calls, and returns the answer.
     pub fn ask(&mut self, question: impl Into<Message>) -> Ask<'_> {
         Ask::new(self.turn(question))
+    }
+
+    /// Returns what was recorded of this chat, sub-agents included, for exports and drawings.
+    /// Returns [`NotFound`](crate::ErrorKind::NotFound) if nothing was.
+    pub async fn recorded(&self) -> Result<SessionGraph> {
+        let AgentRef { user, session, .. } = &self.agent;
+        match self.agents.trajectories() {
+            Some(trajectories) => Ok(trajectories.graph(user.clone(), session.clone()).await?),
+            None => Err(Error::not_found("recorded", "session", session)),
+        }
     }
 
     /// The agents that this chat belongs to.

@@ -6,6 +6,8 @@
 //! ```
 //!
 //! The first argument names the store, else `CONTEXT_STORE` does, else it is `sqlite:agent.db`.
+//! With `CONTEXT_EXAMPLE_MODEL=claude-sonnet-4-5` and a key in `ANTHROPIC_API_KEY`, or with the
+//! model and the key of another vendor, a real model answers.
 
 use std::env;
 use std::path::Path;

@@ -1,21 +1,23 @@
 //! An in-process provider: it checks every request against the published rules, counts its tokens,
-//! refuses with real error texts, and has a model whose answers are written here. A real program
-//! uses its HTTP client instead, or `model_http::HttpModel`.
+//! refuses with real error texts, and has a model whose answers are written here.
 
 use std::sync::Arc;
 
-use context_runtime::model::{ModelCodec, ModelRequest};
+use context_runtime::model::{LanguageModel, ModelRequest};
 use context_runtime::tokens::ModelCounter;
-use context_runtime::{Message, READ_SPILLED};
+use context_runtime::{Message, READ_SPILLED, Result, provider};
 use context_simulator::{AnswerPiece, Simulator};
 use serde_json::json;
 
-/// Creates a provider whose window is far smaller than the runtime believes, as behind a proxy,
-/// with a trial account, or with an outdated table of models.
-pub fn client(codec: Arc<dyn ModelCodec>) -> Simulator {
-    Simulator::new(codec, Arc::new(ModelCounter::for_model(crate::MODEL)))
-        .window(5_000)
-        .behaviour(says)
+/// The model that is simulated. The runtime knows its window, its prices and its tokenizer.
+const MODEL: &str = "claude-sonnet-4-5";
+
+/// Creates a model whose window is far smaller than the runtime believes, as behind a proxy, with a
+/// trial account, or with an outdated table of models.
+pub fn model() -> Result<Arc<dyn LanguageModel>> {
+    let counter = Arc::new(ModelCounter::for_model(MODEL));
+    let simulator = Simulator::new(provider("anthropic")?, counter);
+    Ok(Arc::new(simulator.model(MODEL).window(5_000).behaviour(says)))
 }
 
 /// Returns the answer of the model to a request, based on the questions and on the last call.

@@ -4,53 +4,38 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use context_runtime::{FunctionTool, ToolCall, ToolResult, spilled_output_tool};
+use context_runtime::{ToolFunction, tools};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
 
 /// The folder of the notes.
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/notes");
 
-/// Returns the tools that the model may call. The last one reads spilled output, a part at a time.
-pub fn offered() -> [FunctionTool; 4] {
-    let named =
-        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-    let days = json!({"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]});
-    [
-        FunctionTool::new("read_note", named.clone()).description("Reads a note of the user."),
-        FunctionTool::new("count_words", named).description("Counts the words of a note."),
-        FunctionTool::new("timetable", days).description("Prints the ferries of so many days."),
-        spilled_output_tool(),
-    ]
+/// Returns the tools that the model may call.
+pub fn all() -> [ToolFunction; 3] {
+    tools![read_note, count_words, timetable]
 }
 
-#[derive(Deserialize)]
-struct Named {
+/// Reads a note of the user.
+#[derive(Deserialize, JsonSchema)]
+struct ReadNote {
     name: String,
 }
 
-#[derive(Deserialize)]
-struct Days {
+/// Counts the words of a note.
+#[derive(Deserialize, JsonSchema)]
+struct CountWords {
+    name: String,
+}
+
+/// Prints the ferries of so many days.
+#[derive(Deserialize, JsonSchema)]
+struct Timetable {
     days: usize,
 }
 
-/// Runs a tool. An error is a result too, which the model reads and can correct.
-pub fn run(call: &ToolCall) -> ToolResult {
-    let answered = match &*call.name {
-        "read_note" => call.input.parse().map_err(|error| error.to_string()).and_then(note),
-        "count_words" => {
-            call.input.parse().map_err(|error| error.to_string()).and_then(note).map(count)
-        }
-        "timetable" => call.input.parse().map_err(|error| error.to_string()).map(timetable),
-        other => Err(format!("there is no tool {other}")),
-    };
-    match answered {
-        Ok(text) => call.result(text),
-        Err(why) => call.error(why),
-    }
-}
-
-fn note(Named { name }: Named) -> Result<String, String> {
+// An error is a result too, which the model reads and can correct.
+async fn read_note(ReadNote { name }: ReadNote) -> Result<String, String> {
     // The model chooses the name, so it must not lead outside the folder.
     let known = ["budget.md", "trip.md"];
     if !known.contains(&&*name) {
@@ -59,11 +44,12 @@ fn note(Named { name }: Named) -> Result<String, String> {
     fs::read_to_string(Path::new(NOTES).join(name)).map_err(|error| error.to_string())
 }
 
-fn count(note: String) -> String {
-    format!("{} words", note.split_whitespace().count())
+async fn count_words(CountWords { name }: CountWords) -> Result<String, String> {
+    let note = read_note(ReadNote { name }).await?;
+    Ok(format!("{} words", note.split_whitespace().count()))
 }
 
-fn timetable(Days { days }: Days) -> String {
+async fn timetable(Timetable { days }: Timetable) -> String {
     const WEEK: [&str; 7] =
         ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
     let mut printed = String::new();
