@@ -114,7 +114,8 @@ async fn ask(
         say(&format!("  {bytes} bytes were kept in the store, and a preview was shown"));
     }
     // Displayed whole, a report also has tokens and cost, which differ with the date in a recall.
-    say(&format!("  the agent, after {} calls: {answer}", report.calls));
+    let plural = if report.calls == 1 { "" } else { "s" };
+    say(&format!("  the agent, after {} call{plural}: {answer}", report.calls));
     Ok(())
 }
 
