@@ -168,8 +168,8 @@
 //! ```
 //!
 //! Recall is part of each prepared call: recalled memories stand behind the stable prefix, as data
-//! with their source. [`memory`] has other providers (notes, facts, several in a chain).
-//! [`trajectory`] has the graph of a run, its exports and its replay.
+//! with their source, and [`RecallPlace`] has other places. [`memory`] has other providers (notes,
+//! facts, several in a chain). [`trajectory`] has the graph of a run, its exports and its replay.
 //!
 //! # Other stores
 //!
@@ -347,8 +347,8 @@ pub use retention::{Removal, RemovalReason, Retention};
 pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
-    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
+    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RecallPlace,
+    RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
     spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};

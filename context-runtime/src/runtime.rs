@@ -28,8 +28,8 @@ mod stage;
 
 #[cfg(feature = "tokens")]
 pub use default::{
-    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RuntimeFault,
-    RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
+    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RecallPlace,
+    RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
     spilled_output_tool,
 };
 pub use null::NullContextRuntime;

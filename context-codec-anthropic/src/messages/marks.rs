@@ -61,6 +61,9 @@ enum MarkPosition {
 pub(super) struct MarkPlacement<'m, 'a> {
     pub(super) tools: &'m mut [WireTool<'a>],
     pub(super) history: &'m mut History<'a>,
+    /// The number of blocks of the system prompt before recalled memories. `None` if there are no
+    /// recalled memories in it.
+    pub(super) stable_system: Option<usize>,
     pub(super) messages: &'m Normalized<'a>,
     pub(super) diagnostics: &'m mut Vec<Diagnostic>,
 }
@@ -175,10 +178,11 @@ impl<'a> MarkPlacement<'_, 'a> {
         positions
     }
 
-    /// Returns the end of the system prompt, or of the tools if there is none.
+    /// Returns the end of the stable system prompt, or of the tools if there is none.
     fn prompt(&self) -> Option<MarkPosition> {
-        let system =
-            self.history.system.iter().rposition(Block::can_carry).map(MarkPosition::System);
+        let stable = self.stable_system.unwrap_or(self.history.system.len());
+        let stable = &self.history.system[..stable.min(self.history.system.len())];
+        let system = stable.iter().rposition(Block::can_carry).map(MarkPosition::System);
         system.or_else(|| self.tools.iter().rposition(WireTool::can_carry).map(MarkPosition::Tool))
     }
 

@@ -12,6 +12,7 @@ use context_codec_kit::normalize::normalize;
 
 use context_codec_kit::wire;
 use context_core::base::{DiagnosticCode, Severity};
+use context_core::message::{Text, is_blank};
 use context_core::model::{AnswerStream, LiftedRequest, LoweredRequest, ModelCodec, WireError};
 use context_core::{Answer, Diagnostic, Json, MessageCodec, ModelError, ModelRequest, Role};
 
@@ -38,6 +39,10 @@ impl MessageCodec for MessagesCodec {
         let mut writer = Writer::new(Mode::Request);
         writer.diagnostics.clone_from(&normalized.diagnostics);
         let system = writer.system(&request.system);
+        let recalled = request.system.iter().position(Text::is_recalled);
+        // A recall changes with each turn, so the mark of the system prompt stands before it.
+        let stable = |at: usize| request.system[..at].iter().filter(|text| !is_blank(&text.text));
+        let stable_system = recalled.map(|at| stable(at).count());
         let mut history = History::read(&normalized, &mut writer);
         if history.turns.is_empty() {
             return Err(WireError::NothingToSend);
@@ -61,6 +66,7 @@ impl MessageCodec for MessagesCodec {
         let mut placement = MarkPlacement {
             tools: &mut envelope.tools,
             history: &mut history,
+            stable_system,
             messages: &normalized,
             diagnostics: &mut diagnostics,
         };

@@ -1,7 +1,7 @@
 //! The provider accepts every request that is sent, above all its cache marks.
 
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
-use context_core::message::{Media, MediaSource, Reasoning, Text, ToolInput};
+use context_core::message::{Media, MediaSource, Origin, Reasoning, Text, ToolInput};
 use context_core::model::{CacheMarks, FunctionTool, WireError};
 use context_core::{
     Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolCall, ToolResult,
@@ -56,6 +56,20 @@ fn marks_stand_where_they_are_wanted_and_are_four_at_most() {
     // Automatic marks of the body use one mark.
     at.metadata.insert(BODY_KEY, Json::from(&json!({"cache_control": {"type": "ephemeral"}})));
     assert_eq!(auto(at), ["system0", "5.0", "7.0"]);
+}
+
+/// A recall changes with each turn. What precedes it does not.
+#[test]
+fn the_mark_of_the_system_prompt_stands_before_recalled_memories() {
+    let recalled = || Text { text: "note".into(), metadata: Origin::Recall.to_metadata() };
+    let tool = FunctionTool::new("look", Json::from(&json!({"type": "object"})));
+    let mut request = ModelRequest::new(talk(1)).system("s").tools([tool]);
+    request.system.extend([Text { text: " ".into(), ..Text::default() }, recalled()]);
+    assert_eq!(marks(&sent(&request)), ["system0", "0.0"]);
+    assert_eq!(sent(&request)["system"].as_array().unwrap().len(), 2);
+    // A recall alone leaves the mark to the tools.
+    request.system = vec![recalled()];
+    assert_eq!(marks(&sent(&request)), ["tools0", "0.0"]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! The origin of a message.
+//! The origin of a message, and of a text in it.
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::Message;
-use crate::{Json, Metadata};
+use super::{Message, Text};
+use crate::{Json, Metadata, Part};
 
 /// The origin of a message: the participant that its role names, or a program.
 ///
@@ -35,7 +37,8 @@ pub enum Origin {
     Checkpoint,
     /// A program: the message states that others were left out at its position.
     Gap,
-    /// A program: the message holds recalled memories. It is never part of a history.
+    /// A program: the message holds recalled memories. It is never part of a history. A
+    /// [text](Text::is_recalled) within a message of another origin may have this origin too.
     Recall,
 }
 
@@ -94,7 +97,36 @@ impl Origin {
     }
 }
 
+impl Text {
+    /// Returns whether a program put recalled memories here, for the model only.
+    ///
+    /// ```
+    /// use context_core::message::{Origin, Text};
+    /// use context_core::{Message, Part, Role};
+    ///
+    /// let recalled = Text { text: "Ada likes trains.".into(), metadata: Origin::Recall.to_metadata() };
+    /// assert!(recalled.is_recalled());
+    /// let shown = Message::new(Role::User, [Part::text("A trip, please."), Part::Text(recalled)]);
+    /// assert_eq!(*shown.without_recall(), Message::from("A trip, please."));
+    /// ```
+    pub fn is_recalled(&self) -> bool {
+        Origin::of(&self.metadata) == Origin::Recall
+    }
+}
+
 impl Message {
+    /// Returns the message without the [recalled](Text::is_recalled) texts that a program put
+    /// beside its author's parts. Borrowed if there are none.
+    pub fn without_recall(&self) -> Cow<'_, Self> {
+        let is_recalled = |part: &Part| matches!(part, Part::Text(text) if text.is_recalled());
+        if !self.parts.iter().any(is_recalled) {
+            return Cow::Borrowed(self);
+        }
+        let mut message = self.clone();
+        message.parts.retain(|part| !is_recalled(part));
+        Cow::Owned(message)
+    }
+
     /// Returns the origin of the message.
     pub fn origin(&self) -> Origin {
         Origin::of(&self.metadata)

@@ -49,6 +49,8 @@ mod navigate;
 ))]
 mod omissions;
 mod prompt;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
+mod recall_places;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod recorded_chats;
 mod recorded_usage;

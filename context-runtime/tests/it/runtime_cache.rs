@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_runtime::{ContextRuntime, FunctionTool, Message, PrepareInput, Tool};
+use context_runtime::{ContextRuntime, FunctionTool, Message, PrepareInput, RecallPlace, Tool};
 
 use crate::runtime_kit::*;
 
@@ -57,7 +57,8 @@ async fn the_same_words_read_again_are_the_same_beginning() {
 #[tokio::test]
 async fn entries_of_the_cache_end_where_the_next_request_still_is_the_same() {
     let notes = FixedMemory::saying("note");
-    let runtime = builder().memory(notes).build().unwrap();
+    let place = RecallPlace::AfterRequest;
+    let runtime = builder().memory(notes).recall_place(place).build().unwrap();
     let mut history = vec![ask("hello"), reply("hi"), ask("book")];
     let first = prepare(&runtime, &history).await;
     // After the request, not after the recall.

@@ -47,7 +47,11 @@ impl Call<'_> {
         let known = session.recall.as_ref()?;
         let is_of = known.is_of(&self.input.turn.id, &request?);
         let message = known.message.as_ref().filter(|_| is_of)?;
-        let tokens = self.counting.counter.count_shared(message);
+        let counter = &*self.counting.counter;
+        let mut tokens = counter.count_shared(message);
+        if !self.parts.recall_place.is_message() {
+            tokens = less(tokens, counter.framing().message);
+        }
         Some(Recall { message: Arc::clone(message), tokens })
     }
 
@@ -95,18 +99,15 @@ impl Call<'_> {
         })
     }
 
-    /// Returns how many messages of the history the provider may have in its cache. Messages after
-    /// a recall are cached only together with that same recall.
+    /// Returns how many messages of the history the provider may have in its cache. Messages that
+    /// contain or follow a recall are cached only together with that same recall.
     pub(super) fn warm(&self, session: &Session, recall: Option<&Recall>) -> usize {
         let Some(sent) = self.cached(session) else { return 0 };
         let kept = session.index.kept().min(sent.messages);
-        let behind = session.index.newest_request().map_or(0, |at| at + 1);
-        let now = recall.map(|recall| (behind, recall.message.hash()));
-        match &sent.recall {
-            then if *then == now => kept,
-            Some((then, _)) => kept.min(*then).min(if now.is_some() { behind } else { usize::MAX }),
-            None => kept.min(behind),
-        }
+        let place = self.parts.recall_place;
+        let stable = session.index.newest_request().map_or(0, |at| place.stable(at));
+        let now = recall.map(|recall| (stable, recall.message.hash()));
+        sent.shared(kept, now.as_ref())
     }
 }
 
@@ -238,21 +239,24 @@ pub(super) fn messages(
 
     let request = session.index.newest_request().and_then(|at| repaired.position(at));
     let mut messages = repaired.messages;
-    let mut place = None;
+    let mut system = call.prompt.into_texts();
+    let place = call.parts.recall_place;
+    let (mut sent_recall, mut stable, mut own_message) = (None, request.map(|at| at + 1), None);
     if let (Some(recall), Some(request)) = (&recall, request) {
-        // The recall stands after the request. The messages up to and including the request are
-        // then the same with and without it, as is the prefix of the next turn, and all calls of
-        // this turn have the recall at the same position.
-        messages.insert(request + 1, Arc::clone(&recall.message));
-        place = Some(request + 1);
+        // The messages before the recall are the same with and without it, as is the prefix of the
+        // next turn, and all calls of this turn have the recall at the same position.
+        own_message = place.add(&recall.message, request, &mut messages, &mut system);
+        stable = Some(place.stable(request));
+        sent_recall = Some((place.stable(request), recall.message.hash()));
     }
     let mut cache = CacheMarks::Auto;
     if prefix::wants_marks(&call.input.provider) {
-        let end =
-            before.as_ref().filter(|_| intact).and_then(|before| before.messages.checked_sub(1));
-        let end =
-            end.map(|end| if place.is_some_and(|place| end >= place) { end + 1 } else { end });
-        let marks = prefix::marks(messages.len(), request, place, end);
+        let before = before.as_ref().filter(|_| intact);
+        let shared = before.map(|before| before.shared(before.messages, sent_recall.as_ref()));
+        let end = shared.and_then(|shared| shared.checked_sub(1));
+        let end = end.map(|end| end + usize::from(own_message.is_some_and(|own| end >= own)));
+        let stable = stable.and_then(|stable| stable.checked_sub(1));
+        let marks = prefix::marks(messages.len(), stable, own_message, end);
         if !marks.is_empty() {
             cache = CacheMarks::At(marks);
         }
@@ -260,7 +264,6 @@ pub(super) fn messages(
 
     let framing = call.counting.counter.framing().request;
     let recalled = recall.as_ref().map(|recall| recall.tokens).unwrap_or_default();
-    let hash = recall.as_ref().map(|recall| recall.message.hash());
     session.sent = Some(SentRequest {
         at: call.now,
         provider: call.input.provider.clone(),
@@ -268,7 +271,7 @@ pub(super) fn messages(
         prompt_hash: call.prompt_hash,
         messages: stats.messages,
         chain: stats.chain,
-        recall: place.zip(hash),
+        recall: sent_recall,
         added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
         estimate: front + stats.tokens + recalled + framing,
         budget,
@@ -276,7 +279,7 @@ pub(super) fn messages(
     session.index.sent();
     let mut request = call.input.request;
     request.model = Some(call.counting.model.clone()).filter(|model| !model.is_empty());
-    request.system = call.prompt.into_texts();
+    request.system = system;
     request.messages = messages;
     request.max_output_tokens = Some(budget.reserve);
     request.cache = cache;

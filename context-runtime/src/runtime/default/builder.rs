@@ -8,7 +8,9 @@ use context_core::{Clock, MemoryProvider, Renderer, Store, UserId};
 use context_tokens::{BudgetError, Calibrations, ModelTable};
 
 use super::parts::Parts;
-use super::{DefaultContextRuntime, LiveMedia, RuntimeFault, RuntimeFaults, ToolResultLimits};
+use super::{
+    DefaultContextRuntime, LiveMedia, RecallPlace, RuntimeFault, RuntimeFaults, ToolResultLimits,
+};
 use crate::runtime::{Pipeline, Stage};
 use crate::{RecoveryChain, SystemClock};
 
@@ -37,6 +39,7 @@ impl Default for DefaultContextRuntimeBuilder {
             user: None,
             agent: None,
             recall_renderer: Arc::new(context_render::XmlRenderer::default()),
+            recall_place: RecallPlace::default(),
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
             spill: None,
@@ -146,6 +149,13 @@ impl DefaultContextRuntimeBuilder {
     /// Sets the renderer of recalled memories. Default: XML. Use the renderer of your prompts.
     pub fn recall_renderer(mut self, renderer: Arc<dyn Renderer>) -> Self {
         self.parts.recall_renderer = renderer;
+        self
+    }
+
+    /// Sets the place of recalled memories in a request. Default: [`RecallPlace::InRequest`], which
+    /// keeps the roles alternating. [`RecallPlace`] says what each place costs of the prompt cache.
+    pub fn recall_place(mut self, place: RecallPlace) -> Self {
+        self.parts.recall_place = place;
         self
     }
 

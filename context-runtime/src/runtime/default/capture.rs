@@ -1,5 +1,6 @@
 //! Capture: passing the messages of a turn to the memory.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -31,7 +32,7 @@ pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
 }
 
 /// Passes the messages that are new since the last capture of the chat to the memory. Synthetic and
-/// carried-over messages are left out.
+/// carried-over messages are left out, and so are recalled texts within a message.
 pub(super) async fn capture(
     memory: &dyn MemoryProvider,
     scope: MemoryScope,
@@ -54,8 +55,12 @@ pub(super) async fn capture(
     let is_news = |message: &Arc<Message>| message.origin() == Origin::Author;
     let news =
         input.messages[known..].iter().zip(&names[known..]).filter(|(message, _)| is_news(message));
+    let without_recall = |message: &Arc<Message>| match message.without_recall() {
+        Cow::Borrowed(_) => Arc::clone(message),
+        Cow::Owned(message) => Arc::new(message),
+    };
     let news: Vec<_> = news
-        .map(|(message, name)| CapturedMessage::new(name, Arc::clone(message)).at(now))
+        .map(|(message, name)| CapturedMessage::new(name, without_recall(message)).at(now))
         .collect();
     if !news.is_empty() {
         let mut turn = CapturedTurn::new(scope, input.turn.id, now, news);

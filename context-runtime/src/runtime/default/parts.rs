@@ -11,7 +11,7 @@ use context_core::model::TokenCounter;
 use context_core::{ChatRef, Clock, Error, MemoryProvider, Renderer, Result, Store, UserId};
 use context_tokens::ModelTable;
 
-use super::{LiveMedia, Spill, ToolResultLimits};
+use super::{LiveMedia, RecallPlace, Spill, ToolResultLimits};
 use crate::RecoveryChain;
 use crate::runtime::{Pipeline, StageFault};
 
@@ -36,6 +36,7 @@ pub(super) struct Parts {
     pub(super) agent: Option<String>,
     /// The renderer of recalled memories.
     pub(super) recall_renderer: Arc<dyn Renderer>,
+    pub(super) recall_place: RecallPlace,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,
     /// The store for results that are too large.

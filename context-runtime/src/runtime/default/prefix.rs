@@ -64,20 +64,20 @@ pub(super) fn wants_marks(provider: &str) -> bool {
     provider.split('-').next() == Some("anthropic")
 }
 
-/// Returns the messages after which cache entries end: the user request, which the next turn has
-/// too; the end of the previous request, where an entry exists; and the end of this one. Never the
-/// recall, which the next turn does not have. With the breakpoint on the system prompt these are
-/// four, the most a provider accepts.
+/// Returns the messages after which cache entries end: the last one that the next turn has too,
+/// which is the user request or the message before it; the end of the entry that exists; and the
+/// end of this request. Never a recall that is a message, which the next turn does not have. With
+/// the breakpoint on the system prompt these are four, the most a provider accepts.
 pub(super) fn marks(
     messages: usize,
-    request: Option<usize>,
+    stable: Option<usize>,
     recall: Option<usize>,
     before: Option<usize>,
 ) -> Vec<usize> {
     let last = messages
         .checked_sub(1)
         .map(|last| if Some(last) == recall { last.saturating_sub(1) } else { last });
-    let mut marks: Vec<usize> = [request, before, last].into_iter().flatten().collect();
+    let mut marks: Vec<usize> = [stable, before, last].into_iter().flatten().collect();
     marks.retain(|at| Some(*at) != recall && *at < messages);
     marks.sort_unstable();
     marks.dedup();

@@ -39,7 +39,11 @@ pub(super) fn query(
     requests: &[usize],
     max_tokens: u64,
 ) -> Option<RecallQuery> {
-    let texts = requests.iter().rev().map(|at| messages[*at].plain_text());
+    // A program may have kept a request with its recall as its history.
+    let texts = requests.iter().rev().map(|at| {
+        let request = messages[*at].without_recall();
+        request.plain_text().into_owned()
+    });
     let text = texts.into_iter().find(|text| !is_blank(text))?;
     let mut query = RecallQuery::new(scope, text);
     query.recent = messages.to_vec();

@@ -61,6 +61,20 @@ pub(super) struct SentRequest {
     pub(super) added: u64,
 }
 
+impl SentRequest {
+    /// Returns how many of the first `kept` messages are in both requests, if the next one has this
+    /// recall: those before either recall, or all if the recall is the same.
+    pub(super) fn shared(&self, kept: usize, recall: Option<&(usize, MessageHash)>) -> usize {
+        if self.recall.as_ref() == recall {
+            return kept;
+        }
+        [self.recall.as_ref(), recall]
+            .into_iter()
+            .flatten()
+            .fold(kept, |kept, (at, _)| kept.min(*at))
+    }
+}
+
 /// The tokens of what precedes the history.
 #[derive(Clone, Debug)]
 pub(super) struct StaticTokens {
