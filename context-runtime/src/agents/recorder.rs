@@ -1,12 +1,16 @@
 //! Recording the steps of a turn as a round.
 
+use std::sync::Arc;
+
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::ToolInput;
 use context_core::store::RoundQuery;
 use context_core::trajectory::{
-    AgentRef, Changes, Measures, MessageLink, NewQuery, NodeId, RoundState,
+    AgentRef, Changes, FieldValue, Measures, MessageLink, NewQuery, NodeId, RoundHead, RoundState,
 };
-use context_core::{Diagnostic, Json, Message, Part, Result, Timestamp, ToolResult};
+use context_core::{
+    ChatId, Diagnostic, Json, Message, MessageId, Part, Result, Role, Timestamp, ToolResult,
+};
 use context_trajectory::{OpenOptions, OpenRound, RecordError, Step, StepCall, Trajectories};
 
 /// The round of a turn. Nothing is recorded without one, and what cannot be recorded is a
@@ -18,14 +22,25 @@ pub(super) struct TurnRecorder {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
+/// A turn, as far as it is stored when it begins.
+#[derive(Debug)]
+pub(super) struct StoredTurn {
+    pub(super) chat: ChatId,
+    pub(super) question: (MessageId, Arc<Message>),
+    /// The messages after the question. Empty for a new turn.
+    pub(super) messages: Vec<(MessageId, Arc<Message>)>,
+    /// Whether an interrupted turn is continued.
+    pub(super) is_continued: bool,
+}
+
 /// An answer with everything that is known about its call.
 #[derive(Debug)]
 pub(super) struct AnswerRecord {
-    pub(super) message: std::sync::Arc<Message>,
+    pub(super) message: Arc<Message>,
     /// The message, and the boundary that its request was cut by.
     pub(super) links: Vec<MessageLink>,
-    /// The message that will hold the results of the calls.
-    pub(super) results: MessageLink,
+    /// The message of the results of the calls, which may not be stored yet.
+    pub(super) results: Option<MessageLink>,
     pub(super) measures: Measures,
 }
 
@@ -38,18 +53,22 @@ pub(super) struct ResultRecord {
 }
 
 impl TurnRecorder {
-    /// Opens the round of a turn. An earlier round that nobody closed is closed as interrupted. The
-    /// round of an interrupted turn is continued if `question` is `None`.
+    /// Opens the round of a turn. An earlier round that nobody closed is closed as interrupted,
+    /// unless it is that of this turn, which is continued.
     pub(super) async fn begin(
         trajectories: Option<&Trajectories>,
         agent: &AgentRef,
         reserved: Option<OpenRound>,
-        question: Option<(&Message, MessageLink)>,
+        turn: &StoredTurn,
     ) -> Self {
         let mut recorder = Self { trajectories: trajectories.cloned(), ..Self::default() };
         let Some(trajectories) = trajectories else { return recorder };
-        let begun = begin(trajectories, agent, reserved, question).await;
+        let begun = begin(trajectories, agent, reserved, turn).await;
         recorder.round = recorder.report(begun);
+        if let Some(round) = recorder.round.clone() {
+            let caught_up = catch_up(&round, turn).await;
+            recorder.report(caught_up);
+        }
         recorder
     }
 
@@ -60,7 +79,7 @@ impl TurnRecorder {
 
     /// Records an answer: a conclusion with its calls, or the response of the round.
     pub(super) async fn answer(&mut self, answer: &AnswerRecord) {
-        let Some(step) = step(answer) else { return };
+        let step = step(answer);
         let recorded = match self.round.clone() {
             None => return,
             Some(round) => match round.step(step.clone()).await {
@@ -137,16 +156,19 @@ async fn begin(
     trajectories: &Trajectories,
     agent: &AgentRef,
     reserved: Option<OpenRound>,
-    question: Option<(&Message, MessageLink)>,
+    turn: &StoredTurn,
 ) -> Result<OpenRound, RecordError> {
     let newest = trajectories.rounds(&RoundQuery::of_agent(agent).limit(1)).await?.items.pop();
-    let left_open =
-        newest.filter(|head| head.state == RoundState::Open && !trajectories.is_open(&head.round));
-    if let Some(head) = &left_open
-        && reserved.is_none()
-    {
+    let unfinished = |head: &RoundHead| match head.state {
+        RoundState::Open => true,
+        RoundState::Interrupted => turn.is_continued,
+        _ => false,
+    };
+    let newest = newest.filter(|head| reserved.is_none() && unfinished(head));
+    if let Some(head) = newest.filter(|head| !trajectories.is_open(&head.round)) {
         let round = trajectories.open(&head.round, OpenOptions::new()).await?;
-        if question.is_none() {
+        if is_recorded(&round, &turn.question.0) {
+            round.set_state(RoundState::Open).await?;
             return Ok(round);
         }
         round.close(RoundState::Interrupted).await?;
@@ -155,14 +177,54 @@ async fn begin(
         Some(round) => round,
         None => trajectories.begin(agent).await?,
     };
-    if let Some((message, link)) = question {
-        let text = message.plain_text();
-        round.ask(NewQuery::new(&*text).message(link)).await?;
-    }
+    let (id, question) = &turn.question;
+    let link = MessageLink::new(turn.chat.clone(), id.clone());
+    round.ask(NewQuery::new(&*question.plain_text()).message(link)).await?;
     Ok(round)
 }
 
-fn step(answer: &AnswerRecord) -> Option<Step> {
+/// Records what the chat has of a turn and its round lacks: the process that stored it ended before
+/// it was recorded.
+async fn catch_up(round: &OpenRound, turn: &StoredTurn) -> Result<(), RecordError> {
+    let link = |id: &MessageId| MessageLink::new(turn.chat.clone(), id.clone());
+    for (at, (id, message)) in turn.messages.iter().enumerate() {
+        if message.role == Role::Assistant && !is_recorded(round, id) {
+            let results = turn.messages.get(at + 1).filter(|(_, next)| next.role == Role::Tool);
+            let answer = AnswerRecord {
+                message: Arc::clone(message),
+                links: vec![link(id)],
+                results: results.map(|(id, _)| link(id)),
+                measures: Measures::default(),
+            };
+            round.step(step(&answer)).await?;
+        }
+        for result in message.tool_results() {
+            let Some(action) = round.action_of_call(&result.call_id) else { continue };
+            let snapshot = round.round();
+            let waits = snapshot.node(action).is_some_and(|node| {
+                node.body.get("output").is_some_and(|output| *output == pending())
+            });
+            drop(snapshot);
+            if waits {
+                round.tool_result(&result.call_id, output(result), !result.is_error).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a node of the round stands for a message.
+fn is_recorded(round: &OpenRound, message: &MessageId) -> bool {
+    let round = round.round();
+    round.nodes().any(|node| node.messages.iter().any(|link| link.message == *message))
+}
+
+/// The output of an action without a result.
+fn pending() -> FieldValue {
+    FieldValue::Json(Json::from("Pending"))
+}
+
+fn step(answer: &AnswerRecord) -> Step {
     let message = &answer.message;
     let thoughts = message.parts.iter().filter_map(|part| match part {
         Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
@@ -180,10 +242,10 @@ fn step(answer: &AnswerRecord) -> Option<Step> {
             }
         };
         of_call.messages.extend(answer.links.first().cloned());
-        of_call.messages.push(answer.results.clone());
+        of_call.messages.extend(answer.results.clone());
         step = step.call(of_call);
     }
-    Some(step.measure(answer.measures.clone()))
+    step.measure(answer.measures.clone())
 }
 
 fn output(result: &ToolResult) -> Json {

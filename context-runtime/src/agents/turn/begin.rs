@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use context_core::model::Tool;
 use context_core::runtime::PrepareInput;
-use context_core::trajectory::MessageLink;
 use context_core::{CancelSignal, Error, Fragment, Message, MessageId};
 use tokio::time::Instant;
 
 use super::delta_stream::DeltaStream;
 use super::{Phase, Settings, Turn};
-use crate::agents::recorder::TurnRecorder;
+use crate::agents::recorder::{StoredTurn, TurnRecorder};
 use crate::agents::{AgentChat, TurnError, TurnLimits, TurnReport};
 use crate::{CallOptions, ContextEngine, READ_SPILLED, spilled_output_tool};
 
@@ -96,23 +95,23 @@ impl<'c> TurnBuilder<'c> {
         let AgentChat { agents, engine, agent, reserved } = self.chat;
         let parts = &*agents.0;
         self.cancel.check("turn")?;
-        let id = match &self.question {
+        let stored = match self.question {
             Some(question) => {
-                let id = MessageId::from(parts.ids.next_id());
-                engine.set([Fragment::from(question.clone()).with_id(id.clone())]);
+                let (id, question) = (MessageId::from(parts.ids.next_id()), Arc::new(question));
+                engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);
                 engine.save().await?;
-                id
+                StoredTurn {
+                    chat: engine.chat_ref().chat.clone(),
+                    question: (id, question),
+                    messages: Vec::new(),
+                    is_continued: false,
+                }
             }
-            None => newest_request(engine).await?,
+            None => newest_turn(engine).await?,
         };
-        let link = MessageLink::new(engine.chat_ref().chat.clone(), id.clone());
-        let recorder = TurnRecorder::begin(
-            parts.trajectories.as_ref(),
-            agent,
-            reserved.take(),
-            self.question.as_ref().map(|question| (question, link)),
-        )
-        .await;
+        let trajectories = parts.trajectories.as_ref();
+        let recorder = TurnRecorder::begin(trajectories, agent, reserved.take(), &stored).await;
+        let id = stored.question.0;
         let mut tools = self.tools;
         let name = |tool: &Tool| match tool {
             Tool::Function(function) => Some(function.name.clone()),
@@ -148,12 +147,20 @@ impl<'c> TurnBuilder<'c> {
     }
 }
 
-/// Returns the id of the request that an interrupted turn left.
-async fn newest_request(engine: &mut ContextEngine) -> Result<MessageId, TurnError> {
+/// Returns the turn of the newest request, as far as it is stored.
+async fn newest_turn(engine: &mut ContextEngine) -> Result<StoredTurn, TurnError> {
     let shown = engine.shown_messages().await?;
-    let is_request = |message: &Arc<Message>| message.is_request();
-    let newest = shown.iter().rev().find(|node| node.message().is_ok_and(is_request));
-    newest.map(|node| node.id.clone()).ok_or_else(|| {
-        Error::invalid("resume", "the chat has no question to continue: ask one with `turn`").into()
-    })
+    let mut messages: Vec<_> = shown
+        .iter()
+        .filter_map(|node| Some((node.id.clone(), Arc::clone(node.message().ok()?))))
+        .collect();
+    let newest = messages.iter().rposition(|(_, message)| message.is_request());
+    let Some(newest) = newest else {
+        let text = "the chat has no question to continue: ask one with `turn`";
+        return Err(Error::invalid("resume", text).into());
+    };
+    let after = messages.split_off(newest + 1);
+    let question = messages.swap_remove(newest);
+    let chat = engine.chat_ref().chat.clone();
+    Ok(StoredTurn { chat, question, messages: after, is_continued: true })
 }

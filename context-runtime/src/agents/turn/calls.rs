@@ -174,7 +174,7 @@ impl Turn<'_> {
         let record = AnswerRecord {
             message: Arc::clone(&message),
             links: std::iter::once(&id).chain(&boundary).map(link).collect(),
-            results: link(&results),
+            results: (message.tool_calls().next().is_some()).then(|| link(&results)),
             measures: measures(call, *started_at, ended_at),
         };
         self.report.add_call(call);
