@@ -138,10 +138,19 @@ impl Fragment {
         self
     }
 
-    /// Persists the fragment with the chat when the engine saves. Messages are always persisted.
+    /// Persists the fragment with the chat when the engine saves. The default of messages.
     #[must_use]
     pub fn persisted(mut self) -> Self {
         self.persist = true;
+        self
+    }
+
+    /// Keeps the fragment out of the store. The default of context fragments. A message is shown,
+    /// at the position where it was set, by every resolve until the next successful save, which
+    /// drops it.
+    #[must_use]
+    pub fn transient(mut self) -> Self {
+        self.persist = false;
         self
     }
 

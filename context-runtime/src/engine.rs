@@ -207,14 +207,18 @@ impl ContextEngine {
         self.fragments.iter()
     }
 
-    /// The ids of the messages that are set and not saved. A lazy message is listed with the id it
-    /// would get.
+    /// The ids of the messages that are set and not saved, transient ones included. A lazy message
+    /// is listed with the id it would get.
     pub fn pending(&self) -> impl Iterator<Item = MessageId> {
         self.pending.ids()
     }
 
     /// Sets fragments. Messages become pending, in order. Every other fragment joins the context
     /// fragments. A [`Message`](crate::Message) is accepted as a fragment.
+    ///
+    /// A [transient](Fragment::transient) message is for the next prompts only: it is shown where
+    /// it was set until the next save, which drops it. With the id of a stored message, it is shown
+    /// in the place of that message.
     ///
     /// A message without an id gets one. A message whose id is stored already is an edit of that
     /// message. A context fragment replaces one of the same id. A context fragment without an id is
@@ -308,7 +312,8 @@ impl Drop for ContextEngine {
     /// Logs a warning about unsaved changes, so that a missing `save` is noticed when the engine is
     /// dropped.
     fn drop(&mut self) {
-        let (messages, compaction) = (self.pending.ids().count(), self.compaction.is_some());
+        let (messages, compaction) =
+            (self.pending.ids_to_store().count(), self.compaction.is_some());
         if messages == 0 && !compaction {
             return;
         }
@@ -319,7 +324,7 @@ impl Drop for ContextEngine {
             compaction,
             "an engine is dropped with unsaved content, which is lost: call `save` before, or `unset` the content"
         );
-        let captured = self.captured.count(self.pending.ids());
+        let captured = self.captured.count(self.pending.ids_to_store());
         if captured > 0 {
             tracing::warn!(
                 %chat,

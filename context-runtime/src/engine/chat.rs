@@ -7,6 +7,7 @@ use context_core::message::PlacedNode;
 use context_core::store::{Branch, Chat, ChatPatch, Checkpoint, PageWalk};
 use context_core::{Error, Fragment, Json, Message, MessageId, Metadata, Node, Result, Role};
 
+use super::pending::Settle;
 use super::{ContextEngine, Edits};
 
 /// The whole content of a chat.
@@ -51,11 +52,12 @@ impl ContextEngine {
             .ok_or_else(|| Error::not_found("track_usage", "metadata", USAGE))
     }
 
-    /// Returns how many user messages the branch has, stored and pending.
+    /// Returns how many user messages the branch has, stored and pending. Transient messages do
+    /// not count.
     pub async fn turn_count(&mut self) -> Result<usize> {
         let stored = self.view().await?.turns();
         let view = self.view.as_mut().expect("just read");
-        let settled = self.pending.settle(view).map_err(super::resolve::refuse)?;
+        let settled = self.pending.settle(view, Settle::Stored).map_err(super::resolve::refuse)?;
         let new = settled.nodes.iter().filter(|node| node.is_turn());
         Ok(stored + new.filter(|node| view.position(&node.id).is_none()).count())
     }
@@ -63,16 +65,16 @@ impl ContextEngine {
     /// Returns the first user message of the branch, stored or pending. Compactions since then make
     /// no difference.
     pub async fn first_user_message(&mut self) -> Result<Option<Arc<Node>>> {
-        let messages = self.full_chain().await?;
+        let messages = self.full_chain(Settle::Stored).await?;
         Ok(messages.iter().find(|node| node.role() == Some(Role::User) && node.is_shown()).cloned())
     }
 
     /// Returns the newest message: the last pending one, else the last stored one of the branch.
-    /// Placeholders are included.
+    /// Placeholders are included, transient messages are not.
     pub async fn head_message(&mut self) -> Result<Option<Arc<Node>>> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
-        let settled = self.pending.settle(view).map_err(super::resolve::refuse)?;
+        let settled = self.pending.settle(view, Settle::Stored).map_err(super::resolve::refuse)?;
         let stored = || view.chain().iter().rev().find(|node| node.role().is_some());
         Ok(settled.nodes.last().or_else(stored).cloned())
     }

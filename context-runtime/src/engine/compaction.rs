@@ -5,6 +5,7 @@
 
 mod undo_stack;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::history::{
@@ -15,6 +16,7 @@ use context_core::store::Target;
 use context_core::{Chain, Error, ErrorKind, MessageId, Metadata, Node, Result, Timestamp};
 
 use self::undo_stack::UndoStack;
+use super::pending::Settle;
 use super::resolve::refuse;
 use super::{ContextEngine, Resolved};
 
@@ -56,9 +58,10 @@ impl ContextEngine {
     ///
     /// `turn` is the history that was compacted. The positions in `rewrite` count the readable
     /// messages of `turn`. Messages added since then, set here or saved by another writer, follow
-    /// what the compaction keeps, also if they arrive before the save. A second compaction before
-    /// the save is merged with the first into one boundary. Moving to another branch drops the
-    /// pending compaction.
+    /// what the compaction keeps, also if they arrive before the save. Transient messages stay
+    /// shown until the save and are no part of the boundary, whatever the plan did with them. A
+    /// second compaction before the save is merged with the first into one boundary. Moving to
+    /// another branch drops the pending compaction.
     ///
     /// Returns the id that the boundary will have, or `None` if the compaction changes nothing.
     /// Returns [`ErrorKind::Conflict`] if the history shown is no longer the one that was
@@ -95,7 +98,7 @@ impl ContextEngine {
         reports: &[PlanReport],
     ) -> Result<Option<MessageId>> {
         self.check_chat("compact", &turn.chat)?;
-        let chain = self.full_chain().await?;
+        let chain = self.full_chain(Settle::Shown).await?;
         let earlier = self.compaction.take().filter(|earlier| earlier.node(&chain).is_some());
         self.compaction = earlier.clone();
         let entries = self.entries().await?;
@@ -104,6 +107,10 @@ impl ContextEngine {
         let Some(draft) = draft.map_err(|error| refused("compact", error))? else {
             return Ok(None);
         };
+        let view = self.known_view().await?;
+        let transient = turn.transient.iter().filter(|id| view.position(id).is_none());
+        let transient: HashSet<_> = transient.cloned().collect();
+        let draft = draft.without(&transient);
         let draft = match &earlier {
             Some(earlier) => draft.with_earlier(&earlier.draft),
             None => draft,
@@ -141,7 +148,7 @@ impl ContextEngine {
         });
         let mut all: Vec<_> = stored.collect();
         if self.compaction.is_some() {
-            let chain = self.full_chain().await?;
+            let chain = self.full_chain(Settle::Shown).await?;
             let pending = self.compaction.as_ref().and_then(|pending| {
                 let boundary = pending.draft.boundary(&chain, &pending.id)?;
                 Some((pending.node(&chain)?, Arc::new(boundary), true))
@@ -176,10 +183,10 @@ impl ContextEngine {
     }
 
     /// Returns the stored messages with pending ones in their places, ignoring boundaries.
-    pub(super) async fn full_chain(&mut self) -> Result<Chain> {
+    pub(super) async fn full_chain(&mut self, settle: Settle) -> Result<Chain> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
-        let settled = self.pending.settle(view).map_err(refuse)?;
+        let settled = self.pending.settle(view, settle).map_err(refuse)?;
         // The boundary may have been stored although the store's answer was lost.
         self.compaction =
             self.compaction.take().filter(|pending| view.position(&pending.id).is_none());
@@ -195,7 +202,7 @@ impl ContextEngine {
 
     /// Returns the entries of this chain that may be shown, the pending compaction included.
     pub(super) async fn entries(&mut self) -> Result<Vec<ShownMessage>> {
-        let mut chain = self.full_chain().await?;
+        let mut chain = self.full_chain(Settle::Shown).await?;
         if let Some(node) = self.compaction.as_ref().and_then(|pending| pending.node(&chain)) {
             chain.push(node);
         }
@@ -231,7 +238,7 @@ impl ContextEngine {
             self.compaction = None;
             return Ok(Some(boundary));
         }
-        let chain = self.full_chain().await?;
+        let chain = self.full_chain(Settle::Stored).await?;
         let draft =
             BoundaryDraft::undo(&chain, &boundary).map_err(|error| refused(operation, error))?;
         self.pend(draft);

@@ -1,4 +1,4 @@
-//! Messages that are set and not saved.
+//! Messages that are set and not saved, and transient ones, which no save stores.
 
 use std::sync::Arc;
 
@@ -11,13 +11,28 @@ use super::view::View;
 #[derive(Default)]
 pub(super) struct PendingMessages(Vec<Pending>);
 
-enum Pending {
+struct Pending {
+    content: PendingContent,
+    /// Whether the message is only shown: a save drops it and stores nothing of it.
+    is_transient: bool,
+}
+
+enum PendingContent {
     Message(Arc<Node>),
     /// Replaces the newest assistant message, whichever that is at the time of resolve or save.
     /// Keeps the id it would get as a message of its own, so that resolve and save agree on it.
     LastAssistant(Arc<Node>),
     /// A message fragment without a valid message.
     Broken(MessageId, FragmentError),
+}
+
+/// The pending messages to settle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settle {
+    /// Those that a save stores.
+    Stored,
+    /// Those that a prompt shows: transient ones too.
+    Shown,
 }
 
 /// The pending messages after the target of every lazy message is resolved.
@@ -31,37 +46,45 @@ pub(super) struct Settled {
 
 impl Pending {
     fn id(&self) -> &MessageId {
-        match self {
-            Self::Message(node) | Self::LastAssistant(node) => &node.id,
-            Self::Broken(id, _) => id,
+        match &self.content {
+            PendingContent::Message(node) | PendingContent::LastAssistant(node) => &node.id,
+            PendingContent::Broken(id, _) => id,
         }
     }
 
     fn node(&self) -> Option<&Arc<Node>> {
-        match self {
-            Self::Message(node) | Self::LastAssistant(node) => Some(node),
-            Self::Broken(..) => None,
+        match &self.content {
+            PendingContent::Message(node) | PendingContent::LastAssistant(node) => Some(node),
+            PendingContent::Broken(..) => None,
         }
+    }
+
+    fn is_lazy(&self) -> bool {
+        matches!(self.content, PendingContent::LastAssistant(_))
     }
 }
 
 impl PendingMessages {
     pub(super) fn push(&mut self, fragment: Fragment, ids: &dyn IdGenerator, clock: &dyn Clock) {
         let id = fragment.id().cloned().map_or_else(|| ids.next_id().into(), MessageId::from);
-        let pending = match (fragment.message(), fragment.content()) {
-            (Ok(Some(message)), _) => Pending::Message(node(&id, Arc::clone(message), clock.now())),
+        let is_transient = !fragment.is_persisted();
+        let content = match (fragment.message(), fragment.content()) {
+            (Ok(Some(message)), _) => {
+                PendingContent::Message(node(&id, Arc::clone(message), clock.now()))
+            }
             (_, FragmentContent::Lazy(LazyMessage::LastAssistant { text })) => {
                 let message = Message::text(Role::Assistant, &**text);
                 // The later of two lazy messages wins.
-                self.0.retain(|pending| !matches!(pending, Pending::LastAssistant(_)));
-                Pending::LastAssistant(node(&id, Arc::new(message), clock.now()))
+                self.0.retain(|old| !old.is_lazy() || old.is_transient != is_transient);
+                PendingContent::LastAssistant(node(&id, Arc::new(message), clock.now()))
             }
-            (Err(error), _) => Pending::Broken(id, error),
-            (Ok(None), _) => Pending::Broken(
+            (Err(error), _) => PendingContent::Broken(id, error),
+            (Ok(None), _) => PendingContent::Broken(
                 id,
                 FragmentError::MissingCodec { name: fragment.name().to_owned() },
             ),
         };
+        let pending = Pending { content, is_transient };
         match self.0.iter_mut().find(|present| present.id() == pending.id()) {
             Some(present) => *present = pending,
             None => self.0.push(pending),
@@ -70,6 +93,16 @@ impl PendingMessages {
 
     pub(super) fn ids(&self) -> impl Iterator<Item = MessageId> {
         self.0.iter().map(|pending| pending.id().clone())
+    }
+
+    /// Returns the ids of the messages that a save stores.
+    pub(super) fn ids_to_store(&self) -> impl Iterator<Item = MessageId> {
+        self.0.iter().filter(|pending| !pending.is_transient).map(|pending| pending.id().clone())
+    }
+
+    /// Returns the ids of the transient messages.
+    pub(super) fn transient_ids(&self) -> impl Iterator<Item = &MessageId> {
+        self.0.iter().filter(|pending| pending.is_transient).map(Pending::id)
     }
 
     pub(super) fn remove(&mut self, id: &MessageId) -> bool {
@@ -87,7 +120,8 @@ impl PendingMessages {
         self.0.iter().filter_map(Pending::node).map(Arc::clone).collect()
     }
 
-    /// Removes messages that were saved. A message that was set again under the same id stays.
+    /// Removes messages that were saved, or that a save dropped. A message that was set again under
+    /// the same id stays.
     pub(super) fn saved(&mut self, nodes: &[Arc<Node>]) {
         self.0.retain(|pending| {
             !pending.node().is_some_and(|node| nodes.iter().any(|saved| Arc::ptr_eq(saved, node)))
@@ -95,21 +129,25 @@ impl PendingMessages {
     }
 
     /// Resolves the target of a lazy message: the newest pending assistant message, else the newest
-    /// stored one on the branch, else the end of the branch.
-    pub(super) fn settle(&self, view: &View) -> Result<Settled, FragmentError> {
+    /// stored one on the branch, else the end of the branch. A transient message is no target.
+    pub(super) fn settle(&self, view: &View, settle: Settle) -> Result<Settled, FragmentError> {
         let mut settled = Settled::default();
-        let mut lazy = None;
-        for pending in &self.0 {
-            match pending {
-                Pending::Message(node) => settled.nodes.push(Arc::clone(node)),
-                Pending::LastAssistant(node) => lazy = Some((settled.nodes.len(), node)),
-                Pending::Broken(_, error) => return Err(error.clone()),
+        let (mut lazy, mut target) = (None, None);
+        for pending in self.0.iter().filter(|one| settle == Settle::Shown || !one.is_transient) {
+            match &pending.content {
+                PendingContent::Message(node) => {
+                    if node.role() == Some(Role::Assistant) && !pending.is_transient {
+                        target = Some(settled.nodes.len());
+                    }
+                    settled.nodes.push(Arc::clone(node));
+                }
+                PendingContent::LastAssistant(node) => lazy = Some((settled.nodes.len(), node)),
+                PendingContent::Broken(_, error) => return Err(error.clone()),
             }
         }
         let Some((place, new)) = lazy else { return Ok(settled) };
-        let is_assistant = |node: &Node| node.role() == Some(Role::Assistant);
         let moved = |old: &Node| Arc::new(Node::clone(new).with_id(&old.id));
-        if let Some(newest) = settled.nodes.iter_mut().rev().find(|node| is_assistant(node)) {
+        if let Some(newest) = target.map(|target| &mut settled.nodes[target]) {
             *newest = moved(newest);
         } else if let Some(stored) = view.newest_assistant() {
             settled.replacement = Some(moved(stored));

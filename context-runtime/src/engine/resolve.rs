@@ -1,5 +1,6 @@
 //! Resolving: from set fragments and stored messages to the prompt and messages of a model call.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::fragment::FragmentError;
@@ -15,7 +16,7 @@ use tracing::Instrument;
 use super::ContextEngine;
 use super::captured_ids::CapturedIds;
 use super::loads::Purpose;
-use super::pending::Settled;
+use super::pending::{Settle, Settled};
 use super::prompt::{Prompt, PromptChanges, PromptPiece, SystemPrompt};
 use super::view::View;
 use crate::trace;
@@ -59,6 +60,8 @@ pub struct Resolved {
     pub diagnostics: Vec<Diagnostic>,
     /// The messages that were pending.
     pub(super) pending: Vec<MessageId>,
+    /// The messages that no save stores.
+    pub(super) transient: HashSet<MessageId>,
     pub(super) captured: CapturedIds,
 }
 
@@ -139,7 +142,8 @@ impl ContextEngine {
         diagnostics.extend(loaded);
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
         let (chat, captured) = (self.chat.clone(), self.captured.clone());
-        let pending: Vec<_> = self.pending.ids().collect();
+        let pending: Vec<_> = self.pending.ids_to_store().collect();
+        let transient = self.pending.transient_ids().cloned().collect();
         captured.keep(&pending);
         Ok(Resolved {
             chat,
@@ -149,6 +153,7 @@ impl ContextEngine {
             changes,
             diagnostics,
             pending,
+            transient,
             captured,
         })
     }
@@ -163,7 +168,7 @@ impl ContextEngine {
     pub(crate) async fn shown_messages(&mut self) -> Result<Chain> {
         self.view().await?;
         let view = self.view.as_mut().expect("just read");
-        let settled = self.pending.settle(view).map_err(refuse)?;
+        let settled = self.pending.settle(view, Settle::Shown).map_err(refuse)?;
         if self.compaction.is_none() {
             return Ok(overlay(view, &settled));
         }

@@ -14,7 +14,7 @@ use tracing::Instrument;
 
 use super::compaction::PendingCompaction;
 use super::loads::Purpose;
-use super::pending::Settled;
+use super::pending::{Settle, Settled};
 use super::resolve::refuse;
 use super::view::View;
 use super::{ConflictPolicy, ContextEngine};
@@ -79,7 +79,8 @@ pub enum SaveOutcome {
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     commit: Commit,
-    /// The pending messages it holds, as they were set.
+    /// The pending messages that are done with it, as they were set: those it holds, and transient
+    /// ones.
     pending: Vec<Arc<Node>>,
     /// The context fragments it holds.
     fragments: Vec<u64>,
@@ -90,6 +91,9 @@ pub(super) struct InFlight {
 impl ContextEngine {
     /// Saves pending messages and the context fragments that are to be persisted in one commit: all
     /// or nothing.
+    ///
+    /// [Transient](context_core::Fragment::transient) messages are dropped, also if nothing else is
+    /// pending.
     ///
     /// Lazy data is stored as it was shown last, or loaded first if it was never shown. Data with a
     /// substitute for a failed load is not stored yet; a later save tries again.
@@ -119,7 +123,8 @@ impl ContextEngine {
         self.load_fragments(Purpose::Store, &CancelSignal::never()).await?;
         self.known_view().await?;
         let view = self.view.as_ref().expect("just read");
-        let Settled { mut nodes, replacement } = self.pending.settle(view).map_err(refuse)?;
+        let settled = self.pending.settle(view, Settle::Stored).map_err(refuse)?;
+        let Settled { mut nodes, replacement } = settled;
         self.fold(&mut nodes, edits);
         let mut draft = Draft { pending: self.pending.nodes(), nodes, amendments: Vec::new() };
         match edits {

@@ -31,12 +31,17 @@ impl Resolved {
     /// [`ContextRuntime::capture_turn`]. Messages have the ids of the chat, so that memories of
     /// them can be found by id when they are to be removed. Save the messages, too: an engine that
     /// is dropped with captured messages that were never saved logs a warning, because memories
-    /// would name messages that are in no chat.
+    /// would name messages that are in no chat. Transient messages are left out.
     pub fn capture(&self) -> CaptureTurnInput {
         self.captured.note(&self.pending);
-        let turn = turn_of(&self.messages);
-        let mut input = CaptureTurnInput::new(&self.chat, turn, readable(&self.messages));
-        let nodes = self.messages.iter().filter(|node| node.message().is_ok());
+        let stored = self.messages.iter().filter(|node| !self.transient.contains(&node.id));
+        let messages = match self.transient.is_empty() {
+            true => self.messages.clone(),
+            false => Chain::from_nodes(0, stored.map(Arc::clone)),
+        };
+        let turn = turn_of(&messages);
+        let mut input = CaptureTurnInput::new(&self.chat, turn, readable(&messages));
+        let nodes = messages.iter().filter(|node| node.message().is_ok());
         input.ids = nodes.map(|node| node.id.clone()).collect();
         input
     }

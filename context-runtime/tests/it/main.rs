@@ -107,6 +107,8 @@ mod threads;
 #[cfg(feature = "tokens")]
 mod tool_results;
 mod transfer;
+#[cfg(feature = "tokens")]
+mod transient_messages;
 #[cfg(feature = "transcript")]
 mod trees;
 #[cfg(all(

@@ -41,6 +41,7 @@ async fn an_engine_that_is_dropped_with_pending_messages_says_so_once_and_not_wh
         chat.set([say("m1", "said"), say("m2", "not meant")]);
         assert!(chat.unset(&"m2".into()).await.unwrap());
         let _saved = chat.save().await.unwrap();
+        chat.set([say("m3", "for one prompt").transient()]);
         drop(chat);
         let _turn = builder(&store).open().await.unwrap().resolve().await.unwrap();
     });

@@ -207,6 +207,15 @@ impl BoundaryDraft {
         self
     }
 
+    /// Leaves messages out of the draft that are shown and never stored. Wherever they are on a
+    /// chain, they are retained.
+    #[must_use]
+    pub fn without(mut self, messages: &HashSet<MessageId>) -> Self {
+        self.removed.retain(|id| !messages.contains(id));
+        self.entries.retain(|entry| entry.stored().is_none_or(|id| !messages.contains(id)));
+        self
+    }
+
     /// Returns the boundary to write at the end of a chain, under this id. Messages of the chain
     /// that the draft does not know keep their positions.
     ///
