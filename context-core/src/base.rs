@@ -15,7 +15,7 @@ pub mod secrets;
 
 pub use blob_id::BlobId;
 pub use cancel::{CancelSource, Cancelled};
-pub use diagnostic::{DiagnosticCode, Severity};
+pub use diagnostic::{CodeName, CodeNameError, DiagnosticCode, Severity};
 pub use encoded::{CodecError, MisfitError};
 pub use error::write_readable;
 pub use id::{CheckpointName, CommitKey, FragmentId, MemoryId, StreamId, StreamWriter};

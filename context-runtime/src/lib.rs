@@ -304,7 +304,8 @@ pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use context_codec_kit::JsonPatch;
 pub use context_codec_kit::wire;
 pub use context_core::base::{
-    CancelSource, CheckpointName, DiagnosticCode, FragmentId, JsonMap, Severity, StreamId, limits,
+    CancelSource, CheckpointName, CodeName, CodeNameError, DiagnosticCode, FragmentId, JsonMap,
+    Severity, StreamId, limits,
 };
 pub use context_core::fragment::{
     FragmentContent, Number, kinds, last_assistant_message, lazy, lazy_future, lazy_stream,

@@ -36,7 +36,7 @@ fn list(messages: &[Arc<Message>]) -> String {
     messages.iter().map(|message| shown(message)).collect::<Vec<_>>().join(" ")
 }
 
-fn codes(normalized: &Normalized<'_>) -> Vec<&'static str> {
+fn codes<'a>(normalized: &'a Normalized<'_>) -> Vec<&'a str> {
     normalized.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect()
 }
 

@@ -1,11 +1,18 @@
 //! Events that callers should know about although the call succeeded.
 //!
-//! Codes are an enum with stable strings, so that programs can act on them. Messages are for people
+//! Codes are an enum with stable strings, so that programs can act on them. Other crates name codes
+//! of their own. Messages are for people
 //! and may change. Diagnostics are returned and never logged by this crate.
 
+mod code_name;
+
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use code_name::{CodeName, CodeNameError};
 
 use crate::base::display::clean;
 
@@ -104,49 +111,95 @@ pub enum DiagnosticCode {
     RecoveryApplied,
     /// A step of a turn could not be recorded. The turn went on.
     StepNotRecorded,
+    /// A code of another crate, such as a plug-in; see [`DiagnosticCode::named`].
+    Other(CodeName),
+}
+
+/// Defines the names of the codes of this crate.
+macro_rules! names {
+    ($($code:ident => $name:literal,)*) => {
+        impl DiagnosticCode {
+            /// The codes of this crate.
+            const KNOWN: &[Self] = &[$(Self::$code),*];
+
+            /// Returns the name of a code of this crate.
+            fn known_name(&self) -> &'static str {
+                match self {
+                    $(Self::$code => $name,)*
+                    Self::Other(_) => "other",
+                }
+            }
+        }
+    };
+}
+
+names! {
+    UnknownFragmentKind => "unknown_fragment_kind",
+    UnreadableMessage => "unreadable_message",
+    PendingDropped => "pending_dropped",
+    Unrepresentable => "unrepresentable",
+    BrokenInput => "broken_input",
+    Unpaired => "unpaired",
+    Misplaced => "misplaced",
+    DuplicateName => "duplicate_name",
+    OverLimit => "over_limit",
+    NotLoaded => "not_loaded",
+    ToolResultInjected => "tool_result_injected",
+    ToolResultOrphaned => "tool_result_orphaned",
+    ToolResultMoved => "tool_result_moved",
+    ToolCallRemoved => "tool_call_removed",
+    ToolCallRenamed => "tool_call_renamed",
+    EmptyRemoved => "empty_removed",
+    RolesAdjusted => "roles_adjusted",
+    CutOff => "cut_off",
+    ContextTruncated => "context_truncated",
+    BudgetNotEnforced => "context_budget_not_enforced",
+    MemoryProviderError => "memory_provider_error",
+    MemoryContextEmpty => "memory_context_empty",
+    ToolResultSpilled => "tool_result_spilled",
+    ToolResultPersistenceFailed => "tool_result_persistence_failed",
+    MediaUnavailable => "media_reference_materialization_failed",
+    Compacted => "context_compacted",
+    CompactionNotWorth => "compaction_not_worth",
+    CompactionPlanRefused => "compaction_plan_refused",
+    CompactionTargetNotReached => "compaction_target_not_reached",
+    CompactionStopped => "compaction_stopped",
+    CompactSummaryFailed => "compact_summary_failed",
+    CompactSummaryStructureWeak => "compact_summary_structure_weak",
+    ContextOverflow => "context_overflow_after_emergency_compaction",
+    UnknownWindow => "window_unknown",
+    PrefixChanged => "prefix_changed",
+    RecoveryApplied => "recovery_applied",
+    StepNotRecorded => "step_not_recorded",
 }
 
 impl DiagnosticCode {
+    /// Returns the code with this name: one of this crate if it has the name, else
+    /// [`Other`](Self::Other).
+    ///
+    /// ```
+    /// use context_core::Diagnostic;
+    /// use context_core::base::{DiagnosticCode, Severity};
+    ///
+    /// let code = DiagnosticCode::named("acme.quota_low")?;
+    /// let told = Diagnostic::new(code, Severity::Warning, "chat c", "three calls are left today");
+    /// assert_eq!(told.code.as_str(), "acme.quota_low");
+    /// assert_eq!(DiagnosticCode::named("cut_off")?, DiagnosticCode::CutOff);
+    /// assert!(DiagnosticCode::named("Quota low!").is_err());
+    /// # Ok::<_, context_core::base::CodeNameError>(())
+    /// ```
+    pub fn named(name: &str) -> Result<Self, CodeNameError> {
+        match Self::KNOWN.iter().find(|code| code.known_name() == name) {
+            Some(known) => Ok(*known),
+            None => CodeName::new(name).map(Self::Other),
+        }
+    }
+
     /// Returns the stable name.
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
-            Self::UnknownFragmentKind => "unknown_fragment_kind",
-            Self::UnreadableMessage => "unreadable_message",
-            Self::PendingDropped => "pending_dropped",
-            Self::Unrepresentable => "unrepresentable",
-            Self::BrokenInput => "broken_input",
-            Self::Unpaired => "unpaired",
-            Self::Misplaced => "misplaced",
-            Self::DuplicateName => "duplicate_name",
-            Self::OverLimit => "over_limit",
-            Self::NotLoaded => "not_loaded",
-            Self::ToolResultInjected => "tool_result_injected",
-            Self::ToolResultOrphaned => "tool_result_orphaned",
-            Self::ToolResultMoved => "tool_result_moved",
-            Self::ToolCallRemoved => "tool_call_removed",
-            Self::ToolCallRenamed => "tool_call_renamed",
-            Self::EmptyRemoved => "empty_removed",
-            Self::RolesAdjusted => "roles_adjusted",
-            Self::CutOff => "cut_off",
-            Self::ContextTruncated => "context_truncated",
-            Self::BudgetNotEnforced => "context_budget_not_enforced",
-            Self::MemoryProviderError => "memory_provider_error",
-            Self::MemoryContextEmpty => "memory_context_empty",
-            Self::ToolResultSpilled => "tool_result_spilled",
-            Self::ToolResultPersistenceFailed => "tool_result_persistence_failed",
-            Self::MediaUnavailable => "media_reference_materialization_failed",
-            Self::Compacted => "context_compacted",
-            Self::CompactionNotWorth => "compaction_not_worth",
-            Self::CompactionPlanRefused => "compaction_plan_refused",
-            Self::CompactionTargetNotReached => "compaction_target_not_reached",
-            Self::StepNotRecorded => "step_not_recorded",
-            Self::CompactionStopped => "compaction_stopped",
-            Self::CompactSummaryFailed => "compact_summary_failed",
-            Self::CompactSummaryStructureWeak => "compact_summary_structure_weak",
-            Self::ContextOverflow => "context_overflow_after_emergency_compaction",
-            Self::UnknownWindow => "window_unknown",
-            Self::PrefixChanged => "prefix_changed",
-            Self::RecoveryApplied => "recovery_applied",
+            Self::Other(name) => name.as_str(),
+            known => known.known_name(),
         }
     }
 }
@@ -154,6 +207,13 @@ impl DiagnosticCode {
 impl Serialize for DiagnosticCode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for DiagnosticCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Self::named(&name).map_err(D::Error::custom)
     }
 }
 
@@ -186,5 +246,33 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}: {}", self.code.as_str(), clean(&self.path), clean(&self.message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_comes_back_from_its_name() {
+        let other = DiagnosticCode::named("acme.quota-low_2").unwrap();
+        assert!(matches!(other, DiagnosticCode::Other(_)));
+        for code in DiagnosticCode::KNOWN.iter().chain([&other]) {
+            let text = serde_json::to_string(code).unwrap();
+            assert_eq!(text, format!("{:?}", code.as_str()));
+            assert_eq!(serde_json::from_str::<DiagnosticCode>(&text).unwrap(), *code);
+        }
+        assert_eq!(format!("{other:?}"), r#"Other("acme.quota-low_2")"#);
+    }
+
+    #[test]
+    fn a_name_is_short_and_of_plain_characters() {
+        let longest = "a".repeat(CodeName::MAX_BYTES);
+        assert_eq!(DiagnosticCode::named(&longest).unwrap().as_str(), longest);
+        for refused in ["", "a b", "Quota", "ü", "a\nb", &format!("{longest}a")] {
+            assert!(DiagnosticCode::named(refused).is_err(), "{refused:?}");
+            let text = serde_json::to_string(refused).unwrap();
+            assert!(serde_json::from_str::<DiagnosticCode>(&text).is_err());
+        }
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn shown(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().map(shown).collect()
 }
 
-pub(crate) fn codes(context: &ModelContext) -> Vec<&'static str> {
+pub(crate) fn codes(context: &ModelContext) -> Vec<&str> {
     context.diagnostics.iter().map(|diagnostic| diagnostic.code.as_str()).collect()
 }
 

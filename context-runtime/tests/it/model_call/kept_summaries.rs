@@ -125,7 +125,10 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     assert_eq!(shown[..shown.len() - 1], sent[..]);
     assert_eq!(shown.last().unwrap().plain_text(), "Rotation.");
     let context = prepare(&runtime(), &shown).await;
-    assert_eq!((codes(&context), context.fits(), context.summary), (vec![], Some(true), None));
+    assert_eq!(
+        (codes(&context), context.fits(), context.summary.as_ref()),
+        (vec![], Some(true), None)
+    );
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ struct CompactionRun {
     /// Whether a summary was requested, and accepted.
     asked: bool,
     taken: bool,
-    told: BTreeSet<&'static str>,
+    told: BTreeSet<String>,
     /// The cuts before or beside the summary.
     cuts: Vec<BoundaryKind>,
 }
@@ -166,9 +166,9 @@ fn run(
     Ok(CompactionRun { given, context, asked, taken, told, cuts })
 }
 
-fn codes(context: &ModelContext) -> BTreeSet<&'static str> {
+fn codes(context: &ModelContext) -> BTreeSet<String> {
     let codes = context.diagnostics.iter().map(|diagnostic| diagnostic.code);
-    codes.filter(|code| CODES.contains(code)).map(DiagnosticCode::as_str).collect()
+    codes.filter(|code| CODES.contains(code)).map(|code| code.as_str().to_owned()).collect()
 }
 
 /// Returns the model's answer. `None` if it could not be asked.
