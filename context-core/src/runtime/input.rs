@@ -105,9 +105,9 @@ pub struct RequestLimits {
 pub struct Environment {
     /// The working directory, if there is one. Memories are recalled of this project.
     pub cwd: Option<PathBuf>,
-    /// Additional working directories.
+    /// Additional working directories. The system prompt names them, after the working directory.
     pub additional_working_directories: Vec<PathBuf>,
-    /// The permissions of the agent in the application's words.
+    /// The permissions of the agent in the application's words. The system prompt names them.
     pub permission_mode: Option<String>,
 }
 

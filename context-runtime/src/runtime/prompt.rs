@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use context_core::Timestamp;
 use context_core::message::{Text, is_blank};
-use context_core::runtime::PrepareInput;
+use context_core::runtime::{Environment, PrepareInput};
 
 /// The parts of a system prompt, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    /// Assembles the parts of an input. With a time, the environment with date and working folder
-    /// is included.
+    /// Assembles the parts of an input. With a time, the environment is included whole. Without
+    /// one, it has only what the caller set for the model: the permissions and further folders.
     pub(super) fn of(input: &PrepareInput, now: Option<Timestamp>) -> Self {
         let says = |text: &&str| !is_blank(text);
         let mut parts: Vec<String> = Vec::new();
@@ -29,7 +29,7 @@ impl Prompt {
             None => {
                 let given = input.request.system.iter().map(|text| text.text.as_str());
                 parts.extend(given.filter(says).map(str::to_owned));
-                parts.extend(now.map(|now| environment(input, now)));
+                parts.extend(environment(input, now));
             }
         }
         let before_instructions = parts.len();
@@ -52,27 +52,35 @@ impl Prompt {
     }
 }
 
-/// Returns the environment: date, platform, working folder. It has no time of day, because a prompt
-/// that changes with every call is never cached.
-fn environment(input: &PrepareInput, now: Timestamp) -> String {
+/// Returns the environment: date and platform if there is a time, folders and permissions. It has
+/// no time of day, because a prompt that changes with every call is never cached.
+fn environment(input: &PrepareInput, now: Option<Timestamp>) -> Option<String> {
+    let Environment { cwd, additional_working_directories: further, permission_mode, .. } =
+        &input.environment;
+    let permissions = permission_mode.as_deref().filter(|mode| !is_blank(mode));
+    if now.is_none() && further.is_empty() && permissions.is_none() {
+        return None;
+    }
     let mut text = String::from("<environment>");
     let mut line = |name: &str, value: &str| {
         let _ = write!(text, "\n{name}: {}", one_line(value));
     };
-    line("date", &now.to_day());
-    line("platform", std::env::consts::OS);
-    if let Some(cwd) = &input.environment.cwd {
+    if let Some(now) = now {
+        line("date", &now.to_day());
+        line("platform", std::env::consts::OS);
+    }
+    // Further folders are further than this one.
+    if let Some(cwd) = cwd.as_ref().filter(|_| now.is_some() || !further.is_empty()) {
         line("working folder", &cwd.display().to_string());
     }
-    for folder in &input.environment.additional_working_directories {
+    for folder in further {
         line("further folder", &folder.display().to_string());
     }
-    if let Some(mode) = input.environment.permission_mode.as_deref().filter(|mode| !is_blank(mode))
-    {
+    if let Some(mode) = permissions {
         line("permissions", mode);
     }
     text.push_str("\n</environment>");
-    text
+    Some(text)
 }
 
 /// Escapes a value so that it can end neither its line nor its block.

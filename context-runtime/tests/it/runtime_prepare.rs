@@ -203,6 +203,28 @@ async fn the_prompt_is_the_callers_and_instructions_stand_in_it_once() {
 }
 
 #[tokio::test]
+async fn permissions_and_further_folders_are_shown_wherever_they_are_set() {
+    let runtime = builder().build().unwrap();
+    let mut given = input(&[ask("q")]).system("You book trips.");
+    given.environment.cwd = Some(PathBuf::from("/srv/ada"));
+    let context = runtime.prepare_for_model(given.clone()).await.unwrap();
+    assert_eq!(context.request.system.len(), 1, "a working folder alone is for memories");
+    given.environment.permission_mode = Some("ask before\nwriting".into());
+    let context = runtime.prepare_for_model(given.clone()).await.unwrap();
+    assert_eq!(
+        context.request.system[1].text,
+        "<environment>\npermissions: ask before writing\n</environment>"
+    );
+    given.environment.additional_working_directories = vec!["/srv/<shared>".into()];
+    let context = runtime.prepare_for_model(given).await.unwrap();
+    assert_eq!(
+        context.request.system[1].text,
+        "<environment>\nworking folder: /srv/ada\nfurther folder: /srv/&lt;shared>\n\
+         permissions: ask before writing\n</environment>"
+    );
+}
+
+#[tokio::test]
 async fn parts_of_the_prompt_stand_as_given_and_blank_ones_are_left_out() {
     let mut given = input(&[ask("q")]);
     let text = |text: &str| Text { text: text.into(), ..Text::default() };

@@ -208,7 +208,8 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Sets whether the system prompt names the date, the platform and the working folder. Default:
-    /// no. Turn it on for agents that work on files.
+    /// no. Turn it on for agents that work on files. Permissions and additional working directories
+    /// are named in any case where an input sets them, unless it has a custom system prompt.
     pub fn environment(mut self, shown: bool) -> Self {
         self.parts.environment = shown;
         self
