@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::{Message, MessageId, Node, Result, ToolCall};
+use context_core::{Message, MessageId, Result, Role, ToolCall};
 
 use super::AgentChat;
+use super::recorder::StoredTurn;
+use crate::ContextEngine;
 
 /// A turn that has no answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +16,7 @@ pub struct InterruptedTurn {
     pub id: MessageId,
     /// The question.
     pub question: Arc<Message>,
-    /// The tool calls without a result. Their tools may have run.
+    /// The tool calls of the newest answer without a result. Their tools may have run.
     pub open_calls: Vec<ToolCall>,
 }
 
@@ -23,24 +25,44 @@ impl AgentChat {
     /// cancelled or dropped. [`resume`](Self::resume) continues it; [`turn`](Self::turn) leaves it
     /// as it is and asks something else.
     pub async fn interrupted(&mut self) -> Result<Option<InterruptedTurn>> {
-        let shown = self.engine.shown_messages().await?;
-        let nodes: Vec<&Arc<Node>> = shown.iter().collect();
-        let message = |node: &Arc<Node>| node.message().ok().cloned();
-        let is_request = |node: &&Arc<Node>| node.message().is_ok_and(|m| m.is_request());
-        let Some(at) = nodes.iter().rposition(is_request) else { return Ok(None) };
-        let Some(question) = message(nodes[at]) else { return Ok(None) };
-        let after: Vec<_> = nodes[at + 1..].iter().filter_map(|node| message(node)).collect();
-        let answered = |call: &ToolCall| {
-            after.iter().flat_map(|m| m.tool_results()).any(|result| result.call_id == call.id)
+        let Some(turn) = newest_turn(&mut self.engine).await? else { return Ok(None) };
+        let is_answered = |message: &Message| {
+            message.role == Role::Assistant && message.tool_calls().next().is_none()
         };
-        let calls = after.iter().flat_map(|message| message.tool_calls());
-        let open_calls: Vec<_> = calls.filter(|call| !answered(call)).cloned().collect();
-        let is_over = after.last().is_some_and(|last| {
-            last.role == context_core::Role::Assistant && last.tool_calls().next().is_none()
-        });
-        if is_over && open_calls.is_empty() {
+        if turn.messages.last().is_some_and(|(_, last)| is_answered(last)) {
             return Ok(None);
         }
-        Ok(Some(InterruptedTurn { id: nodes[at].id.clone(), question, open_calls }))
+        let open_calls = turn.open_calls();
+        let (id, question) = turn.question;
+        Ok(Some(InterruptedTurn { id, question, open_calls }))
+    }
+}
+
+/// Returns the turn of the newest request, as far as it is stored. `None` if there is no request.
+pub(super) async fn newest_turn(engine: &mut ContextEngine) -> Result<Option<StoredTurn>> {
+    let shown = engine.shown_messages().await?;
+    let mut messages: Vec<_> = shown
+        .iter()
+        .filter_map(|node| Some((node.id.clone(), Arc::clone(node.message().ok()?))))
+        .collect();
+    let Some(newest) = messages.iter().rposition(|(_, message)| message.is_request()) else {
+        return Ok(None);
+    };
+    let after = messages.split_off(newest + 1);
+    let question = messages.swap_remove(newest);
+    let chat = engine.chat_ref().chat.clone();
+    Ok(Some(StoredTurn { chat, question, messages: after, is_continued: true }))
+}
+
+impl StoredTurn {
+    /// Returns the calls of the newest answer that have no result.
+    pub(super) fn open_calls(&self) -> Vec<ToolCall> {
+        let is_answer = |message: &Message| message.role == Role::Assistant;
+        let Some(at) = self.messages.iter().rposition(|(_, message)| is_answer(message)) else {
+            return Vec::new();
+        };
+        let results = || self.messages[at..].iter().flat_map(|(_, next)| next.tool_results());
+        let is_open = |call: &&ToolCall| !results().any(|result| result.call_id == call.id);
+        self.messages[at].1.tool_calls().filter(is_open).cloned().collect()
     }
 }

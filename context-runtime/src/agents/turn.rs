@@ -137,6 +137,8 @@ struct Called {
     results: MessageId,
     /// The answer, until it is stored and recorded.
     answer: Option<AnswerRecord>,
+    /// The result of a call that the program gives none.
+    without_result: &'static str,
 }
 
 impl Turn<'_> {

@@ -47,7 +47,10 @@ impl fmt::Display for Counts {
 }
 
 /// Kills this many processes. Returns `None` without a server.
-pub(crate) async fn kill(database: Database, kills: usize) -> Option<Counts> {
+pub(crate) async fn a_killed_turn_loses_nothing(
+    database: Database,
+    kills: usize,
+) -> Option<Counts> {
     let folder = tempfile::tempdir().unwrap();
     let url = match database {
         Database::Sqlite => format!("sqlite:{}", folder.path().join("turns.db").display()),

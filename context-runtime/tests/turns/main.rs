@@ -4,7 +4,11 @@
 //! The points come from a seed, which a failure prints. The model is simulated, the stores are
 //! real: SQLite, and PostgreSQL where there is a server.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test may fail, and says what it saw"
+)]
 
 mod agent;
 mod child;
@@ -37,7 +41,7 @@ fn runtime() -> Runtime {
 /// Returns a test of this many kills, ignored where there is no server.
 fn trial(name: &str, database: Database, kills: usize, is_long: bool) -> Trial {
     let trial = Trial::ignorable_test(name, move || {
-        match runtime().block_on(kills::kill(database, kills)) {
+        match runtime().block_on(kills::a_killed_turn_loses_nothing(database, kills)) {
             Some(counts) => {
                 eprintln!("{counts}");
                 Ok(Completion::Completed)

@@ -8,10 +8,14 @@ use context_core::{CancelSignal, Error, Fragment, Message, MessageId};
 use tokio::time::Instant;
 
 use super::delta_stream::DeltaStream;
-use super::{Phase, Settings, Turn};
+use super::{Called, Phase, Settings, Turn};
+use crate::agents::interrupted::newest_turn;
 use crate::agents::recorder::{StoredTurn, TurnRecorder};
 use crate::agents::{AgentChat, TurnError, TurnLimits, TurnReport};
-use crate::{CallOptions, ContextEngine, READ_SPILLED, spilled_output_tool};
+use crate::{CallOptions, READ_SPILLED, spilled_output_tool};
+
+/// The result of a call whose turn was interrupted.
+const UNKNOWN: &str = "The turn was interrupted. It is not known whether the tool ran.";
 
 /// Changes the input of each call.
 pub(super) type ChangeInput<'c> = dyn FnMut(PrepareInput) -> PrepareInput + Send + 'c;
@@ -107,7 +111,22 @@ impl<'c> TurnBuilder<'c> {
                     is_continued: false,
                 }
             }
-            None => newest_turn(engine).await?,
+            None => newest_turn(engine).await?.ok_or_else(|| {
+                let text = "the chat has no question to continue: ask one with `turn`";
+                Error::invalid("resume", text)
+            })?,
+        };
+        // The results of calls that an interrupted turn left come first.
+        let open_calls = stored.open_calls();
+        let phase = match open_calls.is_empty() {
+            true => Phase::Ready,
+            false => Phase::Called(Box::new(Called {
+                calls: open_calls,
+                since: parts.clock.now(),
+                results: MessageId::from(parts.ids.next_id()),
+                answer: None,
+                without_result: UNKNOWN,
+            })),
         };
         let trajectories = parts.trajectories.as_ref();
         let recorder = TurnRecorder::begin(trajectories, agent, reserved.take(), &stored).await;
@@ -135,7 +154,7 @@ impl<'c> TurnBuilder<'c> {
                 prepare: self.prepare,
             },
             id,
-            phase: Phase::Ready,
+            phase,
             results: Vec::new(),
             context: None,
             answer: None,
@@ -145,22 +164,4 @@ impl<'c> TurnBuilder<'c> {
             began: Instant::now(),
         })
     }
-}
-
-/// Returns the turn of the newest request, as far as it is stored.
-async fn newest_turn(engine: &mut ContextEngine) -> Result<StoredTurn, TurnError> {
-    let shown = engine.shown_messages().await?;
-    let mut messages: Vec<_> = shown
-        .iter()
-        .filter_map(|node| Some((node.id.clone(), Arc::clone(node.message().ok()?))))
-        .collect();
-    let newest = messages.iter().rposition(|(_, message)| message.is_request());
-    let Some(newest) = newest else {
-        let text = "the chat has no question to continue: ask one with `turn`";
-        return Err(Error::invalid("resume", text).into());
-    };
-    let after = messages.split_off(newest + 1);
-    let question = messages.swap_remove(newest);
-    let chat = engine.chat_ref().chat.clone();
-    Ok(StoredTurn { chat, question, messages: after, is_continued: true })
 }

@@ -10,6 +10,7 @@ use context_core::{Fragment, MessageId, Timestamp};
 use futures_util::future::{Either, select};
 use tokio::sync::mpsc;
 
+use super::results::NOT_RUN;
 use super::{Asked, Called, Phase, Turn, cancelled_by_reader};
 use crate::agents::TurnError;
 use crate::agents::recorder::AnswerRecord;
@@ -186,7 +187,8 @@ impl Turn<'_> {
             self.engine.save().await?;
             self.recorder.answer(&record).await;
         } else {
-            let called = Called { calls, since: ended_at, results, answer: Some(record) };
+            let (answer, without_result) = (Some(record), NOT_RUN);
+            let called = Called { calls, since: ended_at, results, answer, without_result };
             self.phase = Phase::Called(Box::new(called));
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::agents::{AgentChat, Parts, ToolContext, TurnError};
 use crate::{READ_SPILLED, Spilled};
 
 /// The result of a call whose tool did not run.
-const NOT_RUN: &str = "The tool was not run.";
+pub(super) const NOT_RUN: &str = "The tool was not run.";
 
 impl Parts {
     /// Whether the library answers a call itself.
@@ -62,13 +62,13 @@ impl Turn<'_> {
         self.answer_own_calls().await;
         let now = self.parts.clock.now();
         let Phase::Called(called) = &mut self.phase else { return Ok(()) };
-        let Called { calls, since, results, answer } = &mut **called;
+        let Called { calls, since, results, answer, without_result } = &mut **called;
         let mut given = self.results.clone();
         let mut not_run = Vec::new();
         for call in calls.iter() {
             if !given.iter().any(|given| given.result.call_id == call.id) {
                 not_run.push(call.name.clone());
-                let result = call.error(NOT_RUN);
+                let result = call.error(*without_result);
                 given.push(ResultRecord { result, started_at: *since, ended_at: now });
             }
         }

@@ -92,3 +92,37 @@ async fn there_is_nothing_to_resume_in_an_empty_chat() {
     let refused = chat.resume().begin().await.unwrap_err().to_string();
     assert!(refused.contains("no question to continue"), "{refused}");
 }
+
+/// Calls whose results were lost with the process come first: the program runs them again or not.
+#[tokio::test]
+async fn calls_that_an_interrupted_turn_left_are_answered_first() {
+    for runs_again in [true, false] {
+        let store = store().await;
+        let model = simulator(asks_twice);
+        let agents = agents(&store, model.clone());
+        let mut chat = chat(&agents).await;
+        let mut turn = chat.turn("Weather?").tools([weather()]).begin().await.unwrap();
+        let request = turn.next().await.unwrap().unwrap();
+        let reply = model.send(request.body().as_str());
+        turn.received(reply.status, &reply.to_text());
+        let call = turn.tool_calls().remove(0);
+        drop(turn.agent(&call, "helper").await.unwrap()); // stores the answer
+        drop(turn);
+
+        let interrupted = chat.interrupted().await.unwrap().unwrap();
+        assert_eq!(interrupted.open_calls.len(), 2);
+        let mut turn = chat.resume().tools([weather()]).begin().await.unwrap();
+        for call in turn.tool_calls().iter().filter(|_| runs_again) {
+            turn.result(call.result("sun"));
+        }
+        while let Some(request) = turn.next().await.unwrap() {
+            let reply = model.send(request.body().as_str());
+            turn.received(reply.status, &reply.to_text());
+        }
+        assert_eq!(turn.finish().await.unwrap().text(), "2 cities.");
+        let lost = "The turn was interrupted. It is not known whether the tool ran.";
+        let expected = if runs_again { "sun | sun".to_owned() } else { format!("{lost} | {lost}") };
+        assert_eq!(stored(&store).await[2], format!("tool: {expected}"));
+        assert!(chat.interrupted().await.unwrap().is_none());
+    }
+}
