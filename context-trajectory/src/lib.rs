@@ -68,6 +68,7 @@ mod open_rounds;
 mod opener;
 pub mod portraits;
 mod record_message;
+mod recorded_message;
 mod recorder;
 pub mod replay;
 mod run;
@@ -86,6 +87,7 @@ pub use journal::TornTail;
 pub use mentions::{FileLookup, HostFiles, MentionedFiles, mentioned_files};
 pub use open_round::OpenRound;
 pub use opener::OpenOptions;
+pub use recorded_message::RecordedMessage;
 pub use run::{RunError, work_off};
 pub use session_graph::{
     AgentGraph, AgentNode, Link, LinkKind, RoundGraph, Selection, SessionGraph,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::message::ToolInput;
-use context_core::trajectory::MessageLink;
+use context_core::trajectory::{Changes, MessageLink, NewQuery};
 use context_core::{Json, Message, Part, Role, ToolCall, ToolResult};
 
-use crate::{OpenRound, RecordError, Step, StepCall};
+use crate::{OpenRound, RecordError, RecordedMessage, Step, StepCall};
 
 /// The error of an action whose parameters are not valid JSON, until it gets a result.
 const NO_JSON: &str = "the params are not JSON";
@@ -18,15 +18,19 @@ impl OpenRound {
     /// with its calls, and each tool result goes to its call. System messages, reminders and
     /// checkpoints are not recorded.
     ///
+    /// An [`Answer`](context_core::Answer) is recorded with its model and usage. A
+    /// [`RecordedMessage`] adds times, cost, provider and the message of the chat.
+    ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> context_core::Result<()> {
     /// use std::sync::Arc;
     ///
-    /// use context_core::{Message, Part, Role};
+    /// use context_core::{Answer, Message, Part, Role};
+    /// use context_core::model::Usage;
     /// use context_core::trajectory::AgentRef;
     /// use context_store_inmem::InMemoryStore;
-    /// use context_trajectory::Trajectories;
+    /// use context_trajectory::{RecordedMessage, Trajectories};
     ///
     /// let trajectories = Trajectories::new(Arc::new(InMemoryStore::default()))?;
     /// let round = trajectories.begin(&AgentRef::main("ada", "trip")).await?;
@@ -37,7 +41,9 @@ impl OpenRound {
     /// round.record(&Message::from("Where is it warm in March?")).await?;
     /// round.record(&looks).await?;
     /// round.record(&found).await?;
-    /// round.record(&Message::text(Role::Assistant, "On Madeira.")).await?;
+    /// let mut answer = Answer::new(Message::text(Role::Assistant, "On Madeira."));
+    /// answer.usage = Some(Usage::new(120, 8));
+    /// round.record(RecordedMessage::of_answer(&answer).link("trip", "m4").cost(0.0005)).await?;
     /// round.finish().await?;
     ///
     /// // A question, a conclusion with its action, an answer.
@@ -45,18 +51,32 @@ impl OpenRound {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn record(&self, message: &Message) -> Result<(), RecordError> {
+    pub async fn record<'m>(
+        &self,
+        message: impl Into<RecordedMessage<'m>>,
+    ) -> Result<(), RecordError> {
+        let RecordedMessage { message, link, measures, author } = message.into();
         if message.role == Role::Assistant
-            && let Some(step) = step(message, None)
+            && let Some(mut step) = step(message, link.as_ref())
         {
+            step.measures = measures.clone();
+            step.author = author.clone();
             self.step(step).await?;
         }
         // Providers without a tool role put tool results before the user's text.
         for result in message.tool_results() {
-            self.tool_result(&known_as(&result.call_id), output(result), !result.is_error).await?;
+            let mut changes = Changes::new();
+            changes = changes.set("output", output(result)).set("success", !result.is_error);
+            if message.role != Role::Assistant && !measures.is_empty() {
+                changes = changes.measure(&measures);
+            }
+            self.tool_result_with(&known_as(&result.call_id), changes).await?;
         }
         if message.is_request() {
-            self.ask(&*message.plain_text()).await?;
+            let mut query = NewQuery::new(&*message.plain_text());
+            query = link.into_iter().fold(query, NewQuery::message);
+            query = author.into_iter().fold(query, NewQuery::author);
+            self.ask(query).await?;
         }
         Ok(())
     }

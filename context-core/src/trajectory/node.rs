@@ -10,6 +10,7 @@ use super::body::accept;
 use super::changes::DESCRIPTION;
 use super::{Changes, FieldValue, NodeBody, TrajectoryError, TrajectoryNodeKind, Version};
 use crate::base::limits;
+use crate::model::Usage;
 use crate::{ChatId, Json, MessageId, Timestamp};
 
 /// The id of a node: its round and its number in the round. Unique among the nodes of an agent in a
@@ -160,6 +161,20 @@ pub struct Measures {
 impl Measures {
     /// The field name of measures in [`Changes`].
     pub const FIELD: &'static str = "measures";
+
+    /// Returns the token counts of a model call. The input tokens include cached ones. A count of
+    /// cached tokens that is 0 stays unknown, since many providers do not report caching.
+    pub fn of_usage(usage: &Usage) -> Self {
+        let counted = |tokens: u64| (tokens > 0).then_some(tokens);
+        Self {
+            input_tokens: Some(usage.total_input()),
+            output_tokens: Some(usage.output),
+            cache_read_tokens: counted(usage.cache_read),
+            cache_write_tokens: counted(usage.cache_write),
+            reasoning_tokens: usage.reasoning,
+            ..Self::default()
+        }
+    }
 
     /// Returns whether no value is known.
     pub fn is_empty(&self) -> bool {

@@ -181,7 +181,7 @@ fn answer(step: &RecordedStep, message: Message) -> Answer {
             usage.cache_read = measures.cache_read_tokens.unwrap_or_default();
             usage.cache_write = measures.cache_write_tokens.unwrap_or_default();
             let input = measures.input_tokens.unwrap_or_default();
-            usage.input = input.saturating_sub(usage.cache_read);
+            usage.input = input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
             usage.output = measures.output_tokens.unwrap_or_default();
             usage.reasoning = measures.reasoning_tokens;
             answer.usage = Some(usage);

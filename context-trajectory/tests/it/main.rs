@@ -10,6 +10,7 @@ mod messages;
 mod portraits;
 mod queues;
 mod random_rounds;
+mod recorded_message;
 mod recorder;
 mod replay;
 mod restore;
