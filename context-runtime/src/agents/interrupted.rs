@@ -26,10 +26,7 @@ impl AgentChat {
     /// as it is and asks something else.
     pub async fn interrupted(&mut self) -> Result<Option<InterruptedTurn>> {
         let Some(turn) = newest_turn(&mut self.engine).await? else { return Ok(None) };
-        let is_answered = |message: &Message| {
-            message.role == Role::Assistant && message.tool_calls().next().is_none()
-        };
-        if turn.messages.last().is_some_and(|(_, last)| is_answered(last)) {
+        if turn.answer().is_some() {
             return Ok(None);
         }
         let open_calls = turn.open_calls();
@@ -55,6 +52,14 @@ pub(super) async fn newest_turn(engine: &mut ContextEngine) -> Result<Option<Sto
 }
 
 impl StoredTurn {
+    /// Returns the answer that ends the turn: one without calls.
+    pub(super) fn answer(&self) -> Option<&(MessageId, Arc<Message>)> {
+        let ends = |message: &Message| {
+            message.role == Role::Assistant && message.tool_calls().next().is_none()
+        };
+        self.messages.last().filter(|(_, last)| ends(last))
+    }
+
     /// Returns the calls of the newest answer that have no result.
     pub(super) fn open_calls(&self) -> Vec<ToolCall> {
         let is_answer = |message: &Message| message.role == Role::Assistant;

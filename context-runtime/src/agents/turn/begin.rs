@@ -117,8 +117,9 @@ impl<'c> TurnBuilder<'c> {
             })?,
         };
         // The results of calls that an interrupted turn left come first.
-        let open_calls = stored.open_calls();
+        let (answer, open_calls) = (stored.answer().cloned(), stored.open_calls());
         let phase = match open_calls.is_empty() {
+            true if answer.is_some() => Phase::Answered,
             true => Phase::Ready,
             false => Phase::Called(Box::new(Called {
                 calls: open_calls,
@@ -157,7 +158,7 @@ impl<'c> TurnBuilder<'c> {
             phase,
             results: Vec::new(),
             context: None,
-            answer: None,
+            answer,
             recorder,
             deltas,
             report: TurnReport::default(),

@@ -126,3 +126,17 @@ async fn calls_that_an_interrupted_turn_left_are_answered_first() {
         assert!(chat.interrupted().await.unwrap().is_none());
     }
 }
+
+/// The process ended between the answer and the end of the turn: nothing is asked again.
+#[tokio::test]
+async fn a_turn_that_has_its_answer_is_only_finished() {
+    let store = store().await;
+    let model = simulator(done);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    let answer = chat.ask("Hello?").await.unwrap();
+    let mut turn = chat.resume().begin().await.unwrap();
+    assert!(turn.next().await.unwrap().is_none());
+    assert_eq!(turn.finish().await.unwrap().id, answer.id);
+    assert_eq!(model.log().len(), 1);
+}
