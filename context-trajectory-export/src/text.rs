@@ -66,6 +66,9 @@ pub(super) fn file_id(id: AgentNode) -> String {
 
 /// Returns the start of a node's content on one line, cut to a number of characters.
 pub(super) fn headline(node: &TrajectoryNode, characters: usize) -> String {
+    if characters == 0 {
+        return String::new();
+    }
     let words = node.body.headline().split_whitespace();
     let mut line = String::new();
     let mut left = characters;

@@ -13,7 +13,9 @@ use crate::call::INCOMPLETE;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TurnAnswer {
-    /// The id of the message.
+    /// The id of the turn: that of the question, and of the stream of a streamed turn.
+    pub turn: MessageId,
+    /// The id of the answer's message.
     pub id: MessageId,
     /// The message.
     pub message: Arc<Message>,

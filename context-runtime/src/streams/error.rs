@@ -1,8 +1,8 @@
 //! The errors of writing and reading streams.
 
-use context_core::Error;
 use context_core::base::StreamId;
 use context_core::base::display::shown;
+use context_core::{Error, ErrorKind};
 
 /// The reason why an answer cannot be written or read.
 #[derive(thiserror::Error)]
@@ -54,3 +54,20 @@ pub enum StreamError {
 }
 
 context_core::readable_debug!(StreamError);
+
+impl From<StreamError> for Error {
+    /// Converts to the common error type. The stream's error is among the sources.
+    fn from(error: StreamError) -> Self {
+        let kind = match &error {
+            StreamError::Missing { .. } | StreamError::Vanished { .. } => ErrorKind::NotFound,
+            StreamError::Store(_) | StreamError::Failed { .. } => ErrorKind::Unavailable,
+            StreamError::Taken { .. }
+            | StreamError::Ended { .. }
+            | StreamError::BegunAnew { .. } => ErrorKind::Conflict,
+        };
+        match error {
+            StreamError::Store(error) => error,
+            error => Self::new(kind, "stream", error.to_string()).with_source(error),
+        }
+    }
+}

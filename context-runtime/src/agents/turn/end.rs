@@ -24,7 +24,8 @@ impl Turn<'_> {
             return Err(self.fail(TurnError::Unanswered).await);
         };
         self.end(TurnOutcome::Answered, StreamEnd::Completed).await?;
-        Ok(TurnAnswer { id, message, report: self.report() })
+        let turn = self.id.clone();
+        Ok(TurnAnswer { turn, id, message, report: self.report() })
     }
 
     /// Cancels the turn. What arrived is stored; the result of a tool that was called and did not

@@ -44,9 +44,8 @@ async fn an_answer_is_heard_as_it_comes_and_kept_for_other_readers() {
     let calls = pieces.iter().filter(|delta| matches!(delta, AnswerDelta::ToolCall { .. })).count();
     assert_eq!((answer.text().as_ref(), calls), ("2 cities.", 2));
 
-    let question = chat.engine_mut().first_user_message().await.unwrap().unwrap();
-    assert_eq!(followed(&chat, question.id.as_str()).await, pieces);
-    let stream = chat.engine().streams().get(question.id.as_str()).await.unwrap().unwrap();
+    assert_eq!(followed(&chat, answer.turn.as_str()).await, pieces);
+    let stream = chat.engine().streams().get(answer.turn.as_str()).await.unwrap().unwrap();
     assert_eq!(stream.state, StreamState::Completed);
 }
 

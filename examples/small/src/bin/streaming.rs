@@ -3,12 +3,12 @@
 
 use std::io::{Write, stdout};
 
+use context_runtime::Agents;
 use context_runtime::model::AnswerDelta;
-use context_runtime::{Agents, Error};
 use small::{model, script, text};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> context_runtime::Result<()> {
     let answers = script([text("The tram 28 climbs from Baixa to Graça, past the cathedral.")]);
     let agents = Agents::open("mem:").await?.client(model(answers)?).build()?;
     let mut chat = agents.chat("ada", "lisbon").await?;
@@ -23,13 +23,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("\n{}", answer.report);
 
     // The stream of a turn has the id of its question. Each chunk is a delta as JSON.
-    let question = chat.engine_mut().first_user_message().await?;
-    let question = question.ok_or_else(|| Error::not_found("main", "message", "first"))?;
-    let mut reader = chat.engine().streams().follow(question.id.as_str(), 1);
+    let mut reader = chat.engine().streams().follow(answer.turn.as_str(), 1);
     while let Some(chunk) = reader.next().await? {
         if let Ok(AnswerDelta::Text(text)) = serde_json::from_slice(&chunk.bytes) {
             println!("chunk {}: {text:?}", chunk.offset);
         }
     }
-    Ok(agents.shutdown().await?)
+    agents.shutdown().await
 }
