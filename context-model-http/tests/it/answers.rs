@@ -1,8 +1,9 @@
 //! The model's answer, whole and streamed, is the same as without a network.
 
 use context_core::model::{AnswerDelta, LanguageModel, StopReason};
-use context_core::{Answer, CancelSignal, Message, ModelRequest, Part, Role};
+use context_core::{Answer, CancelSignal, Message, ModelError, ModelRequest, Part, Role};
 use context_model_http::{Endpoint, HttpModel};
+use context_simulator::Simulator;
 use serde_json::{Value, json};
 
 use crate::{FORMS, complete, model, request, served, stream, talkative};
@@ -71,11 +72,29 @@ async fn what_is_handed_out_adds_up_to_the_answer() {
     }
 }
 
+/// A model that only answers whole.
+#[derive(Debug)]
+struct WholeModel(Simulator);
+
+#[async_trait::async_trait]
+impl LanguageModel for WholeModel {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    async fn complete(
+        &self,
+        request: &ModelRequest,
+        cancel: &CancelSignal,
+    ) -> Result<Answer, ModelError> {
+        self.0.complete(request, cancel).await
+    }
+}
+
 #[tokio::test]
 async fn every_model_can_be_asked_for_a_stream() {
     for form in FORMS {
-        // The simulator passes on no delta before it is done.
-        let model: Box<dyn LanguageModel> = Box::new(talkative(form));
+        let model: Box<dyn LanguageModel> = Box::new(WholeModel(talkative(form)));
         let mut deltas = Vec::new();
         let mut show = |delta| deltas.push(delta);
         let asked = request().model("a-model");
