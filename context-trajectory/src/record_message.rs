@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::message::ToolInput;
-use context_core::trajectory::{Changes, MessageLink, NewQuery};
+use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery, NodeId};
 use context_core::{Json, Message, Part, Role, ToolCall, ToolResult};
 
 use crate::{OpenRound, RecordError, RecordedMessage, Step, StepCall};
@@ -64,13 +64,10 @@ impl OpenRound {
             self.step(step).await?;
         }
         // Providers without a tool role put tool results before the user's text.
+        let none = Measures::default();
+        let measures = if message.role == Role::Assistant { &none } else { &measures };
         for result in message.tool_results() {
-            let mut changes = Changes::new();
-            changes = changes.set("output", output(result)).set("success", !result.is_error);
-            if message.role != Role::Assistant && !measures.is_empty() {
-                changes = changes.measure(&measures);
-            }
-            self.tool_result_with(&known_as(&result.call_id), changes).await?;
+            self.record_result(result, measures).await?;
         }
         if message.is_request() {
             let mut query = NewQuery::new(&*message.plain_text());
@@ -82,21 +79,39 @@ impl OpenRound {
     }
 }
 
+impl OpenRound {
+    /// Records the result of a tool for the most recent call with its id, with the measures of the
+    /// tool, such as its times.
+    pub async fn record_result(
+        &self,
+        result: &ToolResult,
+        measures: &Measures,
+    ) -> Result<NodeId, RecordError> {
+        let changes = Changes::new().set("output", output(result)).set("success", !result.is_error);
+        let changes = if measures.is_empty() { changes } else { changes.measure(measures) };
+        self.tool_result_with(&known_as(&result.call_id), changes).await
+    }
+}
+
+impl Step {
+    /// Creates the step of a model's message: its text, reasoning and calls.
+    pub fn of_message(message: &Message) -> Self {
+        let thoughts = message.parts.iter().filter_map(|part| match part {
+            Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
+            _ => None,
+        });
+        let reasoning = thoughts.collect::<Vec<_>>().join("\n");
+        let step = Self::new(&*message.plain_text()).reasoning(reasoning);
+        message.tool_calls().map(step_call).fold(step, Self::call)
+    }
+}
+
 /// Returns the step of a model's message, linked to `link` if given, or `None` if the message is
 /// empty.
 pub(crate) fn step(message: &Message, link: Option<&MessageLink>) -> Option<Step> {
-    let thoughts = message.parts.iter().filter_map(|part| match part {
-        Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
-        _ => None,
-    });
-    let reasoning = thoughts.collect::<Vec<_>>().join("\n");
-    let mut step = Step::new(&*message.plain_text()).reasoning(reasoning);
+    let mut step = Step::of_message(message);
     step.messages.extend(link.cloned());
-    for call in message.tool_calls() {
-        let mut call = step_call(call);
-        call.messages.extend(link.cloned());
-        step = step.call(call);
-    }
+    step.calls.iter_mut().for_each(|call| call.messages.extend(link.cloned()));
     let says_nothing =
         step.content.is_empty() && step.reasoning.is_empty() && step.calls.is_empty();
     (!says_nothing).then_some(step)

@@ -10,6 +10,7 @@ use context_core::trajectory::{
 };
 use context_core::{Json, Timestamp};
 
+use crate::record_message::known_as;
 use crate::{OpenRound, RecordError};
 
 /// Separates a repeated call id from its count in an action's label, as in `id#2`.
@@ -165,7 +166,7 @@ impl OpenRound {
 
     /// Returns the action of the most recent call with an id.
     pub fn action_of_call(&self, call: &str) -> Option<NodeId> {
-        find_call(&self.round(), call).map(|node| node.id)
+        find_call(&self.round(), &known_as(call)).map(|node| node.id)
     }
 
     /// Records the result of the most recent call with an id.

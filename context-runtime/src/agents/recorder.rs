@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::message::ToolInput;
 use context_core::store::RoundQuery;
 use context_core::trajectory::{
-    AgentRef, Changes, FieldValue, Measures, MessageLink, NewQuery, NodeId, RoundHead, RoundState,
+    AgentRef, FieldValue, Measures, MessageLink, NewQuery, NodeId, RoundHead, RoundState,
 };
 use context_core::{
-    ChatId, Diagnostic, Json, Message, MessageId, Part, Result, Role, Timestamp, ToolResult,
+    ChatId, Diagnostic, Json, Message, MessageId, Result, Role, Timestamp, ToolResult,
 };
-use context_trajectory::{OpenOptions, OpenRound, RecordError, Step, StepCall, Trajectories};
+use context_trajectory::{OpenOptions, OpenRound, RecordError, Step, Trajectories};
 
 /// The round of a turn. Nothing is recorded without one, and what cannot be recorded is a
 /// diagnostic: the turn goes on.
@@ -104,13 +103,9 @@ impl TurnRecorder {
                 .find(|stored| stored.call_id == *call)
                 .unwrap_or(&record.result);
             let mut measures = Measures::default();
-            measures.started_at = Some(record.started_at);
-            measures.ended_at = Some(record.ended_at);
-            let changes = Changes::new()
-                .set("output", output(result))
-                .set("success", !result.is_error)
-                .measure(&measures);
-            let recorded = round.tool_result_with(call, changes).await;
+            (measures.started_at, measures.ended_at) =
+                (Some(record.started_at), Some(record.ended_at));
+            let recorded = round.record_result(result, &measures).await;
             self.report(recorded);
         }
     }
@@ -206,7 +201,7 @@ async fn catch_up(round: &OpenRound, turn: &StoredTurn) -> Result<(), RecordErro
             });
             drop(snapshot);
             if waits {
-                round.tool_result(&result.call_id, output(result), !result.is_error).await?;
+                round.record_result(result, &Measures::default()).await?;
             }
         }
     }
@@ -225,33 +220,11 @@ fn pending() -> FieldValue {
 }
 
 fn step(answer: &AnswerRecord) -> Step {
-    let message = &answer.message;
-    let thoughts = message.parts.iter().filter_map(|part| match part {
-        Part::Reasoning(thought) if !thought.text.is_empty() => Some(thought.text.as_str()),
-        _ => None,
-    });
-    let thoughts = thoughts.collect::<Vec<_>>().join("\n");
-    let mut step = Step::new(&*message.plain_text()).reasoning(thoughts);
+    let mut step = Step::of_message(&answer.message).measure(answer.measures.clone());
     step.messages.clone_from(&answer.links);
-    for call in message.tool_calls() {
-        let mut of_call = match &call.input {
-            ToolInput::Json(params) => StepCall::new(&*call.id, &*call.name, params.clone()),
-            ToolInput::Invalid(text) => {
-                let (text, reason) = (Json::from(&**text), "the arguments are not JSON");
-                StepCall::invalid(&*call.id, &*call.name, text, reason)
-            }
-        };
-        of_call.messages.extend(answer.links.first().cloned());
-        of_call.messages.extend(answer.results.clone());
-        step = step.call(of_call);
+    for call in &mut step.calls {
+        call.messages.extend(answer.links.first().cloned());
+        call.messages.extend(answer.results.clone());
     }
-    step.measure(answer.measures.clone())
-}
-
-fn output(result: &ToolResult) -> Json {
-    match &result.output[..] {
-        [] => Json::from(""),
-        [Part::Text(text)] => Json::from(&*text.text),
-        parts => Json::from_serialize(parts).unwrap_or_else(|_| Json::from("")),
-    }
+    step
 }
