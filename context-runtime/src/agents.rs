@@ -118,7 +118,7 @@ impl Agents {
         user: impl Into<UserId>,
         chat: impl Into<ChatId>,
     ) -> Result<AgentChat> {
-        AgentChat::open(self, ChatRef::new(user, chat), None).await
+        AgentChat::open(self, ChatRef::new(user, chat), None, None).await
     }
 
     /// The store.

@@ -111,6 +111,8 @@ pub enum DiagnosticCode {
     RecoveryApplied,
     /// A step of a turn could not be recorded. The turn went on.
     StepNotRecorded,
+    /// The stream of a turn could not be written, so its readers lack a part. The turn went on.
+    StreamNotWritten,
     /// A code of another crate, such as a plug-in; see [`DiagnosticCode::named`].
     Other(CodeName),
 }
@@ -171,6 +173,7 @@ names! {
     PrefixChanged => "prefix_changed",
     RecoveryApplied => "recovery_applied",
     StepNotRecorded => "step_not_recorded",
+    StreamNotWritten => "stream_not_written",
 }
 
 impl DiagnosticCode {

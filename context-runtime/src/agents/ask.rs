@@ -1,6 +1,7 @@
 //! Asking: the whole loop of a turn.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use context_core::model::AnswerDelta;
 use context_core::{CancelSignal, ToolCall};
@@ -172,13 +173,12 @@ async fn run_calls(
     if calls.is_empty() {
         return Ok(());
     }
-    let calls: Vec<_> = calls
-        .into_iter()
-        .map(|call| {
-            let context = turn.tool_context(&call);
-            (call, context)
-        })
-        .collect();
+    let fragments = turn.fragments();
+    let with_context = |call: ToolCall| {
+        let context = turn.tool_context(&call, Arc::clone(&fragments));
+        (call, context)
+    };
+    let calls = calls.into_iter().map(with_context).collect();
     let running = run_tools::run(functions, approve, concurrency, calls);
     let running = tokio::time::timeout(turn.remaining(), running);
     match unless_cancelled(cancel, "turn", running).await {

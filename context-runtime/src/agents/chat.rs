@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::trajectory::AgentRef;
-use context_core::{ChatRef, Error, Fragment, Message, Result};
+use context_core::{BranchName, ChatRef, Error, Fragment, Message, Result};
 use context_trajectory::{OpenRound, SessionGraph};
 
 use super::{Agents, Ask, TurnBuilder};
@@ -38,16 +38,19 @@ impl AgentChat {
     pub(super) async fn open(
         agents: &Agents,
         chat: ChatRef,
+        branch: Option<BranchName>,
         reserved: Option<OpenRound>,
     ) -> Result<Self> {
         let parts = &agents.0;
-        let engine = ContextEngine::builder(Arc::clone(&parts.store))
+        let mut engine = ContextEngine::builder(Arc::clone(&parts.store))
             .user(chat.user.clone())
             .chat(chat.chat.clone())
             .shared_renderer(Arc::clone(&parts.renderer))
-            .shared_environment(Arc::clone(&parts.clock), Arc::clone(&parts.ids))
-            .open()
-            .await?;
+            .shared_environment(Arc::clone(&parts.clock), Arc::clone(&parts.ids));
+        if let Some(branch) = branch {
+            engine = engine.branch(branch);
+        }
+        let engine = engine.open().await?;
         let agent = match &reserved {
             Some(round) => round.reference().agent.clone(),
             None => AgentRef::from(&chat),
@@ -68,14 +71,17 @@ impl AgentChat {
     }
 
     /// Returns the builder of a turn that continues the newest question, which has no answer yet
-    /// because its turn was interrupted.
+    /// because its turn was interrupted. With [`ask`](TurnBuilder::ask) the loop is the library's:
+    /// the model is told of calls that may not have run, and decides whether to repeat them.
+    ///
+    /// The [stream](crate::Turn::event) of the turn begins anew.
     pub fn resume(&mut self) -> TurnBuilder<'_> {
         TurnBuilder::new(self, None)
     }
 
     /// Asks the model, runs the tools that it calls, and returns the answer.
     pub fn ask(&mut self, question: impl Into<Message>) -> Ask<'_> {
-        Ask::new(self.turn(question))
+        self.turn(question).ask()
     }
 
     /// Returns what was recorded of this chat, sub-agents included, for exports and drawings.

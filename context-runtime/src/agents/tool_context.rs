@@ -1,12 +1,19 @@
 //! What a tool knows of the turn that runs it, and sub-agents.
 
 use std::fmt;
+use std::sync::Arc;
 
 use context_core::trajectory::NodeId;
-use context_core::{CancelSignal, ChatRef, Error, Result};
+use context_core::{BranchName, CancelSignal, ChatRef, Error, Fragment, Message, Result};
 use context_trajectory::{OpenOptions, OpenRound};
 
+use super::interrupted::newest_turn;
 use super::{AgentChat, Agents};
+
+/// The result of a call in the branch of the agent that the call started.
+const STARTED: &str = "This call started you, a helper of the agent above. Do only what the next message says: your answer is the result of this call.";
+/// The result there of a further call of the same answer.
+const ELSEWHERE: &str = "This call is taken care of by somebody else.";
 
 /// The turn in which a tool runs: its chat, its cancel signal, and the agents, for tools that ask a
 /// sub-agent.
@@ -34,6 +41,9 @@ use super::{AgentChat, Agents};
 pub struct ToolContext {
     pub(super) agents: Agents,
     pub(super) chat: ChatRef,
+    pub(super) branch: BranchName,
+    /// The fragments of the chat.
+    pub(super) fragments: Arc<[Fragment]>,
     pub(super) cancel: CancelSignal,
     /// The id of the call.
     pub(super) call: String,
@@ -61,18 +71,44 @@ impl ToolContext {
     /// the call, so that a call that is repeated continues it. Its rounds are recorded below the
     /// call, in the session of the chat.
     pub async fn agent(&self, name: &str) -> Result<AgentChat> {
-        let Self { agents, chat, call, node, .. } = self;
-        let reserved = match (&agents.0.trajectories, node) {
-            (Some(trajectories), Some((round, node))) => Some(
-                trajectories
-                    .open_sub_agent(round, *node, OpenOptions::new())
-                    .await
-                    .map_err(Error::from)?,
-            ),
-            _ => None,
+        let id = format!("{}/{name}/{}", self.chat.chat, self.call);
+        let chat = ChatRef::new(self.chat.user.clone(), id);
+        AgentChat::open(&self.agents, chat, None, self.reserve().await?).await
+    }
+
+    /// Opens a chat of a sub-agent that knows everything its parent knows: it works on a branch of
+    /// the chat that begins with the conversation up to the call, under the same fragments. Its
+    /// requests then begin as those of the parent do, byte for byte, so that the provider's prompt
+    /// cache serves both, provided that it is asked with the same tools. The parent's branch stays
+    /// the active one.
+    ///
+    /// The branch is named after the parent's, the agent and the call, so that a call that is
+    /// repeated continues it. Rounds are recorded as for [`agent`](Self::agent).
+    pub async fn fork(&self, name: &str) -> Result<AgentChat> {
+        let Self { agents, chat, branch, call, .. } = self;
+        let reserved = self.reserve().await?;
+        let mut fork =
+            AgentChat::open(agents, chat.clone(), Some(branch.clone()), reserved).await?;
+        fork.engine.move_to_new(format!("{branch}/{name}/{call}").into()).await?;
+        fork.engine.set(self.fragments.iter().cloned());
+        let open_calls = newest_turn(&mut fork.engine).await?.map(|turn| turn.open_calls());
+        let text = |id: &str| if id == call { STARTED } else { ELSEWHERE };
+        let results = open_calls.iter().flatten().map(|open| open.result(text(&open.id)));
+        let results: Vec<_> = results.collect();
+        if !results.is_empty() {
+            fork.engine.set([Message::tool(results)]);
+        }
+        Ok(fork)
+    }
+
+    /// Reserves the first round of a sub-agent.
+    async fn reserve(&self) -> Result<Option<OpenRound>> {
+        let (Some(trajectories), Some((round, node))) = (&self.agents.0.trajectories, &self.node)
+        else {
+            return Ok(None);
         };
-        let id = format!("{}/{name}/{call}", chat.chat);
-        AgentChat::open(agents, ChatRef::new(chat.user.clone(), id), reserved).await
+        let reserved = trajectories.open_sub_agent(round, *node, OpenOptions::new()).await;
+        Ok(Some(reserved.map_err(Error::from)?))
     }
 }
 

@@ -165,7 +165,8 @@ impl Turn<'_> {
             report.add_call(&asked.call);
         }
         report.elapsed = self.began.elapsed();
-        report.diagnostics.extend(self.recorder.diagnostics.iter().cloned());
+        let diagnostics = self.recorder.diagnostics.iter().chain(self.deltas.diagnostic());
+        report.diagnostics.extend(diagnostics.cloned());
         report
     }
 

@@ -92,6 +92,20 @@ impl ContextEngine {
         self.rewind(&checkpoint.message).await
     }
 
+    /// Moves this engine alone to a branch of this name, which is created at the head if the chat
+    /// has none.
+    pub(crate) async fn move_to_new(&mut self, branch: BranchName) -> Result<()> {
+        let head = self.require_head("fork").await?;
+        let name = ForkName::Exact(branch.clone());
+        let target = Target::Fork { name, at: Some(head), activate: false };
+        let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
+        commit.key = self.parts.fresh_key();
+        // The only conflict is a taken name: the branch exists.
+        let _created_or_found = self.parts.history().commit(commit).await?;
+        (self.branch, self.view) = (branch, None);
+        Ok(())
+    }
+
     async fn fork(
         &mut self,
         operation: &'static str,

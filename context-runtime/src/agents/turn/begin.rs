@@ -11,7 +11,7 @@ use super::delta_stream::DeltaStream;
 use super::{Called, Phase, Settings, Turn};
 use crate::agents::interrupted::newest_turn;
 use crate::agents::recorder::{StoredTurn, TurnRecorder};
-use crate::agents::{AgentChat, TurnError, TurnLimits, TurnReport};
+use crate::agents::{AgentChat, Ask, TurnError, TurnLimits, TurnReport};
 use crate::{CallOptions, READ_SPILLED, spilled_output_tool};
 
 /// The result of a call whose turn was interrupted.
@@ -93,6 +93,11 @@ impl<'c> TurnBuilder<'c> {
         self
     }
 
+    /// Lets the model answer: calls it, runs the tools that it calls, and returns the answer.
+    pub fn ask(self) -> Ask<'c> {
+        Ask::new(self)
+    }
+
     /// Begins the turn. The question is stored when this returns. An earlier turn of the chat that
     /// nobody ended is closed as interrupted.
     pub async fn begin(self) -> Result<Turn<'c>, TurnError> {
@@ -131,7 +136,7 @@ impl<'c> TurnBuilder<'c> {
         };
         let trajectories = parts.trajectories.as_ref();
         let recorder = TurnRecorder::begin(trajectories, agent, reserved.take(), &stored).await;
-        let id = stored.question.0;
+        let (id, is_continued) = (stored.question.0, stored.is_continued);
         let mut tools = self.tools;
         let name = |tool: &Tool| match tool {
             Tool::Function(function) => Some(function.name.clone()),
@@ -141,7 +146,7 @@ impl<'c> TurnBuilder<'c> {
         if can_spill && !tools.iter().filter_map(name).any(|name| name == READ_SPILLED) {
             tools.push(spilled_output_tool().into());
         }
-        let deltas = DeltaStream::new(engine.streams(), &id);
+        let deltas = DeltaStream::new(engine.streams(), &id, is_continued);
         Ok(Turn {
             agents,
             parts,

@@ -1,6 +1,8 @@
 //! Tool results of a turn.
 
-use context_core::{Message, ToolCall, ToolResult};
+use std::sync::Arc;
+
+use context_core::{Fragment, Message, ToolCall, ToolResult};
 
 use super::{Called, Phase, Turn};
 use crate::agents::recorder::ResultRecord;
@@ -42,14 +44,34 @@ impl Turn<'_> {
         if let Err(error) = self.save_calls().await {
             return Err(self.fail(error).await);
         }
-        Ok(self.tool_context(call).agent(name).await?)
+        Ok(self.tool_context(call, self.fragments()).agent(name).await?)
+    }
+
+    /// Opens a chat of a sub-agent for a call of the newest answer, that knows what this chat
+    /// knows. The answer is stored first. See [`ToolContext::fork`].
+    pub async fn fork(&mut self, call: &ToolCall, name: &str) -> Result<AgentChat, TurnError> {
+        if let Err(error) = self.save_calls().await {
+            return Err(self.fail(error).await);
+        }
+        Ok(self.tool_context(call, self.fragments()).fork(name).await?)
+    }
+
+    /// The fragments of the chat, for the contexts of tools.
+    pub(in crate::agents) fn fragments(&self) -> Arc<[Fragment]> {
+        self.engine.fragments().cloned().collect()
     }
 
     /// Returns what the tool of a call knows of this turn.
-    pub(in crate::agents) fn tool_context(&self, call: &ToolCall) -> ToolContext {
+    pub(in crate::agents) fn tool_context(
+        &self,
+        call: &ToolCall,
+        fragments: Arc<[Fragment]>,
+    ) -> ToolContext {
         ToolContext {
             agents: self.agents.clone(),
             chat: self.engine.chat_ref().clone(),
+            branch: self.engine.branch().clone(),
+            fragments,
             cancel: self.settings.cancel.clone(),
             call: call.id.clone(),
             node: self.recorder.node_of_call(&call.id),

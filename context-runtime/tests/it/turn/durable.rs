@@ -127,6 +127,32 @@ async fn calls_that_an_interrupted_turn_left_are_answered_first() {
     }
 }
 
+/// A program whose loop is the library's continues with it, too: the tools that may have run are
+/// not run again behind the user's back.
+#[tokio::test]
+async fn the_library_continues_an_interrupted_turn() {
+    let store = store().await;
+    let model = simulator(asks_twice);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    let mut turn = chat.turn("Weather?").tools([weather()]).begin().await.unwrap();
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.send(request.body().as_str());
+    turn.received(reply.status, &reply.to_text());
+    let call = turn.tool_calls().remove(0);
+    drop(turn.agent(&call, "helper").await.unwrap()); // stores the answer
+    drop(turn);
+
+    let never = context_runtime::ToolFunction::with_schema(weather(), |call| async move {
+        call.error("ran again")
+    });
+    let answer = chat.resume().ask().tools([never]).await.unwrap();
+    assert_eq!(answer.text(), "2 cities.");
+    let stored = stored(&store).await;
+    assert!(!stored[2].contains("ran again") && stored[2].contains("not known"), "{stored:?}");
+    assert_eq!(states(&store).await, [RoundState::Closed]);
+}
+
 /// The process ended between the answer and the end of the turn: nothing is asked again.
 #[tokio::test]
 async fn a_turn_that_has_its_answer_is_only_finished() {

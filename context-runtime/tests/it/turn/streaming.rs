@@ -2,6 +2,7 @@
 
 use context_runtime::model::AnswerDelta;
 use context_runtime::store::StreamState;
+use context_runtime::streams::WriteOptions;
 use context_runtime::{CancelSource, DecisionSet, ModelCall, PrepareInput, RecoveryChain};
 
 use super::*;
@@ -181,4 +182,64 @@ async fn a_cancelled_turn_says_so_in_its_stream() {
     let question = chat.engine_mut().first_user_message().await.unwrap().unwrap();
     let stream = chat.engine().streams().get(question.id.as_str()).await.unwrap().unwrap();
     assert_eq!(stream.state, StreamState::Cancelled);
+}
+
+/// A process died in the middle of an answer. Nobody stored the part, so its deltas must not stand
+/// in front of the answer that a reader of the continued turn gets.
+#[tokio::test]
+async fn the_stream_of_a_continued_turn_begins_anew() {
+    for ended in [false, true] {
+        let store = store().await;
+        let model = simulator(done);
+        let agents = agents(&store, model.clone());
+        let mut chat = chat(&agents).await;
+        let streams = chat.engine().streams();
+        let mut turn = chat.turn("Hello?").begin().await.unwrap();
+        let id = turn.id().clone();
+        let request = turn.next().await.unwrap().unwrap();
+        let reply = model.stream(request.body().as_str());
+        let context_simulator::ReplyContent::Events(events) = reply.content else { panic!() };
+        for event in &events[..events.len() - 2] {
+            turn.event(event).await.unwrap();
+        }
+        match ended {
+            true => drop(turn.cancel().await.unwrap()),
+            false => drop(turn),
+        }
+        let before = streams.get(id.as_str()).await.unwrap().unwrap();
+        assert_eq!(before.state.is_final(), ended);
+
+        let mut pieces = Vec::new();
+        let resumed = chat.resume().ask().on_delta(|delta| pieces.push(delta.clone()));
+        let answer = resumed.await.unwrap();
+        assert_eq!((&answer.turn, answer.text().as_ref()), (&id, "Done."));
+        assert!(answer.report.diagnostics.is_empty(), "{:?}", answer.report.diagnostics);
+        assert_eq!(followed(&chat, id.as_str()).await, pieces);
+        let after = streams.get(id.as_str()).await.unwrap().unwrap();
+        assert_eq!((after.run, after.state), (before.run + 1, StreamState::Completed));
+    }
+}
+
+/// The answer does not depend on its stream, and nothing is lost in silence.
+#[tokio::test]
+async fn a_stream_that_somebody_else_writes_is_reported() {
+    let store = store().await;
+    let model = simulator(done);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    let mut turn = chat.turn("Hello?").begin().await.unwrap();
+    let streams = turn.engine().streams();
+    let other = streams.write(turn.id().as_str(), WriteOptions::default()).await.unwrap();
+    let request = turn.next().await.unwrap().unwrap();
+    let reply = model.stream(request.body().as_str());
+    let context_simulator::ReplyContent::Events(events) = reply.content else { panic!() };
+    for event in events {
+        turn.event(&event).await.unwrap();
+    }
+    let answer = turn.finish().await.unwrap();
+    assert_eq!(answer.text(), "Done.");
+    let [diagnostic] = &answer.report.diagnostics[..] else { panic!("{:?}", answer.report) };
+    assert_eq!(diagnostic.code.as_str(), "stream_not_written");
+    assert!(diagnostic.message.contains("belongs to another writer"), "{diagnostic}");
+    drop(other);
 }

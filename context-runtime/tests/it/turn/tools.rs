@@ -214,3 +214,64 @@ async fn a_sub_agent_is_recorded_below_the_call_that_asked_it() {
     assert_eq!((parent.agent, call.body.text("action")), (0, "research"));
     assert_eq!(helper.trajectory().rounds().next().unwrap().state(), RoundState::Closed);
 }
+
+/// A forked sub-agent knows what its parent knows, and its request begins as the parent's did: the
+/// provider has it in its prompt cache.
+#[tokio::test]
+async fn a_forked_sub_agent_shares_the_prefix_of_its_parent() {
+    let says = |request: &ModelRequest| {
+        let last = request.messages.last().unwrap();
+        match &*last.plain_text() {
+            "Which ferry?" => vec![
+                AnswerPiece::call("research", json!({})),
+                AnswerPiece::call("weather", json!({})),
+            ],
+            "Find the ferries." => vec![AnswerPiece::text("At 10:05.")],
+            _ => vec![AnswerPiece::text("The first.")],
+        }
+    };
+    let store = store().await;
+    let model = simulator(says);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    chat.set([context_runtime::role("You book trips, and you are never in a hurry. ".repeat(400))]);
+    let quick = ToolFunction::with_schema(weather(), |call| async move { call.result("sun") });
+    let again = quick.clone();
+    let research = FunctionTool::new("research", json!({"type": "object"}));
+    let declared = ToolFunction::with_schema(research.clone(), |call| async move {
+        call.error("a helper has no helpers")
+    });
+    let research = ToolFunction::with_context(research, move |call, turn: ToolContext| {
+        let tools = [declared.clone(), again.clone()];
+        async move {
+            let mut helper = turn.fork("researcher").await.unwrap();
+            let answer = helper.ask("Find the ferries.").tools(tools).await.unwrap();
+            assert_eq!(helper.engine().branch().as_str(), format!("main/researcher/{}", call.id));
+            call.result(answer.text())
+        }
+    });
+    let answer = chat.ask("Which ferry?").tools([research, quick]).await.unwrap();
+    assert_eq!(answer.text(), "The first.");
+    assert_eq!(stored(&store).await[2], "tool: At 10:05. | sun", "the parent's branch is active");
+
+    let log = model.log();
+    let (parent, helper) = (log[0].input.unwrap(), &log[1]);
+    assert!(helper.cache_read + 200 > parent && parent > 3_000, "{log:#?}");
+    assert!(log.iter().all(|served| served.violations.is_empty()), "{log:#?}");
+
+    // The helper's branch begins with the parent's messages, and says what becomes of its calls.
+    let branches = store.history().branches(chat.engine().chat_ref()).await.unwrap();
+    let branch = branches.iter().find(|branch| branch.name.as_str() != "main").unwrap();
+    let mut on_branch = context_runtime::ContextEngine::builder(Arc::clone(&store))
+        .user("ada")
+        .chat("lisbon")
+        .branch(branch.name.clone())
+        .open()
+        .await
+        .unwrap();
+    let shown = on_branch.resolve().await.unwrap();
+    let lines: Vec<_> = shown.messages.iter().map(|node| super::line(node)).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+    let graph = agents.trajectories().unwrap().graph("ada", "lisbon").await.unwrap();
+    assert!(graph.agents().nth(1).unwrap().trajectory().rounds().next().unwrap().len() >= 2);
+}
