@@ -35,9 +35,9 @@ pub use instruction_files::{
     InstructionFile, InstructionFiles, InstructionOptions, InstructionScan,
 };
 pub use reminder::{
-    Comparison, ConversationSummary, Folded, Predicate, Reminder, ReminderBuilder, ReminderError,
-    ReminderTarget, Situation, ToolActivity, fold_reminders, reminder, reminder_with, strip_ranges,
-    strip_reminders, total_tokens,
+    Calendar, Comparison, ConversationSummary, Folded, Hemisphere, Predicate, Recent, Reminder,
+    ReminderBuilder, ReminderError, ReminderTarget, Season, Situation, ToolActivity, Weekday,
+    fold_reminders, reminder, reminder_with, strip_ranges, strip_reminders, total_tokens,
 };
 pub use skills::{
     MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, MAX_SKILL_ENTRIES, Skill, SkillError, SkillFolders,

@@ -24,6 +24,7 @@ mod element;
 mod error;
 mod fold;
 mod predicate;
+mod recent;
 mod situation;
 mod strip;
 mod summary;
@@ -31,7 +32,8 @@ mod text;
 
 pub use error::ReminderError;
 pub use fold::{Folded, fold_reminders};
-pub use predicate::{Comparison, Predicate};
+pub use predicate::{Calendar, Comparison, Hemisphere, Predicate, Season, Weekday};
+pub use recent::Recent;
 pub use situation::Situation;
 pub use strip::{strip_ranges, strip_reminders};
 pub use summary::{ConversationSummary, ToolActivity, total_tokens};

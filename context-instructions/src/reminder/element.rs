@@ -24,6 +24,8 @@ pub(super) struct Mark {
     pub(super) end: usize,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) once: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<String>,
 }
 
 /// The metadata of a synthetic message.

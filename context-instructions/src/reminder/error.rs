@@ -18,9 +18,20 @@ pub enum ReminderError {
     /// The id of a `once` is empty or only white space.
     #[error("`once` needs an id that is not empty")]
     EmptyOnceId,
+    /// The id of a reminder is empty or only white space.
+    #[error("the id of a reminder must not be empty")]
+    EmptyId,
     /// The count of this predicate is 0, so it could never hold.
     #[error("`{0}` of 0 can never hold")]
     ZeroCount(&'static str),
+    /// No calendar has this date, month, range of hours or offset.
+    #[error("a calendar has no {setting} `{value}`")]
+    NotInCalendar {
+        /// The part of a calendar.
+        setting: &'static str,
+        /// What was given.
+        value: String,
+    },
     /// The pattern of a predicate is not a regular expression, or too large.
     #[error("the pattern of a predicate cannot be used")]
     Pattern(#[from] regex::Error),

@@ -7,6 +7,7 @@ use context_core::message::Text;
 use context_core::{Json, Message, MessageId, Node, Part, Role, Timestamp};
 
 use super::element::{Mark, REMINDERS, SOURCE, SyntheticMetadata};
+use super::recent::Event;
 use super::{ConversationSummary, Reminder, ReminderTarget, Situation};
 
 /// The result of a fold.
@@ -46,9 +47,9 @@ pub struct Folded {
 /// # Metadata
 ///
 /// * `reminders` of a message with folded reminders: a list of
-///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["id"]}`. `output` is present for
-///   tool results only and counts the parts of the result. `start` and `end` count Unicode scalar
-///   values. `once` is left out when empty.
+///   `{"part": 0, "output": 0, "start": 1, "end": 53, "once": ["once"], "id": "id"}`. `output` is
+///   present for tool results only and counts the parts of the result. `start` and `end` count
+///   Unicode scalar values. `once` is left out when empty, and so is the `id` of the reminder.
 /// * `synthetic` of a message that neither the user nor the model wrote:
 ///   `{"source": "reminder", "once": ["id"]}`. Such a message is not a turn, whatever its source.
 ///
@@ -100,9 +101,13 @@ pub fn fold_reminders(
         let situation = Situation::new(&summary, reminder.target(), now, usage);
         let Some((element, once)) = reminder.fire(&situation) else { continue };
         once.iter().for_each(|id| summary.use_once(id));
+        let id = reminder.id().map(str::to_owned);
+        if let Some(id) = &id {
+            summary.happens(Event::Reminded(id.as_str().into()), now);
+        }
         folded.fired += 1;
         folded.once.extend_from_slice(&once);
-        fired.push(FiredReminder { element, as_part: reminder.as_part(), once });
+        fired.push(FiredReminder { element, as_part: reminder.as_part(), once, id });
     }
     for (position, fired) in [(positions.user, to_user), (positions.tool, to_tool)] {
         if let Some(node) =
@@ -127,6 +132,7 @@ struct FiredReminder {
     element: String,
     as_part: bool,
     once: Vec<String>,
+    id: Option<String>,
 }
 
 /// The pending messages that reminders are folded into, one index per target.
@@ -221,7 +227,7 @@ fn append(parts: &mut Vec<Part>, fired: Vec<FiredReminder>) -> Vec<Mark> {
         last.filter(|at| matches!(parts.get(*at), Some(Part::Text(text)) if !text.text.is_empty()));
     let mut marks = Vec::with_capacity(fired.len());
     let mut end = None;
-    for FiredReminder { element, as_part, once } in fired {
+    for FiredReminder { element, as_part, once, id } in fired {
         let length = element.chars().count();
         let inline = last.filter(|_| !as_part).and_then(|at| match parts.get_mut(at) {
             Some(Part::Text(text)) => Some((at, text)),
@@ -239,7 +245,7 @@ fn append(parts: &mut Vec<Part>, fired: Vec<FiredReminder>) -> Vec<Mark> {
                 (parts.len() - 1, 0)
             }
         };
-        marks.push(Mark { part, output: None, start, end: start + length, once });
+        marks.push(Mark { part, output: None, start, end: start + length, once, id });
     }
     marks
 }

@@ -1,11 +1,18 @@
 //! Predicates that decide when a reminder fires.
 
+mod calendar;
+mod within;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::tz::Offset;
 use regex::{Regex, RegexBuilder};
 
+use self::calendar::Rule;
+pub use self::calendar::{Calendar, Hemisphere, Season, Weekday};
+use super::recent::{Event, Recent};
 use super::{ReminderError, Situation};
 
 /// Maximum number of predicates in one predicate, itself included.
@@ -55,6 +62,8 @@ impl Comparison {
 /// | last reply | [`tool_call_count`](Self::tool_call_count), [`tool_failure_streak`](Self::tool_failure_streak) |
 /// | news | [`tool_called`](Self::tool_called), [`any_tool_called`](Self::any_tool_called), [`tool_failed`](Self::tool_failed), [`any_tool_failed`](Self::any_tool_failed), [`tool_output_contains`](Self::tool_output_contains) |
 /// | last text of the model, of any turn | [`last_assistant_length`](Self::last_assistant_length) |
+/// | the last turns, messages or time | [`tool_called_within`](Self::tool_called_within), [`any_tool_called_within`](Self::any_tool_called_within), [`tool_failed_within`](Self::tool_failed_within), [`any_tool_failed_within`](Self::any_tool_failed_within), [`reminded_within`](Self::reminded_within) |
+/// | the local date and time | those of a [`Calendar`] |
 ///
 /// Predicates that are not about the news stay true for a while: between the steps of one turn they
 /// hold at each step, unless combined with one about the news or with `once`.
@@ -85,6 +94,8 @@ enum Kind {
     Elapsed(Duration),
     Content(Regex),
     LastAssistantLength(Comparison),
+    Within(Event, Recent),
+    Calendar(Offset, Rule),
     Custom(Box<Custom>),
 }
 
@@ -320,6 +331,12 @@ impl Kind {
             Self::LastAssistantLength(length) => {
                 length.holds(situation.assistant_text().chars().count() as u64)
             }
+            Self::Within(event, recent) => {
+                let happened = summary.last_of(event);
+                happened
+                    .is_some_and(|then| recent.includes(then, summary.position(situation.now())))
+            }
+            Self::Calendar(offset, rule) => rule.holds(*offset, situation),
             Self::Custom(holds) => holds(situation),
             Self::Invalid(_) | Self::All(_) | Self::Any(_) | Self::Not(_) | Self::Once(_) => false,
         }
@@ -358,6 +375,8 @@ impl fmt::Debug for Kind {
             Self::Elapsed(time) => write!(f, "Elapsed({time:?})"),
             Self::Content(pattern) => write!(f, "Content({:?})", pattern.as_str()),
             Self::LastAssistantLength(length) => write!(f, "LastAssistantLength({length:?})"),
+            Self::Within(event, recent) => write!(f, "Within({event:?}, {recent:?})"),
+            Self::Calendar(offset, rule) => write!(f, "Calendar({offset}, {rule:?})"),
             Self::Custom(_) => write!(f, "Custom"),
         }
     }

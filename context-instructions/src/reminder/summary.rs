@@ -7,6 +7,7 @@ use context_core::base::JsonMap;
 use context_core::{Json, Message, Node, Part, Role, Timestamp, ToolResult};
 
 use super::element::{REMINDERS, SyntheticMetadata, marks};
+use super::recent::{Event, Occurrence};
 use super::strip_reminders;
 
 /// The tool activity in a stretch of a conversation.
@@ -67,8 +68,8 @@ impl ToolActivity {
 ///   at how the last turn went.
 /// * A **step** is one answer of the model and the tool results that follow it.
 ///
-/// A summary keeps counts of the whole conversation, texts of the last turn, and tool results of
-/// one reply.
+/// A summary keeps counts of the whole conversation, texts of the last turn, tool results of one
+/// reply, and the last use of each tool and reminder.
 ///
 /// A message that changes one of the chain makes it necessary to rebuild the summary from there.
 /// Filling a placeholder at the end changes nothing that was counted.
@@ -91,6 +92,8 @@ pub struct ConversationSummary {
     /// The unanswered calls of the newest step, by id, with their tools.
     open_calls: Arc<BTreeMap<String, Arc<str>>>,
     once: Arc<BTreeSet<String>>,
+    /// When each event last happened.
+    events: Arc<BTreeMap<Event, Occurrence>>,
 }
 
 impl ConversationSummary {
@@ -106,17 +109,18 @@ impl ConversationSummary {
             return;
         }
         let Ok(message) = node.message() else { return };
-        self.collect_once(message);
         self.messages += 1;
+        let is_turn = message.role == Role::User && !message.is_synthetic();
+        self.turns += u64::from(is_turn);
+        self.collect_marks(message, node.created_at);
         match message.role {
-            Role::User if !message.is_synthetic() => {
-                self.turns += 1;
+            Role::User if is_turn => {
                 self.turn_open = true;
                 self.before_turn = self.last_time;
                 self.last_user = Some(readable(message));
             }
-            Role::Assistant => self.push_assistant(message),
-            Role::Tool => self.push_results(message),
+            Role::Assistant => self.push_assistant(message, node.created_at),
+            Role::Tool => self.push_results(message, node.created_at),
             Role::User | Role::System => {}
         }
         if let Some(usage) = message.metadata.get("usage") {
@@ -194,9 +198,28 @@ impl ConversationSummary {
         }
     }
 
-    fn collect_once(&mut self, message: &Message) {
-        for id in marks(message).into_iter().flatten().flat_map(|mark| mark.once) {
-            self.use_once(&id);
+    /// Records that an event happens with the newest message.
+    pub(super) fn happens(&mut self, event: Event, at: Timestamp) {
+        let occurrence = self.position(at);
+        Arc::make_mut(&mut self.events).insert(event, occurrence);
+    }
+
+    /// Returns when an event last happened.
+    pub(super) fn last_of(&self, event: &Event) -> Option<Occurrence> {
+        self.events.get(event).copied()
+    }
+
+    /// Returns the position of the newest message, at this time.
+    pub(super) fn position(&self, at: Timestamp) -> Occurrence {
+        Occurrence { turn: self.turns, message: self.messages, at }
+    }
+
+    fn collect_marks(&mut self, message: &Message, at: Timestamp) {
+        for mark in marks(message).into_iter().flatten() {
+            mark.once.iter().for_each(|id| self.use_once(id));
+            if let Some(id) = mark.id {
+                self.happens(Event::Reminded(id.into()), at);
+            }
         }
         let synthetic =
             message.origin_record().and_then(|json| json.parse::<SyntheticMetadata>().ok());
@@ -218,7 +241,7 @@ impl ConversationSummary {
         self.open_calls = Arc::default();
     }
 
-    fn push_assistant(&mut self, message: &Arc<Message>) {
+    fn push_assistant(&mut self, message: &Arc<Message>, at: Timestamp) {
         self.begin_reply();
         if self.last_role != Some(Role::Assistant) {
             self.begin_step();
@@ -232,29 +255,31 @@ impl ConversationSummary {
             self.tool_calls += 1;
             Arc::make_mut(&mut self.reply).called(&tool);
             Arc::make_mut(&mut self.step).called(&tool);
+            self.happens(Event::ToolCalled(None), at);
+            self.happens(Event::ToolCalled(Some(Arc::clone(&tool))), at);
             Arc::make_mut(&mut self.open_calls).insert(call.id.clone(), tool);
         }
         // Results of a provider's own tools are in the same message.
-        self.push_part_results(message);
+        self.push_part_results(message, at);
     }
 
-    fn push_results(&mut self, message: &Arc<Message>) {
+    fn push_results(&mut self, message: &Arc<Message>, at: Timestamp) {
         self.begin_reply();
         let message = readable(message);
         Arc::make_mut(&mut self.reply).results.push(Arc::clone(&message));
         Arc::make_mut(&mut self.step).results.push(Arc::clone(&message));
-        self.push_part_results(&message);
+        self.push_part_results(&message, at);
     }
 
-    fn push_part_results(&mut self, message: &Message) {
+    fn push_part_results(&mut self, message: &Message, at: Timestamp) {
         for part in &message.parts {
             if let Part::ToolResult(result) = part {
-                self.push_result(result);
+                self.push_result(result, at);
             }
         }
     }
 
-    fn push_result(&mut self, result: &ToolResult) {
+    fn push_result(&mut self, result: &ToolResult, at: Timestamp) {
         let called = match self.open_calls.contains_key(&result.call_id) {
             true => Arc::make_mut(&mut self.open_calls).remove(&result.call_id),
             false => None,
@@ -267,6 +292,10 @@ impl ConversationSummary {
         let tool = called.or_else(|| result.name.as_deref().map(Arc::from));
         Arc::make_mut(&mut self.reply).failed(tool.as_ref());
         Arc::make_mut(&mut self.step).failed(tool.as_ref());
+        self.happens(Event::ToolFailed(None), at);
+        if tool.is_some() {
+            self.happens(Event::ToolFailed(tool), at);
+        }
     }
 }
 

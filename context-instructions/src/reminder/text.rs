@@ -80,12 +80,18 @@ pub struct Reminder {
     target: ReminderTarget,
     when: Option<Predicate>,
     as_part: bool,
+    id: Option<Arc<str>>,
 }
 
 impl Reminder {
     /// Returns the target.
     pub fn target(&self) -> ReminderTarget {
         self.target
+    }
+
+    /// Returns the id.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     /// Returns whether the reminder becomes a part of its own.
@@ -138,13 +144,21 @@ pub struct ReminderBuilder(Reminder);
 
 impl ReminderBuilder {
     fn new(text: Text) -> Self {
-        Self(Reminder { text, target: ReminderTarget::default(), when: None, as_part: false })
+        let target = ReminderTarget::default();
+        Self(Reminder { text, target, when: None, as_part: false, id: None })
     }
 
     /// Sets the predicate that must hold for the reminder to fire. Without one it always fires;
     /// [`ReminderTarget::Steer`] needs one.
     pub fn when(mut self, predicate: Predicate) -> Self {
         self.0.when = Some(predicate);
+        self
+    }
+
+    /// Sets the id by which [`Predicate::reminded_within`] finds when the reminder fired. It is
+    /// stored with the message. Reminders may share an id.
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.0.id = Some(id.into().into());
         self
     }
 
@@ -165,6 +179,9 @@ impl ReminderBuilder {
         let Self(reminder) = self;
         if matches!(&reminder.text, Text::Fixed(text) if text.trim().is_empty()) {
             return Err(ReminderError::EmptyText);
+        }
+        if reminder.id().is_some_and(|id| id.trim().is_empty()) {
+            return Err(ReminderError::EmptyId);
         }
         match &reminder.when {
             Some(when) => when.check()?,

@@ -1,8 +1,10 @@
 //! Reminders: when they fire, where they are folded, and that they can be removed again.
 
+mod calendar;
 mod folding;
 mod predicates;
 mod stripping;
+mod within;
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use context_core::message::NodeKind;
 use context_core::{Encoded, Message, Node, Role, Timestamp};
-use context_instructions::{Comparison, Predicate, ReminderTarget, Situation, reminder};
+use context_instructions::{Comparison, Predicate, Recent, ReminderTarget, Situation, reminder};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -364,6 +364,9 @@ proptest! {
             Predicate::every_n_turns(n), Predicate::every_n_tool_calls(n),
                 Predicate::tool_failure_streak(n),
             Predicate::tool_called("a"), Predicate::tool_failed("b"),
+            Predicate::tool_called_within("a", Recent::Turns(n)),
+            Predicate::tool_failed_within("b", Recent::Messages(n)),
+            Predicate::any_tool_called_within(Recent::Time(Duration::from_secs(n))),
             Predicate::tool_call_count(Comparison::AtLeast(n)),
                 Predicate::elapsed_exceeds(Duration::from_secs(n)),
         ];
