@@ -17,9 +17,10 @@ pub use input::{
     ToolResultInput, TurnRef,
 };
 
+use crate::base::{DiagnosticCode, Severity};
 use crate::history::{HistoryRewrite, RecoveryDecision, SummaryError, SummaryTask};
 use crate::model::Usage;
-use crate::{Answer, ChatRef, Message, Result};
+use crate::{Answer, ChatRef, Diagnostic, Message, Result};
 
 /// Prepares the context of model calls.
 ///
@@ -79,9 +80,13 @@ pub trait ContextRuntime: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Passes a finished turn to the memory, if there is one. Capture is advisory: failures are
-    /// returned as diagnostics, not as an error.
-    async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<crate::Diagnostic>> {
+    /// returned as diagnostics, not as an error. Without a memory, nothing is stored, and the
+    /// diagnostic [`MemoryDisabled`](crate::base::DiagnosticCode::MemoryDisabled) says so.
+    async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<Diagnostic>> {
         let _ = input;
-        Ok(Vec::new())
+        let text = "the turn was not captured: this runtime has no memory; use one that has, or \
+            call `capture_turn` only if `captures_turns`";
+        let code = DiagnosticCode::MemoryDisabled;
+        Ok(vec![Diagnostic::new(code, Severity::Info, "memory", text)])
     }
 }

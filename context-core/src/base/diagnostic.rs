@@ -53,6 +53,8 @@ pub enum DiagnosticCode {
     DuplicateName,
     /// A part was truncated or left out because of a limit.
     OverLimit,
+    /// A file or folder of instructions or skills could not be read. The others were used.
+    InstructionDiscoveryFailed,
     /// Lazy data could not be loaded. The prompt was built without it.
     NotLoaded,
     /// A call had no result. A marked placeholder was added as its result.
@@ -78,6 +80,8 @@ pub enum DiagnosticCode {
     BudgetNotEnforced,
     /// Memories could not be recalled or captured, or not in time.
     MemoryProviderError,
+    /// Memories were asked for or handed over, but there is no memory.
+    MemoryDisabled,
     /// No relevant memories were found.
     MemoryContextEmpty,
     /// A result was too large and was spilled. A preview takes its place.
@@ -145,6 +149,7 @@ names! {
     Misplaced => "misplaced",
     DuplicateName => "duplicate_name",
     OverLimit => "over_limit",
+    InstructionDiscoveryFailed => "instruction_discovery_failed",
     NotLoaded => "not_loaded",
     ToolResultInjected => "tool_result_injected",
     ToolResultOrphaned => "tool_result_orphaned",
@@ -157,6 +162,7 @@ names! {
     ContextTruncated => "context_truncated",
     BudgetNotEnforced => "context_budget_not_enforced",
     MemoryProviderError => "memory_provider_error",
+    MemoryDisabled => "memory_disabled",
     MemoryContextEmpty => "memory_context_empty",
     ToolResultSpilled => "tool_result_spilled",
     ToolResultPersistenceFailed => "tool_result_persistence_failed",

@@ -43,14 +43,12 @@ pub(super) fn locations(
     let folder = match working.canonicalize() {
         Ok(folder) => folder,
         Err(error) => {
-            let message = format!("the working folder cannot be read: {error}");
-            let path = working.to_string_lossy();
-            diagnostics.push(Diagnostic::new(
-                DiagnosticCode::BrokenInput,
-                Severity::Error,
-                path,
-                message,
-            ));
+            let message = format!(
+                "the working folder cannot be read, so only the extra files are used; name one that can be: {error}"
+            );
+            let (code, path) =
+                (DiagnosticCode::InstructionDiscoveryFailed, working.to_string_lossy());
+            diagnostics.push(Diagnostic::new(code, Severity::Error, path, message));
             return locations;
         }
     };
@@ -85,15 +83,21 @@ fn root_of(folder: &Path, given: Option<&Path>, diagnostics: &mut Vec<Diagnostic
         let root = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
         return root.unwrap_or(folder).to_owned();
     };
-    let message = match given.canonicalize() {
+    let (code, message) = match given.canonicalize() {
         Ok(root) if folder.starts_with(&root) => return root,
-        Ok(_) => "the working folder is not in this root; only the working folder is looked at"
-            .to_owned(),
-        Err(error) => {
-            format!("the root cannot be read, only the working folder is looked at: {error}")
-        }
+        Ok(_) => (
+            DiagnosticCode::Misplaced,
+            "the working folder is not in this root, so only the working folder is searched; name a folder above it"
+                .to_owned(),
+        ),
+        Err(error) => (
+            DiagnosticCode::InstructionDiscoveryFailed,
+            format!(
+                "the root cannot be read, so only the working folder is searched; name one that can be: {error}"
+            ),
+        ),
     };
     let path = given.to_string_lossy();
-    diagnostics.push(Diagnostic::new(DiagnosticCode::Misplaced, Severity::Warning, path, message));
+    diagnostics.push(Diagnostic::new(code, Severity::Warning, path, message));
     folder.to_owned()
 }

@@ -206,7 +206,7 @@ fn file_diagnostic(file: &InstructionFile, code: DiagnosticCode, message: String
 }
 
 fn outside(file: &Candidate) -> Diagnostic {
-    let message = "a link leads out of the project; it is not read";
+    let message = "a link leads out of the project and is not read; add the file with `with_extra`, or remove the link";
     Diagnostic::new(
         DiagnosticCode::Misplaced,
         Severity::Warning,
@@ -216,11 +216,9 @@ fn outside(file: &Candidate) -> Diagnostic {
 }
 
 fn unreadable(file: &Candidate, error: &io::Error) -> Diagnostic {
-    let message = format!("the file cannot be read: {error}");
-    Diagnostic::new(
-        DiagnosticCode::BrokenInput,
-        Severity::Error,
-        file.path.to_string_lossy(),
-        message,
-    )
+    let message = format!(
+        "the file cannot be read, so the model is not shown it; make it readable, or remove it: {error}"
+    );
+    let (code, path) = (DiagnosticCode::InstructionDiscoveryFailed, file.path.to_string_lossy());
+    Diagnostic::new(code, Severity::Error, path, message)
 }

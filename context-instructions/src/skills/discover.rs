@@ -75,7 +75,7 @@ impl SkillFolders {
                     Ok(parsed) => parsed,
                     Err(error) if is_absent(&error) => continue,
                     Err(error) => {
-                        scan.diagnostics.push(broken(&path, super::SkillError::from(error)));
+                        scan.diagnostics.push(unreadable("file", &path, &error));
                         continue;
                     }
                 };
@@ -123,7 +123,7 @@ fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return paths,
         Err(error) => {
-            diagnostics.push(unreadable(root, &error));
+            diagnostics.push(unreadable("folder", root, &error));
             return paths;
         }
     };
@@ -142,7 +142,7 @@ fn candidates(root: &Path, diagnostics: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
         match entry {
             Ok(entry) => paths.push(entry.path().join(FILE)),
             Err(error) => {
-                diagnostics.push(unreadable(root, &error));
+                diagnostics.push(unreadable("folder", root, &error));
                 break;
             }
         }
@@ -156,9 +156,13 @@ fn broken(path: &Path, error: super::SkillError) -> Diagnostic {
     Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, path, error.to_string())
 }
 
-fn unreadable(root: &Path, error: &io::Error) -> Diagnostic {
-    let message = format!("the folder cannot be read: {error}");
-    Diagnostic::new(DiagnosticCode::BrokenInput, Severity::Error, root.to_string_lossy(), message)
+/// Reports that the `kind` of thing at this path cannot be read.
+fn unreadable(kind: &str, path: &Path, error: &io::Error) -> Diagnostic {
+    let message = format!(
+        "the {kind} cannot be read, so its skills are not offered; make it readable, or remove it: {error}"
+    );
+    let code = DiagnosticCode::InstructionDiscoveryFailed;
+    Diagnostic::new(code, Severity::Error, path.to_string_lossy(), message)
 }
 
 fn duplicate(skill: &Skill, first: &Path) -> Diagnostic {

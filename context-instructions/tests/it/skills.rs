@@ -87,7 +87,6 @@ fn one_bad_skill_hides_no_other() {
 
     let scan = discover_skills([root.path()]);
     assert_eq!(names(&scan), ["good"]);
-    assert!(scan.diagnostics.iter().all(|d| d.code == DiagnosticCode::BrokenInput));
     let prefix = format!("{}/", root.path().display());
     let lines: Vec<_> =
         scan.diagnostics.iter().map(|d| d.to_string().replace(&prefix, "")).collect();
@@ -211,6 +210,20 @@ fn unchanged_skills_are_not_read_again() {
     let third = folders.scan(LATER);
     assert_eq!((third.read, names(&third)), (2, vec!["b", "c"]));
     assert_eq!(third.diagnostics, []);
+}
+
+/// A file where a folder of skills should be.
+#[test]
+fn a_root_that_cannot_be_read_is_reported_and_the_others_are_used() {
+    let (root, good) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let file = root.path().join("skills");
+    fs::write(&file, "not a folder").unwrap();
+    write(good.path(), "good", skill("good", "Works."));
+    let scan = discover_skills([file.as_path(), good.path()]);
+    assert_eq!(names(&scan), ["good"]);
+    assert_eq!(scan.diagnostics.len(), 1);
+    assert_eq!(scan.diagnostics[0].code, DiagnosticCode::InstructionDiscoveryFailed);
+    assert!(scan.diagnostics[0].message.contains("its skills are not offered"));
 }
 
 #[test]

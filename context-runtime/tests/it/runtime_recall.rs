@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_runtime::{
-    CancelSource, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, ErrorKind, Message,
+    CancelSource, CaptureTurnInput, ContextRuntime, DefaultContextRuntime, DiagnosticCode,
+    ErrorKind, Message, NullContextRuntime,
 };
 
 use crate::runtime_kit::*;
@@ -80,6 +81,29 @@ async fn a_memory_that_is_slow_or_broken_is_gone_without_once_a_turn() {
     }
     let empty = Arc::new(FixedMemory::default());
     assert_eq!(codes(&prepare(&with(&empty), &[ask("q")]).await), ["memory_context_empty"]);
+}
+
+#[tokio::test]
+async fn a_recall_or_a_capture_without_a_memory_says_what_is_missing() {
+    let runtime = builder().recall_tokens(500).build().unwrap();
+    let mut history = vec![ask("q")];
+    let context = prepare(&runtime, &history).await;
+    assert_eq!(codes(&context), ["memory_disabled"]);
+    assert!(context.diagnostics[0].message.contains("add one with `memory`"));
+    // Once per turn, and never where nobody expects memories.
+    history.push(reply("r"));
+    assert_eq!(codes(&prepare(&runtime, &history).await), Vec::<&str>::new());
+    let plain = builder().build().unwrap();
+    assert_eq!(codes(&prepare(&plain, &[ask("q")]).await), Vec::<&str>::new());
+
+    let captured = || CaptureTurnInput::new(("ada", "s"), "t", vec![ask("q")]);
+    let without: [&dyn ContextRuntime; 2] = [&plain, &NullContextRuntime::default()];
+    for runtime in without {
+        let reported = runtime.capture_turn(captured()).await.unwrap();
+        assert_eq!(reported.len(), 1);
+        assert_eq!(reported[0].code, DiagnosticCode::MemoryDisabled);
+        assert!(reported[0].message.contains("only if `captures_turns`"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

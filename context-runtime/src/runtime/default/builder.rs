@@ -42,6 +42,7 @@ impl Default for DefaultContextRuntimeBuilder {
             recall_place: RecallPlace::default(),
             recall_timeout: Duration::from_secs(5),
             recall_tokens: 2_000,
+            expects_recall: false,
             spill: None,
             tool_results: ToolResultLimits::default(),
             live_media: LiveMedia::default(),
@@ -125,7 +126,9 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Sets the memory provider; an `Arc` of a provider is accepted too. Memories belong to the
-    /// user of the turn. Default: no memory.
+    /// user of the turn. Default: no memory. A recall that is configured without a memory, and a
+    /// turn that is captured without one, are reported as
+    /// [`MemoryDisabled`](crate::DiagnosticCode::MemoryDisabled).
     pub fn memory(mut self, memory: impl MemoryProvider) -> Self {
         self.parts.memory = Some(Arc::new(memory));
         self
@@ -155,21 +158,21 @@ impl DefaultContextRuntimeBuilder {
     /// Sets the place of recalled memories in a request. Default: [`RecallPlace::InRequest`], which
     /// keeps the roles alternating. [`RecallPlace`] says what each place costs of the prompt cache.
     pub fn recall_place(mut self, place: RecallPlace) -> Self {
-        self.parts.recall_place = place;
+        (self.parts.recall_place, self.parts.expects_recall) = (place, true);
         self
     }
 
     /// Sets how long a call waits for memories. After that the call continues without them, with a
     /// diagnostic. Default: 5 seconds. Use more for memories behind a slow network.
     pub fn recall_timeout(mut self, timeout: Duration) -> Self {
-        self.parts.recall_timeout = timeout;
+        (self.parts.recall_timeout, self.parts.expects_recall) = (timeout, true);
         self
     }
 
     /// Sets the maximum number of tokens of recalled memories. Default: 2,000. Use less for small
     /// windows.
     pub fn recall_tokens(mut self, tokens: u64) -> Self {
-        self.parts.recall_tokens = tokens;
+        (self.parts.recall_tokens, self.parts.expects_recall) = (tokens, true);
         self
     }
 

@@ -19,6 +19,13 @@ use super::session::{Session, lock};
 /// The maximum time in which a memory must store a turn.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Reports that there is no memory to pass a turn to.
+pub(super) fn disabled() -> Diagnostic {
+    let text = "the turn was not captured: the runtime has no memory; add one with `memory`, or call \
+        `capture_turn` only if `captures_turns`";
+    Diagnostic::new(DiagnosticCode::MemoryDisabled, Severity::Info, "memory", text)
+}
+
 /// Refuses a turn of a user that is not served, and one with ids for only some of its messages.
 pub(super) fn check(parts: &Parts, input: &CaptureTurnInput) -> Result<()> {
     const OPERATION: &str = "capture_turn";

@@ -39,6 +39,8 @@ pub(super) struct Parts {
     pub(super) recall_place: RecallPlace,
     pub(super) recall_timeout: Duration,
     pub(super) recall_tokens: u64,
+    /// Whether the program set how to recall, so that it expects a memory.
+    pub(super) expects_recall: bool,
     /// The store for results that are too large.
     pub(super) spill: Option<Arc<dyn Store>>,
     pub(super) tool_results: ToolResultLimits,

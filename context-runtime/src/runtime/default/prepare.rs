@@ -87,7 +87,9 @@ fn wanted(
     input: &PrepareInput,
     messages: &[Arc<Message>],
 ) -> Option<(RecallQuery, MessageHash)> {
-    parts.memory.as_ref()?;
+    if parts.memory.is_none() && !parts.expects_recall {
+        return None;
+    }
     let request = messages[session.index.newest_request()?].hash();
     if session.recall.as_ref().is_some_and(|known| known.is_of(&input.turn.id, &request)) {
         return None;

@@ -58,7 +58,12 @@ pub(super) async fn recall(
     cancel: &CancelSignal,
     counter: &dyn TokenCounter,
 ) -> Result<(Option<Arc<Message>>, Vec<Diagnostic>)> {
-    let Some(memory) = &parts.memory else { return Ok((None, Vec::new())) };
+    let Some(memory) = &parts.memory else {
+        let text = "nothing was recalled: the runtime has settings of a recall, but no memory; add \
+            one with `memory`, or leave the settings out";
+        let disabled = diagnostic(DiagnosticCode::MemoryDisabled, Severity::Info, text.to_owned());
+        return Ok((None, vec![disabled]));
+    };
     let renderer = &parts.recall_renderer;
     let timeout = parts.recall_timeout;
     let asked = pin!(tokio::time::timeout(timeout, memory.recall(query, cancel)));

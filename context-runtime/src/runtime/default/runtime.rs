@@ -236,7 +236,7 @@ impl ContextRuntime for DefaultContextRuntime {
 
     async fn capture_turn(&self, input: CaptureTurnInput) -> Result<Vec<Diagnostic>> {
         capture::check(&self.parts, &input)?;
-        let Some(memory) = &self.parts.memory else { return Ok(Vec::new()) };
+        let Some(memory) = &self.parts.memory else { return Ok(vec![capture::disabled()]) };
         let session = self.sessions.get(&input.turn.chat);
         let scope = self.parts.memory_scope(&input.turn.chat, input.cwd.as_deref());
         let span = trace::capture(&input.turn.chat);
