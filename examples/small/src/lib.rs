@@ -20,6 +20,7 @@
 //! | `store` | a store by URL, and a chat that the next run continues |
 //! | `policy` | a compaction policy of the program's own |
 //! | `sub_agent` | a tool that asks an agent of its own |
+//! | `server` | chats over HTTP: the events of a turn, its history, a client that goes away |
 //!
 //! This library only chooses the model. A program of yours names one:
 //! `Agents::open(url).await?.model("claude-sonnet-4-5").build()?`.
