@@ -60,7 +60,10 @@ fn plan(
             && there.head != round.head
             && there.head.updated_at <= round.head.updated_at
     };
-    let beyond = catch_up::difference(&round, &there).filter(|changes| !only_head(changes));
+    // Removed nodes stay counted in `next`; without that, an earlier state looks like a later one
+    // whose last nodes were removed.
+    let beyond = catch_up::difference(&round, &there)
+        .filter(|changes| there.head.next >= round.head.next && !only_head(changes));
     if outcome == RoundImported::Extended && beyond.is_some() {
         return (RoundImported::Unchanged, Vec::new());
     }

@@ -203,6 +203,22 @@ async fn stored(store: &InMemoryStore) -> Vec<Round> {
         .collect()
 }
 
+/// Regression: the stored round looked like a later one, whose answer had been removed.
+#[tokio::test]
+async fn an_answer_that_comes_later_extends_its_round() {
+    let store = Arc::new(InMemoryStore::default());
+    let trajectories = Trajectories::builder(store.clone()).build().unwrap();
+    let all = nodes([Message::text(Role::User, "Hello."), Message::text(Role::Assistant, "Hi.")]);
+    assert_eq!(import(&trajectories, &all[..1]).await, [RoundImported::New]);
+    assert_eq!(import(&trajectories, &all).await, [RoundImported::Extended]);
+    assert_eq!(records(&stored(&store).await), records(&build(&all)));
+    // What was removed since does not come back.
+    let open = trajectories.open(&agent().round(0), OpenOptions::new()).await.unwrap();
+    let answer = open.round().nodes().last().unwrap().id;
+    open.remove(answer, context_core::trajectory::NodeRemoval::Leaf).await.unwrap();
+    assert_eq!(import(&trajectories, &all).await, [RoundImported::Unchanged]);
+}
+
 fn records(rounds: &[Round]) -> Vec<context_core::trajectory::RoundRecord> {
     rounds.iter().map(Round::to_record).collect()
 }
