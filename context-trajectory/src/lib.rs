@@ -67,6 +67,7 @@ mod open_round;
 mod open_rounds;
 mod opener;
 pub mod portraits;
+mod record_chat;
 mod record_message;
 mod recorded_message;
 mod recorder;
@@ -87,6 +88,7 @@ pub use journal::TornTail;
 pub use mentions::{FileLookup, HostFiles, MentionedFiles, mentioned_files};
 pub use open_round::OpenRound;
 pub use opener::OpenOptions;
+pub use record_chat::{BranchHistory, BranchRecorded, ChatRecorded};
 pub use recorded_message::RecordedMessage;
 pub use run::{RunError, work_off};
 pub use session_graph::{

@@ -20,8 +20,8 @@
 //! request may extend a query that has no answer yet. A conversation that grew is therefore
 //! imported by extending the stored rounds.
 //!
-//! Mentioned files are not recorded here, and a chat with several branches is not split: the caller
-//! chooses the branch to read.
+//! Mentioned files are not recorded here. Of a chat with several branches, the caller chooses the
+//! one to read; [`Trajectories::record_chat`](crate::Trajectories::record_chat) records them all.
 
 mod build;
 mod read;
@@ -83,6 +83,13 @@ pub struct TranscriptRound {
     /// Whether the round is complete: it was answered, or it ended with calls that all have
     /// results.
     pub finished: bool,
+    /// The text of the question.
+    pub(crate) text: Arc<str>,
+    /// The messages of the question, without those before a fork.
+    pub(crate) requests: Vec<MessageId>,
+    /// The messages of the answers, without those before a fork. A branch may begin with the result
+    /// of a call, whose message is then the first.
+    pub(crate) answers: Vec<MessageId>,
 }
 
 /// One step of a round.

@@ -112,6 +112,7 @@ pub struct NewQuery {
     pub(super) text: Arc<str>,
     pub(super) raw: Arc<str>,
     pub(super) files: Vec<String>,
+    pub(super) description: Option<Arc<str>>,
     pub(super) author: Option<Arc<str>>,
     pub(super) messages: Vec<MessageLink>,
 }
@@ -135,6 +136,7 @@ impl NewQuery {
             text: text.into(),
             raw: Arc::default(),
             files: Vec::new(),
+            description: None,
             author: None,
             messages: Vec::new(),
         }
@@ -149,6 +151,12 @@ impl NewQuery {
     /// Adds attached files.
     pub fn files(mut self, files: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.files.extend(files.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the description. Default: `User query No.` with the number of the label.
+    pub fn describe(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.description = Some(text.into());
         self
     }
 

@@ -17,12 +17,8 @@ impl Transcript {
             if let Some(earlier) = rounds.last() {
                 round = round.continuing(&earlier.head());
             }
-            source.record(&mut round)?;
             let is_last = rounds.len() + 1 == self.rounds.len();
-            let ended = source.answered || is_last && source.finished;
-            let state = if ended { RoundState::Closed } else { RoundState::Interrupted };
-            let updated_at = round.head().updated_at;
-            round.set_state(state, updated_at);
+            source.build(&mut round, is_last)?;
             rounds.push(round);
         }
         Ok(rounds)
@@ -30,6 +26,16 @@ impl Transcript {
 }
 
 impl TranscriptRound {
+    /// Records everything in a new round and ends it.
+    pub(crate) fn build(&self, round: &mut Round, is_last: bool) -> Result<(), RecordError> {
+        self.record(round)?;
+        let ended = self.answered || is_last && self.finished;
+        let state = if ended { RoundState::Closed } else { RoundState::Interrupted };
+        let updated_at = round.head().updated_at;
+        round.set_state(state, updated_at);
+        Ok(())
+    }
+
     fn record(&self, round: &mut Round) -> Result<(), RecordError> {
         round.ask(self.query.clone(), self.asked_at)?;
         for step in &self.steps {

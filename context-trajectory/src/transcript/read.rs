@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_core::base::{JsonMap, limits};
 use context_core::trajectory::{Changes, Measures, MessageLink, NewQuery};
-use context_core::{ChatId, Json, Message, Node, Part, Role, Timestamp, ToolResult};
+use context_core::{ChatId, Json, Message, MessageId, Node, Part, Role, Timestamp, ToolResult};
 
 use super::{
     SkipReason, SkippedMessage, Transcript, TranscriptEvent, TranscriptRound, TranscriptStep,
@@ -23,24 +23,35 @@ impl Transcript {
     pub fn read_measured<'a>(
         chat: &ChatId,
         nodes: impl IntoIterator<Item = &'a Arc<Node>>,
+        measures: impl FnMut(&Node) -> Measures,
+    ) -> Self {
+        Self::read_branch(chat, [], nodes, measures)
+    }
+
+    /// Reads the messages of a branch after its fork, `own`, with measurements of each answer. The
+    /// messages before the fork, `shared`, are those of another branch, and become no rounds.
+    ///
+    /// If the branch continues a turn, its first round repeats what it cannot do without: the
+    /// question of the turn, and its steps from the first call on that has no result before the
+    /// fork. Their nodes have no measurements, so that no usage counts twice.
+    pub fn read_branch<'a>(
+        chat: &ChatId,
+        shared: impl IntoIterator<Item = &'a Arc<Node>>,
+        own: impl IntoIterator<Item = &'a Arc<Node>>,
         mut measures: impl FnMut(&Node) -> Measures,
     ) -> Self {
+        let mut unmeasured = |_: &Node| Measures::default();
         let mut reader = Reader {
             chat,
             done: Self::default(),
             open: None,
             calls: HashMap::new(),
-            measures: &mut measures,
+            measures: &mut unmeasured,
         };
-        for node in nodes {
-            if node.role().is_none() {
-                continue;
-            }
-            match node.message() {
-                Ok(message) => reader.message(node, message),
-                Err(_) => reader.skip(node, SkipReason::Unreadable),
-            }
-        }
+        shared.into_iter().for_each(|node| reader.node(node));
+        reader.fork();
+        let mut reader = Reader { measures: &mut measures, ..reader };
+        own.into_iter().for_each(|node| reader.node(node));
         reader.close();
         reader.done
     }
@@ -63,7 +74,13 @@ struct Draft {
     asked_at: Timestamp,
     text: String,
     links: Vec<MessageLink>,
+    requests: Vec<MessageId>,
+    answers: Vec<MessageId>,
     steps: Vec<TranscriptStep>,
+    /// Whether everything was said before a fork.
+    inherited: bool,
+    /// Whether steps before a fork were left out.
+    cut: bool,
     answered: bool,
     /// The calls without a result.
     waiting: HashSet<Arc<str>>,
@@ -73,9 +90,54 @@ impl Draft {
     fn new(asked_at: Timestamp) -> Self {
         Self { asked_at, ..Self::default() }
     }
+
+    /// Links the repeated call whose result the branch begins with to the message of the result.
+    /// Otherwise the round might stand for no message of the branch.
+    fn continue_with(&mut self, call: &str, link: &MessageLink) {
+        let calls = self.steps.iter_mut().rev().filter_map(|step| match &mut step.event {
+            TranscriptEvent::Answer(step) => Some(step.calls.iter_mut().rev()),
+            TranscriptEvent::Result { .. } => None,
+        });
+        if let Some(repeated) = calls.flatten().find(|known| *known.id == *call) {
+            repeated.messages.push(link.clone());
+            self.answers.push(link.message.clone());
+        }
+    }
 }
 
 impl Reader<'_> {
+    fn node(&mut self, node: &Node) {
+        if node.role().is_none() {
+            return;
+        }
+        match node.message() {
+            Ok(message) => self.message(node, message),
+            Err(_) => self.skip(node, SkipReason::Unreadable),
+        }
+    }
+
+    /// Forgets what was read, except for the open turn as far as a branch needs it to continue.
+    fn fork(&mut self) {
+        self.done = Transcript::default();
+        self.calls.clear();
+        let Some(draft) = &mut self.open else { return };
+        let waits = |step: &TranscriptStep| match &step.event {
+            TranscriptEvent::Answer(step) => {
+                step.calls.iter().any(|call| draft.waiting.contains(&call.id))
+            }
+            TranscriptEvent::Result { .. } => false,
+        };
+        let first = draft.steps.iter().position(waits).unwrap_or(draft.steps.len());
+        (draft.inherited, draft.cut) = (true, first > 0);
+        draft.steps.drain(..first);
+        draft.requests.clear();
+        draft.answers.clear();
+        for step in &draft.steps {
+            let TranscriptEvent::Answer(answer) = &step.event else { continue };
+            self.calls.extend(answer.calls.iter().map(|call| (call.id.clone(), (0, step.at))));
+        }
+    }
+
     fn message(&mut self, node: &Node, message: &Message) {
         // Providers without a tool role put tool results before the user's text.
         if message.role != Role::Assistant {
@@ -92,11 +154,13 @@ impl Reader<'_> {
     }
 
     fn request(&mut self, node: &Node, message: &Message) {
-        if self.open.as_ref().is_some_and(|round| !round.steps.is_empty()) {
+        if self.open.as_ref().is_some_and(|round| round.cut || !round.steps.is_empty()) {
             self.close();
         }
         let link = self.link(node);
         let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
+        round.inherited = false;
+        round.requests.push(node.id.clone());
         let text = message.plain_text();
         if !round.text.is_empty() && !text.is_empty() {
             round.text.push_str("\n\n");
@@ -115,6 +179,8 @@ impl Reader<'_> {
             self.calls.insert(call.id.clone(), (number, node.created_at));
         }
         let round = self.open.get_or_insert_with(|| Draft::new(node.created_at));
+        round.inherited = false;
+        round.answers.push(node.id.clone());
         round.answered = step.calls.is_empty();
         round.waiting.extend(
             step.calls.iter().filter(|call| call.invalid.is_none()).map(|call| call.id.clone()),
@@ -126,6 +192,7 @@ impl Reader<'_> {
     }
 
     fn results(&mut self, node: &Node, message: &Message) {
+        let link = self.link(node);
         for result in message.tool_results() {
             let call = known_as(&result.call_id);
             let Some((number, called_at)) = self.calls.get(&call).copied() else {
@@ -139,6 +206,9 @@ impl Reader<'_> {
                 Some(round) => round.steps.push(step),
                 None => {
                     let open = self.open.get_or_insert_with(|| Draft::new(at));
+                    if std::mem::take(&mut open.inherited) {
+                        open.continue_with(&known_as(&result.call_id), &link);
+                    }
                     open.waiting.remove(&known_as(&result.call_id));
                     open.steps.push(step);
                 }
@@ -156,10 +226,25 @@ impl Reader<'_> {
 
     fn close(&mut self) {
         let Some(draft) = self.open.take() else { return };
-        let Draft { asked_at, text, links, steps, answered, waiting } = draft;
+        if draft.inherited {
+            self.calls.clear();
+            return;
+        }
+        let Draft { asked_at, text, links, requests, answers, steps, answered, waiting, .. } =
+            draft;
         let finished = answered || !steps.is_empty() && waiting.is_empty();
-        let query = links.into_iter().fold(NewQuery::new(text), NewQuery::message);
-        self.done.rounds.push(TranscriptRound { query, asked_at, steps, answered, finished });
+        let text: Arc<str> = text.into();
+        let query = links.into_iter().fold(NewQuery::new(text.clone()), NewQuery::message);
+        self.done.rounds.push(TranscriptRound {
+            query,
+            asked_at,
+            steps,
+            answered,
+            finished,
+            text,
+            requests,
+            answers,
+        });
     }
 }
 

@@ -10,6 +10,7 @@ mod messages;
 mod portraits;
 mod queues;
 mod random_rounds;
+mod record_chat;
 mod recorded_message;
 mod recorder;
 mod replay;

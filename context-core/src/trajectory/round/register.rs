@@ -34,10 +34,11 @@ impl Round {
         }
         let mut new = NewNode::new(query.body()?, []);
         (new.author, new.messages) = (query.author, query.messages);
-        self.check(&new)?;
         let label = self.next_label(TrajectoryNodeKind::Query, None)?;
-        let digits = label.label.trim_start_matches(TrajectoryNodeKind::Query.lower()).to_owned();
-        new.description = format!("User query No.{digits}").into();
+        let digits = label.label.trim_start_matches(TrajectoryNodeKind::Query.lower());
+        let description = query.description;
+        new.description = description.unwrap_or_else(|| format!("User query No.{digits}").into());
+        self.check(&new)?;
         let title = truncated(new.body.headline(), RoundHead::TITLE_BYTES);
         let id = self.id(self.head.next);
         self.head.query = Some(id.ordinal);
