@@ -26,6 +26,9 @@
 //! # }
 //! ```
 
+#[cfg(all(feature = "trajectory", feature = "transcript"))]
+mod record_chat;
+
 pub use context_core::SessionId;
 #[cfg(feature = "trajectory")]
 pub use context_core::trajectory::*;
@@ -36,3 +39,5 @@ pub use context_trajectory::*;
 pub use context_trajectory_export as export;
 #[cfg(feature = "trajectory")]
 pub use context_trajectory_export::peer;
+#[cfg(all(feature = "trajectory", feature = "transcript"))]
+pub use record_chat::record_chat;

@@ -132,7 +132,7 @@ impl Trajectories {
     ///
     /// Idempotent: turns that nodes stand for already are not recorded a second time, whoever
     /// recorded them. A chat that grew, or that has a new branch, adds its new rounds. A call that
-    /// fails or is dropped has written complete rounds, and can be repeated.
+    /// failed or was dropped can be repeated.
     ///
     /// Reads all rounds of the session. Do not call it while a turn of the chat is being recorded.
     ///

@@ -1,6 +1,6 @@
 //! Message, node, usage, cost, times and cuts name each other.
 
-use context_runtime::trajectory::TrajectoryNodeKind;
+use context_runtime::trajectory::{TrajectoryNodeKind, record_chat};
 
 use super::*;
 use crate::kit::store;
@@ -112,4 +112,44 @@ async fn without_recording_everything_else_is_the_same() {
         told.push((answer.to_string(), answer.report.usage, stored(&store).await));
     }
     assert_eq!(told[0], told[1]);
+}
+
+/// Turns of two branches, recorded by the chat itself, and one that only the chat has.
+#[tokio::test]
+async fn turns_that_were_recorded_live_are_not_recorded_from_the_chat() {
+    let store = store().await;
+    let agents = agents(&store, simulator(asks_twice));
+    let mut chat = chat(&agents).await;
+    let functions = || {
+        [context_runtime::ToolFunction::with_schema(
+            weather(),
+            |call| async move { call.result("sun") },
+        )]
+    };
+    let first = chat.ask("Weather?").tools(functions()).await.unwrap();
+    chat.ask("And tomorrow?").tools(functions()).await.unwrap();
+    chat.engine_mut().rewind(&first.id).await.unwrap();
+    chat.ask("And on Sunday?").tools(functions()).await.unwrap();
+    let live = rounds(&store).await;
+    assert_eq!(live.len(), 3);
+
+    let trajectories = agents.trajectories().unwrap();
+    let of_chat = chat.engine().chat_ref().clone();
+    let recorded = record_chat(trajectories, store.history(), &of_chat).await.unwrap();
+    assert_eq!((recorded.rounds(), recorded.recorded(), recorded.taken()), (3, 0, 0));
+    let records = |rounds: &[Arc<Round>]| -> Vec<_> {
+        rounds.iter().map(|round| round.to_record()).collect()
+    };
+    assert_eq!(records(&rounds(&store).await), records(&live));
+
+    chat.engine_mut().set([context_runtime::user("Thanks.")]);
+    chat.engine_mut().set([context_runtime::assistant("You are welcome.")]);
+    chat.engine_mut().save().await.unwrap();
+    for expected in [1, 0] {
+        let recorded = record_chat(trajectories, store.history(), &of_chat).await.unwrap();
+        assert_eq!((recorded.recorded(), recorded.taken()), (expected, 0));
+    }
+    let all = rounds(&store).await;
+    assert_eq!(records(&all[..3]), records(&live));
+    assert_eq!(all[3].query().unwrap().body.headline(), "Thanks.");
 }
