@@ -1,4 +1,5 @@
-//! `trajectory`: recorded runs of agents: list, show, draw, export, count, prune, import.
+//! `trajectory`: recorded runs of agents: list, show, draw, export, count, prune, import, record.
+//! record.
 
 mod import;
 mod list;
@@ -32,8 +33,9 @@ Examples:
   context trajectory stats support-7         tokens, times, calls and errors by round
 
 A program records a round for each question: its conclusions, actions, answer and data.
-`context import FILE --trajectory` records rounds of transcripts. Nodes are named by round and
-number, as in 0.3. `context graph` draws the messages of a chat.")]
+`context trajectory record CHAT` records the turns of a stored chat, and `context import FILE
+--trajectory` those of a transcript. Nodes are named by round and number, as in 0.3. `context graph`
+draws the messages of a chat.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -55,6 +57,8 @@ enum Action {
     Prune(prune::Args),
     /// Read rounds that other programs recorded
     Import(import::Args),
+    /// Record the turns of a stored chat
+    Record(record::Args),
 }
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
@@ -66,6 +70,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         Action::Stats(args) => stats::run(args, app).await,
         Action::Prune(args) => prune::run(args, app).await,
         Action::Import(args) => import::run(args, app).await,
+        Action::Record(args) => record::run(args, app).await,
     }
 }
 

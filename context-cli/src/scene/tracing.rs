@@ -5,6 +5,7 @@ use std::sync::Arc;
 use context_runtime::trajectory::{
     AgentRef, NewNode, NewQuery, NodeBody, OpenOptions, Trajectories,
 };
+use context_runtime::{ContextEngine, assistant, user};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -69,6 +70,91 @@ fn an_import_records_rounds_once() {
             "show trip m3",
         ])
     );
+}
+
+/// Goes back to a message of the chat, and works on from there on a branch of its own.
+fn work_on(scene: &Scene, from: &str, asked: &str, answered: &str) {
+    let working = async {
+        let host = &scene.host;
+        let builder = ContextEngine::builder(Arc::clone(&scene.store)).user("local").chat("trip");
+        let mut engine = builder.clock(host.clone()).ids(host.clone()).open().await?;
+        engine.rewind(&from.into()).await?;
+        engine.set([user(asked)]).set([assistant(answered)]);
+        engine.save().await
+    };
+    assert!(scene.runtime.block_on(working).is_ok());
+}
+
+#[test]
+fn a_stored_chat_is_recorded_with_its_branches() {
+    let scene = Scene::with_chat("trip", &messages());
+    work_on(&scene, "m6", "Is there a flight?", "At noon.");
+    work_on(&scene, "m2", "Rather to Porto.", "There is a bus.");
+    assert_snapshot!(
+        "trajectory_record",
+        scene.show(&[
+            "trajectory record trip",
+            "trajectory record trip",
+            "trajectory list",
+            "trajectory show trip",
+            "trajectory show trip 0.0 --agent 1",
+            "trajectory record nobody",
+        ])
+    );
+    work_on(&scene, "m6", "And a ferry?", "On Sundays.");
+    let records = scene.records("trajectory record trip");
+    assert_eq!(
+        records,
+        [json!({"v": 1, "session": "trip", "rounds": 5, "recorded": 1, "taken": 0, "skipped": 0,
+        "branches": [
+            {"branch": "main", "agent": 0, "rounds": 2, "recorded": 0, "taken": 0, "skipped": 0},
+            {"branch": "main-v2", "agent": 1, "below": "0/0.4", "rounds": 1, "recorded": 0,
+                "taken": 0, "skipped": 0},
+            {"branch": "main-v2-v2", "agent": 2, "below": "0/0.0", "rounds": 1, "recorded": 0,
+                "taken": 0, "skipped": 0},
+            {"branch": "main-v2-v2-v2", "agent": 3, "below": "0/0.4", "rounds": 1, "recorded": 1,
+                "taken": 0, "skipped": 0},
+        ]})]
+    );
+}
+
+/// A session of Claude Code in which an answer was given twice, and a sub-agent ran.
+#[test]
+fn an_import_records_the_branches_of_its_file() {
+    let line = |uuid: &str, parent: Value, side: bool, message: Value| {
+        json!({"type": message["role"], "uuid": uuid, "parentUuid": parent, "isSidechain": side,
+            "sessionId": "s", "timestamp": "2025-06-14T10:00:00Z", "message": message})
+    };
+    let asked = |text: &str| json!({"role": "user", "content": text});
+    let answered = |id: &str, output: u64, block: Value| {
+        json!({"id": id, "role": "assistant", "model": "claude-sonnet-4-5", "content": [block],
+            "usage": {"input_tokens": 5, "output_tokens": output}})
+    };
+    let call = json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}});
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "a.txt"}]);
+    let said = |text: &str| json!({"type": "text", "text": text});
+    let lines = [
+        line("q", json!(null), false, asked("What is here?")),
+        line("agent", json!(null), true, asked("Look around.")),
+        line("call", json!("q"), false, answered("msg_1", 2, call)),
+        line("result", json!("call"), false, json!({"role": "user", "content": result})),
+        line("old", json!("result"), false, answered("msg_2", 3, said("One file."))),
+        line("new", json!("result"), false, answered("msg_3", 4, said("A file: a.txt."))),
+    ];
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("session.jsonl");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&file, text).expect("the folder can be written to");
+    let scene = Scene::new();
+    let import = format!("import --trajectory {}", file.display());
+    let recorded = scene.records(&import).pop().expect("a record of the rounds");
+    assert_eq!((&recorded["rounds"], &recorded["recorded"]), (&json!(3), &json!(3)));
+    assert_snapshot!(
+        "trajectory_record_file",
+        scene.show(&["trajectory show session", "trajectory stats session"])
+    );
+    assert_eq!(scene.records(&import).pop().expect("a record of the rounds")["recorded"], 0);
+    assert_eq!(scene.records("trajectory record session")[0]["recorded"], 0);
 }
 
 #[test]

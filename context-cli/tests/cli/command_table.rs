@@ -54,6 +54,7 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("trajectory prune", Looks, "trajectory prune --older-than 90d --dry-run"),
     ("trajectory prune", Writes, "trajectory prune --older-than 90d"),
     ("trajectory import", Makes, "trajectory import runs.json --session runs"),
+    ("trajectory record", Writes, "trajectory record notes"),
     ("memory recall", Looks, "memory recall tickets"),
     ("memory list", Looks, "memory list"),
     ("memory stats", Looks, "memory stats"),
