@@ -16,6 +16,7 @@ mod curate;
 #[cfg(feature = "tokens")]
 mod estimate;
 mod loads;
+mod fork;
 mod navigate;
 mod pending;
 mod prompt;
@@ -41,6 +42,7 @@ use context_core::{
 };
 pub use curate::{BranchDiff, CherryPicked};
 pub use navigate::Moved;
+pub use fork::ForkedFrom;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
 pub use resolve::{ResolveOptions, Resolved};
 pub use save::{Edits, SaveOutcome, Saved};

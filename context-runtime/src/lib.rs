@@ -331,8 +331,8 @@ pub use context_store_kit::search;
 pub use engine::ChainCache;
 pub use engine::{
     BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
-    ContextEngineBuilder, Edits, FragmentChange, MessageGraph, Moved, PromptChanges, PromptPiece,
-    ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
+    ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, MessageGraph, Moved, PromptChanges,
+    PromptPiece, ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
 pub use plugins::codecs::{PROVIDERS, message_codec, provider};
 #[allow(unreachable_pub, unused_imports, reason = "no plug-in may be on")]

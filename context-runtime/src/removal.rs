@@ -52,6 +52,7 @@ use serde::Serialize;
 pub use self::chat::delete_chat;
 pub(crate) use self::messages::REDACTED;
 pub use self::messages::{Redaction, redact_messages};
+pub(crate) use self::texts::blobs_in;
 pub use self::user::erase_user;
 
 /// Options of a removal.

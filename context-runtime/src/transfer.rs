@@ -17,6 +17,7 @@
 mod check;
 mod copy;
 mod digest;
+mod fork;
 mod jsonl;
 mod left_behind;
 mod line;
@@ -32,6 +33,7 @@ mod writer;
 pub use context_transcript::{Tree, TreeError};
 pub use copy::copy_chat;
 pub use digest::{ChatDigest, PartDigest};
+pub(crate) use fork::write_fork;
 pub use jsonl::{
     ChatOutcome, ExportedJsonl, ImportJsonl, ImportedChat, ImportedJsonl, check_jsonl,
     export_jsonl, export_jsonl_as_is, import_jsonl, is_jsonl,

@@ -54,6 +54,13 @@ impl ContextEngineBuilder {
     }
 
     /// Sets the user who owns the chat. Required.
+    /// Returns a builder with these parts, for an existing chat.
+    pub(super) fn with_parts(parts: Parts, chat: &ChatRef) -> Self {
+        let ChatRef { user, chat, .. } = chat.clone();
+        let (user, chat, metadata) = (Some(user), Some(chat), Metadata::default());
+        Self { parts, user, chat, branch: None, metadata, create: false }
+    }
+
     pub fn user(mut self, user: impl Into<UserId>) -> Self {
         self.user = Some(user.into());
         self

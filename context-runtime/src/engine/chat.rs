@@ -25,7 +25,7 @@ pub struct MessageGraph {
 }
 
 /// The metadata key of the accumulated usage.
-const USAGE: &str = "usage";
+pub(super) const USAGE: &str = "usage";
 
 impl ContextEngine {
     /// Reads the chat from the store.

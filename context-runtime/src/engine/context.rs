@@ -121,6 +121,43 @@ impl ContextFragments {
         all
     }
 
+    /// Returns the fragments for a copy of the chat, in the same order. `stored` is what the copy
+    /// has in the store.
+    pub(super) fn forked(&self, mut stored: Self) -> Self {
+        let mut all = Self::default();
+        let mut copied = HashSet::new();
+        for slot in &self.slots {
+            let fragment = slot.fragment();
+            let same = |place: &&usize| {
+                let shown = slot.shown().filter(|_| fragment.is_persisted());
+                shown.is_some_and(|shown| stored.slots[**place].fragment().same_content(shown))
+            };
+            let copy = match fragment.id() {
+                Some(id) => stored.by_id.get(id),
+                None => stored.nameless.iter().find(same),
+            };
+            let mut new = all.slot(fragment.clone());
+            new.item.loaded.clone_from(&slot.item.loaded);
+            new.item.is_complete = slot.item.is_complete;
+            if let Some(copy) = copy {
+                copied.insert(*copy);
+                let is_current = fragment.id().is_none() || slot.item.stored == Some(slot.version);
+                new.item.stored = is_current.then_some(new.version);
+                new.item.is_in_store = true;
+            }
+            all.push(new);
+        }
+        let others = stored.slots.drain(..).enumerate();
+        let others = others.filter(|(place, _)| !copied.contains(place));
+        for (_, other) in others {
+            let mut new = all.slot(other.item.fragment);
+            new.item.stored = Some(new.version);
+            new.item.is_in_store = true;
+            all.push(new);
+        }
+        all
+    }
+
     fn slot(&mut self, fragment: Fragment) -> Slot {
         self.next += 1;
         let is_lazy = fragment.data().is_some_and(FragmentData::has_lazy);

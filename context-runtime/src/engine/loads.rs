@@ -31,13 +31,14 @@ const MAX_NESTED: usize = 10_000;
 const OPERATION: &str = "load_fragment";
 
 /// The results of loaders.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Loads {
     cached: HashMap<usize, CachedLoad>,
     /// The number of resolves. Identifies results that are kept for one resolve only.
     round: u64,
 }
 
+#[derive(Clone)]
 struct CachedLoad {
     /// Keeps the data alive, so that its key is not reused for other data.
     _lazy: LazyData,

@@ -40,7 +40,7 @@ impl ContextEngine {
     /// ends with this message, makes it the active one and moves the engine there. Stored messages
     /// are kept. Pending messages are dropped and reported.
     pub async fn rewind(&mut self, message: &MessageId) -> Result<Moved> {
-        let committed = self.fork("rewind", message.clone(), true).await?;
+        let committed = self.branch_at("rewind", message.clone(), true).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
         let dropped = self.pending.clear();
         self.compaction = None;
@@ -52,9 +52,10 @@ impl ContextEngine {
 
     /// Creates a new branch at the head of this one, for a side question, and stays on the current
     /// branch. Pending messages are kept. Open another engine on the returned branch to use it.
+    /// [`fork`](Self::fork) makes a new chat.
     pub async fn fork_here(&mut self) -> Result<Moved> {
         let head = self.require_head("fork_here").await?;
-        let committed = self.fork("fork_here", head, false).await?;
+        let committed = self.branch_at("fork_here", head, false).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
         Ok(Moved { branch, head: committed.head, dropped: Vec::new() })
     }
@@ -106,7 +107,7 @@ impl ContextEngine {
         Ok(())
     }
 
-    async fn fork(
+    async fn branch_at(
         &mut self,
         operation: &'static str,
         at: MessageId,

@@ -9,7 +9,7 @@ use context_instructions::{Reminder, fold_reminders, strip_reminders};
 use super::{ContextEngine, Edits};
 
 /// The reminders of an engine.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Reminders(Vec<Reminder>);
 
 impl ContextEngine {

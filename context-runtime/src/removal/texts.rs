@@ -137,7 +137,7 @@ fn each_string(value: &Value, mut each: impl FnMut(&str, &str)) {
 }
 
 /// Returns the blobs that a message or a boundary names in any of its texts.
-pub(super) fn blobs_in(bytes: &[u8]) -> Vec<BlobId> {
+pub(crate) fn blobs_in(bytes: &[u8]) -> Vec<BlobId> {
     const DIGITS: usize = 64;
     let text = String::from_utf8_lossy(bytes);
     let runs = text.split(|c: char| !c.is_ascii_hexdigit());

@@ -22,6 +22,8 @@ mod conflicts;
 mod curate;
 mod edits;
 mod erasure;
+#[cfg(feature = "instructions")]
+mod forks;
 mod fragments;
 #[cfg(feature = "instructions")]
 mod instructions;

@@ -65,7 +65,6 @@ struct Peer {
     waiting: Vec<Fragment>,
     reminders: Vec<Reminder>,
     engine: Option<ContextEngine>,
-    store: Arc<dyn Store>,
 }
 
 /// All variables of a case and their store.
@@ -161,7 +160,6 @@ impl World {
             waiting: Vec::new(),
             reminders: Vec::new(),
             engine: None,
-            store: Arc::clone(&self.store),
         };
         self.peers.insert(name.to_owned(), peer);
         if chat.chat.as_str().is_empty() || chat.user.as_str().is_empty() {
@@ -186,7 +184,7 @@ impl World {
             .get_mut(name)
             .ok_or_else(|| OperationResult::missing(format!("no engine {name:?}")))?;
         if peer.engine.is_none() {
-            let builder = ContextEngine::builder(Arc::clone(&peer.store))
+            let builder = ContextEngine::builder(Arc::clone(&self.store))
                 .user(peer.chat.user.clone())
                 .chat(peer.chat.chat.clone())
                 .metadata(peer.metadata.clone())
@@ -270,17 +268,16 @@ impl World {
         }))
     }
 
-    /// Runs the recorded fork: the context fragments in a chat and a store of their own.
+    /// Runs the recorded fork, which copies the context fragments and no message.
     async fn fork(&mut self, from: &str, to: &str) -> PeerResult {
-        let fragments: Vec<_> = self.opened(from).await?.fragments().cloned().collect();
-        let parent = self.peer(from)?.chat.clone();
-        let chat = ChatRef::new(parent.user, format!("fork of {}", parent.chat));
-        let store = context_runtime::open("mem:").await?;
-        let metadata = Metadata::default();
-        self.peers.insert(
-            to.to_owned(),
-            Peer { chat, metadata, waiting: fragments, reminders: Vec::new(), engine: None, store },
-        );
+        let parent = self.opened(from).await?;
+        let name = format!("fork of {}", parent.chat_ref().chat);
+        let engine = parent.fork_empty(name).await?;
+        let chat = engine.chat_ref().clone();
+        history::remember(&mut self.chats, &chat);
+        let (metadata, engine) = (Metadata::default(), Some(engine));
+        let peer = Peer { chat, metadata, waiting: Vec::new(), reminders: Vec::new(), engine };
+        self.peers.insert(to.to_owned(), peer);
         Ok(json!({"sameChat": false}))
     }
 
