@@ -19,7 +19,8 @@ pub(crate) mod render;
 use std::sync::Arc;
 
 pub use build::last_assistant_message;
-pub use codec::{BodyCodec, FragmentBody, FragmentCodec};
+use codec::AttachedCodec;
+pub use codec::{BodyCodec, FragmentBody, FragmentCodec, StoredMessageCodec};
 pub use data::{FragmentList, FragmentMap};
 pub use json::{FRAGMENTS_SCHEMA, MAX_JSON_DEPTH};
 pub use lazy::{
@@ -79,6 +80,16 @@ pub enum FragmentError {
     /// The fragment has no name.
     #[error("a fragment needs a name")]
     MissingName,
+    /// The codec of a message fragment cannot encode its message.
+    #[error("codec {codec:?} cannot encode message fragment {name:?}: {reason}")]
+    NotEncoded {
+        /// The name of the fragment.
+        name: String,
+        /// The name of the codec.
+        codec: String,
+        /// The reason.
+        reason: String,
+    },
 }
 
 crate::readable_debug!(FragmentError);
@@ -101,7 +112,7 @@ pub struct Fragment {
     persist: bool,
     untrusted: bool,
     id: Option<FragmentId>,
-    codec: Option<Arc<str>>,
+    codec: Option<AttachedCodec>,
     metadata: Metadata,
 }
 
@@ -179,7 +190,67 @@ impl Fragment {
     /// fragment.
     #[must_use]
     pub fn with_codec(mut self, kind: impl Into<Arc<str>>) -> Self {
-        self.codec = Some(kind.into());
+        self.codec = Some(AttachedCodec::Named(kind.into()));
+        self
+    }
+
+    /// Attaches the codec that stores the context fragment, which need not be registered. The
+    /// stored form may differ from what is rendered. Fragments are equal if the kinds of their
+    /// codecs are.
+    ///
+    /// To read the stored form, a program needs a codec of its kind in its
+    /// [`CodecRegistry`](crate::CodecRegistry). Without one the fragment is kept byte for byte, and
+    /// not rendered. An engine that the fragment was set on knows the codec.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use context_core::base::{CodecError, MisfitError};
+    /// use context_core::fragment::FragmentCodec;
+    /// use context_core::{CodecRegistry, Encoded, Fragment};
+    ///
+    /// /// Stores the name of a table and renders its columns.
+    /// struct Table;
+    ///
+    /// impl FragmentCodec for Table {
+    ///     fn kind(&self) -> &str {
+    ///         "table"
+    ///     }
+    ///
+    ///     fn version(&self) -> u16 {
+    ///         1
+    ///     }
+    ///
+    ///     fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
+    ///         Ok(Encoded::new("table", 1, fragment.name().to_owned()))
+    ///     }
+    ///
+    ///     fn decode(&self, stored: &Encoded) -> Result<Fragment, CodecError> {
+    ///         let name = String::from_utf8_lossy(stored.bytes()).into_owned();
+    ///         let columns = if name == "trips" { "id, city, day" } else { "unknown" };
+    ///         Ok(Fragment::new(name, columns).with_own_codec(Arc::new(Table)))
+    ///     }
+    /// }
+    ///
+    /// let trips = Fragment::new("trips", "id, city, day").with_own_codec(Arc::new(Table));
+    /// let mut codecs = CodecRegistry::default();
+    /// let stored = codecs.encode(&trips)?;
+    /// assert_eq!(stored.bytes().as_ref(), b"trips");
+    /// codecs.register(Table); // to read it
+    /// assert_eq!(codecs.decode(&stored)?, trips.persisted());
+    /// # Ok::<(), CodecError>(())
+    /// ```
+    #[must_use]
+    pub fn with_own_codec(mut self, codec: Arc<dyn FragmentCodec>) -> Self {
+        self.codec = Some(AttachedCodec::Own(codec));
+        self
+    }
+
+    /// Attaches the codec between the stored and the shown form of the message. Context fragments
+    /// ignore it.
+    #[must_use]
+    pub fn with_message_codec(mut self, codec: Arc<dyn StoredMessageCodec>) -> Self {
+        self.codec = Some(AttachedCodec::Message(codec));
         self
     }
 
@@ -225,14 +296,35 @@ impl Fragment {
         }
     }
 
+    /// Returns the message as it is stored: encoded by the
+    /// [codec of the message](Self::with_message_codec) if there is one. `None` and errors as of
+    /// [`message`](Self::message).
+    pub fn stored_message(&self) -> Result<Option<Arc<Message>>, FragmentError> {
+        let message = self.message()?;
+        match (message, &self.codec) {
+            (Some(message), Some(AttachedCodec::Message(codec))) => {
+                let stored = codec::encode_message(&**codec, message).map_err(|reason| {
+                    FragmentError::NotEncoded {
+                        name: self.name.to_string(),
+                        codec: codec.name().to_owned(),
+                        reason: reason.to_string(),
+                    }
+                })?;
+                Ok(Some(Arc::new(stored)))
+            }
+            (message, _) => Ok(message.map(Arc::clone)),
+        }
+    }
+
     /// Returns the id, if there is one.
     pub fn id(&self) -> Option<&FragmentId> {
         self.id.as_ref()
     }
 
-    /// Returns the kind of the codec that stores the fragment, if one was set.
+    /// Returns the kind of the codec that stores the fragment, or the name of the message's codec,
+    /// if one was set.
     pub fn codec(&self) -> Option<&str> {
-        self.codec.as_deref()
+        self.codec.as_ref().map(AttachedCodec::kind)
     }
 
     /// Returns the metadata, which is never rendered.

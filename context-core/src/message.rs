@@ -103,6 +103,10 @@ impl Message {
     /// The written version of the JSON form. Older versions can be read.
     pub const VERSION: u16 = 1;
 
+    /// The metadata key of a stored form that names its
+    /// [codec](crate::fragment::StoredMessageCodec).
+    pub(crate) const STORED_CODEC: &'static str = "stored_codec";
+
     /// Creates a message from parts.
     pub fn new(role: Role, parts: impl IntoIterator<Item = Part>) -> Self {
         Self { role, parts: parts.into_iter().collect(), metadata: Metadata::default() }
@@ -224,6 +228,12 @@ impl Message {
     /// field. `false` if only parsing tells.
     pub(crate) fn body_has_no_metadata(role: Role, body: &[u8]) -> bool {
         body.starts_with(Self::body_start(role)) && !body.ends_with(b"}}")
+    }
+
+    /// Returns the name of the [codec](crate::fragment::StoredMessageCodec) that encoded the
+    /// message, if it is a stored form that differs from the shown one.
+    pub fn stored_codec(&self) -> Option<String> {
+        self.metadata.get(Self::STORED_CODEC)?.to_text()
     }
 
     /// Returns a shared copy of the kind that almost every node has.

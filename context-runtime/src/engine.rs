@@ -13,10 +13,11 @@ mod chat;
 mod compaction;
 mod context;
 mod curate;
+mod decoded;
 #[cfg(feature = "tokens")]
 mod estimate;
-mod loads;
 mod fork;
+mod loads;
 mod navigate;
 mod pending;
 mod prompt;
@@ -41,8 +42,8 @@ use context_core::{
     Renderer, Result, Store,
 };
 pub use curate::{BranchDiff, CherryPicked};
-pub use navigate::Moved;
 pub use fork::ForkedFrom;
+pub use navigate::Moved;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
 pub use resolve::{ResolveOptions, Resolved};
 pub use save::{Edits, SaveOutcome, Saved};
@@ -50,6 +51,7 @@ pub use save::{Edits, SaveOutcome, Saved};
 use self::captured_ids::CapturedIds;
 use self::compaction::PendingCompaction;
 use self::context::ContextFragments;
+use self::decoded::DecodedMessages;
 use self::loads::Loads;
 use self::pending::PendingMessages;
 use self::prompt::Prompt;
@@ -133,6 +135,7 @@ pub struct ContextEngine {
     view: Option<View>,
     /// A commit with an unknown outcome. It is sent again before anything else is written.
     in_flight: Option<InFlight>,
+    decoded: DecodedMessages,
     /// Diagnostics of opening, returned with the next resolve.
     opened_with: Vec<Diagnostic>,
     /// Pending messages that may have been captured by memory providers already.
@@ -222,12 +225,19 @@ impl ContextEngine {
     /// it was set until the next save, which drops it. With the id of a stored message, it is shown
     /// in the place of that message.
     ///
+    /// A message with a [codec](Fragment::with_message_codec) is stored as the codec encodes it and
+    /// shown as the codec decodes that.
+    ///
     /// A message without an id gets one. A message whose id is stored already is an edit of that
     /// message. A context fragment replaces one of the same id. A context fragment without an id is
     /// not added again if a persisted one has the same content.
     pub fn set(&mut self, fragments: impl IntoIterator<Item = impl Into<Fragment>>) -> &mut Self {
         for fragment in fragments {
             let fragment = fragment.into();
+            if self.parts.codecs.lacks_codec_of(&fragment) {
+                Arc::make_mut(&mut self.parts.codecs).adopt(&fragment);
+                self.decoded.clear();
+            }
             if fragment.is_message() {
                 if let Some(id) = fragment.id() {
                     self.reconsider(&MessageId::from(id.clone()));
@@ -293,6 +303,7 @@ impl ContextEngine {
     /// must not stay in memory.
     fn forget(&mut self) {
         self.view = None;
+        self.decoded.clear();
         if let Some(cache) = &self.parts.cache {
             cache.forget(&self.chat);
         }

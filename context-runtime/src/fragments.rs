@@ -7,6 +7,6 @@ pub use context_core::base::{CodecError, MisfitError};
 pub use context_core::fragment::{
     Arrangement, DEFAULT_LOAD_TIMEOUT, FRAGMENTS_SCHEMA, Form, FragmentBody, FragmentCodec,
     FragmentError, FragmentKind, LazyData, Loader, MAX_JSON_DEPTH, OnFailure, Piece, Pieces,
-    RenderError, Reuse,
+    RenderError, Reuse, StoredMessageCodec,
 };
 pub use context_core::{CodecRegistry, Encoded};

@@ -38,6 +38,9 @@ pub enum DiagnosticCode {
     UnknownFragmentKind,
     /// The kind or version of a stored message cannot be read. The message is kept but not shown.
     UnreadableMessage,
+    /// The codec of a stored message is not registered or cannot decode it. The message is shown as
+    /// it is stored.
+    MessageNotDecoded,
     /// Pending messages were dropped by a move to another node of the graph.
     PendingDropped,
     /// The target form cannot represent a part of the input. The part was kept separately or left
@@ -142,6 +145,7 @@ macro_rules! names {
 names! {
     UnknownFragmentKind => "unknown_fragment_kind",
     UnreadableMessage => "unreadable_message",
+    MessageNotDecoded => "message_not_decoded",
     PendingDropped => "pending_dropped",
     Unrepresentable => "unrepresentable",
     BrokenInput => "broken_input",

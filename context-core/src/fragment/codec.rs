@@ -8,6 +8,7 @@
 //! The wire forms of providers are not stored forms; their codecs are in crates of their own.
 
 mod builtin;
+mod message;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,9 +18,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use message::StoredMessageCodec;
+pub(super) use message::encode as encode_message;
+
 use crate::base::{CodecError, MisfitError};
 use crate::fragment::{FragmentContent, FragmentKind};
-use crate::{Encoded, Fragment, Json};
+use crate::{Encoded, Fragment, Json, Message};
 
 /// Encodes and decodes one kind of fragment.
 ///
@@ -38,6 +42,37 @@ pub trait FragmentCodec: Send + Sync + 'static {
 
     /// Decodes a fragment of this kind, of the current or an older version.
     fn decode(&self, encoded: &Encoded) -> Result<Fragment, CodecError>;
+}
+
+/// The codec of one fragment.
+#[derive(Clone)]
+pub(super) enum AttachedCodec {
+    /// A codec of the registry, by kind.
+    Named(Arc<str>),
+    Own(Arc<dyn FragmentCodec>),
+    Message(Arc<dyn StoredMessageCodec>),
+}
+
+impl AttachedCodec {
+    pub(super) fn kind(&self) -> &str {
+        match self {
+            Self::Named(kind) => kind,
+            Self::Own(codec) => codec.kind(),
+            Self::Message(codec) => codec.name(),
+        }
+    }
+}
+
+impl PartialEq for AttachedCodec {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind()
+    }
+}
+
+impl fmt::Debug for AttachedCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind().fmt(f)
+    }
 }
 
 /// A serializable type that represents a kind of fragment.
@@ -147,13 +182,16 @@ impl<T: FragmentBody> FragmentCodec for BodyCodec<T> {
 /// # Ok::<(), context_core::base::CodecError>(())
 /// ```
 #[derive(Clone)]
-pub struct CodecRegistry(BTreeMap<String, Arc<dyn FragmentCodec>>);
+pub struct CodecRegistry {
+    fragments: BTreeMap<String, Arc<dyn FragmentCodec>>,
+    messages: BTreeMap<String, Arc<dyn StoredMessageCodec>>,
+}
 
 impl Default for CodecRegistry {
     /// Creates a registry with the codecs of this crate's [kinds](crate::fragment::kinds) and of
     /// free fragments.
     fn default() -> Self {
-        let mut registry = Self(BTreeMap::new());
+        let mut registry = Self { fragments: BTreeMap::new(), messages: BTreeMap::new() };
         registry.register(builtin::FreeCodec);
         crate::fragment::kinds::register_all(&mut registry);
         registry
@@ -163,26 +201,61 @@ impl Default for CodecRegistry {
 impl CodecRegistry {
     /// Registers a codec. Replaces and returns an earlier one of the same kind.
     pub fn register(&mut self, codec: impl FragmentCodec) -> Option<Arc<dyn FragmentCodec>> {
-        self.0.insert(codec.kind().to_owned(), Arc::new(codec))
+        self.fragments.insert(codec.kind().to_owned(), Arc::new(codec))
+    }
+
+    /// Registers a codec of messages. Replaces and returns an earlier one of the same name.
+    pub fn register_message(
+        &mut self,
+        codec: impl StoredMessageCodec,
+    ) -> Option<Arc<dyn StoredMessageCodec>> {
+        self.messages.insert(codec.name().to_owned(), Arc::new(codec))
+    }
+
+    /// Registers the codec that is attached to a fragment, if the registry
+    /// [lacks](Self::lacks_codec_of) it.
+    pub fn adopt(&mut self, fragment: &Fragment) {
+        if !self.lacks_codec_of(fragment) {
+            return;
+        }
+        match &fragment.codec {
+            Some(AttachedCodec::Own(codec)) => {
+                self.fragments.insert(codec.kind().to_owned(), Arc::clone(codec));
+            }
+            Some(AttachedCodec::Message(codec)) => {
+                self.messages.insert(codec.name().to_owned(), Arc::clone(codec));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns whether a codec is attached to a fragment and none of its name is registered.
+    pub fn lacks_codec_of(&self, fragment: &Fragment) -> bool {
+        match &fragment.codec {
+            Some(AttachedCodec::Own(codec)) => self.get(codec.kind()).is_none(),
+            Some(AttachedCodec::Message(codec)) => !self.messages.contains_key(codec.name()),
+            _ => false,
+        }
     }
 
     /// Returns the codec of a kind.
     pub fn get(&self, kind: &str) -> Option<&dyn FragmentCodec> {
-        self.0.get(kind).map(|codec| &**codec)
+        self.fragments.get(kind).map(|codec| &**codec)
     }
 
-    /// Encodes a context fragment with its own codec, or as a free fragment. An
-    /// [untrusted](Fragment::untrusted) fragment is always encoded as a free one. An unknown stored
-    /// form is written back unchanged.
+    /// Encodes a context fragment with the codec that is attached to it, or with the one of its
+    /// kind, or as a free fragment. An [untrusted](Fragment::untrusted) fragment is always encoded
+    /// as a free one. An unknown stored form is written back unchanged.
     pub fn encode(&self, fragment: &Fragment) -> Result<Encoded, CodecError> {
         if let FragmentContent::Unknown(encoded) = fragment.content() {
             return Ok(encoded.clone());
         }
         // The form of a kind cannot hold the untrusted mark, which must not be lost.
-        let kind = fragment
-            .codec()
-            .filter(|_| !fragment.is_untrusted())
-            .unwrap_or(builtin::FreeCodec::KIND);
+        let kind = match fragment.codec.as_ref().filter(|_| !fragment.is_untrusted()) {
+            Some(AttachedCodec::Own(codec)) => return codec.encode(fragment),
+            Some(AttachedCodec::Named(kind)) => kind,
+            Some(AttachedCodec::Message(_)) | None => builtin::FreeCodec::KIND,
+        };
         let codec = self.get(kind).ok_or_else(|| CodecError::NoCodec { kind: kind.to_owned() })?;
         codec.encode(fragment)
     }
@@ -200,11 +273,22 @@ impl CodecRegistry {
             Some(result) => result.map(Fragment::persisted),
         }
     }
+
+    /// Decodes a stored message into its shown form. `None` if no codec
+    /// [encoded](StoredMessageCodec) the message, which is shown as it is stored. Fails if the codec
+    /// is not registered or cannot decode the message.
+    pub fn decode_message(&self, stored: &Message) -> Result<Option<Message>, CodecError> {
+        let Some(name) = stored.stored_codec() else { return Ok(None) };
+        match self.messages.get(&name) {
+            Some(codec) => message::decode(&**codec, stored).map(Some),
+            None => Err(CodecError::NoCodec { kind: name }),
+        }
+    }
 }
 
 impl fmt::Debug for CodecRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.fragments.keys().chain(self.messages.keys())).finish()
     }
 }
 

@@ -17,7 +17,7 @@ use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Fragment, FragmentData, Number};
+use super::{AttachedCodec, Fragment, FragmentData, Number};
 use crate::Metadata;
 use crate::base::FragmentId;
 
@@ -175,7 +175,7 @@ impl From<FragmentForm> for Fragment {
         fragment.id = form.id;
         fragment.persist = form.persist;
         fragment.untrusted = form.untrusted;
-        fragment.codec = form.codec;
+        fragment.codec = form.codec.map(AttachedCodec::Named);
         fragment
     }
 }

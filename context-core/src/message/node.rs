@@ -156,6 +156,17 @@ impl Node {
         self.message().map_or(Origin::Author, |message| message.origin())
     }
 
+    /// Returns whether a [codec](crate::fragment::StoredMessageCodec) encoded the message, so that
+    /// its shown form may differ.
+    pub fn is_encoded(&self) -> bool {
+        let Some(role) = self.role() else { return false };
+        let body = self.body.bytes();
+        // Almost no message is encoded, so few are parsed.
+        !Message::body_has_no_metadata(role, body)
+            && std::str::from_utf8(body).is_ok_and(|body| body.contains(Message::STORED_CODEC))
+            && self.message().is_ok_and(|message| message.stored_codec().is_some())
+    }
+
     /// Returns whether the node starts a turn: a message with the user's role that is not
     /// [synthetic](Message::is_synthetic).
     pub fn is_turn(&self) -> bool {

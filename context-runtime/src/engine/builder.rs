@@ -12,6 +12,7 @@ use context_core::{
 
 use super::captured_ids::CapturedIds;
 use super::context::ContextFragments;
+use super::decoded::DecodedMessages;
 use super::loads::{DEFAULT_CONCURRENCY, Loads};
 use super::pending::PendingMessages;
 use super::prompt::Prompt;
@@ -53,7 +54,6 @@ impl ContextEngineBuilder {
         }
     }
 
-    /// Sets the user who owns the chat. Required.
     /// Returns a builder with these parts, for an existing chat.
     pub(super) fn with_parts(parts: Parts, chat: &ChatRef) -> Self {
         let ChatRef { user, chat, .. } = chat.clone();
@@ -61,6 +61,7 @@ impl ContextEngineBuilder {
         Self { parts, user, chat, branch: None, metadata, create: false }
     }
 
+    /// Sets the user who owns the chat. Required.
     pub fn user(mut self, user: impl Into<UserId>) -> Self {
         self.user = Some(user.into());
         self
@@ -105,8 +106,9 @@ impl ContextEngineBuilder {
         self
     }
 
-    /// Sets the codecs that write and read persisted context fragments. Default: the kinds of the
-    /// builders. Add your own kinds if they are persisted.
+    /// Sets the codecs that write and read persisted context fragments, and those of messages.
+    /// Default: the kinds of the builders. Add your own kinds if they are persisted. The engine
+    /// also knows the codecs that are attached to the fragments set on it.
     pub fn codecs(mut self, codecs: CodecRegistry) -> Self {
         self.parts.codecs = Arc::new(codecs);
         self
@@ -221,6 +223,7 @@ impl ContextEngineBuilder {
             compaction: None,
             view: None,
             in_flight: None,
+            decoded: DecodedMessages::default(),
             opened_with,
             captured: CapturedIds::default(),
         })

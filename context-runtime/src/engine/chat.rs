@@ -66,7 +66,9 @@ impl ContextEngine {
     /// no difference.
     pub async fn first_user_message(&mut self) -> Result<Option<Arc<Node>>> {
         let messages = self.full_chain(Settle::Stored).await?;
-        Ok(messages.iter().find(|node| node.role() == Some(Role::User) && node.is_shown()).cloned())
+        let is_shown = |node: &&Arc<Node>| node.role() == Some(Role::User) && node.is_shown();
+        let first = messages.iter().find(is_shown);
+        Ok(first.map(|node| self.decoded.decode(node, &self.parts.codecs)))
     }
 
     /// Returns the newest message: the last pending one, else the last stored one of the branch.
@@ -76,7 +78,8 @@ impl ContextEngine {
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view, Settle::Stored).map_err(super::resolve::refuse)?;
         let stored = || view.chain().iter().rev().find(|node| node.role().is_some());
-        Ok(settled.nodes.last().or_else(stored).cloned())
+        let head = settled.nodes.last().or_else(stored);
+        Ok(head.map(|node| self.decoded.decode(node, &self.parts.codecs)))
     }
 
     /// Sets the next input of a turn and saves immediately.

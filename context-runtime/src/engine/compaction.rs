@@ -206,7 +206,14 @@ impl ContextEngine {
         if let Some(node) = self.compaction.as_ref().and_then(|pending| pending.node(&chain)) {
             chain.push(node);
         }
-        Ok(shown(&chain))
+        let mut decode = |entry: ShownMessage| match entry.node.is_encoded() {
+            true => {
+                let node = self.decoded.decode(&entry.node, &self.parts.codecs);
+                entry.decoded(node)
+            }
+            false => entry,
+        };
+        Ok(shown(&chain).into_iter().map(&mut decode).collect())
     }
 
     /// Returns the boundary that a commit writes after its messages.

@@ -68,10 +68,9 @@ impl PendingMessages {
     pub(super) fn push(&mut self, fragment: Fragment, ids: &dyn IdGenerator, clock: &dyn Clock) {
         let id = fragment.id().cloned().map_or_else(|| ids.next_id().into(), MessageId::from);
         let is_transient = !fragment.is_persisted();
-        let content = match (fragment.message(), fragment.content()) {
-            (Ok(Some(message)), _) => {
-                PendingContent::Message(node(&id, Arc::clone(message), clock.now()))
-            }
+        // Kept as it is stored. Prompts show the decoded form.
+        let content = match (fragment.stored_message(), fragment.content()) {
+            (Ok(Some(message)), _) => PendingContent::Message(node(&id, message, clock.now())),
             (_, FragmentContent::Lazy(LazyMessage::LastAssistant { text })) => {
                 let message = Message::text(Role::Assistant, &**text);
                 // The later of two lazy messages wins.

@@ -141,6 +141,7 @@ impl ContextEngine {
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
+        diagnostics.extend(self.decoded.diagnostics());
         let (chat, captured) = (self.chat.clone(), self.captured.clone());
         let pending: Vec<_> = self.pending.ids_to_store().collect();
         let transient = self.pending.transient_ids().cloned().collect();
@@ -170,7 +171,13 @@ impl ContextEngine {
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view, Settle::Shown).map_err(refuse)?;
         if self.compaction.is_none() {
-            return Ok(overlay(view, &settled));
+            let new = settled.nodes.iter().chain(&settled.replacement);
+            let has_encoded = view.has_encoded() || new.clone().any(|node| node.is_encoded());
+            let shown = overlay(view, &settled);
+            return Ok(match has_encoded {
+                true => self.decoded.decode_chain(shown, &self.parts.codecs),
+                false => shown,
+            });
         }
         let shown = self.entries().await?.into_iter().map(|shown| shown.node);
         Ok(Chain::from_nodes(0, shown.filter(|node| node.is_shown())))

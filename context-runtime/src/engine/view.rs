@@ -27,6 +27,8 @@ pub(super) struct View {
     shown: Option<Chain>,
     /// The number of user messages.
     turns: usize,
+    /// Whether a codec may have encoded one of the messages.
+    has_encoded: bool,
     /// The position of each node. Built on first use.
     positions: Option<HashTrieMapSync<MessageId, usize>>,
     /// The summary that reminders use. Built if there are reminders.
@@ -62,6 +64,7 @@ impl View {
         let mut view = Self { chain, ..Self::default() };
         for (position, node) in view.chain.iter().enumerate() {
             view.turns += usize::from(node.is_turn());
+            view.has_encoded |= node.is_encoded();
             if !node.is_shown() {
                 view.hidden.push(position);
             }
@@ -93,6 +96,10 @@ impl View {
         self.turns
     }
 
+    pub(super) fn has_encoded(&self) -> bool {
+        self.has_encoded
+    }
+
     pub(super) fn newest_assistant(&self) -> Option<&Arc<Node>> {
         self.chain.iter().rev().find(|node| node.role() == Some(Role::Assistant))
     }
@@ -100,6 +107,7 @@ impl View {
     /// Appends a node after the head.
     pub(super) fn push(&mut self, node: Arc<Node>) {
         self.turns += usize::from(node.is_turn());
+        self.has_encoded |= node.is_encoded();
         if !node.is_shown() {
             self.hidden.push(self.chain.len());
         } else if let Some(shown) = &mut self.shown {
@@ -173,6 +181,7 @@ impl View {
     fn put(&mut self, position: usize, node: Arc<Node>) {
         let is_user = |node: &Node| usize::from(node.is_turn());
         self.turns = self.turns + is_user(&node) - is_user(&self.chain[position]);
+        self.has_encoded |= node.is_encoded();
         let place = self.hidden.partition_point(|hidden| *hidden < position);
         let was_hidden = self.hidden.get(place) == Some(&position);
         match (was_hidden, node.is_shown()) {

@@ -50,6 +50,8 @@ mod navigate;
     feature = "layers"
 ))]
 mod omissions;
+#[cfg(all(feature = "instructions", feature = "anthropic"))]
+mod own_codecs;
 mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod recall_places;

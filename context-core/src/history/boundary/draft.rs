@@ -77,7 +77,7 @@ impl Entry {
             };
         };
         match (shown.node.message(), stored.message()) {
-            (Ok(message), Ok(of)) if !is_same_message(message, of) => {
+            (Ok(message), Ok(of)) if !shown.is_decoded && !is_same_message(message, of) => {
                 Self::shortened(stored, of.hash(), message)
             }
             _ => Self::Stored(stored.id.clone()),

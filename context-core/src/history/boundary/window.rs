@@ -16,11 +16,20 @@ pub struct ShownMessage {
     /// The stored message, of which `node` may be a shorter form. `None` for a message that a
     /// compaction made.
     pub stored: Option<Arc<Node>>,
+    /// Whether `node` is the whole stored message in its decoded form.
+    pub(super) is_decoded: bool,
 }
 
 impl ShownMessage {
     fn stored(node: &Arc<Node>) -> Self {
-        Self { node: Arc::clone(node), stored: Some(Arc::clone(node)) }
+        Self { node: Arc::clone(node), stored: Some(Arc::clone(node)), is_decoded: false }
+    }
+
+    /// Replaces an [encoded](Node::is_encoded) message by its decoded form, which a compaction
+    /// keeps as the stored message.
+    #[must_use]
+    pub fn decoded(self, node: Arc<Node>) -> Self {
+        Self { node, is_decoded: true, ..self }
     }
 }
 
@@ -66,7 +75,7 @@ impl StoredBoundary {
             }
             FrontEntry::Made { id, message } => {
                 let node = Node::new(id.clone(), Arc::clone(message), boundary.created_at);
-                Some(ShownMessage { node: Arc::new(node), stored: None })
+                Some(ShownMessage { node: Arc::new(node), stored: None, is_decoded: false })
             }
         });
         let mut shown: Vec<ShownMessage> = front.chain(since.into_iter().rev()).collect();
@@ -80,7 +89,7 @@ impl StoredBoundary {
         }
         let replaced: HashMap<&MessageId, &Replacement> =
             self.replaced.iter().map(|replacement| (&replacement.id, replacement)).collect();
-        for ShownMessage { node, stored } in shown {
+        for ShownMessage { node, stored, .. } in shown {
             let Some(stored) = stored else { continue };
             let Some(replacement) = replaced.get(&stored.id) else { continue };
             if stored.message().is_ok_and(|message| message.hash() == replacement.of) {
