@@ -37,12 +37,16 @@
 //! `input-available`, and nothing is added. Content that the form cannot hold is left out, with a
 //! diagnostic: results without calls, media without address or bytes, blocks of providers.
 //!
+//! [`fragments`](fn@fragments) lifts UIMessages to message fragments that keep their ids, for an
+//! engine that stores them.
+//!
 //! [`lower_source`] writes the value that was read: the difference between the plain form and the
 //! source is kept with the first message of a UIMessage under [`SOURCE_KEY`]. If the messages were
 //! edited since and the difference no longer fits, the plain form is written and a diagnostic says
 //! so.
 
 mod form;
+mod fragments;
 mod lift;
 mod lower;
 mod media;
@@ -58,6 +62,7 @@ use context_codec_kit::wire::{Lifted, Lowered};
 use context_core::model::WireError;
 use context_core::{Json, Message};
 
+pub use self::fragments::{UiFragments, fragments};
 pub use self::request::UiMessageCodec;
 
 /// The metadata key of the first message of a UIMessage: its `id`, null if it has none.

@@ -135,5 +135,7 @@ mod turns;
     feature = "layers"
 ))]
 mod two_users;
+#[cfg(feature = "uimessage")]
+mod ui_messages;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod wire_properties;
