@@ -16,7 +16,6 @@ mod error;
 mod interrupted;
 mod limits;
 mod recorder;
-mod report;
 mod run_tools;
 mod tool_context;
 mod tools;
@@ -40,12 +39,12 @@ pub use chat::AgentChat;
 pub use error::TurnError;
 pub use interrupted::InterruptedTurn;
 pub use limits::TurnLimits;
-pub use report::{TurnOutcome, TurnReport};
 pub use run_tools::Approval;
 pub use tool_context::ToolContext;
 pub use tools::{ToolFunction, ToolReturn};
 pub use turn::{Turn, TurnBuilder};
 
+use crate::report::{TurnOutcome, TurnReport};
 use crate::{CallOptions, DefaultContextRuntime, RecoveryChain};
 
 /// What the chats of a program share: a store, a runtime, a provider and a recorder. Cheap to

@@ -34,6 +34,7 @@ use reply::State;
 use tracing::Instrument;
 
 use crate::cancellable::unless_cancelled;
+use crate::observer::{BegunCall, Observer, Observers};
 use crate::trace;
 use crate::{DecisionSet, RecoveryChain};
 
@@ -74,6 +75,9 @@ pub struct ModelCall<'r> {
     counter: Arc<dyn TokenCounter>,
     chain: RecoveryChain,
     summaries: Option<Arc<dyn LanguageModel>>,
+    observers: Observers,
+    /// The request that was handed out and not answered.
+    begun: Option<BegunCall>,
     /// The most tokens the model writes, if the table knows.
     max_output: Option<u64>,
     state: State,
@@ -96,6 +100,10 @@ struct Record {
     open: Option<(context_core::history::RecoveryDecision, u64)>,
     /// The tokens of the history before the compaction that the runtime is asked for.
     uncompacted: Option<u64>,
+    /// Plans that an observer vetoed, until the next request reports them.
+    vetoed: Vec<PlanReport>,
+    /// Whether the compaction of the last decision was vetoed, and nothing was cut instead.
+    uncut: bool,
     plans: Vec<PlanReport>,
     diagnostics: Vec<Diagnostic>,
     summarised: bool,
@@ -197,6 +205,8 @@ impl<'r> ModelCall<'r> {
             counter: Arc::new(counter),
             chain: RecoveryChain::new(DecisionSet::Full),
             summaries: None,
+            observers: Observers::default(),
+            begun: None,
             max_output,
             state: State::Ready,
             stream: None,
@@ -230,6 +240,14 @@ impl<'r> ModelCall<'r> {
     /// runtime's counter if it has one of its own.
     pub fn counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.counter = counter;
+        self
+    }
+
+    /// Adds an observer of this call: its requests, its summaries, and cuts after a refusal. Use
+    /// the [runtime's](crate::DefaultContextRuntime::observer), which is told of everything else.
+    /// Default: none.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observers.add(observer);
         self
     }
 

@@ -194,6 +194,11 @@
 //! | `chat` | a call of a `LanguageModel` | `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model`, `gen_ai.usage.input_tokens`, `gen_ai.usage.output_tokens`, `gen_ai.usage.cache_read.input_tokens`, `otel.name`, `otel.kind` |
 //! | `execute_tool` | a tool that a turn runs | `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.tool.call.id`, `otel.name` |
 //!
+//! Programs observe the same steps as [events](TurnEvent): an [`Observer`] is told of turns, calls,
+//! tools, cuts, recoveries, spilled outputs, recalls and captures, and is asked before each
+//! compaction. It is registered once, with [`AgentsBuilder::observer`], or with `observer` of a
+//! runtime's builder and of [`ModelCall`] for those who own their loop.
+//!
 //! `TracedStore` of [`layers`] adds a span for each call of the store. Recorded trajectories are
 //! exported as OTLP traces by [`trajectory::export`].
 //!
@@ -277,10 +282,12 @@ mod engine;
 pub mod fragments;
 pub mod memory;
 pub mod model;
+mod observer;
 mod plugins;
 mod recovery;
 mod registry;
 pub mod removal;
+mod report;
 #[cfg(feature = "rescale")]
 mod rescale;
 mod retention;
@@ -297,7 +304,7 @@ pub mod transfer;
 #[cfg(feature = "agents")]
 pub use agents::{
     AgentChat, Agents, AgentsBuilder, Approval, Ask, InterruptedTurn, ToolContext, ToolFunction,
-    ToolReturn, Turn, TurnAnswer, TurnBuilder, TurnError, TurnLimits, TurnOutcome, TurnReport,
+    ToolReturn, Turn, TurnAnswer, TurnBuilder, TurnError, TurnLimits,
 };
 #[cfg(feature = "tokens")]
 pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
@@ -334,6 +341,7 @@ pub use engine::{
     ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, MessageGraph, Moved, PromptChanges,
     PromptPiece, ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
+pub use observer::{CallOutcome, CompactionDecision, Observer, ProposedCompaction, TurnEvent};
 pub use plugins::codecs::{PROVIDERS, message_codec, provider};
 #[allow(unreachable_pub, unused_imports, reason = "no plug-in may be on")]
 pub use plugins::crates::*;
@@ -342,6 +350,7 @@ pub use recovery::{
     without_failed_answer,
 };
 pub use registry::{open, open_read_only};
+pub use report::{TurnOutcome, TurnReport};
 #[cfg(feature = "rescale")]
 pub use rescale::ImageRescaler;
 pub use retention::{Removal, RemovalReason, Retention};

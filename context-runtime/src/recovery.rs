@@ -156,6 +156,16 @@ impl RecoveryChain {
         carry_out::carry_out(self, decision, failure)
     }
 
+    /// Returns the plan of a decision. `None` if no plan carries it out.
+    #[cfg(feature = "tokens")]
+    pub(crate) fn plan(
+        &self,
+        decision: &RecoveryDecision,
+        failure: &Failure<'_>,
+    ) -> Result<Option<context_core::history::Plan>, CarryOutError> {
+        carry_out::plan(self, decision, failure)
+    }
+
     /// Decides and carries out, until a decision changes something, is one for the caller, or is to
     /// give up.
     pub fn recover(&self, failure: &Failure<'_>) -> Recovered {

@@ -10,6 +10,7 @@ use context_trajectory::portraits::Portraits;
 
 use super::{Agents, Client, Parts, TurnLimits};
 use crate::compaction::{microcompact, snip, summarize, truncate_head};
+use crate::observer::Observer;
 use crate::runtime::Stage;
 use crate::{
     CallOptions, DefaultContextRuntime, DefaultContextRuntimeBuilder, RecoveryChain, RuntimeFault,
@@ -112,6 +113,13 @@ impl AgentsBuilder {
     /// Sets the memory: what was said is recalled in later chats of the same user. Default: none.
     pub fn memory(mut self, memory: impl MemoryProvider) -> Self {
         self.runtime = self.runtime.memory(memory);
+        self
+    }
+
+    /// Adds an observer of every turn: its calls, tools, cuts, recoveries, spilled outputs, recalls
+    /// and captures. It is asked before each compaction. Default: none.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.runtime = self.runtime.observer(observer);
         self
     }
 

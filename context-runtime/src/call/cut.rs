@@ -6,6 +6,7 @@ use context_core::history::{Failure, HistoryView, PlanReport, RecoveryDecision};
 use context_tokens::ModelTable;
 
 use super::ModelCall;
+use crate::observer::{Observer, ProposedCompaction, TurnEvent};
 
 /// The policy name in reports of cuts that a refusal caused.
 const POLICY: &str = "recovery";
@@ -100,22 +101,49 @@ impl ModelCall<'_> {
     /// Cuts the history as decided. Returns whether there was something to cut.
     fn cut(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
         let view = HistoryView::new(self.input.history(), &*self.counter);
-        let Ok(carried) = self.chain.carry_out(decision, &Failure::new(error, &view)) else {
-            return false;
+        let failure = Failure::new(error, &view);
+        let Ok(plan) = self.chain.plan(decision, &failure) else { return false };
+        let (report, rewrite) = match plan {
+            Some(plan) => {
+                let (policy, reason) = (POLICY, decision.reason());
+                let proposed =
+                    ProposedCompaction { policy, reason, view: &view, plan: Some(&plan) };
+                let decided = self.observers.before_compaction(&self.input.turn, &proposed);
+                let (plan, applied) = decided.carry_out(plan, &view);
+                let tokens = (plan.before, plan.after);
+                let mut report =
+                    PlanReport::forced(POLICY, plan.kind, tokens, plan.description, reason);
+                match applied {
+                    Ok(rewrite) => (report, rewrite),
+                    Err(error) => {
+                        (report.applied, report.reason) = (false, error.to_string());
+                        self.record.diagnostics.push(error.diagnostic(POLICY));
+                        self.record.vetoed.push(report);
+                        return false;
+                    }
+                }
+            }
+            // A repair is no cut that could be done without.
+            None => {
+                let Ok(repaired) = self.chain.carry_out(decision, &failure) else { return false };
+                let tokens = (repaired.before, repaired.after);
+                let (kind, description) = (repaired.kind, repaired.description);
+                let reason = decision.reason();
+                let report = PlanReport::forced(POLICY, kind, tokens, description, reason);
+                (report, repaired.rewrite)
+            }
         };
-        let tokens = (carried.before, carried.after);
-        let report = PlanReport::forced(
-            POLICY,
-            carried.kind,
-            tokens,
-            carried.description,
-            decision.reason(),
-        );
-        self.record.plans.push(report);
+        self.cut_by(report);
         self.input.rewrite = Some(match self.input.rewrite.take() {
-            Some(rewrite) => rewrite.then(carried.rewrite),
-            None => carried.rewrite,
+            Some(earlier) => earlier.then(rewrite),
+            None => rewrite,
         });
         true
+    }
+
+    /// Records an applied plan.
+    pub(super) fn cut_by(&mut self, plan: PlanReport) {
+        self.observers.on_event(&self.input.turn, &TurnEvent::Cut { plan: &plan });
+        self.record.plans.push(plan);
     }
 }

@@ -8,9 +8,11 @@ use context_core::{Answer, Diagnostic};
 
 use tracing::Instrument;
 
+use super::recover::MOST_DECISIONS;
 use super::reply::State;
 use super::{CallError, ModelCall, OPERATION, SentRequest, cost_usd};
 use crate::cancellable::unless_cancelled;
+use crate::observer::BegunCall;
 use crate::trace;
 
 impl ModelCall<'_> {
@@ -45,7 +47,19 @@ impl ModelCall<'_> {
             return Ok(None);
         }
         self.check_calls()?;
-        let context = self.context().await?;
+        // A request that nobody answered is lost.
+        self.begun = None;
+        let mut context = self.context().await?;
+        for _ in 0..MOST_DECISIONS {
+            // If the compaction was vetoed, the next decision follows, and not the same request.
+            let error = self.record.last_error.clone();
+            let Some(error) = error.filter(|_| std::mem::take(&mut self.record.uncut)) else {
+                break;
+            };
+            self.recover(error).await?;
+            context = self.context().await?;
+        }
+        context.plans.append(&mut self.record.vetoed);
         self.record.restarted |= std::mem::take(&mut self.record.shown);
         self.record.calls += 1;
         self.record.sent = Some(SentRequest {
@@ -54,6 +68,8 @@ impl ModelCall<'_> {
             max_output: context.request.max_output_tokens,
             window: context.budget.map(|budget| budget.window),
         });
+        let asked = (self.provider(), self.model());
+        self.begun = BegunCall::new(&self.observers, &self.input.turn, asked, false);
         Ok(Some(context))
     }
 
@@ -84,7 +100,7 @@ impl ModelCall<'_> {
                     let before = self.counter.count_messages(summarised).tokens();
                     self.input.rewrite = Some(rewrite);
                     let report = self.summarised(&task, before);
-                    self.record.plans.push(report);
+                    self.cut_by(report);
                     context = self.asked().await?;
                 }
                 Err(error) => self.summary_failed(&error),
@@ -94,10 +110,13 @@ impl ModelCall<'_> {
         // The cut of last resort follows if the compaction did not make the history smaller.
         if let Some(before) = self.record.uncompacted.take()
             && self.history_tokens() >= before
-            && self.cut_instead()
         {
-            context = self.asked().await?;
-            self.adopt(&context);
+            let vetoed = self.record.vetoed.len();
+            if self.cut_instead() {
+                context = self.asked().await?;
+                self.adopt(&context);
+            }
+            self.record.uncut = self.record.vetoed.len() > vetoed;
         }
         self.close_attempt();
         Ok(context)
@@ -132,16 +151,27 @@ impl ModelCall<'_> {
         (self.record.summarised, self.record.calls) = (true, self.record.calls + 1);
         let cancel = self.input.cancel.clone();
         let span = trace::call(self.chat(), self.provider(), model.name());
+        let asked = (self.provider(), model.name());
+        let begun = BegunCall::new(&self.observers, &self.input.turn, asked, true);
         let asking = model.complete(&request, &cancel).instrument(span.clone());
         let reply = unless_cancelled(&cancel, OPERATION, asking).await?;
         cancel.check(OPERATION)?;
-        if let Ok(Answer { usage: Some(usage), .. }) = &reply {
+        let usage = reply.as_ref().ok().and_then(|answer| answer.usage);
+        let cost = usage.and_then(|usage| cost_usd(model.name(), &usage));
+        if let Some(usage) = &usage {
             trace::record_usage(&span, usage);
-            self.record.spend(usage, cost_usd(model.name(), usage));
+            self.record.spend(usage, cost);
+        }
+        let reply = match reply {
+            Ok(Answer { error: Some(error), .. }) => Err(error),
+            reply => reply,
+        };
+        if let Some(begun) = begun {
+            begun.replied(usage, cost, reply.as_ref().err().map(|error| error.code));
         }
         let failed = match reply {
-            Ok(Answer { error: Some(error), .. }) | Err(error) => error,
             Ok(answer) => return Ok(Some(answer)),
+            Err(error) => error,
         };
         self.runtime.summary_failed(&self.input.turn.chat);
         self.summary_failed(&SummaryError::Failed(failed.to_string()));

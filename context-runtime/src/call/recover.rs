@@ -15,7 +15,7 @@ use crate::raised_output;
 
 /// The maximum number of decisions per refusal. A decision that changes nothing is followed by a
 /// request for another.
-const MOST_DECISIONS: usize = 8;
+pub(super) const MOST_DECISIONS: usize = 8;
 
 impl ModelCall<'_> {
     /// Changes the next request, or waits until the same request may succeed.

@@ -61,10 +61,19 @@ impl ModelCall<'_> {
         if matches!(self.state, State::Answered(_) | State::Over) {
             return;
         }
+        let usage = reply.as_ref().ok().and_then(|answer| answer.usage);
         self.state = match reply {
             Err(error) => State::Failed(Box::new(error)),
             Ok(answer) => self.judged(answer),
         };
+        if let Some(begun) = self.begun.take() {
+            let error = match &self.state {
+                State::Failed(error) | State::Broken(_, error) => Some(error.code),
+                _ => None,
+            };
+            let cost = usage.and_then(|usage| cost_usd(self.model(), &usage));
+            begun.replied(usage, cost, error);
+        }
     }
 
     /// Takes the reply as an HTTP response: its status and body.

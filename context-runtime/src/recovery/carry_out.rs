@@ -74,24 +74,39 @@ impl RecoveredHistory {
     }
 }
 
+/// Returns the plan of a decision. `None` if no plan carries it out.
+pub(super) fn plan(
+    chain: &RecoveryChain,
+    decision: &Decision,
+    failure: &Failure<'_>,
+) -> Result<Option<Plan>, CarryOutError> {
+    let view = failure.view;
+    let proposal = match decision {
+        Decision::TruncateHeadAndRetry { keep_ratio, .. } => chain.truncate.keep(view, *keep_ratio),
+        Decision::StripImagesAndRetry { .. } => chain.strip.for_error(view, failure.error),
+        Decision::RemoveThoughtsAndRetry { .. } => {
+            let plan = repair::without_thoughts(view);
+            return Ok(Some(plan.ok_or_else(|| nothing("it has no thoughts"))??));
+        }
+        _ => return Ok(None),
+    };
+    match proposal {
+        Proposal::Plan(plan) => Ok(Some(plan)),
+        Proposal::Nothing { reason } => Err(CarryOutError::Nothing { reason }),
+        _ => Err(nothing("the policy needs a call of a model")),
+    }
+}
+
 pub(super) fn carry_out(
     chain: &RecoveryChain,
     decision: &Decision,
     failure: &Failure<'_>,
 ) -> Result<RecoveredHistory, CarryOutError> {
     let view = failure.view;
+    if let Some(plan) = plan(chain, decision, failure)? {
+        return Ok(RecoveredHistory::of(&plan, view)?);
+    }
     match decision {
-        Decision::TruncateHeadAndRetry { keep_ratio, .. } => {
-            planned(chain.truncate.keep(view, *keep_ratio), view)
-        }
-        Decision::StripImagesAndRetry { .. } => {
-            planned(chain.strip.for_error(view, failure.error), view)
-        }
-        Decision::RemoveThoughtsAndRetry { .. } => {
-            let plan =
-                repair::without_thoughts(view).ok_or_else(|| nothing("it has no thoughts"))??;
-            Ok(RecoveredHistory::of(&plan, view)?)
-        }
         Decision::RepairAndRetry { .. } => {
             let repaired = repair::paired(view.messages(), &failure.error.message);
             let rewrite = repaired.ok_or_else(|| nothing("calls and results are in order"))?;
@@ -128,14 +143,6 @@ pub(super) fn recover(chain: &RecoveryChain, failure: &Failure<'_>) -> Recovered
         }
     };
     Recovered { decision, carried, in_vain: attempts.split_off(tried) }
-}
-
-fn planned(proposal: Proposal, view: &HistoryView<'_>) -> Result<RecoveredHistory, CarryOutError> {
-    match proposal {
-        Proposal::Plan(plan) => Ok(RecoveredHistory::of(&plan, view)?),
-        Proposal::Nothing { reason } => Err(CarryOutError::Nothing { reason }),
-        _ => Err(nothing("the policy needs a call of a model")),
-    }
 }
 
 fn nothing(reason: &str) -> CarryOutError {

@@ -7,15 +7,20 @@ use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::{
-    Goal, HistoryRewrite, HistoryView, Plan, PlanError, PlanReport, Price, Proposal, SummaryTask,
+    BoundaryKind, CacheState, Goal, HistoryRewrite, HistoryView, Plan, PlanReport, Price, Proposal,
+    SummaryTask,
 };
 use context_core::{Diagnostic, Message};
 
 use super::stage::{self, ResolvedStage};
 use super::{Stage, StageFaults};
+use crate::observer::{CompactionDecision, ProposedCompaction};
 
 /// The share of the window from which a plan is needed, whatever its price.
 const NEEDED: f64 = 0.9;
+
+/// Decides about a compaction before it is carried out.
+pub(super) type Ask<'a> = dyn Fn(&ProposedCompaction<'_>) -> CompactionDecision + 'a;
 
 /// Stages of compaction, run from least to most lossy.
 ///
@@ -98,6 +103,35 @@ impl PlannedStep {
     pub fn report(&self) -> PlanReport {
         PlanReport::new(&self.plan, self.price, self.applied, self.reason.clone())
     }
+
+    fn proposed<'p>(&'p self, view: &'p HistoryView<'p>) -> ProposedCompaction<'p> {
+        let (policy, plan) = (self.plan.policy, Some(&self.plan));
+        ProposedCompaction { policy, reason: &self.reason, view, plan }
+    }
+
+    /// Returns the history after this step, as decided. The diagnostic says why it is not carried
+    /// out.
+    fn carry_out(
+        &mut self,
+        decision: CompactionDecision,
+        view: &HistoryView<'_>,
+        cache: &CacheState,
+    ) -> Result<HistoryRewrite, Diagnostic> {
+        if !self.applied {
+            let text = format!("{}: {}: {}", self.plan.policy, self.plan.description, self.reason);
+            let code = DiagnosticCode::CompactionNotWorth;
+            return Err(Diagnostic::new(code, Severity::Info, "messages", text));
+        }
+        if matches!(decision, CompactionDecision::Replace(_)) {
+            "an observer replaced the plan".clone_into(&mut self.reason);
+        }
+        let (plan, applied) = decision.carry_out(self.plan.clone(), view);
+        (self.price, self.plan) = (plan.price(view, cache), plan);
+        applied.map_err(|error| {
+            (self.applied, self.reason) = (false, error.to_string());
+            error.diagnostic(self.plan.policy)
+        })
+    }
 }
 
 /// The history at a stage, with the tokens of each message.
@@ -140,11 +174,18 @@ impl Pipeline {
     /// Plans the compaction of a history. The target of each stage is its own, or the goal's if
     /// that is smaller.
     pub fn run(&self, view: &HistoryView<'_>, goal: &Goal) -> Planned {
-        self.run_with(view, goal, true)
+        self.run_with(view, goal, true, &|_| CompactionDecision::Proceed)
     }
 
-    /// Plans as `run` does. Without `summaries` no summary is requested.
-    pub(super) fn run_with(&self, view: &HistoryView<'_>, goal: &Goal, summaries: bool) -> Planned {
+    /// Plans as `run` does. Without `summaries` no summary is requested. Each plan and each summary
+    /// is asked about before.
+    pub(super) fn run_with(
+        &self,
+        view: &HistoryView<'_>,
+        goal: &Goal,
+        summaries: bool,
+        ask: &Ask<'_>,
+    ) -> Planned {
         let mut planned = Planned { after: view.total(), ..Planned::default() };
         let mut goal = goal.clone();
         let mut current: Option<CountedRewrite> = None;
@@ -161,36 +202,48 @@ impl Pipeline {
             if !stage.is_due(ratio) || total <= stage_goal.target {
                 continue;
             }
-            match stage.policy.plan(view, &stage_goal) {
+            let (mut step, decision) = match stage.policy.plan(view, &stage_goal) {
                 Proposal::Plan(plan) => {
-                    let (step, rewrite) =
-                        judge(plan, view, &stage_goal, ratio, &mut planned.diagnostics);
-                    if let Some(rewrite) = rewrite {
-                        goal.cache.messages =
-                            goal.cache.messages.min(step.plan.first_change().unwrap_or(usize::MAX));
-                        planned.after = step.plan.after;
-                        missed =
-                            (planned.after > stage_goal.history()).then_some(stage_goal.history());
-                        let counts = counts(&rewrite, view);
-                        drop(cut);
-                        let rewrite = match current {
-                            Some(current) => current.rewrite.then(rewrite),
-                            None => rewrite,
-                        };
-                        current = Some(CountedRewrite { rewrite, counts });
-                    }
-                    planned.steps.push(step);
+                    let step = judge(plan, view, &stage_goal, ratio);
+                    let decision = match step.applied {
+                        true => ask(&step.proposed(view)),
+                        false => CompactionDecision::Proceed,
+                    };
+                    (step, decision)
                 }
                 Proposal::Summary(task) if summaries && planned.summary.is_none() => {
-                    let of = match &current {
-                        Some(current) => current.rewrite.clone(),
-                        None => HistoryRewrite::identity(view.messages()),
-                    };
-                    let target = stage_goal.history();
-                    planned.summary = Some(PlannedSummary { task, of, target });
+                    let Some(step) = summary_step(&task, view, ratio) else { continue };
+                    let decision = ask(&ProposedCompaction { plan: None, ..step.proposed(view) });
+                    if decision == CompactionDecision::Proceed {
+                        let of = match &current {
+                            Some(current) => current.rewrite.clone(),
+                            None => HistoryRewrite::identity(view.messages()),
+                        };
+                        let target = stage_goal.history();
+                        planned.summary = Some(PlannedSummary { task, of, target });
+                        continue;
+                    }
+                    (step, decision)
                 }
-                _ => {}
+                _ => continue,
+            };
+            match step.carry_out(decision, view, &goal.cache) {
+                Ok(rewrite) => {
+                    goal.cache.messages =
+                        goal.cache.messages.min(step.plan.first_change().unwrap_or(usize::MAX));
+                    planned.after = step.plan.after;
+                    missed = (planned.after > stage_goal.history()).then_some(stage_goal.history());
+                    let counts = counts(&rewrite, view);
+                    drop(cut);
+                    let rewrite = match current {
+                        Some(current) => current.rewrite.then(rewrite),
+                        None => rewrite,
+                    };
+                    current = Some(CountedRewrite { rewrite, counts });
+                }
+                Err(diagnostic) => planned.diagnostics.push(diagnostic),
             }
+            planned.steps.push(step);
         }
         if let Some(wanted) = missed {
             planned.diagnostics.push(target_not_reached(planned.after, wanted));
@@ -218,14 +271,20 @@ fn within(goal: &Goal, stage: &ResolvedStage) -> Goal {
     within
 }
 
-/// Decides whether a plan is carried out, and returns the history after it.
-fn judge(
-    plan: Plan,
-    view: &HistoryView<'_>,
-    goal: &Goal,
-    ratio: f64,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> (PlannedStep, Option<HistoryRewrite>) {
+/// Returns the step of a summary, whose plan is not known yet.
+fn summary_step(task: &SummaryTask, view: &HistoryView<'_>, ratio: f64) -> Option<PlannedStep> {
+    let description = format!("{} messages into a checkpoint", task.covers.len());
+    let kind = BoundaryKind::Compact;
+    let plan = Plan::of_any_size(task.policy, kind, view, Vec::new(), description).ok()?;
+    Some(PlannedStep { plan, price: Price::default(), applied: true, reason: full(ratio) })
+}
+
+fn full(ratio: f64) -> String {
+    format!("{:.0} percent of the window are full", ratio * 100.0)
+}
+
+/// Decides whether a plan is worth its price.
+fn judge(plan: Plan, view: &HistoryView<'_>, goal: &Goal, ratio: f64) -> PlannedStep {
     let price = plan.price(view, &goal.cache);
     let fits = |history: u64| history <= goal.limit();
     let little = plan.saved().saturating_mul(100) < plan.before;
@@ -234,27 +293,13 @@ fn judge(
     let (wanted, reason) = if little && !helps && plan.after > goal.history() {
         (false, "it would free less than a hundredth of the history".to_owned())
     } else if needed {
-        (true, format!("{:.0} percent of the window are full", ratio * 100.0))
+        (true, full(ratio))
     } else if price.pays_off_within(calls) {
         (true, pays_off(&price))
     } else {
         (false, pays_off(&price))
     };
-    let mut step = PlannedStep { plan, price, applied: wanted, reason };
-    if !wanted {
-        let text = format!("{}: {}: {}", step.plan.policy, step.plan.description, step.reason);
-        let code = DiagnosticCode::CompactionNotWorth;
-        diagnostics.push(Diagnostic::new(code, Severity::Info, "messages", text));
-        return (step, None);
-    }
-    match step.plan.apply(view.messages()) {
-        Ok(rewrite) => (step, Some(rewrite)),
-        Err(error) => {
-            diagnostics.push(refused(step.plan.policy, &error));
-            (step.applied, step.reason) = (false, error.to_string());
-            (step, None)
-        }
-    }
+    PlannedStep { plan, price, applied: wanted, reason }
 }
 
 fn pays_off(price: &Price) -> String {
@@ -264,11 +309,6 @@ fn pays_off(price: &Price) -> String {
         Some(calls) => format!("it pays off after {calls} calls"),
         None => "it never pays off".to_owned(),
     }
-}
-
-fn refused(policy: &str, error: &PlanError) -> Diagnostic {
-    let code = DiagnosticCode::CompactionPlanRefused;
-    Diagnostic::new(code, Severity::Warning, "messages", format!("{policy}: {error}"))
 }
 
 /// Returns the tokens of each message that a rewrite of a view leaves. Only new messages are

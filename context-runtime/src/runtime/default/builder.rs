@@ -11,6 +11,7 @@ use super::parts::Parts;
 use super::{
     DefaultContextRuntime, LiveMedia, RecallPlace, RuntimeFault, RuntimeFaults, ToolResultLimits,
 };
+use crate::observer::{Observer, Observers};
 use crate::runtime::{Pipeline, Stage};
 use crate::{RecoveryChain, SystemClock};
 
@@ -46,6 +47,7 @@ impl Default for DefaultContextRuntimeBuilder {
             spill: None,
             tool_results: ToolResultLimits::default(),
             live_media: LiveMedia::default(),
+            observers: Observers::default(),
             clock: Arc::new(SystemClock),
             environment: false,
             max_messages: None,
@@ -196,6 +198,14 @@ impl DefaultContextRuntimeBuilder {
     /// Show fewer where images cost too much.
     pub fn live_media(mut self, live: LiveMedia) -> Self {
         self.parts.live_media = live;
+        self
+    }
+
+    /// Adds an observer, which is told of compactions, recoveries, spilled outputs, recalls and
+    /// captures, and asked before each compaction. It is not told of calls of models unless the
+    /// [`ModelCall`](crate::ModelCall) has it too. Default: none.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.parts.observers.add(observer);
         self
     }
 

@@ -13,6 +13,7 @@ use context_tokens::ModelTable;
 
 use super::{LiveMedia, RecallPlace, Spill, ToolResultLimits};
 use crate::RecoveryChain;
+use crate::observer::Observers;
 use crate::runtime::{Pipeline, StageFault};
 
 /// The operation that errors of a prepared call name.
@@ -45,6 +46,7 @@ pub(super) struct Parts {
     pub(super) spill: Option<Arc<dyn Store>>,
     pub(super) tool_results: ToolResultLimits,
     pub(super) live_media: LiveMedia,
+    pub(super) observers: Observers,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) environment: bool,
     pub(super) max_messages: Option<usize>,

@@ -13,6 +13,7 @@ use context_core::model::Budget;
 use context_core::runtime::{CutOwner, ModelContext, PrepareInput};
 use context_core::{Diagnostic, Message, Result};
 
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::assemble::{self, Call, RequestParts};
@@ -22,6 +23,7 @@ use super::prefix::PromptHash;
 use super::recall::{self, TurnRecall};
 use super::repair;
 use super::session::{Session, Sessions, lock};
+use crate::observer::{Observer, ProposedCompaction, TurnEvent};
 use crate::runtime::history::CallHistory;
 use crate::runtime::prompt::Prompt;
 use crate::runtime::{history, limit, pipeline};
@@ -110,7 +112,13 @@ async fn recall(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<()> {
     let recalling = recall::recall(parts, &query, &input.cancel, &*counting.counter);
+    let began = Instant::now();
     let (message, reports) = recalling.instrument(trace::recall(&input.turn.chat)).await?;
+    if !parts.observers.is_empty() {
+        let count = |message: &Arc<Message>| counting.counter.count_message(message).tokens();
+        let (tokens, elapsed) = (message.as_ref().map_or(0, count), began.elapsed());
+        parts.observers.on_event(&input.turn, &TurnEvent::Recalled { tokens, elapsed });
+    }
     diagnostics.extend(reports);
     lock(session).recall = Some(TurnRecall { turn: input.turn.id.clone(), request, message });
     Ok(())
@@ -206,7 +214,10 @@ fn compact(
     let counts = session.index.counts().map(|count| counting.calibration.scale(count).tokens());
     let view = HistoryView::counted(history.messages(), counts, &counter);
     let before = view.total();
-    let planned = parts.pipeline.run_with(&view, goal, session.cuts.may_ask(call.now));
+    let ask = |proposed: &ProposedCompaction<'_>| {
+        parts.observers.before_compaction(&input.turn, proposed)
+    };
+    let planned = parts.pipeline.run_with(&view, goal, session.cuts.may_ask(call.now), &ask);
     context.plans = planned.steps.iter().map(|step| step.report()).collect();
     diagnostics.extend(planned.diagnostics);
     if let Some(summary) = planned.summary {

@@ -13,12 +13,14 @@ use context_core::{
     Answer, CancelSignal, ChatRef, ContextRuntime, Diagnostic, Message, Result, Timestamp, UserId,
 };
 use context_tokens::Calibrations;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::count::Counters;
 use super::parts::Parts;
 use super::session::{Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
+use crate::observer::{Observer, TurnEvent};
 use crate::trace;
 use crate::{DecisionSet, RecoveryChain};
 
@@ -68,6 +70,11 @@ impl DefaultContextRuntime {
     /// back.
     pub fn spill(&self) -> Option<Spill> {
         self.parts.spill()
+    }
+
+    /// Returns the observers of this runtime as one, for [`ModelCall`](crate::ModelCall::observer).
+    pub fn observer(&self) -> Arc<dyn Observer> {
+        Arc::new(self.parts.observers.clone())
     }
 
     pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {
@@ -177,13 +184,17 @@ impl ContextRuntime for DefaultContextRuntime {
 
     async fn prepare_for_model(&self, input: PrepareInput) -> Result<ModelContext> {
         self.parts.check_chat("prepare_for_model", &input.turn.chat)?;
-        let (chat, cancel) = (input.turn.chat.clone(), input.cancel.clone());
+        let (turn, cancel) = (input.turn.clone(), input.cancel.clone());
         let preparing = async {
             let context =
                 prepare::prepare(&self.parts, &self.counters, &self.sessions, input).await?;
-            media::shown(&self.parts, context, &chat, &cancel).await
+            // Told without the lock of the session.
+            for plan in context.plans.iter().filter(|plan| plan.applied) {
+                self.parts.observers.on_event(&turn, &TurnEvent::Cut { plan });
+            }
+            media::shown(&self.parts, context, &turn.chat, &cancel).await
         };
-        preparing.instrument(trace::prepare(&chat)).await
+        preparing.instrument(trace::prepare(&turn.chat)).await
     }
 
     async fn apply_tool_results(&self, input: ToolResultInput) -> Result<ToolResultOutput> {
@@ -209,6 +220,9 @@ impl ContextRuntime for DefaultContextRuntime {
         {
             self.counters.cap_output(&counting.model, *max_output_tokens);
         }
+        let (error, decided) = (input.error.code, &decision);
+        let event = TurnEvent::Recovery { error, decision: decided };
+        self.parts.observers.on_event(&input.turn, &event);
         Ok(decision)
     }
 
@@ -240,7 +254,11 @@ impl ContextRuntime for DefaultContextRuntime {
         let session = self.sessions.get(&input.turn.chat);
         let scope = self.parts.memory_scope(&input.turn.chat, input.cwd.as_deref());
         let span = trace::capture(&input.turn.chat);
+        let (turn, began) = (input.turn.clone(), Instant::now());
         let captured = capture::capture(&**memory, scope, self.parts.clock.now(), &session, input);
-        Ok(captured.instrument(span).await)
+        let diagnostics = captured.instrument(span).await;
+        let (failed, elapsed) = (!diagnostics.is_empty(), began.elapsed());
+        self.parts.observers.on_event(&turn, &TurnEvent::Captured { failed, elapsed });
+        Ok(diagnostics)
     }
 }

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::shorten;
 use context_core::model::TokenCounter;
-use context_core::runtime::{ToolResultInput, ToolResultOutput};
-use context_core::{CancelSignal, ChatRef, Diagnostic, Error, Message, Part, Result, Role};
+use context_core::runtime::{ToolResultInput, ToolResultOutput, TurnRef};
+use context_core::{CancelSignal, Diagnostic, Error, Message, Part, Result, Role};
 
 use super::media;
 use super::parts::Parts;
 use super::spill::{LONGEST_REFERENCE, Preview, READ_SPILLED, Spill, Spilled};
 use crate::cancellable::unless_cancelled;
+use crate::observer::{Observer, Observers, TurnEvent};
 use choice::{Choice, MeasuredText, choose};
 
 const OPERATION: &str = "apply_tool_results";
@@ -135,6 +136,7 @@ pub(super) async fn apply(parts: &Parts, input: ToolResultInput) -> Result<ToolR
         spill: spill.as_ref(),
         counter,
         window: budget.map(|budget| budget.input()),
+        observers: &parts.observers,
     };
     results.apply(input).await
 }
@@ -148,6 +150,7 @@ struct ToolResults<'a> {
     counter: &'a dyn TokenCounter,
     /// The tokens of input that fit the model, if known.
     window: Option<u64>,
+    observers: &'a Observers,
 }
 
 impl ToolResults<'_> {
@@ -158,9 +161,9 @@ impl ToolResults<'_> {
         let mut output = ToolResultOutput::default();
         let mut results = input.tool_result_message;
         texts::fill_empty(&mut results);
-        let chat = &input.turn.chat;
+        let turn = &input.turn;
         if let Some(spill) = self.spill {
-            let kept = SpillTarget { spill, chat, cancel };
+            let kept = SpillTarget { spill, turn, cancel, observers: self.observers };
             self.spill_media(&kept, &mut results, &mut output.diagnostics).await?;
             self.spill_texts(&kept, &mut results, &mut output.diagnostics).await?;
         }
@@ -168,7 +171,7 @@ impl ToolResults<'_> {
         output.appended.push(Arc::new(results));
         for mut supplement in input.supplements {
             if let Some(spill) = self.spill {
-                let kept = SpillTarget { spill, chat, cancel };
+                let kept = SpillTarget { spill, turn, cancel, observers: self.observers };
                 self.spill_media(&kept, &mut supplement, &mut output.diagnostics).await?;
             }
             // Images that a tool made are not a user request.
@@ -302,8 +305,9 @@ impl ToolResults<'_> {
 /// The destination of outputs that are too large.
 struct SpillTarget<'a> {
     spill: &'a Spill,
-    chat: &'a ChatRef,
+    turn: &'a TurnRef,
     cancel: &'a CancelSignal,
+    observers: &'a Observers,
 }
 
 /// The outcome of storing an output.
@@ -315,9 +319,13 @@ enum PutOutcome {
 impl SpillTarget<'_> {
     /// Stores bytes. Fails only if the call is cancelled.
     async fn put(&self, bytes: Vec<u8>, media_type: &str, reason: &str) -> Result<PutOutcome> {
-        let put = self.spill.put(self.chat, bytes, media_type);
+        let put = self.spill.put(&self.turn.chat, bytes, media_type);
         Ok(match unless_cancelled(self.cancel, OPERATION, put).await? {
-            Ok(blob) => PutOutcome::Stored(Spilled::new(&blob, reason)),
+            Ok(blob) => {
+                let spilled = TurnEvent::Spilled { blob: &blob.id, bytes: blob.bytes, reason };
+                self.observers.on_event(self.turn, &spilled);
+                PutOutcome::Stored(Spilled::new(&blob, reason))
+            }
             Err(error) => PutOutcome::Failed(error),
         })
     }
