@@ -15,6 +15,8 @@ use context_core::runtime::TurnRef;
 
 #[cfg(feature = "tokens")]
 pub(crate) use begun::BegunCall;
+#[cfg(feature = "agents")]
+pub(crate) use begun::BegunTool;
 pub use event::{CallOutcome, TurnEvent};
 
 /// Observes turns: what happens in them, as typed events, and each compaction before it is carried

@@ -8,6 +8,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use tracing::Instrument;
 
 use super::{ToolContext, ToolFunction};
+use crate::observer::BegunTool;
 use crate::trace;
 
 /// The decision about a tool call before the tool runs.
@@ -48,12 +49,15 @@ pub(super) async fn run(
             return call.error(format!("The tool was not run: {reason}"));
         }
         let span = trace::tool(context.chat(), &call.name, &call.id);
+        let mut begun = BegunTool::new(context.agents.runtime().observer(), &context.turn, &call);
         let running = function.run(call.clone(), context).instrument(span);
-        AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
+        let result = AssertUnwindSafe(running).catch_unwind().await.unwrap_or_else(|panic| {
             let text = panic_text(&*panic);
             tracing::warn!(tool = %call.name, panic = text, "a tool panicked");
             call.error("The tool failed unexpectedly.")
-        })
+        });
+        begun.failed = result.is_error;
+        result
     };
     stream::iter(calls).map(run).buffered(concurrency.max(1)).collect().await
 }

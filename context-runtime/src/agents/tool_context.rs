@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use context_core::runtime::TurnRef;
 use context_core::trajectory::NodeId;
 use context_core::{BranchName, CancelSignal, ChatRef, Error, Fragment, Message, Result};
 use context_trajectory::{OpenOptions, OpenRound};
@@ -40,7 +41,7 @@ const ELSEWHERE: &str = "This call is taken care of by somebody else.";
 #[derive(Clone)]
 pub struct ToolContext {
     pub(super) agents: Agents,
-    pub(super) chat: ChatRef,
+    pub(super) turn: TurnRef,
     pub(super) branch: BranchName,
     /// The fragments of the chat.
     pub(super) fragments: Arc<[Fragment]>,
@@ -54,7 +55,7 @@ pub struct ToolContext {
 impl ToolContext {
     /// The chat of the turn, with its user.
     pub fn chat(&self) -> &ChatRef {
-        &self.chat
+        &self.turn.chat
     }
 
     /// The signal that cancels the turn.
@@ -71,8 +72,8 @@ impl ToolContext {
     /// the call, so that a call that is repeated continues it. Its rounds are recorded below the
     /// call, in the session of the chat.
     pub async fn agent(&self, name: &str) -> Result<AgentChat> {
-        let id = format!("{}/{name}/{}", self.chat.chat, self.call);
-        let chat = ChatRef::new(self.chat.user.clone(), id);
+        let id = format!("{}/{name}/{}", self.turn.chat.chat, self.call);
+        let chat = ChatRef::new(self.turn.chat.user.clone(), id);
         AgentChat::open(&self.agents, chat, None, self.reserve().await?).await
     }
 
@@ -85,10 +86,10 @@ impl ToolContext {
     /// The branch is named after the parent's, the agent and the call, so that a call that is
     /// repeated continues it. Rounds are recorded as for [`agent`](Self::agent).
     pub async fn fork(&self, name: &str) -> Result<AgentChat> {
-        let Self { agents, chat, branch, call, .. } = self;
+        let Self { agents, turn, branch, call, .. } = self;
         let reserved = self.reserve().await?;
         let mut fork =
-            AgentChat::open(agents, chat.clone(), Some(branch.clone()), reserved).await?;
+            AgentChat::open(agents, turn.chat.clone(), Some(branch.clone()), reserved).await?;
         fork.engine.move_to_new(format!("{branch}/{name}/{call}").into()).await?;
         fork.engine.set(self.fragments.iter().cloned());
         let open_calls = newest_turn(&mut fork.engine).await?.map(|turn| turn.open_calls());
@@ -115,7 +116,7 @@ impl ToolContext {
 impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolContext")
-            .field("chat", &self.chat)
+            .field("chat", self.chat())
             .field("call", &self.call)
             .finish_non_exhaustive()
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_core::model::{AnswerDelta, Tool};
-use context_core::runtime::ModelContext;
+use context_core::runtime::{ModelContext, TurnRef};
 use context_core::{
     Answer, CancelSignal, Error, ErrorKind, Message, MessageId, ModelError, Timestamp, ToolCall,
     ToolResult,
@@ -24,6 +24,7 @@ pub(super) use calls::Listener;
 use self::delta_stream::DeltaStream;
 use super::recorder::{AnswerRecord, ResultRecord, TurnRecorder};
 use super::{Agents, Parts, TurnError, TurnLimits, TurnOutcome, TurnReport};
+use crate::observer::{Observer, TurnEvent};
 use crate::{CallOptions, CallRequest, ContextEngine, ModelCall, Resolved};
 
 /// One question of a user, until the model has answered it.
@@ -261,6 +262,15 @@ impl Turn<'_> {
         self.results.push(ResultRecord { result, started_at, ended_at });
     }
 
+    /// The turn, as events and tools name it.
+    fn reference(&self) -> TurnRef {
+        TurnRef::new(self.engine.chat_ref(), self.id.as_str())
+    }
+
+    fn tell(&self, event: &TurnEvent<'_>) {
+        self.parts.runtime.observer().on_event(&self.reference(), event);
+    }
+
     pub(super) fn remaining(&self) -> Duration {
         self.settings.limits.time.saturating_sub(self.began.elapsed())
     }
@@ -279,6 +289,9 @@ impl Drop for Turn<'_> {
                 turn = %self.id,
                 "a turn is dropped before its end: call `finish` or `cancel`; the next turn closes it as interrupted"
             );
+            let report = self.report();
+            self.phase = Phase::Ended; // an open call ends first
+            self.tell(&TurnEvent::TurnEnded { report: &report });
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Calls that have begun. Each of them ends, if only by being dropped.
+//! Calls and tools that have begun. Each of them ends, if only by being dropped.
+
+#[cfg(feature = "agents")]
+use std::sync::Arc;
 
 use context_core::model::{ModelErrorCode, Usage};
 use context_core::runtime::TurnRef;
@@ -68,5 +71,39 @@ impl Drop for BegunCall {
             elapsed: self.began.elapsed(),
         };
         self.observers.on_event(&self.turn, &ended);
+    }
+}
+
+/// A tool that runs.
+#[cfg(feature = "agents")]
+pub(crate) struct BegunTool {
+    observer: Arc<dyn Observer>,
+    turn: TurnRef,
+    name: String,
+    call: String,
+    began: Instant,
+    pub(crate) failed: bool,
+}
+
+#[cfg(feature = "agents")]
+impl BegunTool {
+    /// Reports the begin of a tool.
+    pub(crate) fn new(
+        observer: Arc<dyn Observer>,
+        turn: &TurnRef,
+        call: &context_core::ToolCall,
+    ) -> Self {
+        observer.on_event(turn, &TurnEvent::ToolBegan { name: &call.name, call: &call.id });
+        let (name, call) = (call.name.clone(), call.id.clone());
+        Self { observer, turn: turn.clone(), name, call, began: Instant::now(), failed: true }
+    }
+}
+
+#[cfg(feature = "agents")]
+impl Drop for BegunTool {
+    fn drop(&mut self) {
+        let Self { name, call, failed, .. } = self;
+        let (failed, elapsed) = (*failed, self.began.elapsed());
+        self.observer.on_event(&self.turn, &TurnEvent::ToolEnded { name, call, failed, elapsed });
     }
 }

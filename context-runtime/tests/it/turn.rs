@@ -3,6 +3,7 @@
 mod durable;
 mod joined;
 mod observed;
+mod observer;
 mod one_life;
 mod streaming;
 mod tools;

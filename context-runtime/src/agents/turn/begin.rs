@@ -12,6 +12,7 @@ use super::{Called, Phase, Settings, Turn};
 use crate::agents::interrupted::newest_turn;
 use crate::agents::recorder::{StoredTurn, TurnRecorder};
 use crate::agents::{AgentChat, Ask, TurnError, TurnLimits, TurnReport};
+use crate::observer::TurnEvent;
 use crate::{CallOptions, READ_SPILLED, spilled_output_tool};
 
 /// The result of a call whose turn was interrupted.
@@ -147,7 +148,7 @@ impl<'c> TurnBuilder<'c> {
             tools.push(spilled_output_tool().into());
         }
         let deltas = DeltaStream::new(engine.streams(), &id, is_continued);
-        Ok(Turn {
+        let turn = Turn {
             agents,
             parts,
             engine,
@@ -168,6 +169,8 @@ impl<'c> TurnBuilder<'c> {
             deltas,
             report: TurnReport::default(),
             began: Instant::now(),
-        })
+        };
+        turn.tell(&TurnEvent::TurnBegan);
+        Ok(turn)
     }
 }

@@ -81,7 +81,9 @@ impl Turn<'_> {
         let mut options = self.settings.calls;
         options.max_calls = options.max_calls.min(left);
         let codec = Arc::clone(&self.parts.codec);
-        let mut call = ModelCall::new(&self.parts.runtime, codec, input).options(options);
+        let mut call = ModelCall::new(&self.parts.runtime, codec, input)
+            .options(options)
+            .observer(self.parts.runtime.observer());
         if let Some(model) = &self.parts.summaries {
             call = call.summaries(Arc::clone(model));
         }

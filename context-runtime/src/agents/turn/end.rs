@@ -7,6 +7,7 @@ use context_core::{ContextRuntime, Result};
 
 use super::{Phase, Turn};
 use crate::agents::{TurnAnswer, TurnError, TurnOutcome, TurnReport};
+use crate::observer::TurnEvent;
 
 impl Turn<'_> {
     /// Ends the turn and returns the answer. Call it once [`next`](Self::next) has returned `None`;
@@ -64,6 +65,7 @@ impl Turn<'_> {
         self.recorder.end(state).await;
         self.deltas.end(end).await;
         self.report.ended(outcome, self.began);
+        self.tell(&TurnEvent::TurnEnded { report: &self.report() });
         saved?;
         Ok(captured?)
     }

@@ -69,7 +69,7 @@ impl Turn<'_> {
     ) -> ToolContext {
         ToolContext {
             agents: self.agents.clone(),
-            chat: self.engine.chat_ref().clone(),
+            turn: self.reference(),
             branch: self.engine.branch().clone(),
             fragments,
             cancel: self.settings.cancel.clone(),
