@@ -197,7 +197,19 @@
 //! Programs observe the same steps as [events](TurnEvent): an [`Observer`] is told of turns, calls,
 //! tools, cuts, recoveries, spilled outputs, recalls and captures, and is asked before each
 //! compaction. It is registered once, with [`AgentsBuilder::observer`], or with `observer` of a
-//! runtime's builder and of [`ModelCall`] for those who own their loop.
+//! runtime's builder and of [`ModelCall`] for those who own their loop. `OtelMetrics` is an
+//! observer that records metrics through OpenTelemetry, without a user or a chat:
+//!
+//! | instrument | is | kind | unit | attributes |
+//! |---|---|---|---|---|
+//! | `gen_ai.client.token.usage` | tokens of input and output of a call | histogram | `{token}` | `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model`, `gen_ai.token.type` |
+//! | `gen_ai.client.operation.duration` | time of a call, with summaries and refused ones | histogram | `s` | `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model`, `error.type` |
+//! | `context.token.cache_read` | tokens of input read from the prompt cache | counter | `{token}` | `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model` |
+//! | `context.cost` | cost of calls whose price is known | counter | `{USD}` | `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model` |
+//! | `context.tool.duration` | time of a tool that a turn runs | histogram | `s` | `gen_ai.tool.name`, `error.type` |
+//! | `context.cuts` | plans that cut a history | counter | `{cut}` | `context.policy` |
+//! | `context.recoveries` | decisions about refusals and broken answers | counter | `{recovery}` | `context.decision`, `error.type` |
+//! | `context.spilled` | bytes of outputs stored as blobs | counter | `By` | |
 //!
 //! `TracedStore` of [`layers`] adds a span for each call of the store. Recorded trajectories are
 //! exported as OTLP traces by [`trajectory::export`].
@@ -263,6 +275,7 @@
 //! | `memory-remote` | `memory::remote`: memories kept by another process | no |
 //! | `model-http` | [`model_http`]: language models and embedders over HTTP | no |
 //! | `otlp` | export of trajectories as traces to a collector | no |
+//! | `metrics` | `OtelMetrics`: metrics of turns through OpenTelemetry | no |
 //! | `cache` | `ChainCache`: chains shared between engines | no |
 //! | `rescale` | `ImageRescaler`: scales down images that are too large for a provider | no |
 //! | `full` | all of these | |
@@ -341,6 +354,8 @@ pub use engine::{
     ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, MessageGraph, Moved, PromptChanges,
     PromptPiece, ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
+#[cfg(feature = "metrics")]
+pub use observer::OtelMetrics;
 pub use observer::{CallOutcome, CompactionDecision, Observer, ProposedCompaction, TurnEvent};
 pub use plugins::codecs::{PROVIDERS, message_codec, provider};
 #[allow(unreachable_pub, unused_imports, reason = "no plug-in may be on")]

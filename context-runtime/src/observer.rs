@@ -3,6 +3,8 @@
 #[cfg(feature = "tokens")]
 mod begun;
 mod event;
+#[cfg(feature = "metrics")]
+mod metrics;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +20,8 @@ pub(crate) use begun::BegunCall;
 #[cfg(feature = "agents")]
 pub(crate) use begun::BegunTool;
 pub use event::{CallOutcome, TurnEvent};
+#[cfg(feature = "metrics")]
+pub use metrics::OtelMetrics;
 
 /// Observes turns: what happens in them, as typed events, and each compaction before it is carried
 /// out. Register it with `observer` of the builder of agents, of a runtime, or of a

@@ -2,6 +2,8 @@
 
 mod durable;
 mod joined;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod observed;
 mod observer;
 mod one_life;

@@ -1,7 +1,7 @@
 //! One life, told by everything alike: a session with an overflow, a refused image, a broken
 //! stream, a spilled result, a sub-agent and a cancelled turn. The provider's own books, the
-//! reports of the turns, the recorded nodes, the exported traces and the history agree on every
-//! call, token and cent.
+//! reports of the turns, the recorded nodes, the exported traces, the metrics and the history agree
+//! on every call, token and cent.
 
 use context_runtime::trajectory::export::otlp::{OtlpOptions, write_otlp_json};
 use context_runtime::trajectory::{Measures, TrajectoryNode};
@@ -89,6 +89,18 @@ fn of_traces(json: &serde_json::Value) -> Books {
     books
 }
 
+/// Adds up the metrics.
+#[cfg(feature = "metrics")]
+fn of_metrics(collector: &metrics::Collector) -> Books {
+    let sum = |name, attribute| collector.sum(name, attribute).0;
+    Books {
+        input: sum("gen_ai.client.token.usage", "gen_ai.token.type=input") as u64,
+        output: sum("gen_ai.client.token.usage", "gen_ai.token.type=output") as u64,
+        cache_read: sum("context.token.cache_read", "") as u64,
+        cost: cost(sum("context.cost", "")),
+    }
+}
+
 /// The model of this life, by the newest question.
 fn says(request: &ModelRequest) -> Vec<AnswerPiece> {
     let at = request.messages.iter().rposition(|message| message.is_request()).unwrap();
@@ -132,7 +144,12 @@ async fn provider_reports_nodes_traces_and_history_agree() {
         .at(3, ProviderFault::BrokenStream { after_events: 1 });
     let model = simulator(says).window(60_000).script(script);
     let shared: Arc<dyn LanguageModel> = Arc::new(model.clone());
-    let agents = builder(&store).client(shared).build().unwrap();
+    let agents = builder(&store).client(shared);
+    #[cfg(feature = "metrics")]
+    let collector = metrics::Collector::new();
+    #[cfg(feature = "metrics")]
+    let agents = agents.observer(collector.observer());
+    let agents = agents.build().unwrap();
     let mut chat = chat(&agents).await;
     let mut reports = Vec::new();
 
@@ -183,6 +200,8 @@ async fn provider_reports_nodes_traces_and_history_agree() {
     write_otlp_json(&graph, &OtlpOptions::default(), &mut written).unwrap();
     let traces = of_traces(&serde_json::from_slice(&written).unwrap());
     assert_eq!(Books { cost: provider.cost, ..traces }, provider);
+    #[cfg(feature = "metrics")]
+    assert_eq!(of_metrics(&collector), provider);
 
     // The sub-agent and the cancelled turn report their own calls: their answers are not ours.
     let rounds = rounds(&store).await;
