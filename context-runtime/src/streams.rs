@@ -4,7 +4,8 @@
 //! [`ContextEngine::streams`](crate::ContextEngine::streams) returns those of its chat. An
 //! [`AnswerWriter`] claims a stream and appends to it. An [`AnswerReader`] replays it from an
 //! offset and then follows it. Both may be in different processes, if these share the store. The
-//! caller decides what a chunk is: an event as it is sent to a browser, a line, some bytes.
+//! caller decides what a chunk is: an event as it is sent to a browser, a line, some bytes. One
+//! content has a meaning: an [error part](AnswerWriter::push) ends the stream as failed.
 //!
 //! Chunks that a writer has acknowledged are stored. Buffered chunks, at most
 //! [`WriteOptions::chunks`], are lost with the process. The next writer that claims the stream
@@ -49,6 +50,7 @@
 //! ```
 
 mod error;
+mod error_part;
 mod reader;
 mod retry;
 mod writer;

@@ -13,6 +13,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::timeout;
 
 use super::error::StreamError;
+use super::error_part::error_text;
 use super::retry::retry;
 use super::{Streams, ability};
 
@@ -83,8 +84,8 @@ impl WriteOptions {
 pub enum Demand {
     /// More chunks.
     More,
-    /// An end: a cancellation was requested. The writer decides when to end, with
-    /// [`StreamEnd::Cancelled`].
+    /// An end: a cancellation was requested, and the writer decides when to end, with
+    /// [`StreamEnd::Cancelled`]. Or an [error part](AnswerWriter::push) has ended the stream.
     Stop,
 }
 
@@ -112,6 +113,8 @@ pub struct AnswerWriter {
     bytes: usize,
     /// The time at which the oldest buffered chunk was pushed.
     since: Option<Timestamp>,
+    /// The end that an error part has decided.
+    failure: Option<StreamEnd>,
 }
 
 impl Drop for AnswerWriter {
@@ -173,6 +176,7 @@ impl AnswerWriter {
             waiting: Vec::new(),
             bytes: 0,
             since: None,
+            failure: None,
         })
     }
 
@@ -189,6 +193,11 @@ impl AnswerWriter {
 
     /// Buffers the next chunk, and stores the buffer if it is full or old enough.
     ///
+    /// An error part of the AI SDK's UI message stream, `{"type": "error", "errorText": "…"}`, as
+    /// JSON or as a server-sent event of it, is the last chunk: it is stored with the buffer, the
+    /// stream ends as failed with its text, and the demand is [`Demand::Stop`]. No other content of
+    /// a chunk has a meaning here.
+    ///
     /// Returns [`ErrorKind::Invalid`] for a chunk above [`limits::MAX_CHUNK_BYTES`], which is not
     /// buffered, and if the stream would become too long. In the latter case the buffer is dropped,
     /// and the stream can still be ended.
@@ -203,10 +212,11 @@ impl AnswerWriter {
         if self.stream.state.is_final() {
             return Err(refusal(&self.stream));
         }
+        self.failure = self.failure.take().or_else(|| Some(failed(error_text(&chunk)?)));
         self.bytes += chunk.len();
         self.waiting.push(chunk);
         let since = *self.since.get_or_insert(now);
-        let is_due = since <= before(now, self.options.delay);
+        let is_due = since <= before(now, self.options.delay) || self.failure.is_some();
         if is_due || self.waiting.len() >= self.options.chunks || self.bytes >= self.options.bytes {
             return self.flush().await;
         }
@@ -233,10 +243,7 @@ impl AnswerWriter {
     /// ends the first takes effect. An error message is cut at [`limits::MAX_TITLE_BYTES`].
     pub async fn end(&mut self, end: StreamEnd) -> Result<StoredStream, StreamError> {
         let end = match end {
-            StreamEnd::Failed(mut error) => {
-                error.truncate(error.floor_char_boundary(limits::MAX_TITLE_BYTES));
-                StreamEnd::Failed(error)
-            }
+            StreamEnd::Failed(error) => failed(error),
             end => end,
         };
         while !self.stream.state.is_final() {
@@ -246,7 +253,7 @@ impl AnswerWriter {
     }
 
     /// Writes all chunks of a source, then ends the stream as completed, or as failed with the
-    /// source's error message. A request to cancel drops the source.
+    /// source's error message. A request to cancel drops the source, and so does an error part.
     pub async fn write_all<E: Display>(
         mut self,
         source: impl Stream<Item = Result<impl Into<Bytes>, E>>,
@@ -270,7 +277,8 @@ impl AnswerWriter {
     }
 
     fn demand(&self) -> Demand {
-        if self.stream.cancel_requested_at.is_some() { Demand::Stop } else { Demand::More }
+        let ends = self.failure.is_some() || self.stream.cancel_requested_at.is_some();
+        if ends { Demand::Stop } else { Demand::More }
     }
 
     /// Sends the in-flight chunks, or else the next batch of the buffer. The last batch carries the
@@ -310,11 +318,17 @@ impl AnswerWriter {
         let now = self.clock.now();
         self.since = (!self.waiting.is_empty()).then_some(now);
         let append = StreamAppend::new(self.writer.clone(), self.offset, chunks, now);
-        match end.filter(|_| self.waiting.is_empty()) {
+        match self.failure.as_ref().or(end).filter(|_| self.waiting.is_empty()) {
             Some(end) => append.end(end.clone()),
             None => append,
         }
     }
+}
+
+/// Returns the end of a failed answer, with a message that a store accepts.
+fn failed(mut error: String) -> StreamEnd {
+    error.truncate(error.floor_char_boundary(limits::MAX_TITLE_BYTES));
+    StreamEnd::Failed(error)
 }
 
 /// Converts a refusal: the stream has ended, or another writer has it.

@@ -1,6 +1,8 @@
 //! Answers in flight: written in batches by the holder of the claim, read from any offset, never
 //! with a gap.
 
+mod error_parts;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;

@@ -2,9 +2,12 @@
 //! are in one chat.
 //!
 //! The recorded system has no claims for appending, so its writer is always the same and claims its
-//! stream. Each claim of its manager is by another writer. An error among the chunks ends the
-//! stream with them, as in the newer generation.
+//! stream. Each claim of its manager is by another writer. It names the position of its chunks,
+//! which a writer here knows, so another position is a conflict.
 
+use std::sync::Arc;
+
+use context_runtime::streams::{Streams, WriteOptions};
 use context_runtime::{
     ChatRef, Error, ErrorKind, StreamId, Timestamp,
     store::{
@@ -14,6 +17,7 @@ use context_runtime::{
 };
 use serde_json::{Value, json};
 
+use super::ids::TickingClock;
 use super::{OperationResult, PeerResult, World};
 
 const NOW: Timestamp = Timestamp::from_micros(1);
@@ -52,7 +56,11 @@ impl World {
                 Ok(Value::Null)
             }
             "sStatus" => set_status(streams, &chat, &id, &args[2], &args[3]).await,
-            "sAppend" => append(streams, &chat, &id, args).await,
+            "sAppend" => {
+                claim(streams, &chat, &id).await?;
+                let (clock, ids) = (Arc::new(TickingClock::default()), Arc::new(self.ids.clone()));
+                append(&Streams::new(Arc::clone(&self.store), chat, clock, ids), id, args).await
+            }
             "sChunks" => {
                 let number = |value: &Value, otherwise| value.as_u64().unwrap_or(otherwise);
                 let limit = usize::try_from(number(&args[3], 1000)).unwrap_or(1000);
@@ -91,10 +99,11 @@ pub(crate) fn parsed(chunk: &[u8]) -> Value {
 
 /// Returns null, or an error where the recorded system has one.
 fn accepted(outcome: StreamOutcome) -> PeerResult {
-    match outcome.is_done() {
-        true => Ok(Value::Null),
-        false => Err(Error::new(ErrorKind::Conflict, "stream", "the stream is elsewhere").into()),
-    }
+    if outcome.is_done() { Ok(Value::Null) } else { Err(elsewhere()) }
+}
+
+fn elsewhere() -> OperationResult {
+    Error::new(ErrorKind::Conflict, "stream", "the stream is elsewhere").into()
 }
 
 /// Claims the stream for the recorded system's writer.
@@ -130,19 +139,15 @@ async fn set_status(
     Ok(Value::Null)
 }
 
-async fn append(
-    streams: &dyn StreamStore,
-    chat: &ChatRef,
-    id: &StreamId,
-    args: &Value,
-) -> PeerResult {
-    claim(streams, chat, id).await?;
-    let parts = args[3].as_array().cloned().unwrap_or_default();
-    let chunks: Vec<_> = parts.iter().map(|part| part.to_string().into_bytes()).collect();
-    let mut append = StreamAppend::new(WRITER, args[2].as_u64().unwrap_or_default(), chunks, NOW);
-    if let Some(error) = parts.iter().find(|part| part["type"] == "error") {
-        append = append
-            .end(StreamEnd::Failed(error["errorText"].as_str().unwrap_or_default().to_owned()));
+async fn append(streams: &Streams, id: StreamId, args: &Value) -> PeerResult {
+    let options = WriteOptions::default().writer(WRITER);
+    let mut writer = streams.write(id, options).await.map_err(Error::from)?;
+    if args[2].as_u64() != Some(writer.offset()) {
+        return Err(elsewhere());
     }
-    accepted(streams.append_stream(chat, id, append).await?)
+    for part in args[3].as_array().into_iter().flatten() {
+        let _demand = writer.push(part.to_string()).await.map_err(Error::from)?;
+    }
+    let _demand = writer.flush().await.map_err(Error::from)?;
+    Ok(Value::Null)
 }
