@@ -13,7 +13,6 @@ mod cli;
 #[path = "../tests/cli/command_table.rs"]
 mod command_table;
 mod commands;
-mod drawing;
 mod error;
 mod file_format;
 mod input;

@@ -4,17 +4,13 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use context_runtime::Timestamp;
 #[cfg(test)]
 pub(crate) use context_runtime::display::is_hidden;
-pub(crate) use context_runtime::display::{clean, clean_lines, preview};
-use context_runtime::{
-    Message, MessageId, Part, Timestamp,
-    store::{Node, NodeKind, StoredBoundary},
+pub(crate) use context_runtime::display::{
+    boundary, clean, clean_lines, count, node_preview, part, preview, role, short_id,
 };
 use jiff::SpanRelativeTo;
-
-/// The number of characters of a message in a one-line preview.
-const PREVIEW: usize = 72;
 
 /// Replaces each run of white space by one space.
 pub(crate) fn one_line(text: &str) -> String {
@@ -27,77 +23,6 @@ pub(crate) fn one_line(text: &str) -> String {
         }
     }
     line
-}
-
-/// Returns the role of a message, or `boundary`.
-pub(crate) fn role(node: &Node) -> &'static str {
-    match node.kind {
-        NodeKind::Message(role) => role.as_str(),
-        NodeKind::Boundary => "boundary",
-    }
-}
-
-/// Returns a node as one line.
-pub(crate) fn node_preview(node: &Node) -> String {
-    match (node.kind, node.message()) {
-        (NodeKind::Boundary, _) => {
-            boundary(node).map_or_else(String::new, |description| preview(&description, PREVIEW))
-        }
-        (_, Err(_)) => format!("({} version {})", node.body().kind(), node.body().version()),
-        (_, Ok(message)) => preview(&summary(message), PREVIEW),
-    }
-}
-
-/// Describes a boundary, for example `snip: 12 messages, 9,000 → 1,200 tokens, 5 messages left`.
-/// Returns `None` if it cannot be read.
-pub(crate) fn boundary(node: &Node) -> Option<String> {
-    let StoredBoundary { kind, description, before, after, retained, .. } =
-        StoredBoundary::decode(node.body()).ok()?;
-    let description =
-        if description.is_empty() { String::new() } else { format!(": {description}") };
-    let tokens = match before == after {
-        true => String::new(),
-        false => format!(", {before} → {after} tokens"),
-    };
-    let retained = count(usize::try_from(retained).unwrap_or(usize::MAX), "message");
-    Some(format!("{}{description}{tokens}, {retained} left", kind.as_str()))
-}
-
-/// Describes the parts of a message.
-fn summary(message: &Message) -> String {
-    message.parts.iter().map(part).collect::<Vec<_>>().join(" ")
-}
-
-/// Describes a part. Text is returned as it is.
-pub(crate) fn part(part: &Part) -> Cow<'_, str> {
-    match part {
-        Part::Text(text) => Cow::Borrowed(&text.text),
-        Part::Reasoning(thought) => Cow::Owned(format!("(thought) {}", thought.text)),
-        Part::ToolCall(call) => Cow::Owned(format!("→ {} {}", call.name, call.input.as_written())),
-        Part::ToolResult(result) => {
-            let name = result.name.as_deref().unwrap_or(&result.call_id);
-            let failed = if result.is_error { " failed:" } else { "" };
-            let output: Vec<_> = result.output.iter().map(self::part).collect();
-            Cow::Owned(format!("← {name}{failed} {}", output.join(" ")))
-        }
-        Part::Image(_) => Cow::Borrowed("[image]"),
-        Part::Document(_) => Cow::Borrowed("[document]"),
-        Part::Audio(_) => Cow::Borrowed("[audio]"),
-        Part::Data(data) => Cow::Owned(format!("[data {}]", data.name)),
-        Part::Opaque(block) => Cow::Owned(format!("[block of {}]", block.provider)),
-        _ => Cow::Borrowed("[unknown part]"),
-    }
-}
-
-/// Returns an id that fits into a column. A long id is shown by its end, which distinguishes UUIDs.
-pub(crate) fn short_id(id: &MessageId) -> String {
-    const LONGEST: usize = 12;
-    let id = clean(id.as_str());
-    let count = id.chars().count();
-    if count <= LONGEST {
-        return id.into_owned();
-    }
-    std::iter::once('…').chain(id.chars().skip(count - 8)).collect()
 }
 
 /// Returns a time in RFC 3339.
@@ -153,25 +78,6 @@ pub(crate) fn parse_time(text: &str) -> Result<Timestamp, InvalidTime> {
     };
     let time = text.parse().ok().or_else(|| civil(text)).ok_or(InvalidTime)?;
     Ok(Timestamp::from_micros(jiff::Timestamp::as_microsecond(time)))
-}
-
-/// Returns a number with its noun.
-pub(crate) fn count(n: usize, one: &str) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    let plural = match (one.strip_suffix("ch"), one.strip_suffix("ry")) {
-        _ if n == 1 => one.to_owned(),
-        (Some(stem), _) => format!("{stem}ches"),
-        (_, Some(stem)) => format!("{stem}ries"),
-        _ => format!("{one}s"),
-    };
-    format!("{text} {plural}")
 }
 
 /// Lists the numbers of chats, messages, blobs, streams, rounds and memories. Kinds after messages

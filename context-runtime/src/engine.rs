@@ -33,7 +33,6 @@ use std::sync::Arc;
 pub use builder::ContextEngineBuilder;
 #[cfg(feature = "cache")]
 pub use chain_cache::ChainCache;
-pub use chat::MessageGraph;
 pub use compaction::Compaction;
 use context_core::base::{CommitKey, FragmentId};
 use context_core::store::HistoryStore;

@@ -134,7 +134,7 @@
 //! [`switch_branch`](ContextEngine::switch_branch) changes to another branch,
 //! [`checkpoint`](ContextEngine::checkpoint) names a position and
 //! [`restore`](ContextEngine::restore) goes back to it. [`ContextEngine::graph`] returns the whole
-//! tree. [`Retention`] removes old content.
+//! tree, and [`MessageGraph::draw`] draws it. [`Retention`] removes old content.
 //!
 //! # Memories and trajectories
 //!
@@ -294,6 +294,7 @@ pub mod display;
 mod engine;
 pub mod fragments;
 pub mod memory;
+mod message_graph;
 pub mod model;
 mod observer;
 mod plugins;
@@ -351,9 +352,10 @@ pub use context_store_kit::search;
 pub use engine::ChainCache;
 pub use engine::{
     BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
-    ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, MessageGraph, Moved, PromptChanges,
-    PromptPiece, ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
+    ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, Moved, PromptChanges, PromptPiece,
+    ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
+pub use message_graph::{GraphFormat, MessageGraph, UnknownGraphFormat};
 #[cfg(feature = "metrics")]
 pub use observer::OtelMetrics;
 pub use observer::{CallOutcome, CompactionDecision, Observer, ProposedCompaction, TurnEvent};

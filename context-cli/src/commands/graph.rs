@@ -1,14 +1,13 @@
 //! `graph`: draws the message graph of a chat.
 
 use clap::ValueEnum;
-use context_runtime::store::{Branch, NodeKind, PlacedNode};
+use context_runtime::{GraphFormat, MessageGraph};
 use serde::Serialize;
 
-use super::{Marks, all_messages, existing_chat};
+use super::{Marks, existing_chat};
 use crate::app::{App, Outcome};
-use crate::drawing::{Dot, draw, graphviz, mermaid};
 use crate::error::Failure;
-use crate::text::{clean, node_preview, role, short_id, time};
+use crate::text::{node_preview, role, time};
 
 /// Draw the message graph of a chat.
 #[derive(clap::Args, Debug)]
@@ -74,56 +73,29 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let history = store.history();
     let chat = app.chat(&args.chat);
     existing_chat(history, &chat).await?;
-    let nodes = all_messages(history, &chat).await?;
-    let (branches, checkpoints) =
-        (history.branches(&chat).await?, history.checkpoints(&chat).await?);
-    let marks = Marks::new(&branches, &checkpoints);
+    let graph = MessageGraph::read(history, &chat).await?;
     let format = match args.format {
-        None | Some(Format::Text) if app.out.is_json() => Format::Json,
-        format => format.unwrap_or(Format::Text),
+        None | Some(Format::Text) if app.out.is_json() => return records(app, &graph),
+        Some(Format::Json) => return records(app, &graph),
+        None | Some(Format::Text) => GraphFormat::Text,
+        Some(Format::Mermaid) => GraphFormat::Mermaid,
+        Some(Format::Dot) => GraphFormat::Dot,
     };
-    if format == Format::Json {
-        records(app, &nodes, &marks)?;
-        return Ok(Outcome::Success);
-    }
-    let mut dots: Vec<_> = nodes.iter().map(|placed| dot(placed, &marks)).collect();
-    // A branch without messages has no place in the graph.
-    let empty = |branch: &&Branch| branch.head.is_none();
-    let empty: Vec<_> = branches.iter().filter(empty).map(name).collect();
-    match format {
-        Format::Text | Format::Json => {
-            for line in draw(&dots) {
-                app.out.line(line)?;
-            }
-            for name in empty {
-                app.out.line(format_args!("○ {name} without messages"))?;
-            }
-        }
-        Format::Mermaid | Format::Dot => {
-            dots.extend(empty.iter().map(|name| Dot {
-                id: "",
-                parent: None,
-                head: format!("{name} without messages"),
-                text: String::new(),
-                marks: String::new(),
-                shown: true,
-            }));
-            let (format, text) = match format {
-                Format::Dot => ("dot", graphviz(&dots)),
-                _ => ("mermaid", mermaid(&dots)),
-            };
-            if app.out.is_json() {
-                app.out.record(&GraphTextRecord { v: 1, chat: &args.chat, format, text: &text })?;
-            } else {
-                app.out.text(&text)?;
-            }
-        }
+    let text = graph.draw(format);
+    if app.out.is_json() {
+        let format = format.as_str();
+        app.out.record(&GraphTextRecord { v: 1, chat: &args.chat, format, text: &text })?;
+    } else if format == GraphFormat::Text {
+        text.lines().try_for_each(|line| app.out.line(line))?;
+    } else {
+        app.out.text(&text)?;
     }
     Ok(Outcome::Success)
 }
 
-fn records(app: &mut App, nodes: &[PlacedNode], marks: &Marks<'_>) -> Result<(), Failure> {
-    for placed in nodes {
+fn records(app: &mut App, graph: &MessageGraph) -> Result<Outcome, Failure> {
+    let marks = Marks::new(&graph.branches, &graph.checkpoints);
+    for placed in &graph.nodes {
         app.out.record(&GraphRecord {
             v: 1,
             id: placed.node.id.as_str(),
@@ -136,23 +108,5 @@ fn records(app: &mut App, nodes: &[PlacedNode], marks: &Marks<'_>) -> Result<(),
             checkpoints: marks.checkpoints_at(&placed.node.id),
         })?;
     }
-    Ok(())
-}
-
-fn dot<'a>(placed: &'a PlacedNode, marks: &Marks<'_>) -> Dot<'a> {
-    let node = &placed.node;
-    let marks = marks.words(&node.id);
-    Dot {
-        id: node.id.as_str(),
-        parent: placed.parent.as_ref().map(AsRef::as_ref),
-        head: format!("{}  {}", short_id(&node.id), role(node)),
-        text: node_preview(node),
-        shown: !marks.is_empty() || node.kind == NodeKind::Boundary,
-        marks,
-    }
-}
-
-/// Returns a branch as the drawing marks it.
-fn name(branch: &Branch) -> String {
-    format!("[{}{}]", clean(branch.name.as_str()), if branch.active { "*" } else { "" })
+    Ok(Outcome::Success)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::limits;
-use crate::{BranchName, ChatRef, Json, Metadata, Result, Timestamp, UserId};
+use crate::{BranchName, ChatRef, Error, ErrorKind, Json, Metadata, Result, Timestamp, UserId};
 
 /// A stored chat. Its JSON form can be deserialized again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +93,29 @@ impl Created {
     pub fn into_chat(self) -> Chat {
         match self {
             Self::New(chat) | Self::Existing(chat) => chat,
+        }
+    }
+
+    /// Returns the chat if this call created it, and [`ErrorKind::Conflict`] if it existed, for
+    /// callers that must not share a chat.
+    ///
+    /// ```
+    /// use context_core::store::{Chat, Created, NewChat};
+    /// use context_core::{ChatRef, ErrorKind, Timestamp};
+    ///
+    /// let chat = Chat::new(NewChat::new(ChatRef::new("ada", "lisbon"), Timestamp::default()));
+    /// assert_eq!(Created::New(chat.clone()).into_new()?, chat);
+    /// let refused = Created::Existing(chat).into_new().unwrap_err();
+    /// assert_eq!(refused.kind(), ErrorKind::Conflict);
+    /// # Ok::<(), context_core::Error>(())
+    /// ```
+    pub fn into_new(self) -> Result<Chat> {
+        match self {
+            Self::New(chat) => Ok(chat),
+            Self::Existing(chat) => {
+                Err(Error::new(ErrorKind::Conflict, "create_chat", "the chat exists already")
+                    .with("chat", &chat.chat.chat))
+            }
         }
     }
 }

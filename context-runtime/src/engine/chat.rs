@@ -2,27 +2,12 @@
 
 use std::sync::Arc;
 
-use context_core::base::limits;
-use context_core::message::PlacedNode;
-use context_core::store::{Branch, Chat, ChatPatch, Checkpoint, PageWalk};
+use context_core::store::{Chat, ChatPatch};
 use context_core::{Error, Fragment, Json, Message, MessageId, Metadata, Node, Result, Role};
 
 use super::pending::Settle;
 use super::{ContextEngine, Edits};
-
-/// The whole content of a chat.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct MessageGraph {
-    /// The chat.
-    pub chat: Chat,
-    /// All messages of all branches, parents before children.
-    pub nodes: Vec<PlacedNode>,
-    /// The branches, in the order they were created.
-    pub branches: Vec<Branch>,
-    /// The checkpoints, by name.
-    pub checkpoints: Vec<Checkpoint>,
-}
+use crate::message_graph::MessageGraph;
 
 /// The metadata key of the accumulated usage.
 pub(super) const USAGE: &str = "usage";
@@ -118,24 +103,9 @@ impl ContextEngine {
         }
     }
 
-    /// Reads the whole chat, page by page.
+    /// Reads the whole chat, page by page, for example to [draw](MessageGraph::draw) it.
     pub async fn graph(&self) -> Result<MessageGraph> {
-        let history = self.parts.history();
-        let chat = self.chat().await?;
-        let (mut nodes, mut after) = (Vec::new(), None);
-        let mut walk = PageWalk::new("all_messages", "message");
-        loop {
-            let page = history.all_messages(&self.chat, limits::MAX_PAGE, after.as_ref()).await?;
-            let next = walk.next(&page)?;
-            nodes.extend(page.items);
-            after = next;
-            if after.is_none() {
-                break;
-            }
-        }
-        let branches = history.branches(&self.chat).await?;
-        let checkpoints = history.checkpoints(&self.chat).await?;
-        Ok(MessageGraph { chat, nodes, branches, checkpoints })
+        MessageGraph::read(self.parts.history(), &self.chat).await
     }
 }
 

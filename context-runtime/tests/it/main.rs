@@ -33,6 +33,7 @@ mod large;
 mod lazy_data;
 mod lazy_messages;
 mod lost_replies;
+mod message_graph;
 mod migrate;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod model_call;

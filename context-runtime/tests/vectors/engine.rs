@@ -13,8 +13,8 @@ use crate::peer::{OperationResult, World};
 use crate::soundness::SoundnessCheck;
 
 /// The abilities that are available to cases.
-const ABILITIES: [&str; 6] =
-    ["renderers", "builders", "reminders", "lazy-data", "tokens", "stream-store"];
+const ABILITIES: [&str; 7] =
+    ["renderers", "builders", "reminders", "lazy-data", "tokens", "stream-store", "graph-text"];
 
 pub(crate) fn judge(file: &File<'_>) -> Result<Vec<Judged>, BoxError> {
     let recorded: Value = serde_json::from_str(file.text)?;

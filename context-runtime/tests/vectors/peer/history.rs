@@ -1,10 +1,15 @@
 //! Operations on the recorded system's store, which names no users.
+//!
+//! There the id of a chat is unique among all users, here among the chats of its user: another
+//! user who creates a chat of the same id gets a chat of their own. A second creation by the same
+//! user is a conflict in both.
 
 use context_runtime::{
-    BranchName, ChatRef, CheckpointName, Error, Json, MessageId, Part, Timestamp,
+    BranchName, ChatRef, CheckpointName, Error, GraphFormat, Json, MessageGraph, MessageId, Part,
+    Timestamp,
     store::{
-        Branch, Chain, ChainEnd, Chat, ChatQuery, Commit, Created, ForkName, NewChat, Node,
-        PlacedNode, SearchQuery, SearchScope, Target, Window,
+        Branch, Chain, ChainEnd, Chat, ChatQuery, Commit, ForkName, NewChat, Node, PlacedNode,
+        SearchQuery, SearchScope, Target, Window,
     },
 };
 use serde_json::{Value, json};
@@ -66,6 +71,12 @@ impl World {
                     ChainEnd::Branch(active.map_or_else(BranchName::main, |branch| branch.name));
                 Ok(show_chain(&history.chain(&chat, &end, &Window::Whole).await?))
             }
+            "graph" => Ok(show_graph(&MessageGraph::read(history, &chat).await?)),
+            "visualize" => {
+                let graph = present(MessageGraph::read(history, &chat).await)?;
+                let drawing = graph.map(|graph| graph.draw(GraphFormat::Text)).unwrap_or_default();
+                Ok(show_drawing(name, &drawing).into())
+            }
             "search" => self.search(chat, text, &args[3]).await,
             "chain" => match self.find(name).await? {
                 Some((chat, _)) => {
@@ -124,15 +135,7 @@ impl World {
         };
         let created = self.store.history().create_chat(new).await?;
         remember(&mut self.chats, &chat);
-        match created {
-            Created::Existing(_) if !may_exist => Err(Error::new(
-                context_runtime::ErrorKind::Conflict,
-                "create_chat",
-                "the chat exists",
-            )
-            .into()),
-            created => Ok(show_chat(&created.into_chat())),
-        }
+        Ok(show_chat(&if may_exist { created.into_chat() } else { created.into_new()? }))
     }
 
     async fn make_branch(&mut self, data: &Value) -> PeerResult {
@@ -206,6 +209,25 @@ pub(super) fn show_chat(chat: &Chat) -> Value {
 pub(super) fn show_branch(branch: &Branch) -> Value {
     json!({"name": branch.name, "head": branch.head, "active": branch.active,
         "count": branch.length})
+}
+
+fn show_graph(graph: &MessageGraph) -> Value {
+    let nodes = graph.nodes.iter().map(|it| show_row(&it.node, it.parent.as_ref()));
+    let branches = graph.branches.iter().map(|it| json!([it.name, it.head, it.active]));
+    let checkpoints = graph.checkpoints.iter().map(show_checkpoint);
+    json!({
+        "nodes": nodes.collect::<Vec<_>>(),
+        "branches": branches.collect::<Vec<_>>(),
+        "checkpoints": checkpoints.collect::<Vec<_>>(),
+    })
+}
+
+/// Shows a drawing under the recorded headline. The recorded drawing leaves out branches without
+/// messages, and says so if nothing else is there.
+fn show_drawing(chat: &str, drawing: &str) -> String {
+    let lines: Vec<_> = drawing.lines().filter(|line| !line.starts_with('○')).collect();
+    let drawn = if lines.is_empty() { "(empty)".to_owned() } else { lines.join("\n") };
+    format!("[chat: {chat}]\n\n{drawn}")
 }
 
 /// Shows `[[id, parent, role, text], …]`.

@@ -9,26 +9,26 @@ mod text;
 
 use std::collections::HashMap;
 
-pub(crate) use graphviz::graphviz;
-pub(crate) use mermaid::mermaid;
-pub(crate) use text::draw;
+pub(super) use graphviz::graphviz;
+pub(super) use mermaid::mermaid;
+pub(super) use text::draw;
 
 /// A node to draw.
 #[derive(Clone, Debug)]
-pub(crate) struct Dot<'a> {
+pub(super) struct Dot<'a> {
     /// The id.
-    pub(crate) id: &'a str,
+    pub(super) id: &'a str,
     /// The preceding node. Parents come before their children; a missing or later parent counts as
     /// none.
-    pub(crate) parent: Option<&'a str>,
+    pub(super) parent: Option<&'a str>,
     /// The caption, for people.
-    pub(crate) head: String,
+    pub(super) head: String,
     /// The beginning of the text.
-    pub(crate) text: String,
+    pub(super) text: String,
     /// The branches and checkpoints at the node.
-    pub(crate) marks: String,
+    pub(super) marks: String,
     /// Whether the node is always shown.
-    pub(crate) shown: bool,
+    pub(super) shown: bool,
 }
 
 /// A drawn element: a node, or a number of hidden nodes.

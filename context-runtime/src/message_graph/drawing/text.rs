@@ -4,10 +4,10 @@
 //! right, before it. The indentation is therefore at most logarithmic in the number of nodes.
 
 use super::{Children, Dot, Piece, pieces, run_from};
-use crate::text::count;
+use crate::display::count;
 
 /// Returns the lines of the drawing, oldest first, with a blank line between trees.
-pub(crate) fn draw(dots: &[Dot<'_>]) -> Vec<String> {
+pub(in super::super) fn draw(dots: &[Dot<'_>]) -> Vec<String> {
     let children = Children::of(dots);
     let mut lines = Vec::new();
     // The runs still to draw: first node, prefix, and whether the run starts at a fork.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::{Boxes, Dot, Piece};
-use crate::text::{clean, count};
+use crate::display::{clean, count};
 
 /// Returns a DOT graph. Boxes have generated names and texts are escaped, so no content can break
 /// the graph.
-pub(crate) fn graphviz(dots: &[Dot<'_>]) -> String {
+pub(in super::super) fn graphviz(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "digraph chat {\n  node [shape=box, style=rounded];\n".to_owned();
     // Writing to a string never fails.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::{Boxes, Dot, Piece};
-use crate::text::{clean, count};
+use crate::display::{clean, count};
 
 /// Returns a Mermaid flow chart. Boxes have generated names and texts are escaped, so no content
 /// can break the chart.
-pub(crate) fn mermaid(dots: &[Dot<'_>]) -> String {
+pub(in super::super) fn mermaid(dots: &[Dot<'_>]) -> String {
     let Boxes { boxes, arrows } = Boxes::of(dots);
     let mut text = "flowchart TD\n".to_owned();
     // Writing to a string never fails.
