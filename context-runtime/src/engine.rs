@@ -17,6 +17,7 @@ mod decoded;
 #[cfg(feature = "tokens")]
 mod estimate;
 mod fork;
+mod inspection;
 mod loads;
 mod navigate;
 mod pending;
@@ -42,6 +43,7 @@ use context_core::{
 };
 pub use curate::{BranchDiff, CherryPicked};
 pub use fork::ForkedFrom;
+pub use inspection::{InspectedFragment, InspectedMessage, InspectedReminder, Inspection};
 pub use navigate::Moved;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
 pub use resolve::{ResolveOptions, Resolved};

@@ -211,6 +211,7 @@
 //! | `context.recoveries` | decisions about refusals and broken answers | counter | `{recovery}` | `context.decision`, `error.type` |
 //! | `context.spilled` | bytes of outputs stored as blobs | counter | `By` | |
 //!
+//! [`ContextEngine::inspect`] returns what an engine holds and would send, for people or as JSON.
 //! `TracedStore` of [`layers`] adds a span for each call of the store. Recorded trajectories are
 //! exported as OTLP traces by [`trajectory::export`].
 //!
@@ -352,8 +353,9 @@ pub use context_store_kit::search;
 pub use engine::ChainCache;
 pub use engine::{
     BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
-    ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, Moved, PromptChanges, PromptPiece,
-    ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
+    ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, InspectedFragment, InspectedMessage,
+    InspectedReminder, Inspection, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
+    SaveOutcome, Saved, SystemPrompt,
 };
 pub use message_graph::{GraphFormat, MessageGraph, UnknownGraphFormat};
 #[cfg(feature = "metrics")]

@@ -84,6 +84,14 @@ pub struct Reminder {
 }
 
 impl Reminder {
+    /// Returns the text. `None` if it is made from the situation.
+    pub fn text(&self) -> Option<&str> {
+        match &self.text {
+            Text::Fixed(text) => Some(text),
+            Text::Generated(_) => None,
+        }
+    }
+
     /// Returns the target.
     pub fn target(&self) -> ReminderTarget {
         self.target

@@ -169,14 +169,22 @@ impl Prompt {
         fragments: &mut ContextFragments,
         renderer: &dyn Renderer,
     ) -> Result<(SystemPrompt, PromptChanges), RenderError> {
-        let rendered: Vec<&Fragment> =
-            fragments.slots().iter().filter_map(Slot::rendered).collect();
-        let arrangement = renderer.arrange(&rendered);
-        let mut out = Pieces::default();
-        renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
-        let changes = self.replace(fragments, arrangement.join(out.iter()), 0);
+        let text = rendered(fragments, renderer)?;
+        let changes = self.replace(fragments, text, 0);
         self.changes = None;
         Ok((self.text.clone(), changes))
+    }
+
+    /// Returns the prompt as [`update`](Self::update) would, and keeps nothing of it.
+    pub(super) fn peek(
+        &self,
+        fragments: &ContextFragments,
+        renderer: &dyn Renderer,
+    ) -> Result<SystemPrompt, RenderError> {
+        match self.changes == Some(fragments.changes()) {
+            true => Ok(self.text.clone()),
+            false => Ok(SystemPrompt(Arc::new(rendered(fragments, renderer)?))),
+        }
     }
 
     /// Returns the piece of each fragment in the prompt of the engine's own renderer, without empty
@@ -270,6 +278,15 @@ impl Prompt {
         }
         PromptChanges { fragments: changes, unchanged_prefix }
     }
+}
+
+/// Renders all fragments.
+fn rendered(fragments: &ContextFragments, renderer: &dyn Renderer) -> Result<String, RenderError> {
+    let rendered: Vec<&Fragment> = fragments.slots().iter().filter_map(Slot::rendered).collect();
+    let arrangement = renderer.arrange(&rendered);
+    let mut out = Pieces::default();
+    renderer.render_pieces(&arrangement.pieces(&rendered), &mut out)?;
+    Ok(arrangement.join(out.iter()))
 }
 
 /// Renders the pieces that are not cached, and returns the arrangement of all pieces.

@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
-use context_core::{MessageId, Node};
+use context_core::{MessageId, Node, Result};
 use context_instructions::{Reminder, fold_reminders, strip_reminders};
 
+use super::inspection::InspectedReminder;
+use super::pending::Settle;
+use super::resolve::refuse;
 use super::{ContextEngine, Edits};
 
 /// The reminders of an engine.
@@ -49,6 +52,26 @@ impl ContextEngine {
     pub fn forget_reminders(&mut self) -> &mut Self {
         self.reminders.0.clear();
         self
+    }
+
+    /// Returns the reminders, each with whether a save now would fold it into what is pending.
+    pub(super) fn inspect_reminders(&mut self) -> Result<Vec<InspectedReminder>> {
+        let Some(view) = self.view.as_mut().filter(|_| !self.reminders.0.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let nodes = self.pending.settle(view, Settle::Stored).map_err(refuse)?.nodes;
+        let (summary, now) = (view.summary(), self.parts.clock.now());
+        let inspected = self.reminders.0.iter().map(|reminder| {
+            let (alone, mut nodes) = (std::slice::from_ref(reminder), nodes.clone());
+            // The id belongs to a message that nobody sees.
+            let folded = fold_reminders(alone, summary, &mut nodes, now, self.usage, || "".into());
+            InspectedReminder {
+                text: reminder.text().map(String::from),
+                target: reminder.target().as_str(),
+                due: folded.fired > 0,
+            }
+        });
+        Ok(inspected.collect())
     }
 
     /// Folds reminders that fire into new messages. Amendments of stored messages are left

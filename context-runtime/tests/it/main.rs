@@ -26,6 +26,8 @@ mod erasure;
 mod forks;
 mod fragments;
 #[cfg(feature = "instructions")]
+mod inspection;
+#[cfg(feature = "instructions")]
 mod instructions;
 mod invariants;
 mod kit;
