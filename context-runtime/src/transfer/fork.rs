@@ -90,7 +90,7 @@ impl Fork<'_> {
     async fn copy_blobs(&mut self, body: &[u8]) -> Result<()> {
         let Some(blobs) = self.store.blobs() else { return Ok(()) };
         for id in blobs_in(body) {
-            if !self.blobs.insert(id.clone()) {
+            if !self.blobs.insert(id) {
                 continue;
             }
             let Some(blob) = blobs.blob(self.chat, &id).await? else { continue };

@@ -67,7 +67,7 @@ async fn a_fork_has_the_history_and_context_of_its_source_and_leaves_it_alone() 
     assert_eq!(from.message, Some("a2".into()));
 
     // Each goes on by itself.
-    fork.set([say("f1", "in the fork"), hint("Fork only").persisted().into()]);
+    fork.set([say("f1", "in the fork"), hint("Fork only").persisted()]);
     fork.save().await.unwrap();
     assert_eq!(chat.graph().await.unwrap(), before);
     assert_eq!(chat.resolve().await.unwrap().system_prompt, prompt);
