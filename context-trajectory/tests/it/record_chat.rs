@@ -85,7 +85,8 @@ impl Recording {
 }
 
 /// A message by its id: `q` asks, `c` calls two tools, `r` and `s` have the result of one of the
-/// calls, `a` answers, `n` is a note that is no part of the run. The number is that of the question.
+/// calls, `a` answers, `n` is a note that is no part of the run. The number is that of the
+/// question.
 fn message(id: &str) -> Message {
     let number = id.trim_matches(|letter: char| letter.is_ascii_alphabetic());
     let calls = ["first", "second"].map(|name| (format!("{name}{number}"), name));
