@@ -1,7 +1,6 @@
 //! Text for people: one-line previews, short ids, times, all without characters that could control
 //! a terminal.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use context_runtime::Timestamp;
@@ -92,6 +91,8 @@ pub(crate) fn holdings(counts: [u64; 6]) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use std::borrow::Cow;
 
     use super::*;
 
