@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use context_runtime::model::ModelRequest;
-use context_runtime::{Agents, CancelSource, Error, ErrorKind, Role, tools};
+use context_runtime::{Agents, CancelSource, ContextEngine, Error, ErrorKind, Role, tools};
 use futures_util::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,10 +35,9 @@ pub fn routes(server: Server) -> Router {
 }
 
 async fn history(server: State<Server>, chat: Path<String>) -> Result<Json<Vec<Value>>, Failure> {
-    let messages = server.agents.chat(USER, &**chat).await?.engine_mut().resolve().await?.messages;
-    if messages.is_empty() {
-        return Err(Error::not_found("history", "chat", &*chat).into());
-    }
+    let engine = ContextEngine::builder(server.agents.store().clone()).existing();
+    let mut engine = engine.user(USER).chat(&**chat).open().await?;
+    let messages = engine.resolve().await?.messages;
     let shown = messages.iter().map(|node| {
         let message = node.message()?;
         Ok(json!({"id": node.id, "role": message.role, "text": message.plain_text()}))
