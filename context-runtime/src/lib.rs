@@ -406,3 +406,8 @@ struct ComingFrom;
 ))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Compiles our program of the comparison in `docs/peers.md`.
+#[cfg(all(doctest, feature = "full"))]
+#[doc = concat!("```no_run\n", include_str!("../../xtask/peers/agent/context_agent.rs"), "```")]
+struct ComparedAgent;

@@ -5,6 +5,8 @@
 //! the durability that the other library really has. A library that cannot be installed or run is
 //! reported and left out, so that its faults fail nothing here.
 
+#[cfg(test)]
+mod agent_lines;
 mod driver;
 mod install;
 mod race;
