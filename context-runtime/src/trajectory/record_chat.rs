@@ -20,7 +20,8 @@ use context_transcript::{SOURCE_BRANCH, SourceError, TranscriptSource, measures}
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> context_runtime::Result<()> {
 /// let store = context_runtime::open("mem:").await?;
-/// let mut engine = ContextEngine::open(store.clone(), "ada", "lisbon").await?;
+/// let builder = ContextEngine::builder(store.clone()).user("ada").chat("lisbon");
+/// let mut engine = builder.open().await?;
 /// engine.set([user("Two tickets to Lisbon.")]).set([assistant("For which day?")]);
 /// engine.save().await?;
 ///
