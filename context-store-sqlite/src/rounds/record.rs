@@ -280,7 +280,7 @@ pub(crate) fn measures_text(measures: Option<&Measures>) -> Result<Option<String
     measures.map(serde_json::to_string).transpose().map_err(not_json)
 }
 
-fn not_json(_: serde_json::Error) -> Fault {
+pub(crate) fn not_json(_: serde_json::Error) -> Fault {
     damaged("a value cannot be written as JSON")
 }
 
