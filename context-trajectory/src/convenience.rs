@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use crate::{OpenOptions, OpenRound, RecordError, SessionGraph, Trajectories, Trajectory};
+use crate::{OpenRound, RecordError, SessionGraph, Trajectories, Trajectory};
 use context_core::base::limits;
 use context_core::store::RoundQuery;
 use context_core::trajectory::AgentRef;
@@ -21,8 +21,8 @@ impl Trajectories {
     /// Opens the round that [`next_round`](Self::next_round) returns. The round is written with its
     /// first change.
     pub async fn begin(&self, agent: &AgentRef) -> Result<OpenRound, RecordError> {
-        let round = self.next_round(agent).await?;
-        self.open(&round, OpenOptions::new()).await
+        let newest = self.channels().newest(agent, None).await?;
+        self.begin_after(agent, newest.as_ref()).await
     }
 
     /// Returns all stored agents of a session, side by side, as exports need them.

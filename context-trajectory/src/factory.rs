@@ -154,10 +154,29 @@ impl Trajectories {
     /// Returns the number of the next round of an agent. The round starts to exist with the first
     /// change that is written to it.
     pub async fn next_round(&self, agent: &AgentRef) -> Result<RoundRef, RecordError> {
-        let Opener { channels, open_rounds } = &*self.0.opener;
-        let stored = channels.newest(agent, None).await?.map(|head| head.round.round);
-        let newest = stored.max(open_rounds.newest(agent));
-        Ok(agent.round(newest.map_or(0, |newest| newest.saturating_add(1))))
+        let newest = self.channels().newest(agent, None).await?;
+        Ok(self.round_after(agent, newest.as_ref()))
+    }
+
+    /// Opens the next round of an agent, after its newest stored round, of which the caller has
+    /// just read the head. The round is written with its first change. If another process has
+    /// written it meanwhile, that change is refused with
+    /// [`Superseded`](RecordError::Superseded).
+    pub async fn begin_after(
+        &self,
+        agent: &AgentRef,
+        newest: Option<&RoundHead>,
+    ) -> Result<OpenRound, RecordError> {
+        let Factory { opener, bridges, .. } = &*self.0;
+        let round = self.round_after(agent, newest);
+        let (opened, lease) = opener.open_next(&round, newest).await?;
+        Ok(OpenRound::new(opened, lease, opener.clone(), *bridges))
+    }
+
+    fn round_after(&self, agent: &AgentRef, newest: Option<&RoundHead>) -> RoundRef {
+        let stored = newest.map(|head| head.round.round);
+        let newest = stored.max(self.0.opener.open_rounds.newest(agent));
+        agent.round(newest.map_or(0, |newest| newest.saturating_add(1)))
     }
 
     /// Opens round 0 of a new sub-agent of the session, called by a node of the parent. The

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_core::ErrorKind;
-use context_core::trajectory::{EdgeNames, ParentNode, Round, RoundRef};
+use context_core::trajectory::{EdgeNames, ParentNode, Round, RoundHead, RoundRef};
 
 use crate::RecordError;
 use crate::channels::{Channels, graph};
@@ -62,6 +62,19 @@ impl Opener {
         Ok((opened, lease))
     }
 
+    /// Opens the round after the newest stored one of its agent.
+    pub(crate) async fn open_next(
+        &self,
+        round: &RoundRef,
+        newest: Option<&RoundHead>,
+    ) -> Result<(OpenedRound, Lease), RecordError> {
+        round.agent.check("open")?;
+        let lease = self.open_rounds.lease(round);
+        let new = async { Ok(self.opened(self.continued(round, newest), &OpenOptions::new())) };
+        let opened = lease.opened(new).await?;
+        Ok((opened, lease))
+    }
+
     /// Opens a round that does not exist yet and writes its first commit. Returns `None` if the
     /// round exists or is open already.
     pub(crate) async fn reserve(
@@ -94,32 +107,46 @@ impl Opener {
             Some(record) => graph(record)?,
             None => self.start(round, options).await?,
         };
+        Ok(self.opened(graph, options))
+    }
+
+    fn opened(&self, graph: Round, options: &OpenOptions) -> OpenedRound {
         let edge_names = options.edge_names.clone().unwrap_or_default();
+        let agent_rounds = self.open_rounds.agent_rounds(&graph.round().agent, &self.channels);
         let recorder = Recorder::new(graph.edge_names(edge_names.clone()), self.channels.clone());
-        let agent_rounds = self.open_rounds.agent_rounds(&round.agent, &self.channels);
-        Ok(OpenedRound { recorder: Arc::new(recorder), agent_rounds, edge_names })
+        OpenedRound { recorder: Arc::new(recorder), agent_rounds, edge_names }
     }
 
     /// Starts a new round, which continues the numbering of the round before it. If that round
     /// cannot be read, numbering starts again: numbers are for people, and node ids are unique
     /// without them.
     async fn start(&self, round: &RoundRef, options: &OpenOptions) -> Result<Round, RecordError> {
-        let mut graph = Round::new(round.clone(), self.channels.clock.now());
+        let mut earlier = None;
         if round.round > 0 {
             match self.channels.newest(&round.agent, Some(round.round)).await {
-                Ok(Some(earlier)) => graph = graph.continuing(&earlier),
-                Ok(None) => {}
+                Ok(newest) => earlier = newest,
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error.into()),
             }
-            if let Some(open) = self.open_rounds.open_below(&round.agent, round.round).last() {
-                graph = graph.continuing(&open.head());
-            }
         }
+        let graph = self.continued(round, earlier.as_ref());
         Ok(match options.parent {
             Some(parent) => graph.below(parent),
             None => graph,
         })
+    }
+
+    /// Returns a new round that continues the numbering of the round before it: the stored one, or
+    /// one that is open.
+    fn continued(&self, round: &RoundRef, stored: Option<&RoundHead>) -> Round {
+        let mut graph = Round::new(round.clone(), self.channels.clock.now());
+        if let Some(earlier) = stored {
+            graph = graph.continuing(earlier);
+        }
+        if let Some(open) = self.open_rounds.open_below(&round.agent, round.round).last() {
+            graph = graph.continuing(&open.head());
+        }
+        graph
     }
 }
 

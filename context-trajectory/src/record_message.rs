@@ -87,10 +87,26 @@ impl OpenRound {
         result: &ToolResult,
         measures: &Measures,
     ) -> Result<NodeId, RecordError> {
-        let changes = Changes::new().set("output", output(result)).set("success", !result.is_error);
-        let changes = if measures.is_empty() { changes } else { changes.measure(measures) };
-        self.tool_result_with(&known_as(&result.call_id), changes).await
+        self.tool_result_with(&known_as(&result.call_id), of_result(result, measures)).await
     }
+
+    /// Records a result like [`record_result`](Self::record_result), without waiting for the write.
+    pub fn record_result_later(
+        &self,
+        result: &ToolResult,
+        measures: &Measures,
+    ) -> Result<NodeId, RecordError> {
+        let action = self
+            .action_of_call(&result.call_id)
+            .ok_or_else(|| RecordError::UnknownCall { call: result.call_id.clone() })?;
+        self.change_later(action, &of_result(result, measures))?;
+        Ok(action)
+    }
+}
+
+fn of_result(result: &ToolResult, measures: &Measures) -> Changes {
+    let changes = Changes::new().set("output", output(result)).set("success", !result.is_error);
+    if measures.is_empty() { changes } else { changes.measure(measures) }
 }
 
 impl Step {

@@ -11,6 +11,7 @@ use context_core::trajectory::{
 use context_core::{Json, Timestamp};
 
 use crate::record_message::known_as;
+use crate::recorder::ChangeResult;
 use crate::{OpenRound, RecordError};
 
 /// Separates a repeated call id from its count in an action's label, as in `id#2`.
@@ -156,12 +157,13 @@ impl OpenRound {
     /// endpoints; they remain endpoints.
     pub async fn step(&self, step: Step) -> Result<StepNodes, RecordError> {
         check_branches(&self.round(), &step)?;
-        self.done(|round, at| {
-            let mut changes = Vec::new();
-            let nodes = record(round, step, at, &mut changes)?;
-            Ok((nodes, Some(changes)))
-        })
-        .await
+        self.done(|round, at| recorded(round, step, at)).await
+    }
+
+    /// Records an answer like [`step`](Self::step), without waiting for the write.
+    pub fn step_later(&self, step: Step) -> Result<StepNodes, RecordError> {
+        check_branches(&self.round(), &step)?;
+        self.later(|round, at| recorded(round, step, at))
     }
 
     /// Returns the action of the most recent call with an id.
@@ -196,6 +198,12 @@ impl OpenRound {
         self.change(action, &changes).await?;
         Ok(action)
     }
+}
+
+fn recorded(round: &mut Round, step: Step, at: Timestamp) -> ChangeResult<StepNodes> {
+    let mut changes = Vec::new();
+    let nodes = record(round, step, at, &mut changes)?;
+    Ok((nodes, Some(changes)))
 }
 
 fn check_branches(round: &Round, step: &Step) -> Result<(), RecordError> {
