@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use context_core::trajectory::AgentRef;
+use context_core::trajectory::{AgentRef, RoundHead};
 use context_core::{BranchName, ChatRef, Error, Fragment, Message, Result};
 use context_trajectory::{OpenRound, SessionGraph};
 
@@ -32,6 +32,8 @@ pub struct AgentChat {
     pub(super) agent: AgentRef,
     /// The first round of a sub-agent, which reserves its number.
     pub(super) reserved: Option<OpenRound>,
+    /// The head of the round that the turn before closed.
+    pub(super) closed: Option<RoundHead>,
 }
 
 impl AgentChat {
@@ -55,7 +57,7 @@ impl AgentChat {
             Some(round) => round.reference().agent.clone(),
             None => AgentRef::from(&chat),
         };
-        Ok(Self { agents: agents.clone(), engine, agent, reserved })
+        Ok(Self { agents: agents.clone(), engine, agent, reserved, closed: None })
     }
 
     /// Sets fragments, as [`ContextEngine::set`] does.

@@ -57,12 +57,12 @@ impl TurnRecorder {
     pub(super) async fn begin(
         trajectories: Option<&Trajectories>,
         agent: &AgentRef,
-        reserved: Option<OpenRound>,
+        before: (Option<OpenRound>, Option<RoundHead>),
         turn: &StoredTurn,
     ) -> Self {
         let mut recorder = Self { trajectories: trajectories.cloned(), ..Self::default() };
         let Some(trajectories) = trajectories else { return recorder };
-        let begun = begin(trajectories, agent, reserved, turn).await;
+        let begun = begin(trajectories, agent, before, turn).await;
         recorder.round = recorder.report(begun);
         if let Some(round) = recorder.round.clone() {
             let caught_up = catch_up(&round, turn).await;
@@ -76,46 +76,31 @@ impl TurnRecorder {
         self.round.as_ref()
     }
 
-    /// Records an answer: a conclusion with its calls, or the response of the round.
-    pub(super) async fn answer(&mut self, answer: &AnswerRecord) {
-        let step = step(answer);
-        let recorded = match self.round.clone() {
-            None => return,
-            Some(round) => match round.step(step.clone()).await {
-                Err(RecordError::Superseded { .. }) => match self.reopen(&round).await {
-                    Ok(round) => round.step(step).await,
-                    Err(error) => Err(error),
-                },
-                recorded => recorded,
+    /// Records an answer that is not recorded yet, a conclusion with its calls or the response of
+    /// the round, and the results of its calls as they are stored: in one write.
+    pub(super) async fn record(
+        &mut self,
+        answer: Option<&AnswerRecord>,
+        results: &[ResultRecord],
+        stored: &Message,
+    ) {
+        let Some(round) = self.round.clone() else { return };
+        let recorded = match write(&round, answer, results, stored).await {
+            Err(RecordError::Superseded { .. }) => match self.reopen(&round).await {
+                Ok(round) => write(&round, answer, results, stored).await,
+                Err(error) => Err(error),
             },
+            recorded => recorded,
         };
         self.report(recorded);
     }
 
-    /// Records the results of calls.
-    pub(super) async fn results(&mut self, results: &[ResultRecord], stored: &Message) {
-        for record in results {
-            let Some(round) = self.round.clone() else { return };
-            let call = &record.result.call_id;
-            // The stored result may be a preview of a spilled one.
-            let result = stored
-                .tool_results()
-                .find(|stored| stored.call_id == *call)
-                .unwrap_or(&record.result);
-            let mut measures = Measures::default();
-            (measures.started_at, measures.ended_at) =
-                (Some(record.started_at), Some(record.ended_at));
-            let recorded = round.record_result(result, &measures).await;
-            self.report(recorded);
-        }
-    }
-
-    /// Closes the round.
-    pub(super) async fn end(&mut self, state: RoundState) {
-        if let Some(round) = self.round.take() {
-            let closed = round.close(state).await;
-            self.report(closed);
-        }
+    /// Closes the round, and returns its head.
+    pub(super) async fn end(&mut self, state: RoundState) -> Option<RoundHead> {
+        let round = self.round.take()?;
+        let closed = round.close(state).await;
+        self.report(closed)?;
+        Some(round.round().head())
     }
 
     /// Returns the round and the node of a tool call.
@@ -150,17 +135,28 @@ impl TurnRecorder {
 async fn begin(
     trajectories: &Trajectories,
     agent: &AgentRef,
-    reserved: Option<OpenRound>,
+    (reserved, closed): (Option<OpenRound>, Option<RoundHead>),
     turn: &StoredTurn,
 ) -> Result<OpenRound, RecordError> {
+    if let Some(round) = reserved {
+        return ask(round, turn).await;
+    }
+    // If no other process has recorded since, nothing has to be read.
+    if let Some(closed) = closed.filter(|_| !turn.is_continued) {
+        let round = trajectories.begin_after(agent, Some(&closed)).await?;
+        match ask(round, turn).await {
+            Err(RecordError::Superseded { .. }) => {}
+            asked => return asked,
+        }
+    }
     let newest = trajectories.rounds(&RoundQuery::of_agent(agent).limit(1)).await?.items.pop();
-    let unfinished = |head: &RoundHead| match head.state {
+    let unfinished = |head: &&RoundHead| match head.state {
         RoundState::Open => true,
         RoundState::Interrupted => turn.is_continued,
         _ => false,
     };
-    let newest = newest.filter(|head| reserved.is_none() && unfinished(head));
-    if let Some(head) = newest.filter(|head| !trajectories.is_open(&head.round)) {
+    let left = newest.as_ref().filter(unfinished);
+    if let Some(head) = left.filter(|head| !trajectories.is_open(&head.round)) {
         let round = trajectories.open(&head.round, OpenOptions::new()).await?;
         if is_recorded(&round, &turn.question.0) {
             round.set_state(RoundState::Open).await?;
@@ -168,10 +164,11 @@ async fn begin(
         }
         round.close(RoundState::Interrupted).await?;
     }
-    let round = match reserved {
-        Some(round) => round,
-        None => trajectories.begin(agent).await?,
-    };
+    ask(trajectories.begin_after(agent, newest.as_ref()).await?, turn).await
+}
+
+/// Records the question of a turn.
+async fn ask(round: OpenRound, turn: &StoredTurn) -> Result<OpenRound, RecordError> {
     let (id, question) = &turn.question;
     let link = MessageLink::new(turn.chat.clone(), id.clone());
     round.ask(NewQuery::new(&*question.plain_text()).message(link)).await?;
@@ -217,6 +214,37 @@ fn is_recorded(round: &OpenRound, message: &MessageId) -> bool {
 /// The output of an action without a result.
 fn pending() -> FieldValue {
     FieldValue::Json(Json::from("Pending"))
+}
+
+async fn write(
+    round: &OpenRound,
+    answer: Option<&AnswerRecord>,
+    results: &[ResultRecord],
+    stored: &Message,
+) -> Result<(), RecordError> {
+    let changed = change(round, answer, results, stored);
+    round.flush().await?;
+    changed
+}
+
+fn change(
+    round: &OpenRound,
+    answer: Option<&AnswerRecord>,
+    results: &[ResultRecord],
+    stored: &Message,
+) -> Result<(), RecordError> {
+    if let Some(answer) = answer {
+        round.step_later(step(answer))?;
+    }
+    for ResultRecord { result, started_at, ended_at } in results {
+        // The stored result may be a preview of a spilled one.
+        let of_call = |stored: &&ToolResult| stored.call_id == result.call_id;
+        let result = stored.tool_results().find(of_call).unwrap_or(result);
+        let mut measures = Measures::default();
+        (measures.started_at, measures.ended_at) = (Some(*started_at), Some(*ended_at));
+        round.record_result_later(result, &measures)?;
+    }
+    Ok(())
 }
 
 fn step(answer: &AnswerRecord) -> Step {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use context_core::model::{AnswerDelta, Tool};
 use context_core::runtime::{ModelContext, TurnRef};
+use context_core::trajectory::RoundHead;
 use context_core::{
     Answer, CancelSignal, Error, ErrorKind, Message, MessageId, ModelError, Timestamp, ToolCall,
     ToolResult,
@@ -91,6 +92,7 @@ pub struct Turn<'c> {
     context: Option<Arc<ModelContext>>,
     answer: Option<(MessageId, Arc<Message>)>,
     recorder: TurnRecorder,
+    closed: &'c mut Option<RoundHead>,
     deltas: DeltaStream,
     report: TurnReport,
     began: Instant,

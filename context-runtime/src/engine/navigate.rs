@@ -95,6 +95,7 @@ impl ContextEngine {
 
     /// Moves this engine alone to a branch of this name, which is created at the head if the chat
     /// has none.
+    #[cfg(feature = "agents")]
     pub(crate) async fn move_to_new(&mut self, branch: BranchName) -> Result<()> {
         let head = self.require_head("fork").await?;
         let name = ForkName::Exact(branch.clone());

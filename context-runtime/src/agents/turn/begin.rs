@@ -102,7 +102,7 @@ impl<'c> TurnBuilder<'c> {
     /// Begins the turn. The question is stored when this returns. An earlier turn of the chat that
     /// nobody ended is closed as interrupted.
     pub async fn begin(self) -> Result<Turn<'c>, TurnError> {
-        let AgentChat { agents, engine, agent, reserved } = self.chat;
+        let AgentChat { agents, engine, agent, reserved, closed } = self.chat;
         let parts = &*agents.0;
         self.cancel.check("turn")?;
         let stored = match self.question {
@@ -136,7 +136,8 @@ impl<'c> TurnBuilder<'c> {
             })),
         };
         let trajectories = parts.trajectories.as_ref();
-        let recorder = TurnRecorder::begin(trajectories, agent, reserved.take(), &stored).await;
+        let before = (reserved.take(), closed.take());
+        let recorder = TurnRecorder::begin(trajectories, agent, before, &stored).await;
         let (id, is_continued) = (stored.question.0, stored.is_continued);
         let mut tools = self.tools;
         let name = |tool: &Tool| match tool {
@@ -166,6 +167,7 @@ impl<'c> TurnBuilder<'c> {
             context: None,
             answer,
             recorder,
+            closed,
             deltas,
             report: TurnReport::default(),
             began: Instant::now(),

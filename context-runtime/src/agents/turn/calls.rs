@@ -187,7 +187,7 @@ impl Turn<'_> {
         if calls.is_empty() {
             self.phase = Phase::Answered;
             self.engine.save().await?;
-            self.recorder.answer(&record).await;
+            self.recorder.record(Some(&record), &[], &record.message).await;
         } else {
             let (answer, without_result) = (Some(record), NOT_RUN);
             let called = Called { calls, since: ended_at, results, answer, without_result };

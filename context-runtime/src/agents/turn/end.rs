@@ -62,7 +62,7 @@ impl Turn<'_> {
             TurnOutcome::Answered => RoundState::Closed,
             _ => RoundState::Interrupted,
         };
-        self.recorder.end(state).await;
+        *self.closed = self.recorder.end(state).await;
         self.deltas.end(end).await;
         self.report.ended(outcome, self.began);
         self.tell(&TurnEvent::TurnEnded { report: &self.report() });

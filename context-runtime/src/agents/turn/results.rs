@@ -32,7 +32,7 @@ impl Turn<'_> {
         {
             self.engine.save().await?;
             if let Some(answer) = called.answer.take() {
-                self.recorder.answer(&answer).await;
+                self.recorder.record(Some(&answer), &[], &answer.message).await;
             }
         }
         Ok(())
@@ -105,12 +105,8 @@ impl Turn<'_> {
         self.report.not_run.extend(not_run);
         self.engine.save().await?;
 
-        if let Some(answer) = answer {
-            self.recorder.answer(&answer).await;
-        }
-        let stored = applied.appended.first();
-        let stored = stored.map_or_else(|| Message::tool([]), |message| Message::clone(message));
-        self.recorder.results(&given, &stored).await;
+        let stored = applied.appended.first().cloned().unwrap_or_else(|| Message::tool([]).into());
+        self.recorder.record(answer.as_ref(), &given, &stored).await;
         self.report.steps += 1;
         self.report.tool_results += u32::try_from(given.len()).unwrap_or(u32::MAX);
         let spilled = stored.tool_results().filter_map(|result| Spilled::of(&result.metadata));
