@@ -27,6 +27,7 @@ mod quality;
 mod replay;
 #[path = "../shared/sheet.rs"]
 mod sheet;
+mod turn;
 
 use std::hint::black_box;
 
@@ -43,7 +44,7 @@ Usage: cargo xtask bench runtime [--json] [--check] [--rounds N] [--only PART]..
   --json         print a JSON object per row instead of the tables
   --check        exit with 1 when a row misses its target
   --rounds N     paired rounds per row (default 11); more for a noisy machine
-  --only PART    one of prepare, policies, pipeline, quality; may be repeated
+  --only PART    one of prepare, policies, pipeline, turn, quality; may be repeated
   --case TEXT    only the rows with this in their name
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench runtime";
@@ -54,7 +55,7 @@ fn main() {
     // See `settle_allocator` of the history benchmark: otherwise page faults dominate the
     // measurement.
     drop(black_box(vec![1u8; 24 << 20]));
-    let options = Options::read(HELP, 11, &["prepare", "policies", "pipeline", "quality"]);
+    let options = Options::read(HELP, 11, &["prepare", "policies", "pipeline", "turn", "quality"]);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let missed = runtime.block_on(measure(&options));
     if missed && options.check {
@@ -65,7 +66,7 @@ fn main() {
 /// Runs the selected measurements. Returns whether a target was missed.
 async fn measure(options: &Options) -> bool {
     let mut missed = false;
-    if ["prepare", "policies", "pipeline"].iter().any(|part| options.wants(part)) {
+    if ["prepare", "policies", "pipeline", "turn"].iter().any(|part| options.wants(part)) {
         let mut board = Board::new(AREA, options.json);
         if options.wants("prepare") {
             prepare::measure(&mut board, options).await;
@@ -75,6 +76,9 @@ async fn measure(options: &Options) -> bool {
         }
         if options.wants("pipeline") {
             pipeline::measure(&mut board, options).await;
+        }
+        if options.wants("turn") {
+            turn::measure(&mut board, options).await;
         }
         missed = board.finish();
     }

@@ -136,6 +136,18 @@ impl Board {
         self.note(&format!("    {all:.1} ms CPU (goal at 10,000: under {goal})"));
     }
 
+    /// Adds a row, and prints what ours costs more than the floor for each of the `parts` of an
+    /// operation, in microseconds of CPU time. More than `goal` misses the target.
+    #[allow(dead_code, reason = "not every program has parts")]
+    pub(crate) fn add_with_share(&mut self, row: Row, parts: f64, part: &str, goal: f64) {
+        let share = row.median(|ours, floor| ours.cpu - floor.cpu) / parts;
+        if share > goal {
+            self.missed.push(format!("{} at {}", row.case, row.n));
+        }
+        self.add(row);
+        self.note(&format!("    {share:.1} us CPU {part} (goal: at most {goal})"));
+    }
+
     /// Prints why rows are missing.
     #[allow(dead_code, reason = "not every program leaves rows out")]
     pub(crate) fn note(&self, text: &str) {
