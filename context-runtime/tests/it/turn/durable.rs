@@ -166,3 +166,28 @@ async fn a_turn_that_has_its_answer_is_only_finished() {
     assert_eq!(turn.finish().await.unwrap().id, answer.id);
     assert_eq!(model.log().len(), 1);
 }
+
+/// A chat remembers the round that it closed and reads nothing before it begins the next. Another
+/// process may have recorded in between.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn turns_of_two_processes_have_rounds_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("chats").display());
+    let mut chats = Vec::new();
+    for _ in 0..2 {
+        let store = context_runtime::open(&url).await.unwrap();
+        let model: Arc<dyn LanguageModel> = Arc::new(simulator(done));
+        let agents = Agents::builder(store).client(model).build().unwrap();
+        chats.push(chat(&agents).await);
+    }
+    for (at, question) in [(0, "One?"), (1, "Two?"), (0, "Three?"), (0, "Four?"), (1, "Five?")] {
+        let answer = chats[at].ask(question).await.unwrap();
+        assert!(answer.report.diagnostics.is_empty(), "{:?}", answer.report.diagnostics);
+    }
+    let rounds = rounds(chats[0].agents().store()).await;
+    let asked: Vec<_> = rounds.iter().map(|round| round.nodes().next().unwrap()).collect();
+    let asked: Vec<_> = asked.iter().map(|query| query.body.headline().to_string()).collect();
+    assert_eq!(asked, ["One?", "Two?", "Three?", "Four?", "Five?"]);
+    assert!(rounds.iter().all(|round| round.state() == RoundState::Closed && round.len() == 2));
+}
