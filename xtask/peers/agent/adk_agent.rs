@@ -6,7 +6,7 @@ use std::io::Write;
 use adk_rust::futures::StreamExt;
 use adk_rust::prelude::*;
 use adk_rust::session::{CreateRequest, GetRequest, SessionService, SqliteSessionService};
-use adk_rust::tool;
+use adk_tool::tool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
