@@ -29,7 +29,7 @@ pub enum ReminderError {
     NotInCalendar {
         /// The part of a calendar.
         setting: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
     },
     /// The pattern of a predicate is not a regular expression, or too large.

@@ -74,7 +74,7 @@ impl AgentChat {
 
     /// Returns the builder of a turn that continues the newest question, which has no answer yet
     /// because its turn was interrupted. With [`ask`](TurnBuilder::ask) the loop is the library's:
-    /// the model is told of calls that may not have run, and decides whether to repeat them.
+    /// the model is told of calls whose tools may have run, and decides whether to repeat them.
     ///
     /// The [stream](crate::Turn::event) of the turn begins anew.
     pub fn resume(&mut self) -> TurnBuilder<'_> {

@@ -1,4 +1,4 @@
-//! What an engine holds and would send, in one value.
+//! `inspect`: everything that an engine holds and would send, in one value.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display};
@@ -19,7 +19,8 @@ use super::prompt::SystemPrompt;
 use super::resolve::refuse;
 use crate::display::{clean, clean_lines, count, node_preview, preview, short_id};
 
-/// What an engine holds and would send. Made by [`ContextEngine::inspect`].
+/// The content of an engine, and the prompt that it would send. Made by
+/// [`ContextEngine::inspect`].
 ///
 /// The JSON form is for programs and logs, `Display` for people. Both contain content.
 #[derive(Clone, Debug, Serialize)]

@@ -21,8 +21,8 @@ pub enum TurnEvent<'e> {
     TurnBegan,
     /// A turn ended.
     TurnEnded {
-        /// What the turn used and did. The outcome is [`Open`](crate::TurnOutcome::Open) if the
-        /// turn was dropped before its end.
+        /// The report of the turn. The outcome is [`Open`](crate::TurnOutcome::Open) if the turn
+        /// was dropped before its end.
         report: &'e TurnReport,
     },
     /// A request to a model was handed out.
@@ -42,7 +42,7 @@ pub enum TurnEvent<'e> {
         model: &'e str,
         /// Whether a summary was requested.
         is_summary: bool,
-        /// How the call ended.
+        /// The outcome of the call.
         outcome: CallOutcome,
         /// The usage that the provider reported, also with an error.
         usage: Option<Usage>,
@@ -109,7 +109,7 @@ pub enum TurnEvent<'e> {
     },
 }
 
-/// How a call of a model ended.
+/// The outcome of a call of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallOutcome {

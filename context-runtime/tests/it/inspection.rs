@@ -1,4 +1,4 @@
-//! What an engine holds and would send, in one value, without a trace of the inspection.
+//! `inspect` returns what an engine holds and would send, and leaves no trace.
 
 use std::convert::Infallible;
 
