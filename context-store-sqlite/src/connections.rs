@@ -8,13 +8,13 @@ pub(crate) mod batch_insert;
 pub(crate) mod branch_ends;
 pub(crate) mod calls;
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use context_core::store::Durability;
-use context_core::trajectory::TrajectoryNodeKind;
 use context_core::{Error, ErrorKind, Retry};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Row, Sqlite, Transaction};
@@ -60,19 +60,14 @@ pub(crate) struct Writer {
     pub(crate) branch_ends: BranchEnds,
     /// Whether the file has a full-text index to maintain.
     pub(crate) full_text: bool,
-    /// The kinds of nodes for which the connection has the view of the fast path of rounds.
-    pub(crate) node_views: [bool; TrajectoryNodeKind::ALL.len()],
+    /// The statements of the fast path of rounds, by the views that they insert into.
+    pub(crate) round_statements: HashMap<String, Arc<str>>,
 }
 
 impl Writer {
     fn new(connection: SqliteConnection, full_text: bool) -> Self {
         let branch_ends = BranchEnds::default();
-        Self {
-            connection,
-            branch_ends,
-            full_text,
-            node_views: [false; TrajectoryNodeKind::ALL.len()],
-        }
+        Self { connection, branch_ends, full_text, round_statements: HashMap::new() }
     }
 
     /// Begins a transaction that takes the write lock at once. A transaction that asks for the lock

@@ -1,11 +1,11 @@
 //! Rounds of trajectories: recording, reading, listing and removing them. A read takes one
 //! statement per table, however many rounds there are.
 
+pub(crate) mod addition;
 pub(crate) mod json_rows;
 pub(crate) mod listing;
 pub(crate) mod node_tables;
 pub(crate) mod record;
-pub(crate) mod single_node;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use context_runtime::trajectory::{
-    Change, Changes, NewNode, NewQuery, NodeBody, NodeId, Round, TrajectoryNode, edge,
+    Change, Changes, Measures, MessageLink, NewNode, NewQuery, NodeBody, NodeId, Round,
+    RoundRecord, RoundState, TrajectoryNode, edge,
 };
 use context_runtime::{
     Timestamp,
@@ -125,4 +126,51 @@ pub(crate) fn rounds(
 pub(crate) fn plain(i: usize, body: NodeBody) -> Arc<TrajectoryNode> {
     let label = format!("{}{i:05}", body.kind().lower());
     Arc::new(TrajectoryNode::new(NodeId::new(0, i as u32), label, body, at(i)))
+}
+
+/// The number of nodes of the round of a turn.
+pub(crate) const TURN_NODES: usize = 4;
+
+/// Returns the commits of the round of a turn with one tool call, each with what it adds.
+pub(crate) fn turn(number: usize) -> [(RoundCommit, RoundRecord); 3] {
+    let mut round = Round::new(agent("turns").round(number as u32), at(0));
+    let link = |message: usize| MessageLink::new("chat", format!("message-{number}-{message}"));
+    let mut measures = Measures::default();
+    (measures.started_at, measures.ended_at) = (Some(at(0)), Some(at(1)));
+    (measures.provider, measures.model) = (Some("anthropic".into()), Some("large".into()));
+    (measures.input_tokens, measures.output_tokens) = (Some(900), Some(30));
+
+    let question = NewQuery::new("How is the weather in Lisbon?").message(link(0));
+    let (question, asked) = round.ask(question, at(0)).unwrap();
+    let asked = added(&mut round, asked, (0, 0));
+
+    let answer = NewNode::new(NodeBody::state("I look it up."), [question]);
+    let (answer, mut changes) =
+        round.add(answer.message(link(1)).measure(measures.clone()), at(1)).unwrap();
+    let call = NodeBody::action("weather", serde_json::json!({"city": "Lisbon"}));
+    let call = NewNode::new(call, [answer]).message(link(1)).message(link(2));
+    let (call, more) = round.add(call, at(2)).unwrap();
+    changes.extend(more);
+    changes.extend(round.change(call, &output(number), None, at(3)).unwrap());
+    let called = added(&mut round, changes, (1, 0));
+
+    let response = NodeBody::response("It is warm, and the train leaves at nine.");
+    let response = NewNode::new(response, [call]).message(link(3)).measure(measures);
+    let (_, changes) = round.add(response, at(4)).unwrap();
+    round.set_state(RoundState::Closed, at(4));
+    let closed = added(&mut round, changes, (3, 2));
+    [asked, called, closed]
+}
+
+/// Returns a commit of these changes with what it adds: the nodes and edges from these places on.
+fn added(
+    round: &mut Round,
+    changes: Vec<Change>,
+    (node, edge): (usize, usize),
+) -> (RoundCommit, RoundRecord) {
+    round.committed();
+    let commit = RoundCommit::new(format!("key-{}", round.revision()), changes, round.head());
+    let RoundRecord { nodes, edges, .. } = round.to_record();
+    let record = RoundRecord::new(round.head(), nodes[node..].to_vec(), edges[edge..].to_vec());
+    (commit, record)
 }

@@ -6,15 +6,16 @@ use std::path::Path;
 
 use context_runtime::store::RoundCommit;
 use context_runtime::trajectory::{Change, FieldValue, RoundRecord, TrajectoryNodeKind};
-use rusqlite::types::{Null, Value};
+use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql};
 
 /// The tables of the measured kinds.
-const KINDS: [TrajectoryNodeKind; 4] = [
+const KINDS: [TrajectoryNodeKind; 5] = [
     TrajectoryNodeKind::Query,
     TrajectoryNodeKind::State,
     TrajectoryNodeKind::Action,
     TrajectoryNodeKind::File,
+    TrajectoryNodeKind::Response,
 ];
 
 /// The columns before those of the fields.
@@ -90,15 +91,29 @@ impl Floor {
         black_box(all).len()
     }
 
-    /// Writes a whole round, in one transaction.
-    pub(crate) fn insert(&self, commit: &RoundCommit, record: &RoundRecord) {
+    /// Writes a whole round, in one transaction, and returns its number in the file.
+    pub(crate) fn insert(&self, commit: &RoundCommit, record: &RoundRecord) -> i64 {
         self.execute("BEGIN IMMEDIATE", &[]);
         let no = self.insert_head(commit);
+        self.insert_rows(no, record, 0);
+        self.execute("COMMIT", &[]);
+        no
+    }
+
+    /// Writes the nodes and edges of a record to a round, in one transaction. The first edge gets
+    /// this position.
+    pub(crate) fn extend(&self, no: i64, commit: &RoundCommit, added: &RoundRecord, first: usize) {
+        self.execute("BEGIN IMMEDIATE", &[]);
+        self.insert_rows(no, added, first);
+        self.update_head(no, commit);
+        self.execute("COMMIT", &[]);
+    }
+
+    fn insert_rows(&self, no: i64, record: &RoundRecord, first: usize) {
         record.nodes.iter().for_each(|node| self.insert_node(no, node));
-        for (position, edge) in record.edges.iter().enumerate() {
+        for (position, edge) in (first..).zip(&record.edges) {
             self.insert_edge(no, position, edge);
         }
-        self.execute("COMMIT", &[]);
     }
 
     /// Writes what was added to a round, in one transaction.
@@ -114,11 +129,15 @@ impl Floor {
                 other => panic!("only additions are measured here: {other:?}"),
             }
         }
+        self.update_head(no, commit);
+        self.execute("COMMIT", &[]);
+    }
+
+    fn update_head(&self, no: i64, commit: &RoundCommit) {
         let head = serde_json::to_string(&commit.head).unwrap();
         let revision = commit.head.revision as i64;
         let sql = "UPDATE trajectory_round SET revision = ?2, key = ?3, nodes = ?4, head = ?5 WHERE no = ?1";
         self.execute(sql, &[&no, &revision, &commit.key.as_str(), &commit.head.nodes, &head]);
-        self.execute("COMMIT", &[]);
     }
 
     fn insert_head(&self, commit: &RoundCommit) -> i64 {
@@ -157,7 +176,9 @@ impl Floor {
         statement.raw_bind_parameter(4, &*node.description).unwrap();
         statement.raw_bind_parameter(5, node.created_at.as_micros()).unwrap();
         statement.raw_bind_parameter(6, node.author.as_deref()).unwrap();
-        statement.raw_bind_parameter(7, Null).unwrap();
+        let measures =
+            node.measures.as_ref().map(|measures| serde_json::to_string(measures).unwrap());
+        statement.raw_bind_parameter(7, measures).unwrap();
         for ((_, value), column) in node.body.iter().zip(8..) {
             match value {
                 FieldValue::Text(text) => statement.raw_bind_parameter(column, &**text),
@@ -168,6 +189,11 @@ impl Floor {
             .unwrap();
         }
         statement.raw_execute().unwrap();
+        for (position, link) in node.messages.iter().enumerate() {
+            let sql = "INSERT INTO trajectory_message (round, ordinal, position, user, chat, message) VALUES (?, ?, ?, 'user', ?, ?)";
+            let (position, chat) = (position as i64, link.chat.as_str());
+            self.execute(sql, &[&no, &node.id.ordinal, &position, &chat, &link.message.as_str()]);
+        }
         for version in &node.versions {
             let was = serde_json::to_string(&version.previous).unwrap();
             let at = version.at.as_micros();

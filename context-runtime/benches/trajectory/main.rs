@@ -38,7 +38,7 @@ Usage: cargo xtask bench trajectory [--json] [--check] [--rounds N] [--only PART
   --check      exit with 1 when a ratio misses its target
   --rounds N   paired rounds per row (default 11); more for a noisy machine
   --only PART  add, restore (from SQLite, and bridge), prune, persist (whole rounds on SQLite), record (node by
-               node), memory; may be given several times
+               node, and turn by turn), memory; may be given several times
   --case TEXT  only the rows with this in their name
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench trajectory";
@@ -91,7 +91,10 @@ async fn run(part: &str, bench: &mut Bench) {
         "restore" => restore::restore(bench).await,
         "prune" => graph::prune(bench).await,
         "persist" => record::persist(bench).await,
-        "record" => record::record(bench).await,
+        "record" => {
+            record::record(bench).await;
+            record::turns(bench).await;
+        }
         _ => memory::held(bench),
     }
 }

@@ -1,4 +1,4 @@
-//! Writing: whole rounds, and node by node as a run proceeds.
+//! Writing: whole rounds, and node by node or turn by turn as a run proceeds.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -53,6 +53,41 @@ pub(crate) async fn persist(bench: &mut Bench) {
         row.floor(WRITTEN, async {
             for (commit, record) in &records {
                 floor.insert(commit, record);
+            }
+        })
+        .await;
+    }
+    bench.board.add(row);
+}
+
+/// Writes the rounds of turns with one tool call as the turns proceed: the question, the answer
+/// with its call and result, the final answer.
+pub(crate) async fn turns(bench: &mut Bench) {
+    const CASE: &str = "write the round of a turn, in 3 commits";
+    if !bench.options.has(CASE) {
+        return;
+    }
+    let ours = open(bench, "turns.ours").await;
+    // Only creates the tables.
+    drop(open(bench, "turns.floor").await);
+    let floor = Floor::open(&bench.path("turns.floor"));
+    let mut row = Row::new(CASE, data::TURN_NODES, "us", Some(1.8)).skip_first(2);
+    for paired in 0..bench.options.rounds + 2 {
+        let turns: Vec<_> = (paired * WRITTEN..(paired + 1) * WRITTEN).map(data::turn).collect();
+        row.ours(WRITTEN, async {
+            for (commit, _) in turns.iter().flatten() {
+                write(&*ours, commit).await;
+            }
+        })
+        .await;
+        row.floor(WRITTEN, async {
+            for [(first, asked), later @ ..] in &turns {
+                let no = floor.insert(first, asked);
+                let mut edges = 0;
+                for (commit, added) in later {
+                    floor.extend(no, commit, added, edges);
+                    edges += added.edges.len();
+                }
             }
         })
         .await;

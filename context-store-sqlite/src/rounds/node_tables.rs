@@ -14,7 +14,6 @@ use context_core::{Json, Timestamp};
 use crate::checksums::rounds::{EDGE, MESSAGE, SealedRows, VERSION};
 use crate::connections::batch_insert::BatchInsert;
 use crate::rounds::json_rows::RowsQuery;
-use crate::rounds::single_node::SingleNodeInsert;
 
 /// The columns that every node table has before those of the fields.
 const COLUMNS: [&str; 7] =
@@ -23,7 +22,6 @@ const COLUMNS: [&str; 7] =
 /// The statements for the table of one kind.
 pub(crate) struct NodeTable {
     pub(crate) add: BatchInsert,
-    pub(crate) single: SingleNodeInsert,
     pub(crate) load: RowsQuery,
     pub(crate) sealed: SealedRows,
     /// Changes node ?2 of round ?1: the description to ?3, the measures to ?5 if ?4 is true, and
@@ -38,10 +36,7 @@ pub(crate) struct NodeTable {
 impl NodeTable {
     fn new(kind: TrajectoryNodeKind) -> Self {
         let table = name(kind);
-        let fields: Vec<String> =
-            kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect();
-        let columns: Vec<String> =
-            COLUMNS.iter().map(|name| (*name).to_owned()).chain(fields.clone()).collect();
+        let (fields, columns) = (fields(kind), columns(kind));
         let sealed: Vec<String> = columns.iter().cloned().chain(["sum".to_owned()]).collect();
         let loaded: Vec<String> = columns[1..].iter().map(|column| format!("t.{column}")).collect();
         let mut change = format!(
@@ -55,7 +50,6 @@ impl NodeTable {
         change.push_str(" WHERE round = ?1 AND ordinal = ?2");
         Self {
             add: BatchInsert::new(&table, &sealed),
-            single: SingleNodeInsert::new(&table, &sealed),
             load: RowsQuery::new(&table, &format!("{}, t.sum", loaded.join(", "))),
             sealed: SealedRows::new(&table, &columns[1..].join(", "), &["ordinal"]),
             change,
@@ -65,6 +59,16 @@ impl NodeTable {
             blank: blank(kind),
         }
     }
+}
+
+/// Returns the columns of the fields of a kind.
+fn fields(kind: TrajectoryNodeKind) -> Vec<String> {
+    kind.fields().iter().map(|field| format!("\"{}\"", field.name)).collect()
+}
+
+/// Returns the columns of a node table, without the checksum.
+pub(crate) fn columns(kind: TrajectoryNodeKind) -> Vec<String> {
+    COLUMNS.into_iter().map(str::to_owned).chain(fields(kind)).collect()
 }
 
 pub(crate) fn name(kind: TrajectoryNodeKind) -> String {
@@ -241,13 +245,6 @@ mod tests {
         }
         for table in &tables.kinds {
             all.extend([table.change.as_str(), &table.remove]);
-            for statement in [&table.single.view, &table.single.trigger] {
-                sqlx::query(statement.as_str().into_sql_str())
-                    .execute(&mut writer.connection)
-                    .await
-                    .unwrap();
-            }
-            all.push(&table.single.add);
         }
         let beside = [&tables.edges_of, &tables.versions_of, &tables.messages_of];
         for load in tables.kinds.iter().map(|table| &table.load).chain(beside) {

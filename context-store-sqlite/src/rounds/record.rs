@@ -4,18 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, RoundHead, RoundRecord, RoundRef, TrajectoryError,
-    TrajectoryNode, TrajectoryNodeKind, Version,
+    Change, Changes, Edge, FieldValue, Measures, MessageLink, RoundHead, RoundRecord, RoundRef,
+    TrajectoryError, TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
 use crate::checksums::Value;
-use crate::checksums::rounds::{MESSAGE, VERSION, edge_sum, head_sum, sum_of};
+use crate::checksums::rounds::{MESSAGE, VERSION, edge_sum, head_sum, rows_of, sum_of};
 use crate::connections::Writer;
 use crate::error::{Fault, Result};
+use crate::rounds::addition;
 use crate::rounds::node_tables::{TABLES, name};
-use crate::rounds::single_node;
 use crate::sql::rounds as sql;
 use crate::sql::{Statement, run};
 use crate::values::numbers::{count, signed};
@@ -25,7 +25,7 @@ const OPERATION: &str = "record_round";
 
 /// Applies a commit if the round's revision is the expected one.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
-    if single_node::record(writer, commit).await? {
+    if addition::record(writer, commit).await? {
         return Ok(RecordOutcome::Applied);
     }
     let mut transaction = writer.begin().await?;
@@ -84,11 +84,11 @@ async fn find(connection: &mut SqliteConnection, round: &RoundRef) -> Result<Opt
 }
 
 /// The operations of a commit, ordered so that no operation depends on a node that another removes.
-struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     /// New nodes, in their final state.
-    fresh: RoundRecord,
+    pub(crate) fresh: RoundRecord,
     /// New edges that remain after the commit.
-    edges: Vec<&'a Edge>,
+    pub(crate) edges: Vec<&'a Edge>,
     /// Changes of existing nodes.
     changed: Vec<(u32, &'a Version, &'a Changes)>,
     /// Existing nodes that are removed.
@@ -96,7 +96,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn of(commit: &'a RoundCommit) -> Result<Self> {
+    pub(crate) fn of(commit: &'a RoundCommit) -> Result<Self> {
         let (mut added, mut removed) = (HashSet::new(), HashSet::new());
         let (mut fresh, mut edges, mut changed, mut gone) =
             (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
@@ -132,6 +132,11 @@ impl<'a> Plan<'a> {
         record.apply(&fresh, &commit.head).map_err(refused)?;
         Ok(Self { fresh: record, edges, changed, gone })
     }
+
+    /// Whether no stored node is changed or removed.
+    pub(crate) fn only_adds(&self) -> bool {
+        self.changed.is_empty() && self.gone.is_empty()
+    }
 }
 
 async fn write(
@@ -162,7 +167,10 @@ async fn write(
     let edges: Vec<(i64, &Edge)> = (end..).zip(plan.edges).collect();
     for batch in TABLES.edges.batches(&edges) {
         let query = batch.query(|query, (position, edge)| {
-            bind_edge(query.bind(no).bind(*position), &commit.head.round, *position, edge)
+            let values = edge_values(edge);
+            let sum = edge_sum(&commit.head.round, *position, values.iter().cloned());
+            let query = query.bind(no).bind(*position);
+            values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
         });
         run(connection, query).await?;
     }
@@ -284,42 +292,49 @@ pub(crate) fn not_json(_: serde_json::Error) -> Fault {
     damaged("a value cannot be written as JSON")
 }
 
+/// Returns the earlier values of a version as JSON.
+pub(crate) fn was_text(version: &Version) -> Result<String> {
+    serde_json::to_string(&version.previous).map_err(not_json)
+}
+
 async fn add_versions<'v>(
     connection: &mut SqliteConnection,
     (no, round): (i64, &RoundRef),
     versions: &[(u32, &'v Version)],
 ) -> Result<()> {
-    let text = |(ordinal, version): &(u32, &'v Version)| {
-        serde_json::to_string(&version.previous)
-            .map(|was| (*ordinal, *version, was))
-            .map_err(not_json)
-    };
+    let text = |version: &(u32, &'v Version)| was_text(version.1).map(|was| (*version, was));
     let versions = versions.iter().map(text).collect::<Result<Vec<_>>>()?;
     for batch in TABLES.versions.batches(&versions) {
-        let query = batch.query(|query, (ordinal, version, was)| {
-            let Version { number, at, author, .. } = version;
-            let values = [
-                i64::from(*ordinal).into(),
-                i64::from(*number).into(),
-                at.as_micros().into(),
-                author.as_deref().into(),
-                was.as_str().into(),
-            ];
-            bind_sealed(query.bind(no), VERSION, round, values)
+        let query = batch.query(|query, ((ordinal, version), was)| {
+            bind_sealed(query.bind(no), VERSION, round, version_values(*ordinal, version, was))
         });
         run(connection, query).await?;
     }
     Ok(())
 }
 
-/// Binds the columns of a node's row after the number of its round.
-pub(crate) fn bind_node<'q>(
-    query: Statement<'q>,
-    round: &RoundRef,
-    node: &'q TrajectoryNode,
-    measures: Option<&'q str>,
-) -> Statement<'q> {
-    let mut values: Vec<Value<'q>> = vec![
+/// Returns the columns of a version's row after the number of its round.
+pub(crate) fn version_values<'v>(
+    ordinal: u32,
+    version: &'v Version,
+    was: &'v str,
+) -> [Value<'v>; 5] {
+    let Version { number, at, author, .. } = version;
+    [
+        i64::from(ordinal).into(),
+        i64::from(*number).into(),
+        at.as_micros().into(),
+        author.as_deref().into(),
+        was.into(),
+    ]
+}
+
+/// Returns the columns of a node's row after the number of its round.
+pub(crate) fn node_values<'v>(
+    node: &'v TrajectoryNode,
+    measures: Option<&'v str>,
+) -> impl Iterator<Item = Value<'v>> {
+    let common: [Value<'v>; 6] = [
         i64::from(node.id.ordinal).into(),
         (&*node.label).into(),
         (&*node.description).into(),
@@ -327,37 +342,42 @@ pub(crate) fn bind_node<'q>(
         node.author.as_deref().into(),
         measures.into(),
     ];
-    values.extend(node.body.iter().map(|(_, value)| value_of(Some(value))));
-    bind_sealed(query, &name(node.kind()), round, values)
+    common.into_iter().chain(node.body.iter().map(|(_, value)| value_of(Some(value))))
 }
 
-/// Binds the columns of an edge's row after its position.
-pub(crate) fn bind_edge<'q>(
-    query: Statement<'q>,
-    round: &RoundRef,
-    position: i64,
-    edge: &'q Edge,
-) -> Statement<'q> {
-    let values: [Value<'q>; 4] = [
+/// Returns the columns of an edge's row after its position.
+pub(crate) fn edge_values(edge: &Edge) -> [Value<'_>; 4] {
+    [
         i64::from(edge.from.ordinal).into(),
         i64::from(edge.to.round).into(),
         i64::from(edge.to.ordinal).into(),
         (&*edge.name).into(),
-    ];
-    let sum = edge_sum(round, position, values.iter().cloned());
-    values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
+    ]
 }
 
-/// Binds the values of a round's row and their checksum.
-fn bind_sealed<'q>(
+/// Returns the columns of a link's row that its checksum covers.
+pub(crate) fn link_values(ordinal: u32, position: usize, link: &MessageLink) -> [Value<'_>; 4] {
+    [
+        i64::from(ordinal).into(),
+        signed(position).into(),
+        link.chat.as_str().into(),
+        link.message.as_str().into(),
+    ]
+}
+
+/// Binds the values of a row of a round and their checksum.
+pub(crate) fn bind_sealed<'q>(
     query: Statement<'q>,
     table: &str,
     round: &RoundRef,
     values: impl IntoIterator<Item = Value<'q>>,
 ) -> Statement<'q> {
-    let values: Vec<Value<'q>> = values.into_iter().collect();
-    let sum = sum_of(table, round, values.iter().cloned());
-    values.into_iter().fold(query, |query, value| value.bind(query)).bind(sum)
+    let (mut query, mut sum) = (query, rows_of(table, round));
+    for value in values {
+        sum = value.add_to(sum);
+        query = value.bind(query);
+    }
+    query.bind(i64::from(sum.value()))
 }
 
 /// Adds nodes, with one statement for several nodes of a kind.
@@ -376,7 +396,8 @@ async fn add_nodes(
     for (kind, nodes) in TrajectoryNodeKind::ALL.into_iter().zip(&of_kind) {
         for batch in TABLES.of(kind).add.batches(nodes) {
             let query = batch.query(|query, (node, measures)| {
-                bind_node(query.bind(no), round, node, measures.as_deref())
+                let values = node_values(node, measures.as_deref());
+                bind_sealed(query.bind(no), &name(kind), round, values)
             });
             run(connection, query).await?;
         }
@@ -393,16 +414,11 @@ async fn add_nodes(
     let user = commit.head.round.agent.user.as_str();
     for batch in TABLES.messages.batches(&messages) {
         let query = batch.query(|query, (id, (position, link))| {
-            let values: [Value<'_>; 4] = [
-                i64::from(id.ordinal).into(),
-                signed(*position).into(),
-                link.chat.as_str().into(),
-                link.message.as_str().into(),
-            ];
-            let sum = sum_of(MESSAGE, round, values.iter().cloned());
-            let query =
-                query.bind(no).bind(i64::from(id.ordinal)).bind(signed(*position)).bind(user);
-            query.bind(link.chat.as_str()).bind(link.message.as_str()).bind(sum)
+            let [ordinal, position, chat, message] = link_values(id.ordinal, *position, link);
+            let values = [&ordinal, &position, &chat, &message].map(Clone::clone);
+            let sum = sum_of(MESSAGE, round, values);
+            let query = position.bind(ordinal.bind(query.bind(no))).bind(user);
+            message.bind(chat.bind(query)).bind(sum)
         });
         run(connection, query).await?;
     }

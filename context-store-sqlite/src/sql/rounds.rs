@@ -20,10 +20,6 @@ statements! {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? * 1000037) RETURNING no";
     WRITE_ROUND = "UPDATE trajectory_round SET revision = ?2, key = ?3, state = ?4, title = ?5, nodes = ?6,
         created_at = ?7, updated_at = ?8, head = ?9, sum = ?10, beside = beside + ?11 * 1000037 WHERE no = ?1";
-    /// Writes the head of a round whose revision is ?1.
-    WRITE_HEAD = "UPDATE trajectory_round SET revision = ?2, key = ?3, state = ?4, title = ?5, nodes = ?6,
-        created_at = ?7, updated_at = ?8, head = ?9, sum = ?10
-        WHERE user = ?11 AND session = ?12 AND agent = ?13 AND round = ?14 AND revision = ?1";
     FORGET_EDGES_FROM = "DELETE FROM trajectory_edge WHERE round = ?1 AND source IN (SELECT value FROM json_each(?2))";
     /// Edges to nodes of round ?1, whose number is ?3.
     FORGET_EDGES_TO = "DELETE FROM trajectory_edge WHERE round = ?1 AND target_round = ?3
