@@ -18,6 +18,8 @@ use context_trajectory::{OpenOptions, OpenRound, RecordError, Step, Trajectories
 pub(super) struct TurnRecorder {
     trajectories: Option<Trajectories>,
     round: Option<OpenRound>,
+    /// The final answer, if it is not recorded yet.
+    response: Option<AnswerRecord>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -76,31 +78,58 @@ impl TurnRecorder {
         self.round.as_ref()
     }
 
-    /// Records an answer that is not recorded yet, a conclusion with its calls or the response of
-    /// the round, and the results of its calls as they are stored: in one write.
+    /// Records an answer that is not recorded yet with its calls, and the results of its calls as
+    /// they are stored: in one write.
     pub(super) async fn record(
         &mut self,
         answer: Option<&AnswerRecord>,
         results: &[ResultRecord],
         stored: &Message,
     ) {
-        let Some(round) = self.round.clone() else { return };
-        let recorded = match write(&round, answer, results, stored).await {
-            Err(RecordError::Superseded { .. }) => match self.reopen(&round).await {
-                Ok(round) => write(&round, answer, results, stored).await,
-                Err(error) => Err(error),
-            },
-            recorded => recorded,
-        };
-        self.report(recorded);
+        let change = |round: &OpenRound| change(round, answer, results, stored);
+        self.write(change, None).await;
     }
 
-    /// Closes the round, and returns its head.
+    /// Takes the final answer, which is recorded when the round is closed, in the same write.
+    pub(super) fn set_response(&mut self, answer: AnswerRecord) {
+        self.response = Some(answer);
+    }
+
+    /// Records the final answer before the round is closed.
+    pub(super) async fn record_response(&mut self) {
+        if let Some(answer) = self.response.take() {
+            self.record(Some(&answer), &[], &answer.message).await;
+        }
+    }
+
+    /// Records the final answer unless it is recorded already, closes the round, and returns its
+    /// head.
     pub(super) async fn end(&mut self, state: RoundState) -> Option<RoundHead> {
-        let round = self.round.take()?;
-        let closed = round.close(state).await;
-        self.report(closed)?;
-        Some(round.round().head())
+        let response = self.response.take();
+        let change = |round: &OpenRound| match &response {
+            Some(answer) => change(round, Some(answer), &[], &answer.message),
+            None => Ok(()),
+        };
+        self.write(change, Some(state)).await?;
+        self.round.take().map(|round| round.round().head())
+    }
+
+    /// Changes the round and closes it if a final state is set, in one write. A round that another
+    /// process has written to meanwhile is opened again.
+    async fn write(
+        &mut self,
+        change: impl Fn(&OpenRound) -> Result<(), RecordError>,
+        state: Option<RoundState>,
+    ) -> Option<()> {
+        let round = self.round.clone()?;
+        let mut written = write(&round, &change, state).await;
+        if let Err(RecordError::Superseded { .. }) = written {
+            written = match self.reopen(&round).await {
+                Ok(round) => write(&round, &change, state).await,
+                Err(error) => Err(error),
+            };
+        }
+        self.report(written)
     }
 
     /// Returns the round and the node of a tool call.
@@ -218,12 +247,14 @@ fn pending() -> FieldValue {
 
 async fn write(
     round: &OpenRound,
-    answer: Option<&AnswerRecord>,
-    results: &[ResultRecord],
-    stored: &Message,
+    change: &impl Fn(&OpenRound) -> Result<(), RecordError>,
+    state: Option<RoundState>,
 ) -> Result<(), RecordError> {
-    let changed = change(round, answer, results, stored);
-    round.flush().await?;
+    let changed = change(round);
+    match state {
+        Some(state) => round.close(state).await?,
+        None => round.flush().await?,
+    }
     changed
 }
 

@@ -159,7 +159,7 @@ impl Turn<'_> {
     }
 
     /// Takes an answered call over into the chat: the answer and the cuts of the request become
-    /// pending. A final answer is stored and recorded.
+    /// pending. A final answer is stored.
     pub(super) async fn accept(&mut self) -> Result<(), TurnError> {
         let Phase::Asked(asked) = &mut self.phase else { return Ok(()) };
         let Asked { resolved, call, started_at, ended_at } = &mut **asked;
@@ -187,7 +187,7 @@ impl Turn<'_> {
         if calls.is_empty() {
             self.phase = Phase::Answered;
             self.engine.save().await?;
-            self.recorder.record(Some(&record), &[], &record.message).await;
+            self.recorder.set_response(record);
         } else {
             let (answer, without_result) = (Some(record), NOT_RUN);
             let called = Called { calls, since: ended_at, results, answer, without_result };

@@ -56,6 +56,10 @@ impl Turn<'_> {
         }
         let saved = self.save_rest().await;
         self.phase = Phase::Ended;
+        // What comes next can take long, and what is known of the answer is in memory only.
+        if self.parts.runtime.captures_turns() || self.parts.portraits.is_some() {
+            self.recorder.record_response().await;
+        }
         let captured = self.capture(outcome).await;
         self.await_descriptions().await;
         let state = match outcome {
