@@ -17,9 +17,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
-#[path = "../src/bin/server.rs"]
-#[expect(dead_code, reason = "the test has a `main` and a model of its own")]
-mod server;
+#[path = "../src/bin/server/reply.rs"]
+mod reply;
+#[path = "../src/bin/server/routes.rs"]
+mod routes;
+#[path = "../src/bin/server/turns.rs"]
+mod turns;
 
 type TestResult = Result<(), Box<dyn Error>>;
 
@@ -118,13 +121,13 @@ impl LanguageModel for Endless {
 }
 
 /// Serves these agents, and returns the address.
-async fn serve(is_broken: bool) -> Result<(server::Server, SocketAddr), Box<dyn Error>> {
+async fn serve(is_broken: bool) -> Result<(routes::Server, SocketAddr), Box<dyn Error>> {
     let client = Arc::new(Endless { is_broken });
     let agents = Agents::open("mem:").await?.client(client).build()?;
-    let server = server::Server { agents, turns: TaskTracker::new() };
+    let server = routes::Server { agents, turns: TaskTracker::new() };
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let serving = axum::serve(listener, server::routes(server.clone()));
+    let serving = axum::serve(listener, routes::routes(server.clone()));
     tokio::spawn(serving.into_future());
     Ok((server, address))
 }
