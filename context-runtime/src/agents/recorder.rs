@@ -102,6 +102,16 @@ impl TurnRecorder {
         }
     }
 
+    /// Adds the final answer of a dropped turn to its round. Whoever next writes to the round in
+    /// this process stores it.
+    pub(super) fn keep_response(&mut self) {
+        if let (Some(answer), Some(round)) = (self.response.take(), &self.round)
+            && let Err(error) = change(round, Some(&answer), &[], &answer.message)
+        {
+            tracing::warn!(%error, "the answer of a dropped turn was not recorded");
+        }
+    }
+
     /// Records the final answer unless it is recorded already, closes the round, and returns its
     /// head.
     pub(super) async fn end(&mut self, state: RoundState) -> Option<RoundHead> {
@@ -264,6 +274,9 @@ fn change(
     results: &[ResultRecord],
     stored: &Message,
 ) -> Result<(), RecordError> {
+    // Another process that continued the turn may have recorded the stored answer.
+    let link = answer.and_then(|answer| answer.links.first());
+    let answer = answer.filter(|_| !link.is_some_and(|link| is_recorded(round, &link.message)));
     if let Some(answer) = answer {
         round.step_later(step(answer))?;
     }

@@ -291,6 +291,7 @@ impl Drop for Turn<'_> {
                 turn = %self.id,
                 "a turn is dropped before its end: call `finish` or `cancel`; the next turn closes it as interrupted"
             );
+            self.recorder.keep_response();
             let report = self.report();
             self.phase = Phase::Ended; // an open call ends first
             self.tell(&TurnEvent::TurnEnded { report: &report });

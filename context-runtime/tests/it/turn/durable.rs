@@ -1,5 +1,8 @@
 //! What is stored when, and what another process finds.
 
+use context_runtime::Turn;
+use context_runtime::trajectory::TrajectoryNodeKind;
+
 use super::*;
 use crate::kit::store;
 
@@ -190,4 +193,61 @@ async fn turns_of_two_processes_have_rounds_of_their_own() {
     let asked: Vec<_> = asked.iter().map(|query| query.body.headline().to_string()).collect();
     assert_eq!(asked, ["One?", "Two?", "Three?", "Four?", "Five?"]);
     assert!(rounds.iter().all(|round| round.state() == RoundState::Closed && round.len() == 2));
+}
+
+/// Asks a question, and returns the turn once it has its answer.
+async fn answered<'c>(chat: &'c mut AgentChat, model: &Simulator) -> Turn<'c> {
+    let mut turn = chat.turn("Two tickets.").begin().await.unwrap();
+    while let Some(request) = turn.next().await.unwrap() {
+        let reply = model.send(request.body().as_str());
+        turn.received(reply.status, &reply.to_text());
+    }
+    turn
+}
+
+/// The final answer is recorded with the end of the round. A turn that is dropped instead keeps
+/// what is known of it.
+#[tokio::test]
+async fn the_answer_of_a_dropped_turn_is_recorded_by_the_next_one() {
+    let store = store().await;
+    let model = simulator(done);
+    let agents = agents(&store, model.clone());
+    let mut chat = chat(&agents).await;
+    drop(answered(&mut chat, &model).await);
+    chat.ask("Are you there?").await.unwrap();
+    let rounds = rounds(&store).await;
+    assert_eq!(states(&store).await, [RoundState::Interrupted, RoundState::Closed]);
+    let answer = rounds[0].nodes().last().unwrap();
+    assert_eq!(answer.kind(), TrajectoryNodeKind::Response);
+    assert!(answer.measures.as_ref().unwrap().output_tokens.is_some());
+}
+
+/// Another process may close the round of a turn that only looks as if nobody would end it.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_turn_whose_round_another_process_wrote_to_is_recorded_once() {
+    for resumes in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("chats").display());
+        let model = simulator(done);
+        let mut chats = Vec::new();
+        for _ in 0..2 {
+            let store = context_runtime::open(&url).await.unwrap();
+            let client: Arc<dyn LanguageModel> = Arc::new(model.clone());
+            chats.push(chat(&Agents::builder(store).client(client).build().unwrap()).await);
+        }
+        let [one, other] = &mut chats[..] else { unreachable!() };
+        let turn = answered(one, &model).await;
+        if resumes {
+            other.resume().begin().await.unwrap().finish().await.unwrap();
+        } else {
+            other.ask("Are you there?").await.unwrap();
+        }
+        let answer = turn.finish().await.unwrap();
+        assert!(answer.report.diagnostics.is_empty(), "{:?}", answer.report.diagnostics);
+        let round = rounds(other.agents().store()).await.remove(0);
+        let kinds: Vec<_> = round.nodes().map(|node| node.kind()).collect();
+        assert_eq!(kinds, [TrajectoryNodeKind::Query, TrajectoryNodeKind::Response]);
+        assert_eq!(round.state(), RoundState::Closed);
+    }
 }
