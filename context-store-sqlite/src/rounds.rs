@@ -5,7 +5,10 @@ pub(crate) mod addition;
 pub(crate) mod json_rows;
 pub(crate) mod listing;
 pub(crate) mod node_tables;
+mod plan;
 pub(crate) mod record;
+mod refusal;
+mod row_values;
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

@@ -190,7 +190,9 @@ impl Floor {
         }
         statement.raw_execute().unwrap();
         for (position, link) in node.messages.iter().enumerate() {
-            let sql = "INSERT INTO trajectory_message (round, ordinal, position, user, chat, message) VALUES (?, ?, ?, 'user', ?, ?)";
+            let sql =
+                "INSERT INTO trajectory_message (round, ordinal, position, user, chat, message)
+                VALUES (?, ?, ?, 'user', ?, ?)";
             let (position, chat) = (position as i64, link.chat.as_str());
             self.execute(sql, &[&no, &node.id.ordinal, &position, &chat, &link.message.as_str()]);
         }

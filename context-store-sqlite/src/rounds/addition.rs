@@ -21,9 +21,10 @@ use crate::checksums::rounds::{EDGE, MESSAGE, VERSION};
 use crate::connections::Writer;
 use crate::error::Result;
 use crate::rounds::node_tables::{columns, name};
-use crate::rounds::record::{
-    Plan, bind_head, bind_sealed, edge_values, link_values, measures_text, node_values,
-    version_values, was_text,
+use crate::rounds::plan::Plan;
+use crate::rounds::row_values::{
+    bind_head, bind_sealed, edge_values, link_values, measures_text, node_values, version_values,
+    was_text,
 };
 use crate::sql::{Statement, run};
 
@@ -32,7 +33,7 @@ const MOST_ROWS: usize = 24;
 /// The most shapes of a connection. Programs record in a few.
 const MOST_SHAPES: usize = 64;
 
-/// What a commit adds, without the values.
+/// The rows that a commit adds, without their values.
 struct Shape {
     /// Whether the round is new.
     creates: bool,
@@ -248,7 +249,7 @@ async fn statement(writer: &mut Writer, shape: &Shape) -> Result<Option<Arc<str>
     Ok(Some(statement))
 }
 
-/// What nodes hold as JSON, in their order.
+/// The JSON texts of nodes and versions, in their order.
 #[derive(Default)]
 struct Texts {
     measures: Vec<Option<String>>,

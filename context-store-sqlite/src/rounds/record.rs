@@ -4,24 +4,26 @@ use std::collections::{HashMap, HashSet};
 
 use context_core::store::{RecordOutcome, RoundCommit};
 use context_core::trajectory::{
-    Change, Changes, Edge, FieldValue, Measures, MessageLink, RoundHead, RoundRecord, RoundRef,
-    TrajectoryError, TrajectoryNode, TrajectoryNodeKind, Version,
+    Edge, FieldValue, RoundRef, TrajectoryNode, TrajectoryNodeKind, Version,
 };
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::checksums::Value;
-use crate::checksums::rounds::{MESSAGE, VERSION, edge_sum, head_sum, rows_of, sum_of};
+use crate::checksums::rounds::{MESSAGE, VERSION, edge_sum, sum_of};
 use crate::connections::Writer;
 use crate::error::{Fault, Result};
 use crate::rounds::addition;
 use crate::rounds::node_tables::{TABLES, name};
+use crate::rounds::plan::Plan;
+use crate::rounds::refusal::{absent, damaged, refused};
+use crate::rounds::row_values::{
+    bind_head, bind_sealed, edge_values, link_values, measures_text, node_values, value_of,
+    version_values, was_text,
+};
 use crate::sql::rounds as sql;
-use crate::sql::{Statement, run};
+use crate::sql::run;
 use crate::values::numbers::{count, signed};
 use crate::values::rows::json_numbers;
-
-const OPERATION: &str = "record_round";
 
 /// Applies a commit if the round's revision is the expected one.
 pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<RecordOutcome> {
@@ -51,18 +53,6 @@ pub(crate) async fn record(writer: &mut Writer, commit: &RoundCommit) -> Result<
     Ok(outcome)
 }
 
-fn damaged(problem: impl Into<String>) -> Fault {
-    refused(TrajectoryError::Damaged { damage: problem.into() })
-}
-
-fn absent(ordinal: u32) -> Fault {
-    damaged(format!("node {ordinal} does not exist"))
-}
-
-fn refused(error: TrajectoryError) -> Fault {
-    error.during(OPERATION).into()
-}
-
 /// A round before the commit.
 struct StoredRound {
     no: i64,
@@ -81,62 +71,6 @@ async fn find(connection: &mut SqliteConnection, round: &RoundRef) -> Result<Opt
     let Some(row) = rows.first() else { return Ok(None) };
     let (no, key, end) = (row.try_get(0)?, row.try_get(2)?, row.try_get(4)?);
     Ok(Some(StoredRound { no, revision: count(row.try_get(1)?)?, key, next: row.try_get(3)?, end }))
-}
-
-/// The operations of a commit, ordered so that no operation depends on a node that another removes.
-pub(crate) struct Plan<'a> {
-    /// New nodes, in their final state.
-    pub(crate) fresh: RoundRecord,
-    /// New edges that remain after the commit.
-    pub(crate) edges: Vec<&'a Edge>,
-    /// Changes of existing nodes.
-    changed: Vec<(u32, &'a Version, &'a Changes)>,
-    /// Existing nodes that are removed.
-    gone: HashSet<u32>,
-}
-
-impl<'a> Plan<'a> {
-    pub(crate) fn of(commit: &'a RoundCommit) -> Result<Self> {
-        let (mut added, mut removed) = (HashSet::new(), HashSet::new());
-        let (mut fresh, mut edges, mut changed, mut gone) =
-            (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
-        for change in &commit.changes {
-            match change {
-                Change::NodeAdded { node } => {
-                    added.insert(node.id);
-                    fresh.push(change.clone());
-                }
-                Change::EdgeAdded { edge } => edges.push(edge),
-                Change::NodeChanged { id, version, now } => {
-                    if added.contains(id) {
-                        fresh.push(change.clone());
-                    } else if gone.contains(&id.ordinal) {
-                        return Err(absent(id.ordinal));
-                    } else {
-                        changed.push((id.ordinal, version, now));
-                    }
-                }
-                Change::NodeRemoved { id } => {
-                    removed.insert(*id);
-                    if added.contains(id) {
-                        fresh.push(change.clone());
-                    } else if !gone.insert(id.ordinal) {
-                        return Err(absent(id.ordinal));
-                    }
-                }
-                _ => return Err(damaged("this program does not know a change of the commit")),
-            }
-        }
-        edges.retain(|edge| !removed.contains(&edge.from) && !removed.contains(&edge.to));
-        let mut record = RoundRecord::new(commit.head.clone(), Vec::new(), Vec::new());
-        record.apply(&fresh, &commit.head).map_err(refused)?;
-        Ok(Self { fresh: record, edges, changed, gone })
-    }
-
-    /// Whether no stored node is changed or removed.
-    pub(crate) fn only_adds(&self) -> bool {
-        self.changed.is_empty() && self.gone.is_empty()
-    }
 }
 
 async fn write(
@@ -276,27 +210,6 @@ async fn change(
     add_versions(connection, (no, round), &versions).await
 }
 
-fn value_of(value: Option<&FieldValue>) -> Value<'_> {
-    match value {
-        Some(FieldValue::Flag(flag)) => i64::from(*flag).into(),
-        Some(FieldValue::Json(json)) => json.as_str().into(),
-        other => other.and_then(FieldValue::as_text).into(),
-    }
-}
-
-pub(crate) fn measures_text(measures: Option<&Measures>) -> Result<Option<String>> {
-    measures.map(serde_json::to_string).transpose().map_err(not_json)
-}
-
-pub(crate) fn not_json(_: serde_json::Error) -> Fault {
-    damaged("a value cannot be written as JSON")
-}
-
-/// Returns the earlier values of a version as JSON.
-pub(crate) fn was_text(version: &Version) -> Result<String> {
-    serde_json::to_string(&version.previous).map_err(not_json)
-}
-
 async fn add_versions<'v>(
     connection: &mut SqliteConnection,
     (no, round): (i64, &RoundRef),
@@ -311,73 +224,6 @@ async fn add_versions<'v>(
         run(connection, query).await?;
     }
     Ok(())
-}
-
-/// Returns the columns of a version's row after the number of its round.
-pub(crate) fn version_values<'v>(
-    ordinal: u32,
-    version: &'v Version,
-    was: &'v str,
-) -> [Value<'v>; 5] {
-    let Version { number, at, author, .. } = version;
-    [
-        i64::from(ordinal).into(),
-        i64::from(*number).into(),
-        at.as_micros().into(),
-        author.as_deref().into(),
-        was.into(),
-    ]
-}
-
-/// Returns the columns of a node's row after the number of its round.
-pub(crate) fn node_values<'v>(
-    node: &'v TrajectoryNode,
-    measures: Option<&'v str>,
-) -> impl Iterator<Item = Value<'v>> {
-    let common: [Value<'v>; 6] = [
-        i64::from(node.id.ordinal).into(),
-        (&*node.label).into(),
-        (&*node.description).into(),
-        node.created_at.as_micros().into(),
-        node.author.as_deref().into(),
-        measures.into(),
-    ];
-    common.into_iter().chain(node.body.iter().map(|(_, value)| value_of(Some(value))))
-}
-
-/// Returns the columns of an edge's row after its position.
-pub(crate) fn edge_values(edge: &Edge) -> [Value<'_>; 4] {
-    [
-        i64::from(edge.from.ordinal).into(),
-        i64::from(edge.to.round).into(),
-        i64::from(edge.to.ordinal).into(),
-        (&*edge.name).into(),
-    ]
-}
-
-/// Returns the columns of a link's row that its checksum covers.
-pub(crate) fn link_values(ordinal: u32, position: usize, link: &MessageLink) -> [Value<'_>; 4] {
-    [
-        i64::from(ordinal).into(),
-        signed(position).into(),
-        link.chat.as_str().into(),
-        link.message.as_str().into(),
-    ]
-}
-
-/// Binds the values of a row of a round and their checksum.
-pub(crate) fn bind_sealed<'q>(
-    query: Statement<'q>,
-    table: &str,
-    round: &RoundRef,
-    values: impl IntoIterator<Item = Value<'q>>,
-) -> Statement<'q> {
-    let (mut query, mut sum) = (query, rows_of(table, round));
-    for value in values {
-        sum = value.add_to(sum);
-        query = value.bind(query);
-    }
-    query.bind(i64::from(sum.value()))
 }
 
 /// Adds nodes, with one statement for several nodes of a kind.
@@ -450,19 +296,4 @@ async fn write_head(
     let query = bind_head(sqlx::query(sql::WRITE_ROUND).bind(no), commit)?;
     run(connection, query.bind(signed(edges))).await?;
     Ok(())
-}
-
-pub(crate) fn bind_head<'q>(
-    query: Statement<'q>,
-    commit: &'q RoundCommit,
-) -> Result<Statement<'q>> {
-    let RoundHead { revision, state, title, nodes, created_at, updated_at, .. } = &commit.head;
-    let revision =
-        i64::try_from(*revision).map_err(|_| damaged("the round has too many commits"))?;
-    let query = query.bind(revision).bind(commit.key.as_str()).bind(state.as_str()).bind(&**title);
-    let query =
-        query.bind(i64::from(*nodes)).bind(created_at.as_micros()).bind(updated_at.as_micros());
-    let head = serde_json::to_string(&commit.head).map_err(not_json)?;
-    let sum = head_sum(&head, commit.key.as_str());
-    Ok(query.bind(head).bind(sum))
 }

@@ -1,4 +1,4 @@
-//! What answers are made of: events, and errors as a status and a body.
+//! The replies of the server: events, and errors as a status and a body.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! The routes, and the history of a chat as JSON.
+//! The routes of the server, and the history of a chat as JSON.
 
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
