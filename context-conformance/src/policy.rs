@@ -16,13 +16,14 @@
 //! # Coverage
 //!
 //! The suite asks for plans of random conversations after random damage, with long results,
-//! checkpoints and gaps in them, and of hostile conversations. The goals are met already,
-//! attainable, or unattainable:
+//! checkpoints, gaps and pinned messages in them, and of hostile conversations. The goals are met
+//! already, attainable, or unattainable:
 //!
 //! * The same view and goal give the same proposal, and the messages stay unchanged.
 //! * A plan names this policy, describes what it does, counts tokens correctly and saves tokens.
 //! * After a plan is applied, each message has its role, and the other messages are unchanged and
-//!   in order. The first and the newest request stay. There are no more unpaired calls and results
+//!   in order. The first and the newest request stay, and pinned messages and requests within the
+//!   budget of the user's words stay unchanged. There are no more unpaired calls and results
 //!   than before. Checkpoints directly follow the system messages, and there is at most one, or as
 //!   many as the view had there.
 //! * Asked again about the result, the policy proposes nothing once the target is met, and stops
@@ -114,7 +115,7 @@ impl Kit<'_> {
             let Some((plan, after)) = step else { return Ok(()) };
             messages = after;
             let met = plan.after <= case.goal.history();
-            let again = self.policy.plan(&HistoryView::new(&messages, &QuarterCounter), &case.goal);
+            let again = self.policy.plan(&case.view(&messages), &case.goal);
             if let (true, Proposal::Plan(again)) = (met, again) {
                 return Err(format!(
                     "the goal was met in round {round}, and there is another plan: {again:#?}"
@@ -131,9 +132,9 @@ impl Kit<'_> {
         case: &CompactionCase,
     ) -> Result<Option<(Plan, MessageList)>, String> {
         let copy: Vec<Message> = messages.iter().map(|message| Message::clone(message)).collect();
-        let view = HistoryView::new(messages, &QuarterCounter);
+        let view = case.view(messages);
         let proposal = self.policy.plan(&view, &case.goal);
-        let again = self.policy.plan(&HistoryView::new(messages, &QuarterCounter), &case.goal);
+        let again = self.policy.plan(&case.view(messages), &case.goal);
         if proposal != again {
             return Err("two proposals for the same view and goal".to_owned());
         }

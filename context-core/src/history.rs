@@ -12,9 +12,9 @@ pub use boundary::{
     shown,
 };
 pub use compaction::{
-    Boundary, BoundaryKind, CacheState, Edit, Goal, HistoryRewrite, HistoryView, Plan, PlanError,
-    PolicyKind, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames, clean_cuts,
-    pairs,
+    Anchors, Boundary, BoundaryKind, CacheState, Edit, Goal, HistoryRewrite, HistoryView, Plan,
+    PlanError, PolicyKind, Price, Proposal, Structure, SummaryError, SummaryTask, ToolNames,
+    clean_cuts, pairs,
 };
 pub use recovery::{Attempt, DecisionKind, Failure, RecoveryDecision, RecoveryPolicy};
 pub use report::PlanReport;

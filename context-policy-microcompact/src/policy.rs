@@ -19,7 +19,7 @@ use crate::shorten::shorten;
 /// | | default |
 /// |---|---|
 /// | bound | 768 tokens of each result are shown, 70 percent of them from its beginning; with the note it has at most 32 more |
-/// | kept whole | the four newest results, and all results that the model has not answered yet |
+/// | kept whole | the four newest results, all results that the model has not answered yet, and pinned messages |
 /// | tools | all but the [stateful](ToolNames::stateful) ones |
 /// | media | in old results they are replaced by a note; media that the user attached stay |
 ///
@@ -184,6 +184,9 @@ impl Pass<'_, '_> {
 
     /// Shortens results of one message.
     fn message(&mut self, position: usize, positions: impl Iterator<Item = usize>) {
+        if self.view.anchors().is_verbatim(position) {
+            return;
+        }
         let message = &self.view.messages()[position];
         let framing = self.view.counter().framing();
         let around = framing.message.tokens().saturating_add(framing.call.tokens());
@@ -246,7 +249,8 @@ impl Pass<'_, '_> {
         let before: Range<usize> = 0..end.min(newest);
         for position in before {
             let message = &self.view.messages()[position];
-            if message.role != Role::User || self.edits.contains_key(&position) {
+            let stays = self.view.anchors().is_verbatim(position);
+            if message.role != Role::User || stays || self.edits.contains_key(&position) {
                 continue;
             }
             let parts = message.parts.iter().enumerate();

@@ -10,8 +10,9 @@ use crate::select::Selection;
 
 /// Leaves out the middle of a conversation.
 ///
-/// The first and the newest request stay, and so do checkpoints and system messages in front, and
-/// the newest step. Calls and their results stay or go together, wherever they stand. Each gap is
+/// The view's [anchors](context_core::history::Anchors) stay, such as the first and the newest
+/// request and pinned messages, and so do checkpoints and system messages in front, and the newest
+/// step. Calls and their results stay or go together, wherever they stand. Each gap is
 /// one message, marked [synthetic](context_core::Message::is_synthetic) and as a
 /// [gap](context_core::Message::is_gap); one that is left out again is counted in the new one, so gaps do not
 /// pile up.

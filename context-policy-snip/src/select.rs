@@ -22,8 +22,8 @@ pub(crate) struct Selection<'a, 'v> {
 }
 
 impl<'a, 'v> Selection<'a, 'v> {
-    /// Selects only what must stay: checkpoints and system messages in front, the first and the
-    /// newest request.
+    /// Selects only what must stay: checkpoints and system messages in front, and the view's
+    /// anchors.
     pub(crate) fn new(view: &'a HistoryView<'v>) -> Self {
         let structure = view.structure();
         let messages = view.messages();
@@ -36,7 +36,7 @@ impl<'a, 'v> Selection<'a, 'v> {
             .iter()
             .take_while(|message| message.is_checkpoint() || message.role == Role::System);
         selection.keep_messages(0..front.count());
-        structure.anchors().for_each(|request| selection.keep_messages(request..request + 1));
+        view.anchors().positions().for_each(|at| selection.keep_messages(at..at + 1));
         selection
     }
 

@@ -10,7 +10,7 @@ use context_core::{Message, Part, Role};
 /// Media in a history.
 #[derive(Debug)]
 pub(crate) struct MediaItem<'a> {
-    message: usize,
+    pub(crate) message: usize,
     part: usize,
     /// The index within the result, if the media are in one.
     inner: Option<usize>,

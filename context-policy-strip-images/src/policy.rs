@@ -95,13 +95,14 @@ impl StripImages {
     }
 
     /// Removes the oldest media until `tokens` tokens of history are left. Media that a user
-    /// attached are removed last.
+    /// attached are removed last, and media of pinned messages stay.
     pub fn keep_tokens(&self, view: &HistoryView<'_>, tokens: u64) -> Proposal {
         let mut excess = view.total().saturating_sub(tokens);
         if excess == 0 {
             return Proposal::nothing("it fits");
         }
-        let items = media(view);
+        let mut items = media(view);
+        items.retain(|item| !view.anchors().is_verbatim(item.message));
         let mut decisions = vec![Decision::Keep; items.len()];
         for attached in [false, true] {
             let of_kind =

@@ -16,7 +16,7 @@ pub(crate) struct Cut {
     pub(crate) start: usize,
     /// The possible ends of the covered part, ascending, each covering something new. Never empty.
     pub(crate) ends: Vec<usize>,
-    /// The first and the newest request.
+    /// The anchors behind the start.
     anchors: Vec<usize>,
 }
 
@@ -35,16 +35,16 @@ impl Cut {
         let system =
             messages[checkpoints.end..].iter().take_while(|message| message.role == Role::System);
         let start = checkpoints.end + system.count();
-        let anchors: Vec<usize> = structure.anchors().collect();
+        let anchors: Vec<usize> =
+            view.anchors().positions().filter(|anchor| *anchor >= start).collect();
 
         let mut taken =
             summary.saturating_add(view.tokens_of(0..start) - view.tokens_of(checkpoints.clone()));
-        for (i, anchor) in anchors.iter().enumerate() {
-            // The first request is shortened to the size of a summary, unless it is also the
-            // newest.
-            let shortened = i == 0 && anchors.len() > 1;
+        let shortened = shortened_request(view);
+        for anchor in &anchors {
             let tokens = view.tokens(*anchor);
-            taken = taken.saturating_add(if shortened { tokens.min(summary) } else { tokens });
+            let is_shortened = shortened == Some(*anchor);
+            taken = taken.saturating_add(if is_shortened { tokens.min(summary) } else { tokens });
         }
         let room = goal.history().saturating_sub(taken);
         let limit = goal.limit().saturating_sub(taken);
@@ -82,7 +82,7 @@ impl Cut {
         (0..self.checkpoints.start).chain(self.checkpoints.end..self.start).chain(anchors).collect()
     }
 
-    /// Returns whether a message is one of the requests that stay.
+    /// Returns whether a message is one of those that stay.
     pub(crate) fn is_anchor(&self, at: usize) -> bool {
         self.anchors.contains(&at)
     }
@@ -97,4 +97,12 @@ impl Cut {
             .sum::<u64>();
         view.tokens_of(range).saturating_sub(anchored)
     }
+}
+
+/// Returns the first request, which is shortened to the size of a summary, unless it is also the
+/// newest or has to stay as it is.
+pub(crate) fn shortened_request(view: &HistoryView<'_>) -> Option<usize> {
+    let mut anchors = view.structure().anchors();
+    let (first, _newest) = (anchors.next()?, anchors.next()?);
+    (!view.anchors().is_verbatim(first)).then_some(first)
 }

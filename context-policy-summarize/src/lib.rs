@@ -12,6 +12,8 @@
 //!   summary so far and is replaced as a whole.
 //! * The first and the newest request of the user stay. The first is shortened inside if it is
 //!   larger than a summary may be.
+//! * Pinned messages stay unchanged, and so do the user's requests within the view's
+//!   [budget](context_core::history::HistoryView::user_words) for their words.
 //! * System messages in front of the conversation stay where they are: they are not part of the
 //!   conversation.
 //! * The newest steps stay, as many as fit the goal besides all this. [`Summarize::keep_latest`]

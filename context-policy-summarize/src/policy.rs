@@ -9,7 +9,7 @@ use context_core::{Answer, CompactionPolicy, Message};
 
 use crate::carried::{self, CarriedFacts, CarriedTools};
 use crate::checkpoint::SummaryCheckpoint;
-use crate::cut::Cut;
+use crate::cut::{Cut, shortened_request};
 use crate::fit::{self, Frame};
 use crate::judge::judge;
 use crate::prompt::{ROLE, RULES};
@@ -231,9 +231,7 @@ fn edits(view: &HistoryView<'_>, task: &SummaryTask, checkpoint: Message) -> Vec
     // one other would be taken for the same message.
     let front = view.structure().system;
     let mut edits = vec![Edit::new(front..front, vec![Arc::new(checkpoint)])];
-    let mut anchors = view.structure().anchors();
-    let (first, another) = (anchors.next(), anchors.next());
-    let first = another.and(first);
+    let first = shortened_request(view);
     let largest = task.request.max_output_tokens.unwrap_or(u64::MAX);
     let mut at = 0;
     for keep in task.keeps.iter().copied().filter(|keep| task.covers.contains(keep)) {

@@ -53,9 +53,12 @@ impl Cut<'_, '_> {
         retained
             .map(|position| {
                 let message = &messages[position];
-                let bare = (position < whole).then(|| without_results(message)).flatten();
+                let is_verbatim = self.view.anchors().is_verbatim(position);
+                let is_alone = position < whole && !is_verbatim;
+                let bare = is_alone.then(|| without_results(message)).flatten();
                 let message = bare.map_or_else(|| Arc::clone(message), Arc::new);
-                RetainedMessage { position, message, is_anchor: selector.is_anchor(position) }
+                let is_anchor = selector.is_anchor(position);
+                RetainedMessage { position, message, is_anchor, is_verbatim }
             })
             .collect()
     }

@@ -5,7 +5,8 @@
 //! request of the user, calls with their results, and the request that began the turn in which the
 //! kept part begins. If these alone are too large, their longest texts are shortened inside, tool
 //! results before the user's texts. So even a single message that is larger than the window can be
-//! compacted.
+//! compacted. Pinned messages, and requests within the view's budget for the user's words, stay
+//! and are never shortened.
 //!
 //! [`TruncateHead`] is a [`CompactionPolicy`](context_core::CompactionPolicy) and a
 //! [`RecoveryPolicy`](context_core::history::RecoveryPolicy). It neither summarises nor chooses by

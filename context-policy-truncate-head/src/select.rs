@@ -33,8 +33,8 @@ pub(crate) enum Limit {
 #[derive(Debug)]
 pub(crate) struct Selector<'v, 'm> {
     view: &'v HistoryView<'m>,
-    /// For each message, whether it always stays: checkpoints, system messages in front, the first
-    /// and the newest request.
+    /// For each message, whether it always stays: checkpoints, system messages in front, the view's
+    /// anchors.
     always: Vec<bool>,
     /// For each position, whether a cut there separates no call from its result.
     is_clean_cut: Vec<bool>,
@@ -50,7 +50,7 @@ impl<'v, 'm> Selector<'v, 'm> {
             .iter()
             .take_while(|message| message.is_checkpoint() || message.role == Role::System);
         always[..front.count()].fill(true);
-        structure.anchors().for_each(|at| always[at] = true);
+        view.anchors().positions().for_each(|at| always[at] = true);
         let newest = structure.requests.last().copied();
         let real = |at: &usize| !messages[*at].is_placeholder() && !always[*at];
         let last = (0..messages.len()).rev().find(real);

@@ -34,12 +34,21 @@ enum Step {
     Notes,
 }
 
-/// A message that stays, and whether it always stays.
+/// A message that stays.
 #[derive(Clone, Debug)]
 pub(crate) struct RetainedMessage {
     pub(crate) position: usize,
     pub(crate) message: Arc<Message>,
+    /// Whether it always stays.
     pub(crate) is_anchor: bool,
+    /// Whether it stays as it is.
+    pub(crate) is_verbatim: bool,
+}
+
+impl RetainedMessage {
+    fn may_change_in(&self, step: Step) -> bool {
+        !self.is_verbatim && (step > Step::New || !self.is_anchor)
+    }
 }
 
 /// Shortens these messages to `tokens` tokens, or as close to that as makes sense.
@@ -85,7 +94,7 @@ fn shorten_once(view: &HistoryView<'_>, retained: &mut [RetainedMessage], aim: u
     let mut total = total;
     loop {
         if step == Step::Inputs {
-            for entry in retained.iter_mut() {
+            for entry in retained.iter_mut().filter(|entry| entry.may_change_in(step)) {
                 if let Some(bare) = without_media_and_thoughts(&entry.message) {
                     entry.message = Arc::new(bare);
                 }
@@ -131,7 +140,7 @@ fn level(mut lengths: Vec<u64>, room: u64) -> u64 {
 
 fn lengths(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step) -> Vec<u64> {
     let mut lengths = Vec::new();
-    for entry in retained.iter().filter(|entry| step > Step::New || !entry.is_anchor) {
+    for entry in retained.iter().filter(|entry| entry.may_change_in(step)) {
         rewritten(&entry.message, step, &mut |text, _| {
             lengths.push(view.count_text(text));
             None
@@ -141,7 +150,7 @@ fn lengths(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step)
 }
 
 fn shorten(view: &HistoryView<'_>, retained: &mut [RetainedMessage], step: Step, level: u64) {
-    for entry in retained.iter_mut().filter(|entry| step > Step::New || !entry.is_anchor) {
+    for entry in retained.iter_mut().filter(|entry| entry.may_change_in(step)) {
         if let Some(message) = rewritten(&entry.message, step, &mut |text, kept_at| {
             shortened(view, text, kept_at, level)
         }) {

@@ -21,10 +21,10 @@
 
 pub use context_core::CompactionPolicy;
 pub use context_core::history::{
-    Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState, DecisionKind,
-    DraftError, Edit, Failure, FrontEntry, Goal, HistoryRewrite, HistoryView, Plan, PlanError,
-    PolicyKind, Price, Proposal, RecoveryPolicy, Replacement, ShownMessage, Structure, ToolNames,
-    shorten, shown,
+    Anchors, Attempt, Boundary, BoundaryDraft, BoundaryKind, BoundaryStep, CacheState,
+    DecisionKind, DraftError, Edit, Failure, FrontEntry, Goal, HistoryRewrite, HistoryView, Plan,
+    PlanError, PolicyKind, Price, Proposal, RecoveryPolicy, Replacement, ShownMessage, Structure,
+    ToolNames, shorten, shown,
 };
 pub use context_core::model::{Budget, Pressure};
 pub use context_core::runtime::CutOwner;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use context_core::history::{HistoryView, Plan};
+use context_core::history::{BoundaryKind, HistoryView, Plan};
 use context_core::{Message, Part, Role};
 
 use super::QuarterCounter;
@@ -35,6 +35,14 @@ pub(super) fn applied(view: &HistoryView<'_>, plan: &Plan) -> Result<Vec<Arc<Mes
     {
         if request.is_some_and(|request| !compacted.origins.contains(&Some(request))) {
             return Err(format!("the {which} request is gone"));
+        }
+    }
+    for at in (0..before.len()).filter(|at| view.anchors().is_verbatim(*at)) {
+        let found = compacted.origins.iter().position(|origin| *origin == Some(at));
+        let strips = plan.kind == BoundaryKind::Strip;
+        if !found.is_some_and(|found| strips || equal_but_for_thoughts(&after[found], &before[at]))
+        {
+            return Err(format!("message {at} is gone or changed, but has to stay as it is"));
         }
     }
     let (halves, were) = (halves(&after), halves(before));
@@ -85,6 +93,16 @@ fn kept(
         }
     }
     Ok(())
+}
+
+/// Returns whether two messages are equal but for thoughts.
+fn equal_but_for_thoughts(one: &Message, other: &Message) -> bool {
+    let bare = |message: &Message| {
+        let mut message = message.clone();
+        message.parts.retain(|part| !matches!(part, Part::Reasoning(_)));
+        message
+    };
+    bare(one) == bare(other)
 }
 
 fn requests(messages: &[Arc<Message>]) -> impl Iterator<Item = usize> {

@@ -21,6 +21,8 @@ pub struct CompactionCase {
     pub messages: MessageList,
     /// The goal of a compaction.
     pub goal: Goal,
+    /// The budget of the user's words, in tokens; see [`HistoryView::user_words`].
+    pub user_words: u64,
 }
 
 impl CompactionCase {
@@ -28,7 +30,13 @@ impl CompactionCase {
     pub(super) fn new(messages: MessageList, history: u64) -> Self {
         let outside = 100;
         let budget = Budget::new(200_000, 8_000);
-        Self { messages, goal: Goal::new(budget, outside, history.saturating_add(outside)) }
+        let goal = Goal::new(budget, outside, history.saturating_add(outside));
+        Self { messages, goal, user_words: 0 }
+    }
+
+    /// Returns a view of a form of the conversation.
+    pub(super) fn view<'v>(&self, messages: &'v [Arc<Message>]) -> HistoryView<'v> {
+        HistoryView::new(messages, &QuarterCounter).user_words(self.user_words)
     }
 }
 
@@ -39,12 +47,20 @@ pub fn conversations() -> impl Strategy<Value = CompactionCase> {
     let long = vec((any::<Index>(), 1_000_usize..20_000), 0..6);
     let gap = proptest::option::weighted(0.2, any::<Index>());
     let checkpoint = prop::bool::weighted(0.3);
+    let pins = vec(any::<Index>(), 0..3);
+    let words = prop_oneof![2 => Just(0_u64), 1 => 1_u64..2_000];
     let (percent, warm) =
         (prop_oneof![1 => Just(0_u64), 6 => 1_u64..130], prop::bool::weighted(0.3));
-    (histories, long, gap, checkpoint, percent, warm).prop_map(
-        |(histories, long, gap, checkpoint, percent, warm)| {
+    (histories, long, gap, checkpoint, pins, words, percent, warm).prop_map(
+        |(histories, long, gap, checkpoint, pins, words, percent, warm)| {
             let mut messages = histories.concat();
             long.iter().for_each(|(at, bytes)| lengthen(&mut messages, at, *bytes));
+            for pin in &pins {
+                let at = pin.index(messages.len().max(1));
+                if let Some(message) = messages.get_mut(at) {
+                    *message = Arc::new(Message::clone(message).pinned());
+                }
+            }
             if let Some(at) = gap {
                 let left_out = "Something was left out here, by somebody else.";
                 messages.insert(
@@ -58,6 +74,7 @@ pub fn conversations() -> impl Strategy<Value = CompactionCase> {
             }
             let total = HistoryView::new(&messages, &QuarterCounter).total();
             let mut case = CompactionCase::new(messages, total.saturating_mul(percent) / 100);
+            case.user_words = words;
             if warm {
                 let mut cached = CacheState::default();
                 cached.messages = case.messages.len() / 2;

@@ -3,13 +3,15 @@
 //! A [`CompactionPolicy`] examines a [`HistoryView`] and a [`Goal`] and proposes a [`Plan`]. A plan
 //! is data: it states which messages are replaced by which others, and it can be shown, priced and
 //! stored. Only [`Plan::apply`] carries it out, so the invariants are checked in one place for
-//! every policy: calls and results stay together, the first and the newest request of the user are
-//! kept, and there is one checkpoint in front.
+//! every policy: calls and results stay together, the [anchors](Anchors) are kept, such as the
+//! first and the newest request of the user and pinned messages, and there is one checkpoint in
+//! front.
 //!
 //! Policies do not send, store or wait, and they are deterministic. Work that needs a model is a
 //! [`Proposal::Summary`]: a request for the caller to send. The policy then turns the answer into a
 //! plan.
 
+mod anchors;
 mod goal;
 mod kind;
 mod pairs;
@@ -20,6 +22,7 @@ mod structure;
 mod tool_names;
 mod view;
 
+pub use anchors::Anchors;
 pub use goal::{CacheState, Goal, Price};
 pub use kind::{Boundary, BoundaryKind};
 pub use pairs::{clean_cuts, pairs};

@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::{Message, Text};
 use crate::{Json, Metadata, Part};
 
+/// The metadata key of the mark that a compaction must not touch the message.
+const PINNED: &str = "pinned";
+
 /// The origin of a message: the participant that its role names, or a program.
 ///
 /// The metadata of the message hold it, under a key for each origin. The value is `true` or a
@@ -158,6 +161,35 @@ impl Message {
     pub fn with_origin_record(mut self, origin: Origin, record: impl Into<Json>) -> Self {
         origin.insert(&mut self.metadata, record.into());
         self
+    }
+
+    /// Pins the message: no compaction removes or changes it, nor the step that it belongs to. The
+    /// metadata hold the mark, under `pinned`.
+    ///
+    /// ```
+    /// use context_core::Message;
+    ///
+    /// let rule = Message::from("Never book flights before nine.").pinned();
+    /// assert!(rule.is_pinned() && !rule.unpinned().is_pinned());
+    /// ```
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.metadata.insert(PINNED, Value::Bool(true));
+        self
+    }
+
+    /// Removes the pin.
+    #[must_use]
+    pub fn unpinned(mut self) -> Self {
+        self.metadata.remove(PINNED);
+        self
+    }
+
+    /// Returns whether the message is pinned. Messages that a compaction wrote, such as a
+    /// checkpoint, never are.
+    pub fn is_pinned(&self) -> bool {
+        self.metadata.get(PINNED).is_some_and(|mark| mark.as_str() == "true")
+            && !matches!(self.origin(), Origin::Checkpoint | Origin::Gap | Origin::Recall)
     }
 
     /// Returns the record of the origin: `true`, or the value that the author of the message set.

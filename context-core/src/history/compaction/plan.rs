@@ -1,11 +1,12 @@
 //! Compaction plans and their application.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::{
-    Boundary, BoundaryKind, CacheState, HistoryRewrite, HistoryView, Price, Structure, pairs,
+    Anchors, Boundary, BoundaryKind, CacheState, HistoryRewrite, HistoryView, Price, Structure,
+    pairs,
 };
 use crate::{Message, Part, Role};
 
@@ -112,10 +113,18 @@ pub enum PlanError {
         /// Number of additional calls or results without a counterpart.
         orphans: usize,
     },
-    /// The plan would remove the first or the newest request of the user.
+    /// The plan would remove a request of the user that has to stay: the first, the newest, or one
+    /// within the budget of the user's words.
     #[error("the plan would drop the user's request at message {message}")]
     DropsRequest {
         /// The position of the request.
+        message: usize,
+    },
+    /// The plan would remove or change a message that has to stay as it is: a pinned one, or a
+    /// request within the budget of the user's words.
+    #[error("the plan would change message {message}, which must stay as it is")]
+    ChangesAnchor {
+        /// The position of the message.
         message: usize,
     },
     /// The plan would remove the checkpoint without a replacement, or leave too many checkpoints or
@@ -176,7 +185,7 @@ impl Plan {
         }
         let after = before.saturating_sub(removed).saturating_add(added);
         let plan = Self { policy, kind, edits, before, after, description: description.into() };
-        plan.apply(view.messages())?;
+        plan.rewrite(view.messages(), view.anchors())?;
         Ok(plan)
     }
 
@@ -205,8 +214,17 @@ impl Plan {
     }
 
     /// Applies the plan. Refuses a plan that would make the history invalid or lose required
-    /// messages; see [`PlanError`].
+    /// messages; see [`PlanError`]. The budget of the user's words is a property of a view, so it
+    /// is checked when the plan is created.
     pub fn apply(&self, messages: &[Arc<Message>]) -> Result<HistoryRewrite, PlanError> {
+        self.rewrite(messages, &Anchors::of(messages))
+    }
+
+    fn rewrite(
+        &self,
+        messages: &[Arc<Message>],
+        anchors: &Anchors,
+    ) -> Result<HistoryRewrite, PlanError> {
         let mut out = HistoryRewrite::default();
         let mut at = 0;
         for (edit, Edit { range, with }) in self.edits.iter().enumerate() {
@@ -221,22 +239,48 @@ impl Plan {
         }
         out.keep(messages, at..messages.len());
         out.covered = messages.len();
-        self.check(messages, &out)?;
+        self.check(messages, anchors, &out)?;
         out.boundaries.push(Boundary::of(self, out.messages.len()));
         Ok(out)
     }
 
-    fn check(&self, messages: &[Arc<Message>], out: &HistoryRewrite) -> Result<(), PlanError> {
+    /// Returns whether a message that has to stay unchanged did. Thoughts may go, because providers
+    /// require that of finished turns, and media may go if a provider refuses them.
+    fn leaves_as_is(&self, before: &Arc<Message>, after: &Arc<Message>) -> bool {
+        Arc::ptr_eq(before, after)
+            || self.kind == BoundaryKind::Strip
+            || (before.role == after.role
+                && before.metadata == after.metadata
+                && without_thoughts(before).eq(without_thoughts(after)))
+    }
+
+    fn check(
+        &self,
+        messages: &[Arc<Message>],
+        anchors: &Anchors,
+        out: &HistoryRewrite,
+    ) -> Result<(), PlanError> {
         if out.messages.is_empty() && !messages.is_empty() {
             return Err(PlanError::LeavesNothing);
         }
-        let retained: HashSet<usize> = out.origins.iter().copied().flatten().collect();
-        let structure = Structure::of(messages);
-        for request in structure.anchors() {
-            if !retained.contains(&request) {
-                return Err(PlanError::DropsRequest { message: request });
+        let retained: HashMap<usize, &Arc<Message>> = out
+            .origins
+            .iter()
+            .zip(&out.messages)
+            .filter_map(|(origin, message)| Some(((*origin)?, message)))
+            .collect();
+        for at in anchors.positions() {
+            let before = &messages[at];
+            match retained.get(&at) {
+                None if before.is_request() => return Err(PlanError::DropsRequest { message: at }),
+                None => return Err(PlanError::ChangesAnchor { message: at }),
+                Some(after) if anchors.is_verbatim(at) && !self.leaves_as_is(before, after) => {
+                    return Err(PlanError::ChangesAnchor { message: at });
+                }
+                Some(_) => {}
             }
         }
+        let structure = Structure::of(messages);
         let count = |messages: &[Arc<Message>]| {
             messages.iter().filter(|message| message.is_checkpoint()).count()
         };
@@ -256,6 +300,10 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn without_thoughts(message: &Message) -> impl Iterator<Item = &Part> {
+    message.parts.iter().filter(|part| !matches!(part, Part::Reasoning(_)))
 }
 
 /// Returns the number of calls without a later result plus the number of results without an earlier

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Structure;
+use super::{Anchors, Structure};
 use crate::Message;
 use crate::model::TokenCounter;
 
@@ -42,6 +42,9 @@ pub struct HistoryView<'a> {
     /// Tokens before each message, followed by the total.
     sums: Vec<u64>,
     structure: OnceCell<Structure>,
+    /// The budget of the user's words, in tokens.
+    words: u64,
+    anchors: OnceCell<Anchors>,
 }
 
 impl<'a> HistoryView<'a> {
@@ -65,7 +68,22 @@ impl<'a> HistoryView<'a> {
             sum = sum.saturating_add(counts.next().unwrap_or(0));
             sums.push(sum);
         }
-        Self { messages, counter, sums, structure: OnceCell::new() }
+        let (structure, anchors) = (OnceCell::new(), OnceCell::new());
+        Self { messages, counter, sums, structure, words: 0, anchors }
+    }
+
+    /// Sets how many tokens of the user's own requests every plan for this view keeps unchanged:
+    /// the first request, then the newest ones. The default is 0; the first and the newest request
+    /// are kept anyway, but may be shortened.
+    #[must_use]
+    pub fn user_words(mut self, tokens: u64) -> Self {
+        (self.words, self.anchors) = (tokens, OnceCell::new());
+        self
+    }
+
+    /// Returns the budget of the [user's words](Self::user_words), in tokens.
+    pub fn user_words_budget(&self) -> u64 {
+        self.words
     }
 
     /// Returns the messages, oldest first.
@@ -92,6 +110,11 @@ impl<'a> HistoryView<'a> {
     /// Returns the structure, which is determined at the first call.
     pub fn structure(&self) -> &Structure {
         self.structure.get_or_init(|| Structure::of(self.messages))
+    }
+
+    /// Returns the messages that every plan for this view keeps, determined at the first call.
+    pub fn anchors(&self) -> &Anchors {
+        self.anchors.get_or_init(|| Anchors::within(self, self.words))
     }
 
     /// Returns the token counter.
