@@ -1,5 +1,5 @@
-//! Facts that are carried from checkpoint to checkpoint unchanged, independently of the model's
-//! wording: to-do list, questions, skills.
+//! Facts that are carried from checkpoint to checkpoint unchanged, beside the summary: to-do list,
+//! questions, skills, files, decisions, open tasks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,16 +8,24 @@ use context_core::base::secrets;
 use context_core::{Message, Part, Role, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
 
+use crate::files::{CarriedFile, files_of, plain};
 use crate::quote::{ExcerptLimits, quoted};
 
 const TODO: ExcerptLimits = ExcerptLimits::new(2_000, 1_500, 500);
 const ASKED: ExcerptLimits = ExcerptLimits::new(400, 300, 100);
 const ANSWERED: ExcerptLimits = ExcerptLimits::new(600, 450, 150);
 const SKILL: ExcerptLimits = ExcerptLimits::new(200, 150, 50);
+const ENTRY: ExcerptLimits = ExcerptLimits::new(400, 300, 100);
 /// Maximum number of questions; the newest stay.
 const MOST_QUESTIONS: usize = 10;
 /// Maximum number of skills; the newest stay.
 const MOST_SKILLS: usize = 20;
+/// Maximum number of files; those that were used last stay.
+const MOST_FILES: usize = 60;
+/// Maximum number of decisions; the newest stay.
+const MOST_DECISIONS: usize = 40;
+/// Maximum number of open tasks; the first stay.
+const MOST_TASKS: usize = 30;
 
 /// The names of tools whose calls become [`CarriedFacts`]. Names are compared without case and
 /// separators: `todo_write` is `TodoWrite`.
@@ -76,10 +84,6 @@ impl Default for CarriedTools {
     }
 }
 
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Todo,
@@ -87,7 +91,8 @@ enum Family {
     Skill,
 }
 
-/// Facts that are carried over, shortened and with secrets [masked](secrets::mask).
+/// Facts that are carried over beside the summary, shortened and with secrets
+/// [masked](secrets::mask).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CarriedFacts {
@@ -100,6 +105,17 @@ pub struct CarriedFacts {
     /// The inputs of the calls that read skills, oldest first: the newest twenty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<String>,
+    /// The files that tools read or changed, by the inputs of their calls, oldest use first: the
+    /// sixty that were used last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<CarriedFile>,
+    /// The decisions that summaries have listed, oldest first: the newest forty. Each is carried as
+    /// it was written first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<String>,
+    /// What was still to be done, by the newest summary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<String>,
 }
 
 /// A question that the user answered.
@@ -127,23 +143,58 @@ impl CarriedFacts {
         }
         keep_newest(&mut self.questions, MOST_QUESTIONS);
         keep_newest(&mut self.skills, MOST_SKILLS);
+        for file in later.files {
+            self.file(file);
+        }
+        self.decide(later.decisions);
+        if !later.tasks.is_empty() {
+            self.tasks = later.tasks;
+        }
+    }
+
+    /// Adds decisions that are not known yet.
+    pub(crate) fn decide(&mut self, decisions: impl IntoIterator<Item = String>) {
+        for decision in decisions {
+            let decision = ENTRY.of_text(&secrets::mask(&decision));
+            if !self.decisions.contains(&decision) {
+                self.decisions.push(decision);
+            }
+        }
+        keep_newest(&mut self.decisions, MOST_DECISIONS);
+    }
+
+    /// Sets the open tasks.
+    pub(crate) fn leave_open(&mut self, tasks: impl IntoIterator<Item = String>) {
+        let tasks = tasks.into_iter().take(MOST_TASKS);
+        self.tasks = tasks.map(|task| ENTRY.of_text(&secrets::mask(&task))).collect();
+    }
+
+    fn file(&mut self, file: CarriedFile) {
+        let known = self.files.iter().position(|known| known.path == file.path);
+        let before = known.map(|at| self.files.remove(at));
+        let changed = file.changed || before.is_some_and(|before| before.changed);
+        self.files.push(CarriedFile { changed, ..file });
+        keep_newest(&mut self.files, MOST_FILES);
     }
 
     /// Adds the facts of these messages. A call without a result is not a fact.
     pub(crate) fn gather(&mut self, messages: &[Arc<Message>], tools: &CarriedTools) {
-        let mut waiting: HashMap<&str, VecDeque<(Family, &ToolCall)>> = HashMap::new();
+        let mut waiting: HashMap<&str, VecDeque<(Option<Family>, &ToolCall)>> = HashMap::new();
         for part in messages.iter().flat_map(|message| &message.parts) {
             match part {
                 Part::ToolCall(call) => {
-                    if let Some(family) = tools.family(&call.name) {
-                        waiting.entry(&call.id).or_default().push_back((family, call));
-                    }
+                    let family = tools.family(&call.name);
+                    waiting.entry(&call.id).or_default().push_back((family, call));
                 }
                 Part::ToolResult(result) => {
                     let call =
                         waiting.get_mut(result.call_id.as_str()).and_then(VecDeque::pop_front);
-                    if let Some((family, call)) = call.filter(|_| !result.is_error) {
-                        self.learn(family, call, result);
+                    match call.filter(|_| !result.is_error) {
+                        Some((Some(family), call)) => self.learn(family, call, result),
+                        Some((None, call)) => {
+                            files_of(call).into_iter().for_each(|file| self.file(file))
+                        }
+                        None => {}
                     }
                 }
                 _ => {}
@@ -188,7 +239,18 @@ impl CarriedFacts {
         let skills = self.skills.iter();
         let skills = skills
             .map(|skill| format!("Skill read, to be read again before it is used: {skill}\n"));
-        quoted(&todo.chain(asked).chain(skills).collect::<String>())
+        let tasks = self.tasks.iter().map(|task| format!("Still to be done: {task}\n"));
+        let decisions = self.decisions.iter().map(|decision| format!("Decided: {decision}\n"));
+        let files = [("changed", true), ("read", false)].map(|(verb, changed)| {
+            let files = self.files.iter().filter(|file| file.changed == changed);
+            let paths: Vec<_> = files.map(|file| file.path.as_str()).collect();
+            match paths.is_empty() {
+                true => String::new(),
+                false => format!("Files {verb}: {}\n", paths.join(", ")),
+            }
+        });
+        let work = tasks.chain(decisions).chain(files);
+        quoted(&todo.chain(asked).chain(skills).chain(work).collect::<String>())
     }
 }
 

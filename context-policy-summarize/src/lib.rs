@@ -18,9 +18,11 @@
 //!   conversation.
 //! * The newest steps stay, as many as fit the goal besides all this. [`Summarize::keep_latest`]
 //!   sets the least number.
-//! * Facts that must not depend on the model's memory are carried over as [`CarriedFacts`]: the
-//!   last state of the to-do list, the questions that the user was asked with their answers, and
-//!   the skills that were read. So the call that holds such a fact may be summarised away.
+//! * Facts that must not depend on the model's memory are carried beside the summary as
+//!   [`CarriedFacts`]: the last state of the to-do list, the questions that the user was asked with
+//!   their answers, the skills that were read, the files that were read and changed, and the
+//!   decisions and open tasks that the summaries listed. So the call that holds such a fact may be
+//!   summarised away, and a decision is not reworded with each summary.
 //!
 //! The policy sends nothing, and an answer that is refused changes nothing:
 //! [`accept`](context_core::CompactionPolicy::accept) returns a plan or the reason for refusing.
@@ -82,22 +84,25 @@
 //!
 //! let compacted = plan.apply(&messages)?;
 //! let checkpoint = SummaryCheckpoint::read(&compacted.messages[0]).unwrap();
-//! assert_eq!((checkpoint.summary.as_str(), checkpoint.is_weak()), (text, false));
+//! assert_eq!((checkpoint.facts.tasks[0].as_str(), checkpoint.is_weak()), ("Book it", false));
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
 mod carried;
 mod checkpoint;
 mod cut;
+mod files;
 mod fit;
 mod judge;
 mod policy;
 mod prompt;
 mod quote;
 mod retained;
+mod sections;
 mod transcript;
 
 pub use carried::{CarriedFacts, CarriedTools, Question};
 pub use checkpoint::SummaryCheckpoint;
+pub use files::CarriedFile;
 pub use policy::Summarize;
 pub use prompt::{CORE_HEADINGS, HEADINGS};

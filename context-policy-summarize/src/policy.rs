@@ -12,8 +12,8 @@ use crate::checkpoint::SummaryCheckpoint;
 use crate::cut::{Cut, shortened_request};
 use crate::fit::{self, Frame};
 use crate::judge::judge;
-use crate::prompt::{ROLE, RULES};
-use crate::retained;
+use crate::prompt::{DECISIONS, REMAINING, ROLE, RULES};
+use crate::{retained, sections};
 
 const NAME: &str = "summarize";
 
@@ -81,8 +81,8 @@ impl Summarize {
         self
     }
 
-    /// Sets instructions that the model should heed above all, such as what the user asked for when
-    /// they had the conversation compacted.
+    /// Sets instructions that the model should heed above all. Those of a compaction that was asked
+    /// for ([`Goal::focus`]) follow them.
     #[must_use]
     pub fn focus(mut self, text: impl Into<String>) -> Self {
         self.focus = Some(text.into());
@@ -119,7 +119,10 @@ impl Summarize {
     ) -> SummaryCheckpoint {
         let (covered, retained) = view.messages().split_at(task.covers.end);
         let before = view.structure().start().min(task.covers.end);
-        let mut checkpoint = SummaryCheckpoint { summary: text, ..SummaryCheckpoint::default() };
+        let mut summary = text;
+        let decisions = sections::take(&mut summary, DECISIONS);
+        let tasks = sections::take(&mut summary, REMAINING);
+        let mut checkpoint = SummaryCheckpoint { summary, ..SummaryCheckpoint::default() };
         for old in covered[..before].iter().filter_map(|message| SummaryCheckpoint::read(message)) {
             checkpoint.facts.extend(old.facts);
             checkpoint.messages = checkpoint.messages.saturating_add(old.messages);
@@ -128,6 +131,8 @@ impl Summarize {
         let mut facts = CarriedFacts::default();
         facts.gather(&covered[before..], &self.tools);
         checkpoint.facts.extend(facts);
+        checkpoint.facts.decide(decisions);
+        checkpoint.facts.leave_open(tasks);
         if carried::has_todo(retained, &self.tools) {
             checkpoint.facts.todo = None;
         }
@@ -167,10 +172,14 @@ impl CompactionPolicy for Summarize {
         let old = view.messages()[cut.checkpoints.clone()]
             .iter()
             .filter_map(|message| SummaryCheckpoint::read(message));
+        let given = [self.focus.as_deref(), goal.focus.as_deref()];
+        let given: Vec<_> =
+            given.into_iter().flatten().map(str::trim).filter(|text| !text.is_empty()).collect();
+        let focus = (!given.is_empty()).then(|| given.join("\n"));
         let frame = Frame {
             system: [self.role_text(), RULES],
-            focus: self.focus.as_deref().filter(|focus| !focus.trim().is_empty()),
-            previous: &old.map(|old| old.summary).collect::<Vec<_>>().join("\n\n"),
+            focus: focus.as_deref(),
+            previous: &old.map(|old| old.with_sections()).collect::<Vec<_>>().join("\n\n"),
             summary,
             window: self.window_for(goal, summary),
         };

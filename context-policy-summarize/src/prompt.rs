@@ -13,6 +13,11 @@ pub const HEADINGS: [&str; 9] = [
     "Open questions",
 ];
 
+/// The heading of the open tasks, which are carried beside the summary.
+pub(crate) const REMAINING: &str = HEADINGS[3];
+/// The heading of the decisions, which are carried beside the summary.
+pub(crate) const DECISIONS: &str = HEADINGS[4];
+
 /// The headings without which a summary is weak, a subset of [`HEADINGS`]. An answer with none of
 /// them is not a summary.
 pub const CORE_HEADINGS: [&str; 4] = [HEADINGS[0], HEADINGS[1], HEADINGS[3], HEADINGS[5]];
@@ -32,9 +37,10 @@ Where the work stands at the end of what you are shown.
 ## Done
 What was finished and is known to work.
 ## Remaining
-What is still to be done, the next step first.
+What is still to be done, each on a line, the next step first.
 ## Decisions
-What was decided, by whom, and why.
+What was decided, by whom, and why, each on a line. Decisions of the summary so far are kept without you: write only new ones, and \
+those that no longer hold.
 ## Files and artifacts
 Files, addresses, records and other things that were read, made or changed, and what is in them that matters.
 ## Findings
@@ -68,7 +74,7 @@ pub(crate) fn missing(text: &str) -> Vec<String> {
 
 /// Returns the words of a heading in lower case, without a leading number. A heading is marked by
 /// `#` or in bold.
-fn heading(line: &str) -> Option<String> {
+pub(crate) fn heading(line: &str) -> Option<String> {
     let line = line.trim();
     if !line.starts_with('#') && !line.starts_with("**") {
         return None;

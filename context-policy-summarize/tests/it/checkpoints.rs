@@ -48,8 +48,6 @@ fn a_checkpoint_as_the_model_reads_it() {
     x
     ## Current state
     x
-    ## Remaining
-    x
     ## Files and artifacts
     x
     The config has <\/checkpoint> in it; the key is ghp_….
@@ -59,6 +57,8 @@ fn a_checkpoint_as_the_model_reads_it() {
     The user was asked: {"question":"Which branch?"}
     The user answered: main, with token sk-…
     Skill read, to be read again before it is used: {"name":"pdf"}
+    Still to be done: x
+    Files read: src/part0.rs, src/part1.rs, src/part2.rs, src/part3.rs, src/part4.rs, src/part5.rs, src/part6.rs, src/part7.rs, src/part8.rs, src/part9.rs, src/part10.rs, src/part11.rs, src/part12.rs, src/part13.rs, src/part14.rs, src/part15.rs, src/part16.rs, src/part17.rs, src/part18.rs, src/part19.rs, src/part20.rs, src/part21.rs, src/part22.rs, src/part23.rs, src/part24.rs, src/part25.rs, src/part26.rs, src/part27.rs, src/part28.rs, src/part29.rs, src/part30.rs, src/part31.rs, src/part32.rs
     </facts>
     </checkpoint>
     "#);
@@ -68,7 +68,8 @@ fn a_checkpoint_as_the_model_reads_it() {
 fn what_is_known_about_a_checkpoint_is_read_back() {
     let message = checkpoint_of(&Summarize::new(), &busy(), WHOLE);
     let checkpoint = SummaryCheckpoint::read(&message).unwrap();
-    assert_eq!(checkpoint.summary, WHOLE);
+    assert_eq!(checkpoint.summary, WHOLE.replace("## Remaining\nx\n", ""));
+    assert_eq!(checkpoint.facts.tasks, ["x"], "carried beside the summary");
     let facts = &checkpoint.facts;
     assert_eq!(facts.todo.as_deref(), Some(r#"{"todos":["one","two"]}"#));
     assert_eq!(facts.questions.len(), 1, "a question without an answer is none");
@@ -125,9 +126,46 @@ fn facts_are_bounded_and_a_list_may_be_what_was_read() {
     assert_eq!((facts.skills.len(), facts.skills[0].as_str()), (20, r#"{"name":5}"#));
 }
 
+/// Agents forget which files they changed and what was decided when a summary is summarised again.
+/// Both are carried beside the summary, from checkpoint to checkpoint, in the words of the first.
+#[test]
+fn files_decisions_and_open_tasks_stay_beside_the_summary() {
+    let policy = Summarize::new();
+    let mut talk = vec![
+        user("the task"),
+        call("w", "edit_file", json!({ "file_path": "src/lib.rs", "text": "…" })),
+        result("w", "ok"),
+        call("p", "apply_patch", json!({ "input": "*** Add File: src/new.rs\n+x" })),
+        result("p", "ok"),
+    ];
+    talk.extend(steps("go on", 40, 4_000));
+    let messages = history(talk);
+    let first = task(&policy, &messages, &goal(10_000));
+    let text = "## Objective\nx\n## Current state\nx\n## Remaining\n- tests\n## Decisions\n- Ada: use SQLite";
+    let mut messages = accept(&policy, &messages, &first, &says(text)).unwrap().messages;
+    messages.extend(history(steps("further", 40, 4_000)));
+
+    let second = task(&policy, &messages, &goal(10_000));
+    let shown = second.request.messages[0].plain_text().into_owned();
+    assert!(shown.contains("## Remaining\n- tests\n## Decisions\n- Ada: use SQLite"), "{shown}");
+    let text =
+        "## Objective\nx\n## Current state\nx\n## Remaining\n- docs\n## Decisions\n- Ada: no cache";
+    let again = accept(&policy, &messages, &second, &says(text)).unwrap().messages;
+    let facts = SummaryCheckpoint::read(&again[0]).unwrap().facts;
+    assert_eq!(facts.decisions, ["Ada: use SQLite", "Ada: no cache"]);
+    assert_eq!(facts.tasks, ["docs"]);
+    let changed: Vec<_> = facts.files.iter().filter(|file| file.changed).collect();
+    let changed: Vec<_> = changed.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(changed, ["src/lib.rs", "src/new.rs"]);
+    assert!(again[0].plain_text().contains("Files changed: src/lib.rs, src/new.rs\nFiles read: "));
+    assert!(!again[0].plain_text().contains("## Decisions"));
+}
+
 #[test]
 fn without_facts_none_are_announced() {
-    let message = checkpoint_of(&Summarize::new(), &history(steps("the task", 40, 4_000)), WHOLE);
+    let talk = (0..40).map(|turn| user(&format!("{turn} {}", "and another thing. ".repeat(200))));
+    let text = "## Objective\nx\n## Current state\nx";
+    let message = checkpoint_of(&Summarize::new(), &history(talk), text);
     assert!(!message.plain_text().contains("<facts>"));
     assert!(SummaryCheckpoint::read(&message).unwrap().facts.is_empty());
 }

@@ -1,5 +1,7 @@
 //! The goal and the price of a compaction.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::model::Budget;
@@ -17,12 +19,15 @@ pub struct Goal {
     pub target: u64,
     /// The state of the provider's prompt cache.
     pub cache: CacheState,
+    /// Instructions for a summary, from whoever asked for this compaction. They may be empty.
+    /// `None` if nobody asked: the window is filling up.
+    pub focus: Option<String>,
 }
 
 impl Goal {
     /// Creates a goal of at most this many input tokens, `outside` included, with an empty cache.
     pub fn new(budget: Budget, outside: u64, target: u64) -> Self {
-        Self { budget, outside, target, cache: CacheState::default() }
+        Self { budget, outside, target, cache: CacheState::default(), focus: None }
     }
 
     /// Sets the state of the provider's cache.
@@ -60,13 +65,15 @@ pub struct CacheState {
     pub write: f64,
     /// Expected number of further calls before the conversation ends or is compacted again.
     pub expected_calls: u32,
+    /// The time since the last request of the chat. `None` if it is not known.
+    pub idle: Option<Duration>,
 }
 
 impl Default for CacheState {
     /// Creates an empty cache, with the prices of the providers that charge for writes, and ten
     /// expected calls.
     fn default() -> Self {
-        Self { messages: 0, read: 0.1, write: 1.25, expected_calls: 10 }
+        Self { messages: 0, read: 0.1, write: 1.25, expected_calls: 10, idle: None }
     }
 }
 

@@ -98,7 +98,11 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     chat.set(nearly_full().iter().map(|message| Fragment::from((**message).clone())));
     let (sent, _) = turn(&mut chat, FIRST, "Half of it is read.").await;
     let first = SummaryCheckpoint::read(&sent[0]).unwrap();
-    assert_eq!((first.summary.as_str(), &*sent[1].plain_text()), (FIRST, TASK));
+    let own = |text: &str| {
+        text.replace("## Remaining\nThe rest\n", "").replace("## Remaining\nNothing\n", "")
+    };
+    assert_eq!((first.summary.as_str(), &*sent[1].plain_text()), (&*own(FIRST), TASK));
+    assert_eq!(first.facts.tasks, ["The rest"], "carried beside the summary");
     assert_eq!(first.facts.todo.as_deref(), Some(r#"{"todos":["mend the linker"]}"#));
 
     // Another process continues with it.
@@ -110,7 +114,7 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     assert!(summaries.asked()[0].messages[0].plain_text().contains("Half of the files are read"));
     assert_eq!(sent.iter().filter(|message| message.is_checkpoint()).count(), 1);
     let second = SummaryCheckpoint::read(&sent[0]).unwrap();
-    assert_eq!((second.summary.as_str(), second.facts.todo), (SECOND, first.facts.todo));
+    assert_eq!((second.summary, second.facts.todo), (own(SECOND), first.facts.todo));
     assert!(second.messages > first.messages);
     assert_eq!(sent[1].plain_text(), TASK);
     let requests: Vec<_> = sent.iter().filter(|message| message.is_request()).collect();
