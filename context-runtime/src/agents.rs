@@ -86,6 +86,7 @@ struct Parts {
     recovery: Option<RecoveryChain>,
     calls: CallOptions,
     limits: TurnLimits,
+    history_tools: bool,
     trajectories: Option<Trajectories>,
     portraits: Option<Portraits>,
     portrait_limit: Duration,

@@ -31,5 +31,6 @@ pub use context_core::runtime::CutOwner;
 
 pub use crate::plugins::policies::*;
 pub use crate::runtime::{
-    Pipeline, Planned, PlannedStep, PlannedSummary, Stage, StageFault, StageFaults,
+    HistoryState, Pipeline, Planned, PlannedStep, PlannedSummary, Stage, StageFault, StageFaults,
+    Trigger,
 };

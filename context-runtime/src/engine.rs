@@ -21,6 +21,7 @@ mod inspection;
 mod loads;
 mod navigate;
 mod pending;
+mod pins;
 mod prompt;
 mod reminders;
 mod resolve;

@@ -294,6 +294,8 @@ pub mod compaction;
 pub mod display;
 mod engine;
 pub mod fragments;
+#[cfg(feature = "tokens")]
+mod history_tools;
 pub mod memory;
 mod message_graph;
 pub mod model;
@@ -357,6 +359,8 @@ pub use engine::{
     InspectedReminder, Inspection, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
     SaveOutcome, Saved, SystemPrompt,
 };
+#[cfg(feature = "tokens")]
+pub use history_tools::HistoryTools;
 pub use message_graph::{GraphFormat, MessageGraph, UnknownGraphFormat};
 #[cfg(feature = "metrics")]
 pub use observer::OtelMetrics;
@@ -376,9 +380,9 @@ pub use retention::{Removal, RemovalReason, Retention};
 pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RecallPlace,
-    RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
-    spilled_output_tool,
+    ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED,
+    RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits,
+    materialize, spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};
 

@@ -25,13 +25,15 @@ mod pipeline;
 #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "most is for the default runtime"))]
 mod prompt;
 mod stage;
+mod trigger;
 
 #[cfg(feature = "tokens")]
 pub use default::{
-    DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED, RecallPlace,
-    RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits, materialize,
-    spilled_output_tool,
+    ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED,
+    RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits,
+    materialize, spilled_output_tool,
 };
 pub use null::NullContextRuntime;
 pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary};
 pub use stage::{Stage, StageFault, StageFaults};
+pub use trigger::{HistoryState, Trigger};

@@ -23,6 +23,7 @@ use crate::{
 /// |---|---|
 /// | compaction | microcompact, summarise if there is a model to ask, snip, truncate-head |
 /// | large tool results | stored in the store, if it keeps blobs |
+/// | history tools | not offered |
 /// | recording | into the store, if it keeps trajectories |
 /// | memory, portraits | none |
 /// | client | that of the model's vendor, from the environment (feature `model-http`) |
@@ -39,6 +40,7 @@ pub struct AgentsBuilder {
     recovery: Option<RecoveryChain>,
     calls: CallOptions,
     limits: TurnLimits,
+    history_tools: bool,
     record: bool,
     portraits: Option<Portraits>,
     portrait_limit: Duration,
@@ -60,6 +62,7 @@ impl AgentsBuilder {
             recovery: None,
             calls: CallOptions::default(),
             limits: TurnLimits::default(),
+            history_tools: false,
             record: true,
             portraits: None,
             portrait_limit: Duration::from_secs(10),
@@ -151,6 +154,13 @@ impl AgentsBuilder {
         self
     }
 
+    /// Sets whether every turn offers [`HistoryTools`](crate::HistoryTools) to the model. A turn
+    /// can decide for itself. Default: no.
+    pub fn history_tools(mut self, offered: bool) -> Self {
+        self.history_tools = offered;
+        self
+    }
+
     /// Sets the limits of every call of a model: retries and waits.
     pub fn calls(mut self, options: CallOptions) -> Self {
         self.calls = options;
@@ -227,6 +237,7 @@ impl AgentsBuilder {
             recovery: self.recovery,
             calls: self.calls,
             limits: self.limits,
+            history_tools: self.history_tools,
             trajectories,
             portraits: self.portraits,
             portrait_limit: self.portrait_limit,

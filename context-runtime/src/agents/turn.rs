@@ -101,6 +101,8 @@ pub struct Turn<'c> {
 /// The settings of a turn.
 struct Settings<'c> {
     tools: Vec<Tool>,
+    /// The names of the history tools that the library offers and answers.
+    history_tools: Vec<String>,
     limits: TurnLimits,
     calls: CallOptions,
     cancel: CancelSignal,
@@ -241,7 +243,7 @@ impl Turn<'_> {
         self.events_ended();
         let given =
             |call: &ToolCall| self.results.iter().any(|given| given.result.call_id == call.id);
-        let own = |call: &&ToolCall| !self.parts.answers(call) && !given(call);
+        let own = |call: &&ToolCall| !self.answers(call) && !given(call);
         match &self.phase {
             Phase::Asked(asked) => {
                 let calls = asked.call.message().into_iter().flat_map(Message::tool_calls);

@@ -18,6 +18,8 @@ const LEAST: f64 = 0.25;
 const LEAST_WINDOW: u64 = 2;
 /// The share of the room that is filled, since counts are estimates.
 const SAFE: f64 = 0.9;
+/// The share of what a cut keeps that the user's own requests fill unchanged.
+const USER_WORDS: f64 = 0.1;
 
 impl ModelCall<'_> {
     /// Carries out the decision about an error. Returns whether that changed anything.
@@ -100,7 +102,11 @@ impl ModelCall<'_> {
 
     /// Cuts the history as decided. Returns whether there was something to cut.
     fn cut(&mut self, decision: &RecoveryDecision, error: &ModelError) -> bool {
-        let view = HistoryView::new(self.input.history(), &*self.counter);
+        let mut view = HistoryView::new(self.input.history(), &*self.counter);
+        if let RecoveryDecision::TruncateHeadAndRetry { keep_ratio, .. } = decision {
+            let words = view.total() as f64 * keep_ratio * USER_WORDS;
+            view = view.user_words(words as u64);
+        }
         let failure = Failure::new(error, &view);
         let Ok(plan) = self.chain.plan(decision, &failure) else { return false };
         let (report, rewrite) = match plan {

@@ -18,6 +18,7 @@ mod repair;
 mod runtime;
 mod session;
 mod spill;
+mod status;
 mod tool_results;
 
 pub use builder::DefaultContextRuntimeBuilder;
@@ -26,4 +27,5 @@ pub use parts::{RuntimeFault, RuntimeFaults};
 pub use recall_place::RecallPlace;
 pub use runtime::DefaultContextRuntime;
 pub use spill::{READ_SPILLED, Spill, Spilled, SpilledRange, spilled_output_tool};
+pub use status::ContextStatus;
 pub use tool_results::ToolResultLimits;

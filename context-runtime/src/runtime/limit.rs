@@ -5,26 +5,27 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::history::{Boundary, BoundaryKind, HistoryRewrite};
+use context_core::history::{Anchors, Boundary, BoundaryKind, HistoryRewrite};
 use context_core::{Diagnostic, Message, Part, Role};
 
-/// The retained part of a history: the head, the request that the tail belongs to, and the newest
-/// messages as the tail.
+/// The retained part of a history: the head, pinned messages, the request that the tail belongs to,
+/// and the newest messages as the tail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RetainedPart {
     head: usize,
-    request: Option<usize>,
+    /// The pinned messages and the request of the tail, ascending.
+    between: Vec<usize>,
     tail: Range<usize>,
 }
 
 impl RetainedPart {
     /// The number of retained messages.
     pub(super) fn len(&self) -> usize {
-        self.head + usize::from(self.request.is_some()) + self.tail.len()
+        self.head + self.between.len() + self.tail.len()
     }
 
     fn positions(&self) -> impl Iterator<Item = usize> {
-        (0..self.head).chain(self.request).chain(self.tail.clone())
+        (0..self.head).chain(self.between.iter().copied()).chain(self.tail.clone())
     }
 
     /// Returns the history cut to the retained part.
@@ -42,7 +43,8 @@ impl RetainedPart {
 }
 
 /// Returns what is retained if at most `max` messages are wanted, or `None` if nothing has to go.
-/// Checkpoints and system messages at the front stay and do not count. A few more messages stay so
+/// Checkpoints and system messages at the front stay and do not count, and neither do pinned
+/// messages. A few more messages stay so
 /// that no call is separated from its result, and so that the request of the oldest retained
 /// message is present: the model should not continue work whose purpose it cannot see.
 pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<RetainedPart> {
@@ -64,7 +66,14 @@ pub(super) fn limit(messages: &[Arc<Message>], max: usize) -> Option<RetainedPar
             request = None;
         }
     }
-    let kept = RetainedPart { head, request, tail: start..messages.len() };
+    let mut between: Vec<usize> = request.into_iter().collect();
+    if messages[head..start].iter().any(|message| message.is_pinned()) {
+        let anchors = Anchors::of(messages);
+        between.extend((head..start).filter(|at| anchors.is_verbatim(*at)));
+        between.sort_unstable();
+        between.dedup();
+    }
+    let kept = RetainedPart { head, between, tail: start..messages.len() };
     (kept.len() < messages.len()).then_some(kept)
 }
 

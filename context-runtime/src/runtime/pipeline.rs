@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::{
-    BoundaryKind, CacheState, Goal, HistoryRewrite, HistoryView, Plan, PlanReport, Price, Proposal,
-    SummaryTask,
+    BoundaryKind, CacheState, Goal, HistoryRewrite, HistoryView, Plan, PlanReport, PolicyKind,
+    Price, Proposal, SummaryTask,
 };
 use context_core::{Diagnostic, Message};
 
 use super::stage::{self, ResolvedStage};
+use super::trigger::{HistoryState, Trigger};
 use super::{Stage, StageFaults};
 use crate::observer::{CompactionDecision, ProposedCompaction};
 
@@ -24,10 +25,11 @@ pub(super) type Ask<'a> = dyn Fn(&ProposedCompaction<'_>) -> CompactionDecision 
 
 /// Stages of compaction, run from least to most lossy.
 ///
-/// A stage runs if the request, as the stages before it leave it, fills the window to the stage's
-/// trigger. Its plan is carried out if it is needed, which is from 90 percent of the window on, or
-/// if it pays off within the expected calls: everything after the first change is no longer in the
-/// provider's cache and is charged again. A plan that frees less than a hundredth of the history is
+/// A stage runs if the request, as the stages before it leave it, reaches the stage's
+/// [trigger](Trigger). Its plan is carried out if it is needed, which is from 90 percent of the
+/// window on, if the trigger is not a share of the window, or if it pays off within the expected
+/// calls: everything after the first change is no longer in the provider's cache and is charged
+/// again. A plan that frees less than a hundredth of the history is
 /// not worth an invalidated cache, unless it makes the request fit.
 ///
 /// ```
@@ -151,14 +153,31 @@ impl Pipeline {
     #[must_use]
     pub fn forced(mut self) -> Self {
         for stage in &mut self.stages {
-            stage.trigger = 0.0;
+            stage.trigger = Trigger::Share(0.0);
         }
         self
     }
 
-    /// Whether a stage runs when this share of the window is full.
-    pub fn is_due(&self, ratio: f64) -> bool {
-        self.stages.iter().any(|stage| stage.is_due(ratio))
+    /// Returns the stages for a compaction that was asked for, made to run at any fill level: those
+    /// that summarize, or all that do not truncate.
+    pub(super) fn requested(&self) -> Self {
+        let kind = |stage: &&ResolvedStage| stage.policy.kind();
+        let summarizes = |stage: &&ResolvedStage| kind(stage) == PolicyKind::Summarize;
+        let any = self.stages.iter().any(|stage| summarizes(&stage));
+        let runs = |stage: &&ResolvedStage| match any {
+            true => summarizes(stage),
+            false => kind(stage) != PolicyKind::Truncate,
+        };
+        let mut stages: Vec<_> = self.stages.iter().filter(runs).cloned().collect();
+        for stage in &mut stages {
+            (stage.trigger, stage.target) = (Trigger::Tokens(0), None);
+        }
+        Self { stages }
+    }
+
+    /// Whether a stage runs in this state.
+    pub fn is_due(&self, state: &HistoryState) -> bool {
+        self.stages.iter().any(|stage| stage.is_due(state))
     }
 
     /// The names of its policies.
@@ -194,17 +213,19 @@ impl Pipeline {
             let cut = current.as_ref().map(|current| {
                 let counts = current.counts.iter().copied();
                 HistoryView::counted(&current.rewrite.messages, counts, view.counter())
+                    .user_words(view.user_words_budget())
             });
             let view = cut.as_ref().unwrap_or(view);
-            let total = goal.outside.saturating_add(view.total());
-            let ratio = goal.budget.ratio(total);
-            let stage_goal = within(&goal, stage);
-            if !stage.is_due(ratio) || total <= stage_goal.target {
+            let state = HistoryState::of(view, &goal);
+            let stage_goal = within(&goal, stage, &state);
+            if !stage.is_due(&state) || state.tokens <= stage_goal.target {
                 continue;
             }
+            let (share, is_asked) = (state.share, goal.focus.is_some());
+            let due = Due { share, trigger: &stage.trigger, is_asked };
             let (mut step, decision) = match stage.policy.plan(view, &stage_goal) {
                 Proposal::Plan(plan) => {
-                    let step = judge(plan, view, &stage_goal, ratio);
+                    let step = judge(plan, view, &stage_goal, &due);
                     let decision = match step.applied {
                         true => ask(&step.proposed(view)),
                         false => CompactionDecision::Proceed,
@@ -212,7 +233,7 @@ impl Pipeline {
                     (step, decision)
                 }
                 Proposal::Summary(task) if summaries && planned.summary.is_none() => {
-                    let Some(step) = summary_step(&task, view, ratio) else { continue };
+                    let Some(step) = summary_step(&task, view, &due) else { continue };
                     let decision = ask(&ProposedCompaction { plan: None, ..step.proposed(view) });
                     if decision == CompactionDecision::Proceed {
                         let of = match &current {
@@ -264,36 +285,55 @@ pub(super) fn target_not_reached(left: u64, wanted: u64) -> Diagnostic {
 }
 
 /// Returns the goal of one stage.
-fn within(goal: &Goal, stage: &ResolvedStage) -> Goal {
-    let target = (goal.budget.input() as f64 * stage.target).floor() as u64;
+fn within(goal: &Goal, stage: &ResolvedStage, state: &HistoryState) -> Goal {
     let mut within = goal.clone();
-    within.target = target.min(goal.target);
+    within.target = stage.target(goal.budget.input(), state).min(goal.target);
     within
 }
 
 /// Returns the step of a summary, whose plan is not known yet.
-fn summary_step(task: &SummaryTask, view: &HistoryView<'_>, ratio: f64) -> Option<PlannedStep> {
+fn summary_step(task: &SummaryTask, view: &HistoryView<'_>, due: &Due<'_>) -> Option<PlannedStep> {
     let description = format!("{} messages into a checkpoint", task.covers.len());
     let kind = BoundaryKind::Compact;
     let plan = Plan::of_any_size(task.policy, kind, view, Vec::new(), description).ok()?;
-    Some(PlannedStep { plan, price: Price::default(), applied: true, reason: full(ratio) })
+    Some(PlannedStep { plan, price: Price::default(), applied: true, reason: due.reason() })
 }
 
-fn full(ratio: f64) -> String {
-    format!("{:.0} percent of the window are full", ratio * 100.0)
+/// The reason why a stage runs.
+struct Due<'t> {
+    share: f64,
+    trigger: &'t Trigger,
+    /// Whether the compaction was asked for.
+    is_asked: bool,
+}
+
+impl Due<'_> {
+    /// Whether a plan is carried out whatever its price: the window is nearly full, or the program
+    /// set a trigger of its own.
+    fn is_needed(&self) -> bool {
+        self.share >= NEEDED || self.trigger.share().is_none()
+    }
+
+    fn reason(&self) -> String {
+        match self.trigger.share() {
+            _ if self.is_asked => "it was asked for".to_owned(),
+            None if self.share < NEEDED => format!("the trigger is reached: {}", self.trigger),
+            _ => format!("{:.0} percent of the window are full", self.share * 100.0),
+        }
+    }
 }
 
 /// Decides whether a plan is worth its price.
-fn judge(plan: Plan, view: &HistoryView<'_>, goal: &Goal, ratio: f64) -> PlannedStep {
+fn judge(plan: Plan, view: &HistoryView<'_>, goal: &Goal, due: &Due<'_>) -> PlannedStep {
     let price = plan.price(view, &goal.cache);
     let fits = |history: u64| history <= goal.limit();
     let little = plan.saved().saturating_mul(100) < plan.before;
-    let (needed, helps) = (ratio >= NEEDED, fits(plan.after) && !fits(plan.before));
+    let helps = fits(plan.after) && !fits(plan.before);
     let calls = goal.cache.expected_calls;
     let (wanted, reason) = if little && !helps && plan.after > goal.history() {
         (false, "it would free less than a hundredth of the history".to_owned())
-    } else if needed {
-        (true, full(ratio))
+    } else if due.is_needed() {
+        (true, due.reason())
     } else if price.pays_off_within(calls) {
         (true, pays_off(&price))
     } else {

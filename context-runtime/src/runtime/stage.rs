@@ -6,12 +6,14 @@ use std::sync::Arc;
 use context_core::CompactionPolicy;
 use context_core::history::PolicyKind;
 
+use super::trigger::{HistoryState, Trigger, is_share};
+
 /// The default trigger of a stage, as a share of the window.
 const TRIGGER: f64 = 0.9;
 /// The default target, as a share of the window.
 const TARGET: f64 = 0.6;
 
-/// A compaction policy with its trigger and its target, both as shares of the window.
+/// A compaction policy with its [trigger](Trigger) and its target, a share of the window.
 ///
 /// The default trigger depends on the policy's [kind](CompactionPolicy::kind). A policy that
 /// shortens has 0.80. One that leaves turns out has 0.90, or, after a stage that summarizes, runs
@@ -19,14 +21,19 @@ const TARGET: f64 = 0.6;
 /// has 0.90. The default target is 0.60. The distance between trigger and target prevents a
 /// compaction with every message.
 ///
+/// A trigger that is not a share of the window, such as a number of messages, is a decision of the
+/// program: the plan is carried out whatever its price, and the default target is 0.60 of the
+/// tokens that the request has then.
+///
 /// ```
-/// use context_runtime::compaction::{Pipeline, Stage};
+/// use context_runtime::compaction::{HistoryState, Pipeline, Stage};
 /// use context_runtime::{microcompact::Microcompact, truncate_head::TruncateHead};
 ///
 /// let gentle = Stage::new(Microcompact::new()).trigger(0.7).target(0.5);
 /// let harsh = Stage::new(TruncateHead::new()).trigger(Stage::EMERGENCY);
 /// let pipeline = Pipeline::new([gentle, harsh])?; // or everything that is wrong with them
-/// assert!(pipeline.is_due(0.75) && !pipeline.is_due(0.65));
+/// let is_due = |share| pipeline.is_due(&HistoryState::of_share(share));
+/// assert!(is_due(0.75) && !is_due(0.65));
 ///
 /// let upside_down = Stage::new(Microcompact::new()).trigger(0.5).target(0.9);
 /// assert!(Pipeline::new([upside_down]).is_err());
@@ -36,7 +43,7 @@ const TARGET: f64 = 0.6;
 #[must_use]
 pub struct Stage {
     policy: Arc<dyn CompactionPolicy>,
-    trigger: Option<f64>,
+    trigger: Option<Trigger>,
     target: Option<f64>,
 }
 
@@ -54,10 +61,10 @@ impl Stage {
         Self { policy, trigger: None, target: None }
     }
 
-    /// Sets the trigger, as a share of the window. With [`EMERGENCY`](Self::EMERGENCY) the stage
-    /// runs only if the request does not fit.
-    pub fn trigger(mut self, share: f64) -> Self {
-        self.trigger = Some(share);
+    /// Sets the trigger: a share of the window, or another [condition](Trigger). With
+    /// [`EMERGENCY`](Self::EMERGENCY) the stage runs only if the request does not fit.
+    pub fn trigger(mut self, trigger: impl Into<Trigger>) -> Self {
+        self.trigger = Some(trigger.into());
         self
     }
 
@@ -78,14 +85,24 @@ impl<P: CompactionPolicy> From<P> for Stage {
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedStage {
     pub(super) policy: Arc<dyn CompactionPolicy>,
-    pub(super) trigger: f64,
-    pub(super) target: f64,
+    pub(super) trigger: Trigger,
+    /// The target as a share of the window. `None` for 0.60 of the request's tokens.
+    pub(super) target: Option<f64>,
 }
 
 impl ResolvedStage {
-    /// Whether the stage runs when this share of the window is full.
-    pub(super) fn is_due(&self, ratio: f64) -> bool {
-        if self.trigger >= Stage::EMERGENCY { ratio > self.trigger } else { ratio >= self.trigger }
+    /// Whether the stage runs in this state.
+    pub(super) fn is_due(&self, state: &HistoryState) -> bool {
+        self.trigger.is_due(state)
+    }
+
+    /// Returns the target in tokens for a window with this room for input.
+    pub(super) fn target(&self, input: u64, state: &HistoryState) -> u64 {
+        let (of, share) = match self.target {
+            Some(share) => (input, share),
+            None => (state.tokens.min(input), TARGET),
+        };
+        (of as f64 * share).floor() as u64
     }
 }
 
@@ -154,22 +171,30 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
     for Stage { policy, trigger, target } in stages {
         let name = policy.name();
         let summarizes = |stage: &ResolvedStage| stage.policy.kind() == PolicyKind::Summarize;
-        let trigger = trigger.unwrap_or(match policy.kind() {
+        let trigger = trigger.unwrap_or(Trigger::Share(match policy.kind() {
             PolicyKind::Shorten => 0.8,
             PolicyKind::Truncate => Stage::EMERGENCY,
             PolicyKind::LeaveOut if resolved.iter().any(summarizes) => Stage::EMERGENCY,
             _ => TRIGGER,
-        });
-        let target = target.unwrap_or(if trigger > TARGET { TARGET } else { trigger * 0.75 });
-        let is_share = |share: &f64| share.is_finite() && (0.0..=1.0).contains(share);
-        let wrong = [trigger, target].into_iter().find(|share| !is_share(share));
-        if let Some(share) = wrong {
+        }));
+        let default = |share: f64| if share > TARGET { TARGET } else { share * 0.75 };
+        let target = target.or_else(|| trigger.share().map(default));
+        let wrong = target.filter(|target| !is_share(*target));
+        if let Some(share) = trigger.wrong_share().or(wrong) {
             faults.push(StageFault::Share { policy: name, share });
-        } else if target >= trigger && trigger > 0.0 {
+        } else if let (Some(trigger), Some(target)) = (trigger.share(), target)
+            && target >= trigger
+            && trigger > 0.0
+        {
             faults.push(StageFault::Target { policy: name, trigger, target });
         }
-        if let Some(before) = resolved.iter().find(|before| before.trigger > trigger) {
-            faults.push(StageFault::Order { policy: name, trigger, before: before.policy.name() });
+        if let Some(share) = trigger.share()
+            && let Some(before) = resolved
+                .iter()
+                .find(|before| before.trigger.share().is_some_and(|before| before > share))
+        {
+            let before = before.policy.name();
+            faults.push(StageFault::Order { policy: name, trigger: share, before });
         }
         if resolved.iter().any(|before| before.policy.name() == name) {
             faults.push(StageFault::Twice { policy: name });

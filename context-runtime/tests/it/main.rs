@@ -55,6 +55,8 @@ mod navigate;
 mod omissions;
 #[cfg(all(feature = "instructions", feature = "anthropic"))]
 mod own_codecs;
+#[cfg(all(feature = "tokens", feature = "snip", feature = "summarize", feature = "truncate-head"))]
+mod pins;
 mod prompt;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod recall_places;

@@ -1,6 +1,7 @@
 //! Turns: what is stored and recorded when, the ways out, limits, streams, tools.
 
 mod durable;
+mod history_tools;
 mod joined;
 #[cfg(feature = "metrics")]
 mod metrics;

@@ -13,7 +13,7 @@ use crate::agents::interrupted::newest_turn;
 use crate::agents::recorder::{StoredTurn, TurnRecorder};
 use crate::agents::{AgentChat, Ask, TurnError, TurnLimits, TurnReport};
 use crate::observer::TurnEvent;
-use crate::{CallOptions, READ_SPILLED, spilled_output_tool};
+use crate::{CallOptions, HistoryTools, READ_SPILLED, spilled_output_tool};
 
 /// The result of a call whose turn was interrupted.
 const UNKNOWN: &str = "The turn was interrupted. It is not known whether the tool ran.";
@@ -27,6 +27,7 @@ pub struct TurnBuilder<'c> {
     chat: &'c mut AgentChat,
     question: Option<Message>,
     tools: Vec<Tool>,
+    history_tools: bool,
     limits: TurnLimits,
     calls: CallOptions,
     cancel: CancelSignal,
@@ -37,11 +38,12 @@ pub struct TurnBuilder<'c> {
 impl<'c> TurnBuilder<'c> {
     pub(in crate::agents) fn new(chat: &'c mut AgentChat, question: Option<Message>) -> Self {
         let parts = &chat.agents.0;
-        let (limits, calls) = (parts.limits, parts.calls);
+        let (limits, calls, history_tools) = (parts.limits, parts.calls, parts.history_tools);
         Self {
             chat,
             question,
             tools: Vec::new(),
+            history_tools,
             limits,
             calls,
             cancel: CancelSignal::never(),
@@ -59,6 +61,14 @@ impl<'c> TurnBuilder<'c> {
     /// [`READ_SPILLED`](crate::READ_SPILLED), which reads large results back.
     pub fn tools(mut self, tools: impl IntoIterator<Item = impl Into<Tool>>) -> Self {
         self.tools.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets whether the turn offers and answers [`HistoryTools`], with which the model searches and
+    /// reads the conversation, sees how full its window is, and asks for a compaction. A tool of
+    /// the program with the same name takes precedence. Default: that of the agents.
+    pub fn history_tools(mut self, offered: bool) -> Self {
+        self.history_tools = offered;
         self
     }
 
@@ -148,6 +158,17 @@ impl<'c> TurnBuilder<'c> {
         if can_spill && !tools.iter().filter_map(name).any(|name| name == READ_SPILLED) {
             tools.push(spilled_output_tool().into());
         }
+        let mut history_tools = Vec::new();
+        if self.history_tools {
+            let (chat, branch) = (engine.chat_ref().clone(), engine.branch().clone());
+            let own = HistoryTools::new(&*parts.store, chat, branch).runtime(&parts.runtime);
+            for tool in own.tools() {
+                if !tools.iter().filter_map(name).any(|name| name == tool.name) {
+                    history_tools.push(tool.name.clone());
+                    tools.push(tool.into());
+                }
+            }
+        }
         let deltas = DeltaStream::new(engine.streams(), &id, is_continued);
         let turn = Turn {
             agents,
@@ -155,6 +176,7 @@ impl<'c> TurnBuilder<'c> {
             engine,
             settings: Settings {
                 tools,
+                history_tools,
                 limits: self.limits,
                 calls: self.calls,
                 cancel: self.cancel,

@@ -6,20 +6,22 @@ use context_core::{Fragment, Message, ToolCall, ToolResult};
 
 use super::{Called, Phase, Turn};
 use crate::agents::recorder::ResultRecord;
-use crate::agents::{AgentChat, Parts, ToolContext, TurnError};
-use crate::{READ_SPILLED, Spilled};
+use crate::agents::{AgentChat, ToolContext, TurnError};
+use crate::{HistoryTools, READ_SPILLED, Spilled};
 
 /// The result of a call whose tool did not run.
 pub(super) const NOT_RUN: &str = "The tool was not run.";
 
-impl Parts {
+impl Turn<'_> {
     /// Whether the library answers a call itself.
     pub(super) fn answers(&self, call: &ToolCall) -> bool {
-        call.name == READ_SPILLED && self.runtime.spill().is_some()
+        self.settings.history_tools.contains(&call.name) || self.reads_spilled(call)
     }
-}
 
-impl Turn<'_> {
+    fn reads_spilled(&self, call: &ToolCall) -> bool {
+        call.name == READ_SPILLED && self.parts.runtime.spill().is_some()
+    }
+
     /// Stores and records the answer that calls tools, before they run.
     pub(in crate::agents) async fn save_calls(&mut self) -> Result<(), TurnError> {
         if let Phase::Asked(asked) = &self.phase
@@ -118,14 +120,20 @@ impl Turn<'_> {
     /// Answers the calls of tools that come with the store.
     async fn answer_own_calls(&mut self) {
         let Phase::Called(called) = &self.phase else { return };
-        let Some(spill) = self.parts.runtime.spill() else { return };
-        let chat = self.engine.chat_ref().clone();
-        for call in called.calls.iter().filter(|call| self.parts.answers(call)) {
+        let (spill, chat) = (self.parts.runtime.spill(), self.engine.chat_ref().clone());
+        let history =
+            HistoryTools::new(&*self.parts.store, chat.clone(), self.engine.branch().clone());
+        let history = history.runtime(&self.parts.runtime);
+        let own: Vec<_> = called.calls.iter().filter(|call| self.answers(call)).collect();
+        for call in own {
             if self.results.iter().any(|given| given.result.call_id == call.id) {
                 continue;
             }
             let started_at = self.parts.clock.now();
-            let result = spill.answer(&chat, call).await;
+            let result = match &spill {
+                Some(spill) if call.name == READ_SPILLED => spill.answer(&chat, call).await,
+                _ => history.answer(call).await,
+            };
             let ended_at = self.parts.clock.now();
             self.results.push(ResultRecord { result, started_at, ended_at });
         }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::MessageHash;
@@ -97,6 +98,13 @@ impl Call<'_> {
                 && sent.model == self.counting.model
                 && sent.provider == self.input.provider
         })
+    }
+
+    /// Returns the time since the last request of the chat.
+    pub(super) fn idle(&self, session: &Session) -> Option<Duration> {
+        let sent = session.sent.as_ref()?;
+        let since = self.now.as_micros().saturating_sub(sent.at.as_micros());
+        Some(Duration::from_micros(u64::try_from(since).unwrap_or(0)))
     }
 
     /// Returns how many messages of the history the provider may have in its cache. Messages that
@@ -275,6 +283,7 @@ pub(super) fn messages(
         added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
         estimate: front + stats.tokens + recalled + framing,
         budget,
+        breakdown,
     });
     session.index.sent();
     let mut request = call.input.request;

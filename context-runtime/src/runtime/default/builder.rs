@@ -15,6 +15,9 @@ use crate::observer::{Observer, Observers};
 use crate::runtime::{Pipeline, Stage};
 use crate::{RecoveryChain, SystemClock};
 
+/// The largest share of the history for the user's words: policies need the rest.
+const MOST_USER_WORDS: f64 = 0.5;
+
 /// Builds a [`DefaultContextRuntime`]. Everything has a default: without policies nothing is cut,
 /// without memory nothing is recalled. Most agents set [`model`](Self::model),
 /// [`compaction`](Self::compaction) and [`spill`](Self::spill), and keep the other defaults.
@@ -53,6 +56,7 @@ impl Default for DefaultContextRuntimeBuilder {
             max_messages: None,
             max_sessions: 1_024,
             expected_calls: 10,
+            user_words: 0.1,
             cache_lifetime: Duration::from_secs(300),
             summary_cooldown: Duration::from_secs(60),
         };
@@ -250,6 +254,15 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
+    /// Sets which share of the room for the history the user's own requests fill unchanged,
+    /// whatever a policy cuts: the first request, then the newest ones. Default: 0.1; at most 0.5.
+    /// With 0 only the first and the newest request are kept, and may be shortened. Messages that
+    /// must never go are [pinned](crate::Message::pinned).
+    pub fn user_words(mut self, share: f64) -> Self {
+        self.parts.user_words = share;
+        self
+    }
+
     /// Sets how long the provider's prompt cache keeps an unused entry. Default: 5 minutes. Use
     /// your provider's value.
     pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
@@ -301,6 +314,10 @@ impl DefaultContextRuntimeBuilder {
         ];
         let zeros = numbers.into_iter().filter(|(_, is_zero)| *is_zero);
         faults.extend(zeros.map(|(setting, _)| RuntimeFault::Zero { setting }));
+        if !(0.0..=MOST_USER_WORDS).contains(&parts.user_words) {
+            let (setting, share, most) = ("user_words", parts.user_words, MOST_USER_WORDS);
+            faults.push(RuntimeFault::Share { setting, share, most });
+        }
         if let Some(store) = &parts.spill
             && store.blobs().is_none()
         {

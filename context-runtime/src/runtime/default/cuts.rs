@@ -27,6 +27,8 @@ pub(super) struct Cuts {
     request: Option<(String, MessageHash)>,
     /// Until when no summary is requested.
     pause: Option<Timestamp>,
+    /// A compaction that was asked for, with instructions for its summary.
+    pub(super) requested: Option<String>,
     /// Whether a compaction took place since the last request.
     pub(super) fresh: bool,
     /// Whether a summary failed and this was not reported yet.

@@ -52,6 +52,8 @@ pub(super) struct Parts {
     pub(super) max_messages: Option<usize>,
     pub(super) max_sessions: usize,
     pub(super) expected_calls: u32,
+    /// The share of the room for the history that the user's words fill unchanged.
+    pub(super) user_words: f64,
     pub(super) cache_lifetime: Duration,
     pub(super) summary_cooldown: Duration,
 }
@@ -110,6 +112,16 @@ pub enum RuntimeFault {
     Zero {
         /// The limited quantity.
         setting: &'static str,
+    },
+    /// A share is out of range.
+    #[error("{setting} may be a share from 0 to {most}, not {share}")]
+    Share {
+        /// The name of the method.
+        setting: &'static str,
+        /// The share.
+        share: f64,
+        /// The largest share.
+        most: f64,
     },
     /// A name is empty.
     #[error("the {setting} may not be empty: name one, or leave `{setting}` out")]

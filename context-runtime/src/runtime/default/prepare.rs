@@ -3,6 +3,7 @@
 //!
 //! The session is locked twice, without awaiting under the lock. Memories are recalled in between.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use context_core::base::{DiagnosticCode, Severity};
@@ -26,7 +27,7 @@ use super::session::{Session, Sessions, lock};
 use crate::observer::{Observer, ProposedCompaction, TurnEvent};
 use crate::runtime::history::CallHistory;
 use crate::runtime::prompt::Prompt;
-use crate::runtime::{history, limit, pipeline};
+use crate::runtime::{HistoryState, history, limit, pipeline};
 use crate::trace;
 
 /// Prepares a model call.
@@ -149,8 +150,13 @@ fn finish(
     session.cuts.requested(&input.turn.id, request);
     let mut context = ModelContext::default();
     let total = counting.calibration.apply(session.index.tokens(session.index.len())).tokens();
-    if parts.pipeline.is_due(budget.ratio(outside.saturating_add(total))) {
-        if session.cuts.is_stopped() {
+    let tokens = outside.saturating_add(total);
+    let mut state = HistoryState::of_share(budget.ratio(tokens));
+    (state.tokens, state.messages) = (tokens, session.index.len());
+    (state.turns, state.idle) = (session.index.requests().len(), call.idle(session));
+    let focus = session.cuts.requested.take();
+    if focus.is_some() || parts.pipeline.is_due(&state) {
+        if focus.is_none() && session.cuts.is_stopped() {
             diagnostics.push(Diagnostic::new(
                 DiagnosticCode::CompactionStopped,
                 Severity::Warning,
@@ -160,6 +166,8 @@ fn finish(
         } else {
             let mut goal = Goal::new(budget, outside, budget.input());
             goal.cache = count::cache(parts, &counting.model, warm);
+            goal.cache.idle = state.idle;
+            goal.focus = focus;
             compact(&call, session, &mut history, &goal, &mut context, &mut diagnostics);
         }
     }
@@ -212,12 +220,17 @@ fn compact(
     let _span = trace::compact(&input.turn.chat).entered();
     let counter = counting.calibrated();
     let counts = session.index.counts().map(|count| counting.calibration.scale(count).tokens());
-    let view = HistoryView::counted(history.messages(), counts, &counter);
+    let words = (goal.limit() as f64 * parts.user_words) as u64;
+    let view = HistoryView::counted(history.messages(), counts, &counter).user_words(words);
     let before = view.total();
     let ask = |proposed: &ProposedCompaction<'_>| {
         parts.observers.before_compaction(&input.turn, proposed)
     };
-    let planned = parts.pipeline.run_with(&view, goal, session.cuts.may_ask(call.now), &ask);
+    let pipeline = match goal.focus {
+        Some(_) => Cow::Owned(parts.pipeline.requested()),
+        None => Cow::Borrowed(&parts.pipeline),
+    };
+    let planned = pipeline.run_with(&view, goal, session.cuts.may_ask(call.now), &ask);
     context.plans = planned.steps.iter().map(|step| step.report()).collect();
     diagnostics.extend(planned.diagnostics);
     if let Some(summary) = planned.summary {

@@ -1,7 +1,7 @@
 //! The default runtime.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_core::history::{HistoryRewrite, RecoveryDecision, SummaryError, SummaryTask};
@@ -18,7 +18,7 @@ use tracing::Instrument;
 
 use super::count::Counters;
 use super::parts::Parts;
-use super::session::{Sessions, lock};
+use super::session::{Session, Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
 use crate::observer::{Observer, TurnEvent};
 use crate::trace;
@@ -75,6 +75,11 @@ impl DefaultContextRuntime {
     /// Returns the observers of this runtime as one, for [`ModelCall`](crate::ModelCall::observer).
     pub fn observer(&self) -> Arc<dyn Observer> {
         Arc::new(self.parts.observers.clone())
+    }
+
+    /// Returns the session of a chat, unless its user is not served.
+    pub(super) fn known_session(&self, chat: &ChatRef) -> Option<Arc<Mutex<Session>>> {
+        self.parts.serves(chat).then(|| self.sessions.get(chat))
     }
 
     pub(super) fn new(parts: Parts, calibrations: Calibrations) -> Self {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use context_core::message::MessageHash;
 use context_core::model::{Budget, TokenCount};
+use context_core::runtime::Breakdown;
 use context_core::{ChatRef, Message, Timestamp};
 
 use super::cuts::Cuts;
@@ -57,6 +58,8 @@ pub(super) struct SentRequest {
     /// Its tokens before calibration.
     pub(super) estimate: TokenCount,
     pub(super) budget: Budget,
+    /// Its tokens by part.
+    pub(super) breakdown: Breakdown,
     /// The tokens that the repair added to the history, such as results in place of missing ones.
     pub(super) added: u64,
 }
