@@ -13,7 +13,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 use crate::app::{App, Outcome};
 use crate::commands::{
     backup, branches, chats, checkpoint, cherry_pick, compact, completions, copy, delete, diff,
-    erase, export, fork, graph, import, log, memory, prepare, prompt, redact, render, restore,
+    erase, export, fork, graph, import, log, memory, pin, prepare, prompt, redact, render, restore,
     retain, rewind, search, show, spill, streams, tokens, trajectory, upgrade, vacuum, verify,
 };
 use crate::error::Failure;
@@ -46,7 +46,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ("Look at runs", &["trajectory"]),
     ("Remember", &["memory"]),
     ("Bring in and take out", &["import", "export", "copy", "render"]),
-    ("To a model", &["prepare", "tokens", "compact"]),
+    ("To a model", &["prepare", "tokens", "compact", "pin"]),
     ("Branch", &["branches", "fork", "rewind", "checkpoint", "restore", "diff", "cherry-pick"]),
     ("Remove", &["redact", "delete", "retain", "erase"]),
     ("Look after the store", &["verify", "vacuum", "backup", "upgrade"]),
@@ -99,6 +99,8 @@ pub(crate) enum Command {
     Fork(fork::Args),
     /// Go back to a message, on a new branch
     Rewind(rewind::Args),
+    /// Pin messages, so that no compaction takes them
+    Pin(pin::Args),
     /// Set, list and delete checkpoints
     Checkpoint(checkpoint::Args),
     /// Go back to a checkpoint, on a new branch
@@ -222,6 +224,7 @@ impl Command {
             Self::Branches(args) => branches::run(args, app).await,
             Self::Fork(args) => fork::run(args, app).await,
             Self::Rewind(args) => rewind::run(args, app).await,
+            Self::Pin(args) => pin::run(args, app).await,
             Self::Checkpoint(args) => checkpoint::run(args, app).await,
             Self::Restore(args) => restore::run(args, app).await,
             Self::Diff(args) => diff::run(args, app).await,

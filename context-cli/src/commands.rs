@@ -21,6 +21,7 @@ pub(crate) mod import;
 mod leave_behind;
 pub(crate) mod log;
 pub(crate) mod memory;
+pub(crate) mod pin;
 mod planning;
 pub(crate) mod prepare;
 pub(crate) mod prompt;

@@ -37,6 +37,8 @@ pub(crate) const COMMANDS: &[(&str, Use, &str)] = &[
     ("compact", Looks, "compact notes --dry-run"),
     ("compact", Looks, "compact notes --undo --dry-run"),
     ("compact", Writes, "compact notes"),
+    ("pin", Looks, "pin notes"),
+    ("pin", Writes, "pin notes m1"),
     ("graph", Looks, "graph notes"),
     ("spill list", Looks, "spill list notes"),
     ("spill read", Looks, "spill read notes 3f2a91c0"),

@@ -86,6 +86,16 @@ fn every_command_has_a_record() {
     );
     check(
         &bench,
+        "pin a m1",
+        json!({"v": 1, "id": "m1", "role": "user", "preview": "hi", "status": "pinned"}),
+    );
+    check(
+        &bench,
+        "pin a m1 --remove",
+        json!({"v": 1, "id": "m1", "role": "user", "preview": "hi", "status": "unpinned"}),
+    );
+    check(
+        &bench,
         "checkpoint a start --delete",
         json!({"v": 1, "checkpoint": "start", "message": null,
         "created_at": null, "status": "deleted"}),
