@@ -12,7 +12,7 @@
 //! | [`CachedCounter`] | counts each message once |
 //! | [`Calibration`], [`Calibrated`] | learn from reported usage how far estimates are off |
 //! | [`ImageRule`] | counts the tokens of images by published formulas |
-//! | [`ModelTable`], [`Cost`] | windows and prices of models, dated and replaceable |
+//! | [`ModelTable`], [`Cost`] | windows, prices, modalities and cache rules of models, dated and replaceable |
 //! | [`Estimate`], [`Budget`] | size up a request: tokens per fragment, prompt, tools, messages and in total, cost, room left |
 //!
 //! ```
@@ -28,6 +28,7 @@
 //! ```
 
 mod cache;
+mod cache_rules;
 mod calibrated;
 mod calibration;
 mod cost;
@@ -35,11 +36,15 @@ mod counter;
 mod estimate;
 mod images;
 mod media;
+mod modality;
+mod model;
+mod prices;
 mod table;
 mod vocabulary;
 mod window;
 
 pub use cache::{CachedCounter, DEFAULT_CAPACITY};
+pub use cache_rules::{CacheLifetime, CacheRules};
 pub use calibrated::Calibrated;
 pub use calibration::{Calibration, Calibrations};
 pub use context_core::model::{
@@ -49,6 +54,9 @@ pub use cost::Cost;
 pub use counter::ModelCounter;
 pub use estimate::{Estimate, FragmentTokens};
 pub use images::ImageRule;
-pub use table::{AS_OF, LongPrices, Model, ModelTable, Prices, TableError};
+pub use modality::{Modalities, Modality};
+pub use model::Model;
+pub use prices::{LongPrices, Prices};
+pub use table::{AS_OF, ModelTable, TableError};
 pub use vocabulary::Vocabulary;
 pub use window::{BudgetError, WindowSource};

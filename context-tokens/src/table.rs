@@ -1,31 +1,33 @@
-//! A table of models: windows, prices, and how their tokens are counted.
+//! A table of models: windows, prices, modalities, cache rules, and how their tokens are counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use context_core::model::{Framing, Share, TokenCount, Usage};
+use context_core::model::{Framing, Share, TokenCount};
 use serde::{Deserialize, Serialize};
 
+use crate::cache_rules::CacheRulesForm;
 use crate::counter::Factor;
 use crate::images::ImageRule;
-use crate::{Cost, ModelCounter, Vocabulary, WindowSource};
+use crate::{Modality, Model, Prices, Vocabulary};
 
 /// The date of the built-in table, `YYYY-MM-DD`. Prices change; replace or extend the table when
 /// they do.
-pub const AS_OF: &str = "2026-11-21";
+pub const AS_OF: &str = "2026-11-26";
 
 /// A dated table of models, which the caller may extend or replace.
 ///
-/// The built-in table contains only values that could be verified on the pages it names, so a model
-/// may be listed without a window or without prices. A model without a window is assumed to have
-/// the smallest known window of its family. A model that is not listed is still counted by its
-/// family, the one with the longest prefix of its name; its window is unknown.
+/// The built-in table contains only values that could be verified on the pages it names. A model
+/// that is not listed is still counted by its family, the one with the longest prefix of its name,
+/// and has the family's cache rules. A model without a window in the table, listed or not, is
+/// assumed to have the smallest known window of its family. The window of a model of no known
+/// family is unknown, and so are the prices and modalities of a model that is not listed.
 ///
 /// # JSON form
 ///
 /// ```json
 /// {
-///   "as_of": "2026-11-21",
+///   "as_of": "2026-11-26",
 ///   "currency": "USD",
 ///   "families": {
 ///     "house": {
@@ -33,7 +35,10 @@ pub const AS_OF: &str = "2026-11-21";
 ///       "vocabulary": "o200k_base",
 ///       "factor": {"typical": 1.1, "low": 0.9, "high": 1.4},
 ///       "images": {"patches": {"size": 32, "budget": 1536, "multiplier": 1.2}},
-///       "framing": {"message": [4, 3, 8], "call": [12, 3, 30], "tool": [12, 4, 40], "request": [3, 0, 30]}
+///       "framing": {"message": [4, 3, 8], "call": [12, 3, 30], "tool": [12, 4, 40], "request": [3, 0, 30]},
+///       "cache": {"minimum": 1024, "marks": 4, "automatic": false, "key": false, "ahead": 0,
+///                 "lifetimes": [{"seconds": 300, "write": 1.25}, {"seconds": 3600, "write": 2}],
+///                 "source": "https://example.com/caching"}
 ///     }
 ///   },
 ///   "models": {
@@ -41,7 +46,10 @@ pub const AS_OF: &str = "2026-11-21";
 ///       "family": "house", "window": 200000, "max_output": 32000,
 ///       "prices": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75,
 ///                  "long": {"above": 128000, "input": 6, "output": 22.5}},
-///       "source": "https://example.com/prices"
+///       "input": ["text", "image", "document"], "output": ["text"],
+///       "cache": {"minimum": 4096},
+///       "source": "https://example.com/prices", "specification": "https://example.com/models",
+///       "as_of": "2026-11-20", "note": "Introductory prices."
 ///     }
 ///   }
 /// }
@@ -51,6 +59,14 @@ pub const AS_OF: &str = "2026-11-21";
 /// `long` has the prices of a whole call whose input is above `above` tokens. Framing is
 /// `[usual, least, most]` tokens around a message, a call or result, a tool, a request. `images` is
 /// `tiles`, `patches`, `area`, `blocks` or `flat`, see [`ImageRule`].
+///
+/// `input` and `output` of a model are lists of [`Modality`]; without `input` its modalities are
+/// unknown, without `output` it writes text. `cache` has the fields of
+/// [`CacheRules`](crate::CacheRules). A model's `cache` names the differences to its family only.
+/// The price of a token written for a lifetime, `write`, is relative to other input; that of the
+/// first lifetime is `cache_write` of the prices. `source` is the page of the prices,
+/// `specification` that of window, output and modalities if it is another, `as_of` the date of the
+/// entry if it is not the table's, `note` the reason why a value is missing or will change.
 ///
 /// ```
 /// use context_tokens::ModelTable;
@@ -67,8 +83,8 @@ pub const AS_OF: &str = "2026-11-21";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelTable {
-    as_of: String,
-    currency: Arc<str>,
+    pub(crate) as_of: String,
+    pub(crate) currency: Arc<str>,
     families: BTreeMap<String, Family>,
     models: BTreeMap<String, Entry>,
 }
@@ -109,20 +125,22 @@ context_core::readable_debug!(TableError);
 /// Models whose tokens are counted the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Family {
+pub(crate) struct Family {
     prefixes: Vec<String>,
-    vocabulary: Vocabulary,
-    factor: Factor,
+    pub(crate) vocabulary: Vocabulary,
+    pub(crate) factor: Factor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    images: Option<ImageRule>,
-    framing: FramingForm,
+    pub(crate) images: Option<ImageRule>,
+    pub(crate) framing: FramingForm,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cache: Option<CacheRulesForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FramingForm {
+pub(crate) struct FramingForm {
     message: [u64; 3],
     call: [u64; 3],
     tool: [u64; 3],
@@ -155,95 +173,31 @@ impl From<FramingForm> for Framing {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
-    family: String,
+pub(crate) struct Entry {
+    pub(crate) family: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    window: Option<u64>,
+    pub(crate) window: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    max_output: Option<u64>,
+    pub(crate) max_output: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    prices: Option<Prices>,
+    pub(crate) prices: Option<Prices>,
+    /// The modalities of input, and of output if it is not text alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    images: Option<ImageRule>,
+    pub(crate) input: Option<BTreeSet<Modality>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<String>,
-}
-
-/// Prices per million tokens, in the currency of their table.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Prices {
-    /// Price of a million tokens of input that is in no cache.
-    pub input: f64,
-    /// Price of a million tokens of output, thoughts included.
-    pub output: f64,
-    /// Price of a million tokens of input read from a cache; `None` means the price of other input.
+    pub(crate) output: Option<BTreeSet<Modality>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<f64>,
-    /// Price of a million tokens of input written to a cache for its usual lifetime; `None` means
-    /// the price of other input.
+    pub(crate) cache: Option<CacheRulesForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<f64>,
-    /// Different prices for calls with much input.
+    pub(crate) images: Option<ImageRule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub long: Option<LongPrices>,
-}
-
-/// Prices of calls with much input. A missing price is the same as for other calls.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct LongPrices {
-    /// The number of input tokens, cached input included, above which these prices apply to the
-    /// whole call.
-    pub above: u64,
-    /// Price of a million tokens of input that is in no cache.
-    pub input: f64,
-    /// Price of a million tokens of output.
-    pub output: f64,
-    /// Price of a million tokens of input read from a cache.
+    pub(crate) source: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<f64>,
-    /// Price of a million tokens of input written to a cache.
+    pub(crate) specification: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write: Option<f64>,
-}
-
-impl Prices {
-    fn all(&self) -> impl Iterator<Item = f64> {
-        let long = self.long.map(|long| {
-            [Some(long.input), Some(long.output), long.cache_read, long.cache_write]
-                .into_iter()
-                .flatten()
-        });
-        [Some(self.input), Some(self.output), self.cache_read, self.cache_write]
-            .into_iter()
-            .flatten()
-            .chain(long.into_iter().flatten())
-    }
-}
-
-/// A model, as a table describes it.
-///
-/// ```
-/// use context_core::model::Usage;
-/// use context_tokens::ModelTable;
-///
-/// let model = ModelTable::builtin().model("gpt-4o-2024-11-20"); // known by its family
-/// assert_eq!(model.window(), Some(128_000));
-/// let usage = Usage::new(10_000, 500);
-/// assert!(model.cost(&usage).is_some_and(|cost| cost.amount > 0.0));
-///
-/// let unknown = ModelTable::builtin().model("of-a-friend"); // counted with a wide interval, priced not at all
-/// assert!(!unknown.is_listed() && unknown.cost(&usage).is_none());
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Model<'t> {
-    name: &'t str,
-    table: &'t ModelTable,
-    entry: Option<&'t Entry>,
-    family: Option<&'t Family>,
+    pub(crate) as_of: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
 }
 
 impl ModelTable {
@@ -273,7 +227,9 @@ impl ModelTable {
     fn parsed(json: &str) -> Result<Self, TableError> {
         let table: Self = serde_json::from_str(json).map_err(TableError::Malformed)?;
         for (name, family) in &table.families {
-            if !family.factor.is_sound() || !family.images.is_none_or(|rule| rule.is_sound()) {
+            let cache = family.cache.as_ref().is_none_or(CacheRulesForm::is_sound);
+            let images = family.images.is_none_or(|rule| rule.is_sound());
+            if !family.factor.is_sound() || !images || !cache {
                 return Err(TableError::OutOfRange { name: name.clone() });
             }
         }
@@ -284,7 +240,8 @@ impl ModelTable {
                 .flat_map(Prices::all)
                 .all(|price| price.is_finite() && price >= 0.0);
             let window = model.window.is_none_or(|window| window > 0);
-            if !prices || !window || !model.images.is_none_or(|rule| rule.is_sound()) {
+            let cache = model.cache.as_ref().is_none_or(CacheRulesForm::is_sound);
+            if !prices || !window || !cache || !model.images.is_none_or(|rule| rule.is_sound()) {
                 return Err(TableError::OutOfRange { name: name.clone() });
             }
         }
@@ -292,11 +249,14 @@ impl ModelTable {
     }
 
     /// Adds the entries of the other table, which replace entries of the same name. The other
-    /// table's date becomes this table's date.
+    /// table's date becomes this table's date; entries of this table keep theirs.
     pub fn extend(&mut self, other: Self) -> Result<(), TableError> {
         if self.currency != other.currency {
             let (ours, theirs) = (self.currency.to_string(), other.currency.to_string());
             return Err(TableError::Currency { ours, theirs });
+        }
+        for entry in self.models.values_mut() {
+            entry.as_of.get_or_insert_with(|| self.as_of.clone());
         }
         self.as_of = other.as_of;
         self.families.extend(other.families);
@@ -330,7 +290,15 @@ impl ModelTable {
             self.models.get(&plain[..end])
         });
         let named = entry.and_then(|entry| self.family_named(&entry.family));
-        Model { name, table: self, entry, family: named.or_else(|| self.family_of(plain)) }
+        let by_prefix = self.family_of(plain);
+        let window_family = match (entry, by_prefix) {
+            (Some(entry), _) => Some(entry.family.as_str()),
+            // Every name has the empty prefix, which says nothing about the model.
+            (None, Some((name, prefix, _))) => Some(name).filter(|_| prefix > 0),
+            (None, None) => None,
+        };
+        let family = named.or(by_prefix.map(|(_, _, family)| family));
+        Model { name, table: self, entry, family, window_family }
     }
 
     fn family_named(&self, name: &str) -> Option<&Family> {
@@ -338,7 +306,7 @@ impl ModelTable {
     }
 
     /// Returns the smallest known window of a family: in this table, otherwise in the built-in one.
-    fn smallest_window(&self, family: &str) -> Option<u64> {
+    pub(crate) fn smallest_window(&self, family: &str) -> Option<u64> {
         let smallest = |table: &Self| {
             let entries = table.models.values().filter(|entry| entry.family == family);
             entries.filter_map(|entry| entry.window).min()
@@ -346,17 +314,18 @@ impl ModelTable {
         smallest(self).or_else(|| smallest(Self::builtin()))
     }
 
-    /// Returns the family with the longest prefix of a name. Of two prefixes of equal length, this
-    /// table's wins.
-    fn family_of(&self, name: &str) -> Option<&Family> {
+    /// Returns the family with the longest prefix of a name, with its own name and the length of
+    /// the prefix. Of two prefixes of equal length, this table's wins.
+    fn family_of(&self, name: &str) -> Option<(&str, usize, &Family)> {
         let longest = |family: &Family| {
             family.prefixes.iter().filter(|prefix| name.starts_with(*prefix)).map(String::len).max()
         };
         let others =
             Self::builtin().families.iter().filter(|(name, _)| !self.families.contains_key(*name));
-        let all =
-            others.chain(&self.families).filter_map(|(_, family)| Some((longest(family)?, family)));
-        all.max_by_key(|(length, _)| *length).map(|(_, family)| family)
+        let all = others
+            .chain(&self.families)
+            .filter_map(|(name, family)| Some((name.as_str(), longest(family)?, family)));
+        all.max_by_key(|(_, length, _)| *length)
     }
 }
 
@@ -366,75 +335,4 @@ fn is_version(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     text == "latest"
         || (digits >= 3 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
-}
-
-impl<'t> Model<'t> {
-    /// Returns the name that the model was looked up by.
-    pub fn name(&self) -> &'t str {
-        self.name
-    }
-
-    /// Returns whether the table lists the model. If not, only its family is known.
-    pub fn is_listed(&self) -> bool {
-        self.entry.is_some()
-    }
-
-    /// Returns the model's window in tokens, input and output together. For a model listed without
-    /// a window this is the smallest known window of its family;
-    /// [`window_source`](Self::window_source) says which it is.
-    pub fn window(&self) -> Option<u64> {
-        let entry = self.entry?;
-        entry.window.or_else(|| self.table.smallest_window(&entry.family))
-    }
-
-    /// Returns the source of the [`window`](Self::window), if there is one.
-    pub fn window_source(&self) -> Option<WindowSource> {
-        self.window()?;
-        let listed = self.entry?.window.is_some();
-        Some(if listed { WindowSource::Table } else { WindowSource::Family })
-    }
-
-    /// Returns the most tokens that the model writes.
-    pub fn max_output(&self) -> Option<u64> {
-        self.entry?.max_output
-    }
-
-    /// Returns the prices.
-    pub fn prices(&self) -> Option<&'t Prices> {
-        self.entry?.prices.as_ref()
-    }
-
-    /// Returns the address of the page that the numbers are from.
-    pub fn source(&self) -> Option<&'t str> {
-        self.entry?.source.as_deref()
-    }
-
-    /// Returns the date of the table.
-    pub fn as_of(&self) -> &'t str {
-        &self.table.as_of
-    }
-
-    /// Returns the model's counter, exact if its vocabulary is published. Cheap: nothing is loaded
-    /// until the first count.
-    pub fn counter(&self) -> ModelCounter {
-        let Some(family) = self.family else { return ModelCounter::unknown(self.name) };
-        let images = self.entry.and_then(|entry| entry.images).or(family.images);
-        ModelCounter::new(
-            self.name,
-            family.vocabulary,
-            family.factor,
-            images,
-            family.framing.into(),
-        )
-    }
-
-    /// Returns the cost of a call.
-    pub fn cost(&self, usage: &Usage) -> Option<Cost> {
-        Some(Cost::of_usage(usage, self.prices()?, &self.table.currency))
-    }
-
-    /// Returns the cost of `input` and `output` tokens if nothing is cached.
-    pub fn cost_of(&self, input: TokenCount, output: TokenCount) -> Option<Cost> {
-        Some(Cost::of_counts(input, output, self.prices()?, &self.table.currency))
-    }
 }

@@ -21,8 +21,8 @@ pub enum WindowSource {
     Given,
     /// The table lists it for the model.
     Table,
-    /// The table lists the model without a window: this is the smallest known window of the model's
-    /// family.
+    /// The table has no window of the model, which may not be listed at all: this is the smallest
+    /// known window of the model's family.
     Family,
 }
 

@@ -1,9 +1,11 @@
 //! `tokens`: counts the tokens of a chat, a file or a text, and the cost of sending it.
 
+use std::collections::BTreeSet;
+
 use clap::value_parser;
 use context_runtime::Diagnostic;
 use context_runtime::tokens::{
-    AS_OF, Estimate, ModelTable, TokenCount, TokenCounter, WindowSource,
+    AS_OF, Estimate, Modality, ModelTable, TokenCount, TokenCounter, WindowSource,
 };
 use serde::Serialize;
 
@@ -74,6 +76,8 @@ struct ModelRecord<'a> {
     window: Option<u64>,
     window_source: Option<WindowSource>,
     max_output: Option<u64>,
+    /// The modalities that the model reads.
+    modalities: Option<BTreeSet<Modality>>,
     input: Option<f64>,
     output: Option<f64>,
     currency: &'a str,
@@ -85,8 +89,8 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     }
     let model = model(&args.model);
     if !model.is_listed() {
-        let window =
-            if args.window.is_some() { "its prices are" } else { "its window and prices are" };
+        let is_known = args.window.or(model.window()).is_some();
+        let window = if is_known { "its prices are" } else { "its window and prices are" };
         app.out
             .note(format_args!("{} is not in the table of models: {window} unknown", args.model));
     }
@@ -151,6 +155,7 @@ fn models(app: &mut App) -> Result<Outcome, Failure> {
                 window: model.window(),
                 window_source: model.window_source(),
                 max_output: model.max_output(),
+                modalities: model.modalities().map(|modalities| modalities.input),
                 input,
                 output,
                 currency: table.currency(),
@@ -161,10 +166,7 @@ fn models(app: &mut App) -> Result<Outcome, Failure> {
         let price = |price: Option<f64>| {
             price.map_or_else(|| "?".to_owned(), |price| format!("{price:.2}"))
         };
-        let (mut window, most) = (number(model.window()), number(model.max_output()));
-        if model.window_source() == Some(WindowSource::Family) {
-            window.insert(0, '~');
-        }
+        let (window, most) = (number(model.window()), number(model.max_output()));
         let line = format!(
             "{:<28}{window:>12}{most:>12}{:>10}{:>10}",
             model.name(),
@@ -173,8 +175,6 @@ fn models(app: &mut App) -> Result<Outcome, Failure> {
         );
         app.out.line(line)?;
     }
-    app.out
-        .note("~ marks a window that is not known: it is the smallest known of the model's family");
     app.out
         .note(format_args!("prices in {} for a million tokens, as of {AS_OF}", table.currency()));
     Ok(Outcome::Success)

@@ -218,9 +218,9 @@ fn a_body_asks_for_no_more_than_is_kept_whatever_the_file_asked_for() {
 fn a_window_that_is_assumed_is_told_and_one_that_is_unknown_is_asked_for() {
     let bench = Bench::with_sample();
     for line in [
-        "prepare notes --provider openai --model gpt-5.1",
-        "tokens notes --model gpt-5.1",
-        "compact notes --model gpt-5.1",
+        "prepare notes --provider openai --model gpt-4o-of-mine",
+        "tokens notes --model gpt-4o-of-mine",
+        "compact notes --model gpt-4o-of-mine",
     ] {
         let ran = bench.run(line);
         assert_eq!(ran.status, 0, "{line}: {}", ran.err);
@@ -240,7 +240,8 @@ fn a_window_that_is_assumed_is_told_and_one_that_is_unknown_is_asked_for() {
     }
     let models = bench.records("tokens --models");
     assert!(models.iter().all(|model| model["window"].is_u64()), "{models:?}");
-    assert!(models.iter().any(|model| model["window_source"] == "family"));
+    assert!(models.iter().all(|model| model["window_source"] == "table"));
+    assert!(models.iter().all(|model| model["modalities"][0] == "text"));
 }
 
 #[test]

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use context_runtime::{
-    CancelSource, ContextRuntime, DecisionSet, DefaultContextRuntime, ErrorKind, Message,
-    NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role, RuntimeFault, Text,
+    CancelSource, ContextRuntime, DecisionSet, DefaultContextRuntime, DiagnosticCode, ErrorKind,
+    Message, NullContextRuntime, Part, PrepareInput, RecoveryChain, RecoveryInput, Role,
+    RuntimeFault, Text,
     compaction::{Stage, StageFault},
     model::Usage,
-    tokens::{Budget, BudgetError, ModelTable, WindowSource},
+    tokens::{Budget, BudgetError, ModelTable},
 };
 use proptest::prelude::*;
 
@@ -291,28 +292,32 @@ async fn an_answer_that_would_fill_the_window_is_refused_with_the_numbers() {
 }
 
 #[tokio::test]
-async fn a_listed_model_without_a_window_has_the_smallest_of_its_family_and_says_so() {
+async fn an_assumed_window_is_reported_once_for_each_model() {
     let runtime = DefaultContextRuntime::builder().build().unwrap();
-    let mut of_family = 0;
-    for model in ModelTable::builtin().models() {
-        let name = model.name();
+    let known = ModelTable::builtin();
+    let said = async |chat: &str, name: &str| {
         let input =
-            PrepareInput::new(("ada", name), "t", "openai", name).messages([Message::from("q")]);
+            PrepareInput::new(("ada", chat), "t", "openai", name).messages([Message::from("q")]);
         let context = runtime.prepare_for_model(input).await.unwrap();
-        assert_eq!(context.budget.map(|budget| budget.window), model.window(), "{name}");
-        let is_of_family = model.window_source() == Some(WindowSource::Family);
-        of_family += usize::from(is_of_family);
-        assert_eq!(
-            codes(&context),
-            if is_of_family { vec!["window_unknown"] } else { vec![] },
-            "{name}"
-        );
-        if is_of_family {
-            let said = &context.diagnostics[0].message;
-            assert!(said.contains(name) && said.contains("smallest known of its family"), "{said}");
+        let window = known.model(name).window().unwrap_or(32_768);
+        assert_eq!(context.budget.map(|budget| budget.window), Some(window), "{name}");
+        context.diagnostics
+    };
+    for model in known.models() {
+        assert!(said("listed", model.name()).await.is_empty(), "{}", model.name());
+    }
+    for (name, basis) in [
+        ("gpt-4o-of-mine", "128000 tokens are assumed, the smallest known of its family"),
+        ("house-1", "32768 tokens are assumed, by default"),
+    ] {
+        let first = said("one", name).await;
+        let [report] = &first[..] else { panic!("{name}: {first:?}") };
+        assert_eq!(report.code, DiagnosticCode::UnknownWindow);
+        assert!(report.message.contains(name) && report.message.contains(basis), "{report:?}");
+        for chat in ["one", "another"] {
+            assert!(said(chat, name).await.is_empty(), "{name} in {chat}");
         }
     }
-    assert!(of_family > 0);
 }
 
 #[tokio::test]

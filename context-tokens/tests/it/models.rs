@@ -2,7 +2,8 @@
 
 use context_core::model::{TokenCount, TokenCounter, Usage};
 use context_tokens::{
-    AS_OF, Budget, BudgetError, ModelCounter, ModelTable, TableError, Vocabulary, WindowSource,
+    AS_OF, Budget, BudgetError, Modality, ModelCounter, ModelTable, TableError, Vocabulary,
+    WindowSource,
 };
 use proptest::prelude::*;
 
@@ -34,22 +35,33 @@ fn the_built_in_table_is_dated_and_names_its_sources() {
 }
 
 #[test]
-fn every_listed_model_has_a_window_and_a_reserve_that_leaves_most_of_it() {
+fn every_listed_model_has_all_values_and_a_date() {
     let table = ModelTable::builtin();
     let form = serde_json::to_value(table).unwrap();
-    let entry = |name: &str| form["models"][name].clone();
-    let families = form["models"].as_object().unwrap();
-    let mut of_family = 0;
     for model in table.models() {
+        let (name, entry) = (model.name(), &form["models"][model.name()]);
+        let missing: Vec<_> = ["window", "max_output", "prices", "input", "source"]
+            .into_iter()
+            .filter(|key| entry[key].is_null())
+            .collect();
+        assert!(missing.is_empty(), "{name} lacks {missing:?}");
+        assert_eq!(model.window_source(), Some(WindowSource::Table), "{name}");
+        let modalities = model.modalities().unwrap();
+        assert!(modalities.reads(Modality::Text), "{name}");
+        assert!(modalities.output.contains(&Modality::Text), "{name}");
+        let page = model.specification().unwrap();
+        assert!(page.starts_with("https://"), "{name}: {page}");
+        let date = model.as_of();
+        assert!(date.len() == 10 && ("2026-01-01"..=AS_OF).contains(&date), "{name}: {date}");
+        let rules = model.cache_rules().unwrap();
+        assert!(rules.source.is_some_and(|page| page.starts_with("https://")), "{name}");
+    }
+}
+
+#[test]
+fn the_default_reserve_leaves_most_of_the_window() {
+    for model in ModelTable::builtin().models() {
         let (name, window) = (model.name(), model.window().unwrap());
-        let listed = entry(name)["window"].as_u64();
-        let family = entry(name)["family"].clone();
-        let of_it = families.values().filter(|entry| entry["family"] == family);
-        let smallest = of_it.filter_map(|entry| entry["window"].as_u64()).min();
-        assert_eq!(Some(window), listed.or(smallest), "{name}");
-        let source = if listed.is_some() { WindowSource::Table } else { WindowSource::Family };
-        assert_eq!(model.window_source(), Some(source), "{name}");
-        of_family += usize::from(listed.is_none());
         let budget = model.budget(None, None).unwrap();
         assert!(
             budget.reserve * 4 <= window && budget.input() >= window / 4 * 3,
@@ -57,25 +69,48 @@ fn every_listed_model_has_a_window_and_a_reserve_that_leaves_most_of_it() {
         );
         assert!(model.max_output().is_none_or(|most| budget.reserve <= most), "{name}: {budget:?}");
     }
-    assert!(
-        of_family > 0,
-        "the table lists no model without a window any more: this test proves nothing"
-    );
 }
 
 #[test]
-fn a_model_that_is_not_listed_has_no_window_whatever_its_name_begins_with() {
+fn a_model_that_is_not_listed_has_the_smallest_window_of_its_family() {
     let table = ModelTable::builtin();
-    for name in ["nobody-knows", "gpt-4o-something-else", "claude-opus-4-55"] {
+    for (name, window) in [
+        ("gpt-4o-something-else", 128_000),
+        ("gpt-4-of-mine", 8_192),
+        ("gpt-9", 1_050_000),
+        ("claude-opus-4-55", 200_000),
+        ("anthropic/claude-opus-5-9", 1_000_000),
+        ("gemini-2.9-flash", 1_048_576),
+    ] {
         let model = table.model(name);
-        assert_eq!((model.window(), model.window_source()), (None, None), "{name}");
-        assert_eq!(model.budget(None, Some(500)), Err(BudgetError::UnknownWindow), "{name}");
-        assert_eq!(model.budget(Some(40_000), None), Ok(Budget::new(40_000, 8_192)), "{name}");
+        assert!(!model.is_listed() && model.prices().is_none(), "{name}");
+        assert_eq!(model.modalities(), None, "{name}");
+        let known = (model.window(), model.window_source());
+        assert_eq!(known, (Some(window), Some(WindowSource::Family)), "{name}");
     }
     // A custom table that adds a model to a family without a window.
     let mine = r#"{"as_of": "d", "currency": "USD", "families": {}, "models": {"house-1": {"family": "claude"}}}"#;
     let mine = ModelTable::from_json(mine).unwrap();
-    assert_eq!(mine.model("house-1").window(), Some(200_000));
+    let known = mine.model("house-1");
+    assert_eq!(known.window(), Some(200_000));
+    assert_eq!(known.window_source(), Some(WindowSource::Family));
+}
+
+#[test]
+fn a_model_of_no_known_family_has_no_window() {
+    // Models of the first Gemini had windows of many sizes, so the family lists none.
+    for name in ["nobody-knows", "", "gemini-1.0-pro"] {
+        let model = ModelTable::builtin().model(name);
+        assert_eq!((model.window(), model.window_source()), (None, None), "{name}");
+        assert_eq!(model.budget(None, Some(500)), Err(BudgetError::UnknownWindow), "{name}");
+        assert_eq!(model.budget(Some(40_000), None), Ok(Budget::new(40_000, 8_192)), "{name}");
+    }
+    // Not even if a table has a window of a model without a family of its own.
+    let mine = r#"{"as_of": "d", "currency": "USD", "families": {},
+        "models": {"house-1": {"family": "other", "window": 5000}}}"#;
+    let mine = ModelTable::from_json(mine).unwrap();
+    assert_eq!(mine.model("house-1").window(), Some(5_000));
+    assert_eq!(mine.model("house-2").window(), None);
 }
 
 #[test]
@@ -168,6 +203,8 @@ fn a_table_extends_and_replaces() {
     let mut table = ModelTable::builtin().clone();
     table.extend(mine).unwrap();
     assert_eq!(table.as_of(), "2027-02-03");
+    assert_eq!(table.model("gpt-4o").as_of(), "2027-02-03");
+    assert!(table.model("gpt-4.1").as_of() <= AS_OF, "an entry that was there keeps its date");
     assert_eq!(table.model("gpt-4o").window(), Some(1000));
     assert_eq!(table.model("gpt-4.1").window(), Some(1_047_576));
     assert!(
@@ -190,6 +227,12 @@ fn tables_that_make_no_sense_are_refused() {
     assert!(matches!(table(negative), Err(TableError::OutOfRange { .. })));
     let empty = r#"{"a":{"family":"claude","images":{"blocks":{"small":1,"side":0,"tokens":1}}}}"#;
     assert!(matches!(table(empty), Err(TableError::OutOfRange { .. })));
+    let never = r#"{"a":{"family":"claude","cache":{"lifetimes":[{"seconds":0,"write":1}]}}}"#;
+    assert!(matches!(table(never), Err(TableError::OutOfRange { .. })));
+    assert!(matches!(
+        table(r#"{"a":{"family":"claude","input":["smell"]}}"#),
+        Err(TableError::Malformed(_))
+    ));
     assert!(matches!(
         table(r#"{"a":{"family":"claude","windw":1}}"#),
         Err(TableError::Malformed(_))

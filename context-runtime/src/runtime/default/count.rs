@@ -1,6 +1,6 @@
 //! Counting for a call: the model's counter, its window, and the learned calibration.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use context_core::base::{DiagnosticCode, Severity};
@@ -30,6 +30,8 @@ pub(super) struct Counters {
     calibrations: Mutex<Calibrations>,
     /// The maximum output of models, as their refusals reported it.
     output: Mutex<HashMap<String, u64>>,
+    /// The models whose assumed window was reported.
+    assumed: Mutex<HashSet<String>>,
 }
 
 /// The counter and related data of one call.
@@ -56,6 +58,7 @@ impl Counters {
             known: Mutex::default(),
             calibrations: Mutex::new(calibrations),
             output: Mutex::default(),
+            assumed: Mutex::default(),
         }
     }
 
@@ -95,6 +98,15 @@ impl Counters {
         usage: &context_core::model::Usage,
     ) {
         lock(&self.calibrations).observe(model, estimate, usage);
+    }
+
+    /// Returns whether the assumed window of a model has to be reported: once for each model.
+    pub(super) fn reports_window(&self, model: &str) -> bool {
+        let mut assumed = lock(&self.assumed);
+        if assumed.len() >= MODELS {
+            assumed.clear();
+        }
+        assumed.insert(model.to_owned())
     }
 
     /// Records that a model writes at most this many tokens.
@@ -151,11 +163,8 @@ pub(super) fn budget(
 pub(super) fn cache(parts: &Parts, model: &str, messages: usize) -> CacheState {
     let mut cache = CacheState::default();
     (cache.messages, cache.expected_calls) = (messages, parts.expected_calls);
-    if let Some(prices) = parts.models.model(model).prices()
-        && prices.input > 0.0
-    {
-        let share = |price: Option<f64>| price.map_or(1.0, |price| price / prices.input);
-        (cache.read, cache.write) = (share(prices.cache_read), share(prices.cache_write));
-    }
+    let model = parts.models.model(model);
+    cache.read = model.cache_read_share().unwrap_or(cache.read);
+    cache.write = model.cache_write_share(None).unwrap_or(cache.write);
     cache
 }

@@ -43,7 +43,7 @@ pub(super) async fn prepare(
     // Checked before the session is changed and before memories are asked for.
     let (budget, assumed) = count::budget(parts, &input, &counting)?;
     let session = sessions.get(&input.turn.chat);
-    let mut diagnostics = Vec::from_iter(assumed);
+    let mut diagnostics = Vec::new();
     let (history, query) = {
         let mut session = lock(&session);
         let history = call_history(parts, &mut session, &mut input, &mut diagnostics);
@@ -57,6 +57,9 @@ pub(super) async fn prepare(
     let now = parts.clock.now();
     let prompt = Prompt::of(&input, parts.environment.then_some(now));
     let prompt_hash = PromptHash::of(&prompt.parts, &input.request);
+    // Last, so that a call that fails does not use up the one report.
+    let assumed = assumed.filter(|_| counters.reports_window(&counting.model));
+    diagnostics.splice(0..0, assumed);
     let call = Call { parts, counting: &counting, input, prompt, prompt_hash, now };
     Ok(finish(call, budget, &mut lock(&session), history, diagnostics))
 }
