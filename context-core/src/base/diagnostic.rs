@@ -93,6 +93,8 @@ pub enum DiagnosticCode {
     ToolResultPersistenceFailed,
     /// Media that a message refers to could not be read. A text takes their place.
     MediaUnavailable,
+    /// The model does not read media of the request. A text takes the place of each.
+    MediaNotReadable,
     /// A plan was applied to the history.
     Compacted,
     /// A plan was not applied, because rereading the prefix would cost more than the plan saves.
@@ -171,6 +173,7 @@ names! {
     ToolResultSpilled => "tool_result_spilled",
     ToolResultPersistenceFailed => "tool_result_persistence_failed",
     MediaUnavailable => "media_reference_materialization_failed",
+    MediaNotReadable => "media_not_readable",
     Compacted => "context_compacted",
     CompactionNotWorth => "compaction_not_worth",
     CompactionPlanRefused => "compaction_plan_refused",

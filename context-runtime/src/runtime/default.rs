@@ -11,6 +11,7 @@ mod media;
 mod parts;
 mod prefix;
 mod prepare;
+mod readable;
 mod recall;
 mod recall_place;
 mod recover;

@@ -58,6 +58,8 @@ mod own_codecs;
 #[cfg(all(feature = "tokens", feature = "snip", feature = "summarize", feature = "truncate-head"))]
 mod pins;
 mod prompt;
+#[cfg(feature = "tokens")]
+mod readable_media;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod recall_places;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]

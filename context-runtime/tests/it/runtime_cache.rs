@@ -115,3 +115,29 @@ async fn sessions_are_apart_and_old_ones_are_forgotten() {
         runtime.forget_chat(&("ada", "a").into()) && !runtime.forget_chat(&("ada", "a").into())
     );
 }
+
+#[tokio::test]
+async fn an_entry_lives_as_long_as_the_table_says() {
+    let reused = async |builder: context_runtime::DefaultContextRuntimeBuilder, model: &str| {
+        let clock = HandClock::default();
+        let runtime = builder.clock(clock.clone()).build().unwrap();
+        let mut history = vec![ask("q"), reply("r")];
+        let given = |history: &[Arc<Message>]| {
+            let history = history.iter().map(Arc::clone);
+            PrepareInput::new(("ada", "s"), "t", "openai", model).messages(history)
+        };
+        let _ = runtime.prepare_for_model(given(&history)).await.unwrap();
+        clock.advance(600);
+        history.push(ask("more"));
+        runtime.prepare_for_model(given(&history)).await.unwrap().prefix.reused > 0
+    };
+    let hour = std::time::Duration::from_secs(3_600);
+    for (model, lives, lives_an_hour) in [
+        ("claude-sonnet-4-5", false, true), // five minutes
+        ("gpt-6.1-sol", true, true),        // half an hour
+        ("house-1", false, true),           // not known
+    ] {
+        assert_eq!(reused(builder(), model).await, lives, "{model}");
+        assert_eq!(reused(builder().cache_lifetime(hour), model).await, lives_an_hour, "{model}");
+    }
+}

@@ -16,6 +16,7 @@ use super::fingerprint::ChainHash;
 use super::index::less;
 use super::parts::Parts;
 use super::prefix::{self, PromptHash};
+use super::readable;
 use super::repair::Repaired;
 use super::session::{SentRequest, Session, StaticTokens};
 use crate::runtime::prompt::Prompt;
@@ -90,7 +91,8 @@ impl Call<'_> {
 
     /// Returns the last request if the provider may still have it in its cache.
     fn cached<'s>(&self, session: &'s Session) -> Option<&'s SentRequest> {
-        let lifetime = i64::try_from(self.parts.cache_lifetime.as_micros()).unwrap_or(i64::MAX);
+        let lifetime = self.parts.cache_lifetime.unwrap_or(self.counting.cache_lifetime);
+        let lifetime = i64::try_from(lifetime.as_micros()).unwrap_or(i64::MAX);
         session.sent.as_ref().filter(|sent| {
             let age = self.now.as_micros().saturating_sub(sent.at.as_micros());
             age < lifetime
@@ -246,7 +248,18 @@ pub(super) fn messages(
     }
 
     let request = session.index.newest_request().and_then(|at| repaired.position(at));
+    let with_media: Vec<usize> = match repaired.is_same() {
+        true => session.index.media().to_vec(),
+        false => (0..repaired.messages.len())
+            .filter(|at| readable::has_media(&repaired.messages[*at]))
+            .collect(),
+    };
     let mut messages = repaired.messages;
+    if let Some(known) = &call.counting.modalities {
+        let model = &call.counting.model;
+        let report = session.placeholders.apply(&mut messages, with_media, model, known);
+        context.diagnostics.extend(report);
+    }
     let mut system = call.prompt.into_texts();
     let place = call.parts.recall_place;
     let (mut sent_recall, mut stable, mut own_message) = (None, request.map(|at| at + 1), None);

@@ -57,7 +57,7 @@ impl Default for DefaultContextRuntimeBuilder {
             max_sessions: 1_024,
             expected_calls: 10,
             user_words: 0.1,
-            cache_lifetime: Duration::from_secs(300),
+            cache_lifetime: None,
             summary_cooldown: Duration::from_secs(60),
         };
         Self { parts, stages: Vec::new(), calibrations: Calibrations::default() }
@@ -263,10 +263,10 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Sets how long the provider's prompt cache keeps an unused entry. Default: 5 minutes. Use
-    /// your provider's value.
+    /// Sets how long the provider's prompt cache keeps an unused entry. Default: the usual lifetime
+    /// that the table of [`models`](Self::models) has for the model, or else 5 minutes.
     pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
-        self.parts.cache_lifetime = lifetime;
+        self.parts.cache_lifetime = Some(lifetime);
         self
     }
 

@@ -2,20 +2,26 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::CacheState;
 use context_core::model::{Budget, TokenCounter};
 use context_core::runtime::PrepareInput;
 use context_core::{Diagnostic, Error, Result};
-use context_tokens::{CachedCounter, Calibrated, Calibration, Calibrations, WindowSource};
+use context_tokens::{
+    CachedCounter, Calibrated, Calibration, Calibrations, Modalities, WindowSource,
+};
 
 use super::parts::{PREPARE, Parts};
+use super::readable::ReadableCounter;
 use super::session::lock;
 
 /// The window that is assumed for a model with an unknown window. Nearly all models have at least
 /// this.
 const ASSUMED_WINDOW: u64 = 32_768;
+/// The lifetime of an unused entry in a prompt cache whose provider states none.
+const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 /// The maximum number of models with cached data.
 const MODELS: usize = 64;
 /// The smallest output limit that is accepted from a refusal. A refusal that names fewer tokens may
@@ -26,12 +32,21 @@ const LEAST_CAP: u64 = 1_024;
 /// models.
 #[derive(Debug)]
 pub(super) struct Counters {
-    known: Mutex<HashMap<String, Arc<dyn TokenCounter>>>,
+    known: Mutex<HashMap<String, KnownModel>>,
     calibrations: Mutex<Calibrations>,
     /// The maximum output of models, as their refusals reported it.
     output: Mutex<HashMap<String, u64>>,
     /// The models whose assumed window was reported.
     assumed: Mutex<HashSet<String>>,
+}
+
+/// The counter of a model, its modalities if they are known, and the usual lifetime of an unused
+/// entry in its provider's prompt cache.
+#[derive(Clone, Debug)]
+struct KnownModel {
+    counter: Arc<dyn TokenCounter>,
+    modalities: Option<Arc<Modalities>>,
+    cache_lifetime: Duration,
 }
 
 /// The counter and related data of one call.
@@ -40,6 +55,10 @@ pub(super) struct Counting {
     pub(super) model: String,
     /// The counter before calibration.
     pub(super) counter: Arc<dyn TokenCounter>,
+    /// The modalities of the model, if they are known.
+    pub(super) modalities: Option<Arc<Modalities>>,
+    /// The usual lifetime of an unused entry in the provider's prompt cache.
+    pub(super) cache_lifetime: Duration,
     pub(super) calibration: Calibration,
     /// The maximum output of the model, if a refusal reported it.
     pub(super) output_cap: Option<u64>,
@@ -49,6 +68,22 @@ impl Counting {
     /// Returns the calibrated counter.
     pub(super) fn calibrated(&self) -> Calibrated {
         Calibrated::new(Arc::clone(&self.counter), self.calibration)
+    }
+}
+
+impl KnownModel {
+    fn new(parts: &Parts, model: &str) -> Self {
+        let model = parts.models.model(model);
+        let modalities = model.modalities().map(Arc::new);
+        let plain =
+            parts.counter.as_ref().map_or_else(|| Arc::new(model.counter()) as _, Arc::clone);
+        let sent: Arc<dyn TokenCounter> = match &modalities {
+            Some(known) => Arc::new(ReadableCounter::new(plain, Arc::clone(known))),
+            None => plain,
+        };
+        let usual = model.cache_rules().and_then(|rules| rules.usual_lifetime());
+        let cache_lifetime = usual.map_or(CACHE_LIFETIME, |usual| usual.duration());
+        Self { counter: Arc::new(CachedCounter::new(sent)), modalities, cache_lifetime }
     }
 }
 
@@ -69,20 +104,14 @@ impl Counters {
         let calibration = lock(&self.calibrations).get(model);
         let output_cap = lock(&self.output).get(model).copied();
         let mut known = lock(&self.known);
-        if let Some(counter) = known.get(model) {
-            let (model, counter) = (model.to_owned(), Arc::clone(counter));
-            return Counting { model, counter, calibration, output_cap };
-        }
-        let plain = match &parts.counter {
-            Some(counter) => Arc::clone(counter),
-            None => Arc::new(parts.models.model(model).counter()),
-        };
-        let counter: Arc<dyn TokenCounter> = Arc::new(CachedCounter::new(plain));
-        if known.len() >= MODELS {
+        if known.len() >= MODELS && !known.contains_key(model) {
             known.clear();
         }
-        known.insert(model.to_owned(), Arc::clone(&counter));
-        Counting { model: model.to_owned(), counter, calibration, output_cap }
+        let of_model =
+            known.entry(model.to_owned()).or_insert_with(|| KnownModel::new(parts, model));
+        let KnownModel { counter, modalities, cache_lifetime } = of_model.clone();
+        let model = model.to_owned();
+        Counting { model, counter, modalities, cache_lifetime, calibration, output_cap }
     }
 
     /// Returns the calibrations.

@@ -8,6 +8,7 @@ use context_core::model::{TokenCount, TokenCounter};
 use context_core::{Message, Part, Role};
 
 use super::fingerprint::ChainHash;
+use super::readable::has_media;
 
 /// The index of a history: for each message its contribution to hash and tokens, and the positions
 /// of requests and calls. Messages that are shared with the previous history are recognized by
@@ -22,6 +23,8 @@ pub(super) struct HistoryIndex {
     /// The model whose counter made the sums.
     counted_for: String,
     requests: Vec<usize>,
+    /// The positions of messages with media.
+    media: Vec<usize>,
     /// The position of each call, the digest of its id, and whether the id is new.
     calls: Vec<(usize, u64, bool)>,
     ids: HashSet<u64>,
@@ -83,6 +86,7 @@ impl HistoryIndex {
         self.chains.truncate(messages);
         self.sums.truncate(messages);
         self.requests.truncate(self.requests.partition_point(|at| *at < messages));
+        self.media.truncate(self.media.partition_point(|at| *at < messages));
         for (_, id, is_new) in
             self.calls.drain(self.calls.partition_point(|call| call.0 < messages)..)
         {
@@ -101,6 +105,9 @@ impl HistoryIndex {
         self.chains.push(chain);
         if message.is_request() {
             self.requests.push(position);
+        }
+        if has_media(message) {
+            self.media.push(position);
         }
         for id in calls(message).map(digest) {
             let is_new = self.ids.insert(id);
@@ -142,6 +149,11 @@ impl HistoryIndex {
     /// The positions of user requests.
     pub(super) fn requests(&self) -> &[usize] {
         &self.requests
+    }
+
+    /// The positions of messages with media.
+    pub(super) fn media(&self) -> &[usize] {
+        &self.media
     }
 
     /// Returns how many leading messages need no repair, if the rest can be checked alone: no call

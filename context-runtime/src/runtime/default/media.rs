@@ -18,6 +18,8 @@ use super::spill::{Spill, Spilled};
 use crate::cancellable::unless_cancelled;
 
 const OPERATION: &str = "materialize_media";
+/// The maximum length of a name in a note, in characters.
+const LONGEST_NAME: usize = 80;
 
 /// The number of stored media that a model is shown instead of a text.
 ///
@@ -152,10 +154,18 @@ fn referred(part: &Part) -> Option<(BlobId, &Media)> {
 }
 
 fn note(media: &Media, state: &str) -> String {
-    let kind = media.media_type.as_deref().unwrap_or("media");
-    let name = media.name.iter().map(|name| format!(" {name}")).collect::<String>();
+    let kind = plain(media.media_type.as_deref().unwrap_or("media"));
+    let name = media.name.iter().map(|name| format!(" {}", plain(name))).collect::<String>();
     let size = Spilled::of(&media.metadata).map(|spilled| format!(", {} bytes", spilled.bytes));
     format!("[{kind}{name}{}: {state}]", size.unwrap_or_default())
+}
+
+/// Returns a name without characters that could end a note, at most 80 of them.
+pub(super) fn plain(name: &str) -> String {
+    let shown =
+        name.chars().map(|c| if c.is_control() || matches!(c, '[' | ']') { ' ' } else { c });
+    let shown: String = shown.take(LONGEST_NAME).collect();
+    shown.trim().to_owned()
 }
 
 /// Returns the parts of a message that may be media, those of tool results included.

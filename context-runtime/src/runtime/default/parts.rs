@@ -54,7 +54,8 @@ pub(super) struct Parts {
     pub(super) expected_calls: u32,
     /// The share of the room for the history that the user's words fill unchanged.
     pub(super) user_words: f64,
-    pub(super) cache_lifetime: Duration,
+    /// `None` for the usual lifetime of the model's provider.
+    pub(super) cache_lifetime: Option<Duration>,
     pub(super) summary_cooldown: Duration,
 }
 

@@ -12,6 +12,7 @@ use super::cuts::Cuts;
 use super::fingerprint::{ChainHash, PrefixFingerprint};
 use super::index::HistoryIndex;
 use super::prefix::PromptHash;
+use super::readable::Placeholders;
 use super::recall::TurnRecall;
 
 /// The state of one chat.
@@ -21,6 +22,8 @@ pub(super) struct Session {
     pub(super) sent: Option<SentRequest>,
     pub(super) recall: Option<TurnRecall>,
     pub(super) cuts: Cuts,
+    /// Texts for the media that the model does not read.
+    pub(super) placeholders: Placeholders,
     /// The part of the history that was captured.
     pub(super) captured: Option<PrefixFingerprint>,
     /// The tokens of what precedes the history, as long as it is unchanged.
