@@ -316,8 +316,8 @@ impl Failure {
             Self::NoStore { .. } => Some(NAME_ANOTHER),
             Self::Transcript(TranscriptError::UnknownForm { .. }) => Some(
                 "expected a list of messages, an object with `messages`, `history`, `traj`, `contents` or `input`, a \
-                 list of such objects, JSON Lines of either, a session of Claude Code, the Codex CLI or the Gemini \
-                 CLI, or an answer tree of ToolBench",
+                 list of such objects, JSON Lines of either, or a file of another program: `context import --help` \
+                 lists them",
             ),
             Self::Transcript(TranscriptError::TooMany { .. }) => None,
             Self::Transcript(_) | Self::Line { .. } => Some("nothing of this file was used"),

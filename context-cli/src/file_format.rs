@@ -24,6 +24,8 @@ pub(crate) enum FileFormat {
     Codex,
     /// Sessions of the Gemini CLI
     GeminiCli,
+    /// Sessions of the Pi coding agent
+    Pi,
     /// Trajectories of SWE-agent
     SweAgent,
     /// Answer trees of ToolBench
@@ -46,6 +48,7 @@ impl FileFormat {
             Self::ClaudeCode => Format::ClaudeCode,
             Self::Codex => Format::Codex,
             Self::GeminiCli => Format::GeminiCli,
+            Self::Pi => Format::Pi,
             Self::SweAgent => Format::SweAgent,
             Self::Toolbench => Format::Toolbench,
         })

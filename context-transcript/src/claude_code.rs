@@ -8,7 +8,7 @@
 //! | other lines: summaries, snapshots | kept in the [sidecar](crate::sidecar) with their line number |
 //! | `parentUuid` | the predecessor; the message is a root if it is null or not in the session |
 //! | no `parentUuid` in the whole session | each line follows the one before it, with side chains separate |
-//! | several lines with the same predecessor | [branches] |
+//! | several lines with the same predecessor | [branches](crate::branches) |
 //! | `summary` of a line of the session | the title, the last one if there are several |
 //!
 //! Lines are never merged: an answer that was streamed as several lines with one `message.id`
@@ -19,7 +19,6 @@
 //! `{"line": number, "rest": {…}}`, with null in place of the message. Export is therefore exact,
 //! whatever else a line contains.
 
-mod branches;
 mod lines;
 mod write;
 
@@ -32,12 +31,13 @@ use serde_json::value::RawValue;
 
 use self::lines::{Entry, by_session};
 pub(crate) use self::write::write;
+use crate::branches::{self, BranchItem};
 use crate::chat::{TranscriptChat, data, title, warning};
 use crate::raw::entries;
 use crate::read::{ReadTranscript, Value, unknown_form};
 use crate::sidecar::{self, SidecarEntry};
 use crate::{
-    FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource, Tree, TreeError,
+    FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource, TreeError,
 };
 
 /// The metadata key for the original line of a message.
@@ -103,15 +103,6 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// A line that becomes a message.
-struct Item {
-    line: usize,
-    /// The index of the preceding item.
-    parent: Option<usize>,
-    is_side: bool,
-    is_message: bool,
-}
-
 /// Reads a session as a chat.
 fn chat(
     mut source: TranscriptSource,
@@ -134,15 +125,14 @@ fn chat(
             None => others.push(entry),
         }
     }
-    let mut items: Vec<Item> = Vec::with_capacity(placed.len());
+    let mut items: Vec<BranchItem> = Vec::with_capacity(placed.len());
     for (_, entry) in &placed {
         let parent = entry.text("parentUuid").map(|parent| ids.get(&parent).copied());
         if parent == Some(None) {
             diagnostics
                 .push(misplaced(entry.line, "its parent is not in its session: it becomes a root"));
         }
-        items.push(Item {
-            line: entry.line,
+        items.push(BranchItem {
             parent: parent.flatten(),
             is_side: entry.is_true("isSidechain"),
             is_message: entry.has_message(),
@@ -152,26 +142,19 @@ fn chat(
         branches::chain(&mut items);
     }
     for cut in branches::cut_cycles(&mut items) {
-        diagnostics.push(misplaced(items[cut].line, "it is its own ancestor: it becomes a root"));
+        diagnostics
+            .push(misplaced(placed[cut].1.line, "it is its own ancestor: it becomes a root"));
     }
     let summaries: Vec<_> = others.iter().filter_map(|entry| entry.summary_of(&ids)).collect();
 
     // Lines before the first timestamp get that timestamp.
     let mut time = placed.iter().find_map(|(_, entry)| entry.time()).unwrap_or(at);
-    let (mut tree, mut places) = (Tree::default(), vec![0; items.len()]);
-    let mut nodes: Vec<Option<Node>> = Vec::with_capacity(placed.len());
+    let mut nodes = Vec::with_capacity(placed.len());
     for (id, entry) in placed {
         time = entry.time().unwrap_or(time);
-        nodes.push(Some(Node::new(id, message(&entry, &mut diagnostics), time)));
+        nodes.push(vec![Node::new(id, message(&entry, &mut diagnostics), time)]);
     }
-    for index in branches::parents_first(&items) {
-        if let Some(node) = nodes[index].take() {
-            places[index] = tree.add(node, items[index].parent.map(|parent| places[parent]))?;
-        }
-    }
-    for (name, head) in branches::named(&items) {
-        tree.branch(name, places[head])?;
-    }
+    let mut tree = branches::tree(&items, nodes, None)?;
     let in_file: HashSet<_> = ids.into_keys().collect();
     let others =
         others.into_iter().map(|entry| SidecarEntry { at: entry.line, value: entry.into_json() });

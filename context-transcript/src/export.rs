@@ -4,7 +4,10 @@ use context_core::base::CodecError;
 use context_core::message::PlacedNode;
 use context_core::{Diagnostic, Json, Message, Part};
 
-use crate::{FileLayout, Format, TranscriptSource, claude_code, codex, gemini_cli, toolbench};
+use crate::records::{self, RecordForm};
+use crate::{
+    FileLayout, Format, TranscriptSource, claude_code, codex, forms, gemini_cli, toolbench,
+};
 
 /// A conversation in the form of its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,11 +43,35 @@ impl ChatContent {
                 let (lines, diagnostics) = codex::write(source, nodes)?;
                 (Self::Lines(lines), diagnostics)
             }
-            _ => {
+            Format::ClaudeCode => {
                 let (lines, diagnostics) = claude_code::write(source, nodes)?;
                 (Self::Lines(lines), diagnostics)
             }
+            format => match forms::of_format(format) {
+                Some(form) => Self::of_records(form, source, nodes)?,
+                None => (Self::Messages(Vec::new()), Vec::new()),
+            },
         })
+    }
+
+    /// Returns a chat whose conversation is records in the form of its file.
+    fn of_records(
+        form: &dyn RecordForm,
+        source: &TranscriptSource,
+        nodes: &[PlacedNode],
+    ) -> Result<(Self, Vec<Diagnostic>), CodecError> {
+        let (records, diagnostics) = records::write(form, source, nodes)?;
+        let content = match source.layout {
+            FileLayout::MixedLines => {
+                let sidecar = source.sidecar_lines().map(|(line, value)| (line, value.clone()));
+                let records = records.into_iter().map(|record| (record.at, record.value));
+                let mut lines: Vec<_> = sidecar.chain(records).collect();
+                lines.sort_by_key(|(line, _)| *line);
+                Self::Lines(lines)
+            }
+            _ => Self::Messages(records.into_iter().map(|record| record.value).collect()),
+        };
+        Ok((content, diagnostics))
     }
 }
 
@@ -127,7 +154,8 @@ pub fn to_file_text(chats: &[ExportedChat]) -> String {
 /// that is not part of the conversation.
 pub fn is_log_entry(message: &Message) -> bool {
     let keys = [claude_code::KEY, toolbench::KEY, codex::KEY, gemini_cli::KEY];
-    let is_marked = keys.iter().any(|key| message.metadata.get(key).is_some());
+    let is_marked = keys.iter().any(|key| message.metadata.get(key).is_some())
+        || records::form_of(message).is_some();
     is_marked && message.parts.iter().all(|part| matches!(part, Part::Data(_)))
 }
 

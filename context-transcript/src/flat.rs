@@ -194,7 +194,9 @@ impl Reader<'_> {
             None => Format::of(messages),
             // Files that the Gemini CLI saves on request contain `contents`.
             Some(Format::GeminiCli) => Format::Gemini,
-            Some(Format::ClaudeCode | Format::Codex | Format::Toolbench) => Format::OpenaiChat,
+            Some(Format::ClaudeCode | Format::Codex | Format::Pi | Format::Toolbench) => {
+                Format::OpenaiChat
+            }
             Some(named) => named,
         }
     }

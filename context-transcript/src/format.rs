@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::list_codec::ListCodec;
 use crate::raw::{entries, first, text_of};
-use crate::{ChatContent, detect};
+use crate::{ChatContent, detect, forms};
 
 /// The format of the messages of a conversation. JSON form: a name such as `openai-chat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,18 +39,20 @@ pub enum Format {
     Codex,
     /// Sessions of the Gemini CLI: records.
     GeminiCli,
+    /// Sessions of the Pi coding agent: entries on lines.
+    Pi,
 }
 
 impl Format {
     /// Returns whether files of this format contain more than a list of messages.
     pub fn is_log(self) -> bool {
-        self.is_tree() || self == Self::GeminiCli
+        self == Self::GeminiCli || self.is_tree() || forms::of_format(self).is_some()
     }
 
     /// Returns whether all messages of a chat are exported to its file, whatever branch they are
     /// on.
     pub fn is_tree(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Toolbench | Self::Codex)
+        matches!(self, Self::ClaudeCode | Self::Toolbench | Self::Codex | Self::Pi)
     }
 
     /// Returns the codec for formats whose messages are read and written together.
@@ -63,7 +65,8 @@ impl Format {
             | Self::Anthropic
             | Self::ClaudeCode
             | Self::Toolbench
-            | Self::SweAgent => None,
+            | Self::SweAgent
+            | Self::Pi => None,
         }
     }
 

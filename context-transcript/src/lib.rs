@@ -1,5 +1,5 @@
 //! Reads files of other programs as chats, and writes chats back in the form of those files:
-//! sessions of Claude Code, the Codex CLI and the Gemini CLI, trajectories of SWE-agent, answer
+//! sessions of Claude Code, the Codex CLI, the Gemini CLI and Pi, trajectories of SWE-agent, answer
 //! trees of ToolBench, lists of messages of every provider, bodies of requests.
 //!
 //! A file holds one conversation or several. A conversation is a list of messages, or an object
@@ -34,6 +34,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod branches;
 mod broken_lines;
 mod chat;
 mod claude_code;
@@ -43,12 +44,15 @@ mod error;
 mod export;
 mod flat;
 mod format;
+mod forms;
 mod gemini_cli;
 mod list_codec;
 mod lists;
 mod measures;
+mod pi;
 mod raw;
 mod read;
+mod records;
 mod sidecar;
 mod source;
 mod text;

@@ -5,6 +5,7 @@
 //! | Claude Code, Anthropic | `model` of the answer | its `usage` on the last line of the answer |
 //! | Gemini CLI | `model` of the record | its `tokens` |
 //! | Codex CLI | the last `turn_context` | the next `token_count` after the answer |
+//! | Pi | `model` of the message | its `usage` |
 //! | SWE-agent | `replay_config` | `info.model_stats`: totals of the run, attached to its last answer |
 //!
 //! All-zero usage is ignored: programs that do not count tokens write zeros.
@@ -16,7 +17,7 @@ use context_core::trajectory::Measures;
 use context_core::{Json, Message, MessageId, Node, Part, Role};
 use serde_json::Value;
 
-use crate::{TranscriptSource, codex, gemini_cli};
+use crate::{TranscriptSource, codex, gemini_cli, records};
 
 /// The metadata key of the answer's other fields, as Anthropic sends them.
 const ANTHROPIC: &str = "anthropic.response";
@@ -48,7 +49,8 @@ pub fn measures<'a>(
         }
         let known = line.and(model.clone()).or_else(|| run.as_ref()?.model.clone());
         let measured = anthropic(&node.id, message, &mut answer_lines, &mut measures_by_message)
-            .or_else(|| gemini(message));
+            .or_else(|| gemini(message))
+            .or_else(|| records::measures(message));
         if let Some(measures) = measured.or_else(|| known.map(of_model)) {
             measures_by_message.insert(node.id.clone(), measures);
         }
@@ -73,11 +75,11 @@ fn of_model(model: Arc<str>) -> Measures {
     measures
 }
 
-fn number(value: &Value, key: &str) -> Option<u64> {
+pub(crate) fn number(value: &Value, key: &str) -> Option<u64> {
     value.get(key)?.as_u64()
 }
 
-fn text(value: &Value, key: &str) -> Option<Arc<str>> {
+pub(crate) fn text(value: &Value, key: &str) -> Option<Arc<str>> {
     value.get(key)?.as_str().filter(|text| !text.is_empty()).map(Arc::from)
 }
 

@@ -4,8 +4,10 @@ use context_core::Timestamp;
 use serde_json::value::RawValue;
 
 use crate::chat::TranscriptChat;
+use crate::pi::{self, Pi};
 use crate::{
-    BrokenLines, FileText, FormProblem, Format, TranscriptError, claude_code, codex, flat, lists,
+    BrokenLines, FileText, FormProblem, Format, TranscriptError, claude_code, codex, flat, forms,
+    lists, records,
 };
 
 /// The number of lines inspected to detect the format of a file.
@@ -75,7 +77,7 @@ fn is_lines(file: &FileText, format: Option<Format>) -> Result<bool, TranscriptE
     };
     let named = [".jsonl", ".ndjson"].iter().any(|end| file.name().to_lowercase().ends_with(end));
     let mut looks = || lines.next().is_some() && serde_json::from_str::<&RawValue>(first).is_ok();
-    Ok(named || matches!(format, Some(Format::ClaudeCode | Format::Codex)) || looks())
+    Ok(named || matches!(format, Some(Format::ClaudeCode | Format::Codex | Format::Pi)) || looks())
 }
 
 fn read_lines(
@@ -97,8 +99,16 @@ fn read_lines(
         None => (probe(claude_code::is_line), codex::is_rollout(&values)),
         Some(format) => (format == Format::ClaudeCode, format == Format::Codex),
     };
+    let records = match format {
+        None if is_session || is_rollout => None,
+        None => forms::of_lines(&values),
+        named => named,
+    };
     let mut read = match values.is_empty() {
         true => ReadTranscript::default(),
+        false if records == Some(Format::Pi) => {
+            records::read_lines(&Pi, file, values, pi::name_of, at)?
+        }
         false if is_rollout => codex::read(file, values, at)?,
         false if is_session => claude_code::read(file, values, at)?,
         false => flat::read_lines(file, values, format, at),

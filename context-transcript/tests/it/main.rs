@@ -6,5 +6,6 @@ mod answer_trees;
 mod files;
 mod fixture;
 mod forms;
+mod pi;
 mod rollouts;
 mod sessions;

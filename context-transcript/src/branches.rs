@@ -1,22 +1,58 @@
-//! The branches of a session.
+//! The branches of a file whose lines or records name their predecessors.
 //!
-//! The main thread consists of the lines that are not in a side chain. A side chain is the thread
-//! of a sub-agent and starts at a marked line whose predecessor is not marked. Every line without a
-//! successor is the end of a branch. `main` ends at the last message of the main thread, including
-//! the notes after it. Other ends of the main thread are `main-v2`, `main-v3` and so on, in file
-//! order. Side chains are `agent-1`, `agent-2` and so on by their first lines, each with versions
-//! like `main`.
+//! The main thread consists of the items that are not in a side chain. A side chain is the thread
+//! of a sub-agent and starts at a marked item whose predecessor is not marked. Every item without a
+//! successor is the end of a branch. `main` ends at the item that the file names as the current
+//! one, else at the last message of the main thread, including the notes after it. Other ends of
+//! the main thread are `main-v2`, `main-v3` and so on, in file order. Side chains are `agent-1`,
+//! `agent-2` and so on by their first items, each with versions like `main`.
 //!
-//! The tree follows `parentUuid` exactly, also where a session starts again without a parent, as
-//! after a compaction.
+//! The tree follows the named predecessors exactly, also where a session starts again without a
+//! parent, as after a compaction.
 
 use std::collections::BTreeMap;
 
-use super::Item;
+use context_core::Node;
+
+use crate::{Tree, TreeError};
+
+/// A line or record that becomes messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BranchItem {
+    /// The index of the preceding item.
+    pub(crate) parent: Option<usize>,
+    /// Whether the item is in a side chain.
+    pub(crate) is_side: bool,
+    /// Whether the item is a message rather than a note.
+    pub(crate) is_message: bool,
+}
+
+/// Builds the tree of items without cycles. `nodes` are the nodes of each item in sequence.
+/// `current` is the item that the file names as the current one.
+pub(crate) fn tree(
+    items: &[BranchItem],
+    mut nodes: Vec<Vec<Node>>,
+    current: Option<usize>,
+) -> Result<Tree, TreeError> {
+    let (mut tree, mut ends) = (Tree::default(), vec![None; items.len()]);
+    for index in parents_first(items) {
+        let mut end = items[index].parent.and_then(|parent| ends[parent]);
+        for node in std::mem::take(&mut nodes[index]) {
+            end = Some(tree.add(node, end)?);
+        }
+        ends[index] = end;
+    }
+    for (name, head) in named(items, current) {
+        if let Some(head) = ends[head] {
+            tree.branch(name, head)?;
+        }
+    }
+    Ok(tree)
+}
 
 /// Makes each line follow the one before it, with side chains as a separate sequence. For sessions
 /// in which no line names its predecessor, which would otherwise give one conversation per line.
-pub(super) fn chain(items: &mut [Item]) {
+pub(crate) fn chain(items: &mut [BranchItem]) {
     let mut last = [None; 2];
     for (index, item) in items.iter_mut().enumerate() {
         item.parent = last[usize::from(item.is_side)].replace(index);
@@ -24,7 +60,7 @@ pub(super) fn chain(items: &mut [Item]) {
 }
 
 /// Cuts every cycle, since none of its lines would come first. Returns the positions of the cuts.
-pub(super) fn cut_cycles(items: &mut [Item]) -> Vec<usize> {
+pub(crate) fn cut_cycles(items: &mut [BranchItem]) -> Vec<usize> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,
@@ -56,7 +92,7 @@ pub(super) fn cut_cycles(items: &mut [Item]) -> Vec<usize> {
 
 /// Returns the items in an order in which each comes after its predecessor, otherwise in file
 /// order.
-pub(super) fn parents_first(items: &[Item]) -> Vec<usize> {
+pub(crate) fn parents_first(items: &[BranchItem]) -> Vec<usize> {
     let (mut order, mut done) = (Vec::with_capacity(items.len()), vec![false; items.len()]);
     for start in 0..items.len() {
         let (mut path, mut at) = (Vec::new(), Some(start));
@@ -71,7 +107,7 @@ pub(super) fn parents_first(items: &[Item]) -> Vec<usize> {
 }
 
 /// Returns the branches with their ends, `main` first.
-pub(super) fn named(items: &[Item]) -> Vec<(String, usize)> {
+fn named(items: &[BranchItem], current: Option<usize>) -> Vec<(String, usize)> {
     // A file with only a sub-agent's lines is an ordinary conversation.
     let all_side = items.iter().all(|item| item.is_side);
     let is_side = |index: usize| items[index].is_side && !all_side;
@@ -96,7 +132,8 @@ pub(super) fn named(items: &[Item]) -> Vec<(String, usize)> {
     for (number, members) in threads.into_values().enumerate() {
         // The main thread sorts first.
         let first = if number == 0 { "main".to_owned() } else { format!("agent-{number}") };
-        let head = head(items, &members, &thread);
+        let current = current.filter(|index| members.contains(index) && number == 0);
+        let head = current.unwrap_or_else(|| head(items, &members, &thread));
         let others = members.iter().copied().filter(|index| is_leaf[*index] && *index != head);
         let heads = std::iter::once(head).chain(others);
         for (version, head) in heads.enumerate() {
@@ -109,7 +146,7 @@ pub(super) fn named(items: &[Item]) -> Vec<(String, usize)> {
 }
 
 /// Returns the end of a thread's first branch: its last message, including the notes after it.
-fn head(items: &[Item], members: &[usize], thread: &[Option<usize>]) -> usize {
+fn head(items: &[BranchItem], members: &[usize], thread: &[Option<usize>]) -> usize {
     let last = members.iter().copied().rfind(|index| items[*index].is_message);
     let mut head = last.or(members.last().copied()).unwrap_or_default();
     let mut last_child: BTreeMap<usize, usize> = BTreeMap::new();
