@@ -26,6 +26,8 @@ pub(crate) enum FileFormat {
     GeminiCli,
     /// Sessions of the Pi coding agent
     Pi,
+    /// Sessions that `opencode export` writes
+    Opencode,
     /// Trajectories of SWE-agent
     SweAgent,
     /// Answer trees of ToolBench
@@ -49,6 +51,7 @@ impl FileFormat {
             Self::Codex => Format::Codex,
             Self::GeminiCli => Format::GeminiCli,
             Self::Pi => Format::Pi,
+            Self::Opencode => Format::Opencode,
             Self::SweAgent => Format::SweAgent,
             Self::Toolbench => Format::Toolbench,
         })

@@ -11,7 +11,7 @@ use crate::raw::{first, value_of};
 use crate::read::{ReadTranscript, Value, unknown_form};
 use crate::{
     BrokenLines, FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource,
-    Tree, detect, gemini_cli, lists, toolbench,
+    Tree, detect, forms, gemini_cli, lists, toolbench,
 };
 
 /// The keys that hold messages, by preference.
@@ -194,9 +194,7 @@ impl Reader<'_> {
             None => Format::of(messages),
             // Files that the Gemini CLI saves on request contain `contents`.
             Some(Format::GeminiCli) => Format::Gemini,
-            Some(Format::ClaudeCode | Format::Codex | Format::Pi | Format::Toolbench) => {
-                Format::OpenaiChat
-            }
+            Some(named) if named.is_log() => Format::OpenaiChat,
             Some(named) => named,
         }
     }
@@ -217,6 +215,9 @@ impl Reader<'_> {
         }
         if matches!(self.named, None | Some(Format::GeminiCli)) && gemini_cli::is_session(item) {
             return gemini_cli::read(self.file, item, layout, position, self.at);
+        }
+        if let Some(read) = forms::of_object(self.named, item).filter(|_| first(item) == '{') {
+            return read(self.file, item, layout, position, self.at);
         }
         if first(item) == '[' {
             return self.chat(layout, position, &self.items(item)?, None);

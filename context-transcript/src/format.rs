@@ -41,6 +41,8 @@ pub enum Format {
     GeminiCli,
     /// Sessions of the Pi coding agent: entries on lines.
     Pi,
+    /// Sessions that opencode exports.
+    Opencode,
 }
 
 impl Format {
@@ -66,7 +68,8 @@ impl Format {
             | Self::ClaudeCode
             | Self::Toolbench
             | Self::SweAgent
-            | Self::Pi => None,
+            | Self::Pi
+            | Self::Opencode => None,
         }
     }
 

@@ -1,14 +1,40 @@
 //! The forms of records, and their detection.
 
+use context_core::Timestamp;
 use serde_json::value::RawValue;
 
-use crate::Format;
+use crate::chat::TranscriptChat;
+use crate::opencode::Opencode;
 use crate::pi::Pi;
 use crate::read::{PROBED, Value};
 use crate::records::RecordForm;
+use crate::{FileLayout, FileText, Format, TranscriptError, opencode, pi};
 
 /// Every form of records.
-pub(crate) const FORMS: [&dyn RecordForm; 1] = [&Pi];
+pub(crate) const FORMS: [&dyn RecordForm; 2] = [&Pi, &Opencode];
+
+/// Reads an object that is one conversation.
+pub(crate) type ReadObject = fn(
+    &FileText,
+    &RawValue,
+    FileLayout,
+    (usize, usize),
+    Timestamp,
+) -> Result<TranscriptChat, TranscriptError>;
+
+/// A form whose conversations are objects.
+struct ObjectForm {
+    format: Format,
+    is_conversation: fn(&RawValue) -> bool,
+    read: ReadObject,
+}
+
+/// The forms whose conversations are objects.
+const OBJECTS: [ObjectForm; 1] = [ObjectForm {
+    format: Format::Opencode,
+    is_conversation: opencode::is_session,
+    read: opencode::read,
+}];
 
 /// Returns the form of a format whose conversations are records.
 pub(crate) fn of_format(format: Format) -> Option<&'static dyn RecordForm> {
@@ -19,5 +45,15 @@ pub(crate) fn of_format(format: Format) -> Option<&'static dyn RecordForm> {
 pub(crate) fn of_lines(values: &[Value<'_>]) -> Option<Format> {
     let probe =
         |is_line: fn(&RawValue) -> bool| values.iter().take(PROBED).any(|value| is_line(value.raw));
-    probe(crate::pi::is_line).then_some(Format::Pi)
+    probe(pi::is_line).then_some(Format::Pi)
+}
+
+/// Returns the reader of an object that is a conversation of records: of the named format, else of
+/// the one that is detected.
+pub(crate) fn of_object(named: Option<Format>, object: &RawValue) -> Option<ReadObject> {
+    let is_form = |form: &&ObjectForm| match named {
+        Some(named) => named == form.format,
+        None => (form.is_conversation)(object),
+    };
+    OBJECTS.iter().find(is_form).map(|form| form.read)
 }

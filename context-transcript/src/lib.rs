@@ -1,6 +1,7 @@
 //! Reads files of other programs as chats, and writes chats back in the form of those files:
-//! sessions of Claude Code, the Codex CLI, the Gemini CLI and Pi, trajectories of SWE-agent, answer
-//! trees of ToolBench, lists of messages of every provider, bodies of requests.
+//! sessions of coding agents such as Claude Code, the Codex CLI and Pi, trajectories of SWE-agent,
+//! answer trees of ToolBench, lists of messages of every provider, bodies of requests. [`Format`]
+//! lists them.
 //!
 //! A file holds one conversation or several. A conversation is a list of messages, or an object
 //! with such a list under `messages`, `history`, `traj`, `contents` or `input`; the rest of the
@@ -49,6 +50,7 @@ mod gemini_cli;
 mod list_codec;
 mod lists;
 mod measures;
+mod opencode;
 mod pi;
 mod raw;
 mod read;

@@ -6,6 +6,7 @@
 //! | Gemini CLI | `model` of the record | its `tokens` |
 //! | Codex CLI | the last `turn_context` | the next `token_count` after the answer |
 //! | Pi | `model` of the message | its `usage` |
+//! | opencode | `modelID` of the message's `info` | its `tokens` |
 //! | SWE-agent | `replay_config` | `info.model_stats`: totals of the run, attached to its last answer |
 //!
 //! All-zero usage is ignored: programs that do not count tokens write zeros.

@@ -25,7 +25,7 @@ use context_core::{Diagnostic, Json, Message, MessageId, Node, Part, Role, Times
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub(crate) use self::file::read_lines;
+pub(crate) use self::file::{list_chat, read_lines, records_of};
 pub(crate) use self::parts::*;
 pub(crate) use self::write::write;
 use crate::branches::{self, BranchItem};
@@ -121,6 +121,11 @@ pub(crate) struct RecordMessages {
 }
 
 impl RecordMessages {
+    /// Returns the messages of a record of the only or the usual variant. `None` without messages.
+    pub(crate) fn plain(messages: Vec<Message>) -> Option<Self> {
+        Self::shaped("", messages)
+    }
+
     /// Returns the messages of a record of a variant. `None` without messages.
     pub(crate) fn shaped(shape: &'static str, messages: Vec<Message>) -> Option<Self> {
         (!messages.is_empty()).then_some(Self { messages, shape })
@@ -128,14 +133,12 @@ impl RecordMessages {
 }
 
 /// A record to be completed.
-#[allow(dead_code, reason = "read by the forms that follow")]
 #[derive(Debug)]
 pub(crate) struct AddedRecord<'a> {
     pub(crate) id: &'a str,
     /// The id of the record before it.
     pub(crate) parent: Option<&'a str>,
     pub(crate) at: Timestamp,
-    pub(crate) role: Role,
     pub(crate) source: &'a TranscriptSource,
 }
 

@@ -10,6 +10,21 @@ pub(crate) fn time_of(raw: &RawValue) -> Option<Timestamp> {
     parse_time(&text_of(raw)?)
 }
 
+/// Returns the time of a number of milliseconds since 1970.
+pub(crate) fn time_of_millis(raw: &RawValue) -> Option<Timestamp> {
+    time_of_number(raw, 1e3)
+}
+
+/// Returns the time of a number, which may have a fraction, of units since 1970. `micros` is the
+/// number of microseconds of a unit.
+fn time_of_number(raw: &RawValue, micros: f64) -> Option<Timestamp> {
+    let number: f64 = serde_json::from_str(raw.get()).ok()?;
+    let at = (number * micros).round();
+    // Numbers up to this size are exact.
+    #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+    (at.abs() < 9e15).then_some(Timestamp::from_micros(at as i64))
+}
+
 /// Returns the time that a text states.
 pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     let time: jiff::Timestamp = text.parse().ok()?;

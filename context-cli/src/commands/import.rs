@@ -27,11 +27,11 @@ use crate::text::clean;
 
 const EXAMPLES: &str = "\
 A file is a list of messages, an object with `messages`, `history`, `traj`, `contents` or
-`input`, a list of such objects, or JSON Lines of either; a session of Claude Code, the
-Codex CLI, the Gemini CLI or Pi; an answer tree of ToolBench; or a file of `context export
---to jsonl`. The format is detected by features that only one format has; name it with --from if
-several are possible. Branches are imported as branches. All other content of the file is
-stored too, so that `context export --to source` writes it again.
+`input`, a list of such objects, or JSON Lines of either; a file of a program that --from
+lists; or a file of `context export --to jsonl`. The format is detected by features that
+only one format has; name it with --from if several are possible. Branches are imported as
+branches. All other content of the file is stored too, so that `context export --to source`
+writes it again.
 
 Examples:
   context import support.json                one chat `support`, or `support-0001` and so on

@@ -6,7 +6,7 @@ use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::chat::data;
-use crate::raw::{Entries, entries, text_of};
+use crate::raw::{Entries, entries, first, text_of};
 
 /// Returns the text of a field.
 pub(crate) fn text(record: &Entries<'_>, key: &str) -> Option<String> {
@@ -24,6 +24,11 @@ pub(crate) fn list_in<'a>(record: &Entries<'a>, key: &str) -> Option<Vec<&'a Raw
         Some(value) => serde_json::from_str(value.get()).ok(),
         None => Some(Vec::new()),
     }
+}
+
+/// Returns whether a field is a list.
+pub(crate) fn has_list(record: &Entries<'_>, key: &str) -> bool {
+    record.get(key).is_some_and(|value| first(value) == '[')
 }
 
 /// Returns whether a field is true.

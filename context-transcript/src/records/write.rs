@@ -6,7 +6,7 @@ use context_codec_kit::JsonPatch;
 use context_codec_kit::wire::{from_map, says_the_same};
 use context_core::base::{CodecError, DiagnosticCode, JsonMap, Severity};
 use context_core::message::{NodeKind, PlacedNode};
-use context_core::{Diagnostic, Json, Message, MessageId, Role};
+use context_core::{Diagnostic, Json, Message, MessageId, Metadata, Part, Role};
 
 use super::{AddedRecord, OriginalRecord, RecordContext, RecordForm, id_text, whole_record};
 use crate::TranscriptSource;
@@ -79,7 +79,7 @@ pub(crate) fn write(
                     last_id = format!("{}.{}", first.node.id, number + 1);
                 }
                 let plain = form.write(&messages, "");
-                if !is_readable(form, &plain, &messages) {
+                if !is_whole(form, &plain, &messages) {
                     let problem = "some of it is left out: it has no form here";
                     let code = DiagnosticCode::Unrepresentable;
                     diagnostics.push(warning(code, last_id.clone(), problem));
@@ -87,9 +87,8 @@ pub(crate) fn write(
                         continue;
                     }
                 }
-                let role = messages.first().map_or(Role::System, |message| message.role);
                 let (at, id) = (first.node.created_at, last_id.as_str());
-                let added = AddedRecord { id, parent: parent.as_deref(), at, role, source };
+                let added = AddedRecord { id, parent: parent.as_deref(), at, source };
                 let value = from_map(&form.complete(plain, &added));
                 let added = Some(last_id.clone());
                 records.push(WrittenRecord { at: group.at, value, added, parent });
@@ -195,22 +194,53 @@ fn with_fields(value: &Json, patch: &Json, depth: usize) -> Json {
     from_map(&map)
 }
 
-fn is_readable(form: &dyn RecordForm, plain: &JsonMap, messages: &[&Message]) -> bool {
-    reads_as(form, &from_map(plain), messages)
+/// Returns whether a record expresses the content of messages that were in no file.
+fn is_whole(form: &dyn RecordForm, plain: &JsonMap, messages: &[&Message]) -> bool {
+    read_again(form, &from_map(plain), messages).is_some_and(|again| {
+        again.len() == messages.len()
+            && again.iter().zip(messages).all(|(again, message)| {
+                again.role == message.role && content(again) == content(message)
+            })
+    })
+}
+
+/// Returns the parts of a message without what a form may leave out: metadata, names of results.
+fn content(message: &Message) -> Vec<Part> {
+    let mut parts = message.parts.clone();
+    for part in &mut parts {
+        match part {
+            Part::Text(text) => text.metadata = Metadata::default(),
+            Part::Reasoning(thought) => {
+                (thought.metadata, thought.provider) = (Metadata::default(), None);
+            }
+            Part::ToolCall(call) => call.metadata = Metadata::default(),
+            Part::ToolResult(result) => {
+                (result.metadata, result.name) = (Metadata::default(), None);
+            }
+            Part::Image(media) | Part::Document(media) | Part::Audio(media) => {
+                media.metadata = Metadata::default();
+            }
+            _ => {}
+        }
+    }
+    parts
 }
 
 /// Returns whether a record is read as these messages.
 fn reads_as(form: &dyn RecordForm, record: &Json, messages: &[&Message]) -> bool {
+    read_again(form, record, messages).is_some_and(|again| {
+        again.len() == messages.len()
+            && again.iter().zip(messages).all(|(again, message)| says_the_same(again, message))
+    })
+}
+
+/// Reads a record that was written from messages.
+fn read_again(form: &dyn RecordForm, record: &Json, messages: &[&Message]) -> Option<Vec<Message>> {
+    let last_result = messages.iter().flat_map(|message| message.tool_results()).last();
     let context = RecordContext {
-        call: messages
-            .iter()
-            .flat_map(|message| message.tool_results())
-            .last()
-            .map(|result| result.call_id.clone()),
+        call: last_result.map(|result| result.call_id.clone()),
         is_first: messages.first().is_some_and(|message| message.role == Role::System),
     };
-    let Some(fields) = entries(record.as_raw()) else { return false };
-    let Some(again) = form.read(&fields, &context) else { return false };
-    again.messages.len() == messages.len()
-        && again.messages.iter().zip(messages).all(|(again, message)| says_the_same(again, message))
+    let fields = entries(record.as_raw())?;
+    form.read(&fields, &context).map(|again| again.messages)
 }

@@ -6,6 +6,7 @@ mod answer_trees;
 mod files;
 mod fixture;
 mod forms;
+mod opencode;
 mod pi;
 mod rollouts;
 mod sessions;
