@@ -28,6 +28,8 @@ pub(crate) enum FileFormat {
     Pi,
     /// Sessions that `opencode export` writes
     Opencode,
+    /// Events of OpenHands
+    Openhands,
     /// Trajectories of SWE-agent
     SweAgent,
     /// Answer trees of ToolBench
@@ -52,6 +54,7 @@ impl FileFormat {
             Self::GeminiCli => Format::GeminiCli,
             Self::Pi => Format::Pi,
             Self::Opencode => Format::Opencode,
+            Self::Openhands => Format::Openhands,
             Self::SweAgent => Format::SweAgent,
             Self::Toolbench => Format::Toolbench,
         })

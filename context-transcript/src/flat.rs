@@ -7,8 +7,9 @@ use context_core::{Diagnostic, Json, Node, Timestamp};
 use serde_json::value::RawValue;
 
 use crate::chat::{TranscriptChat, title};
-use crate::raw::{first, value_of};
+use crate::raw::{entries, first, value_of};
 use crate::read::{ReadTranscript, Value, unknown_form};
+use crate::records::{self, RecordForm};
 use crate::{
     BrokenLines, FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource,
     Tree, detect, forms, gemini_cli, lists, toolbench,
@@ -35,6 +36,10 @@ pub(crate) fn read_whole(
         '{' => vec![reader.item(FileLayout::One, (0, 1), whole)?],
         '[' => {
             let items = reader.items(whole)?;
+            if let Some(form) = forms::of_list(format, &items) {
+                let chat = reader.records(form, FileLayout::One, (0, 1), items, None)?;
+                return Ok(ReadTranscript { chats: vec![chat], broken: BrokenLines::default() });
+            }
             match items.first().is_none_or(|item| reader.is_message(item)) {
                 true => vec![reader.chat(FileLayout::One, (0, 1), &items, None)?],
                 false => {
@@ -58,9 +63,13 @@ pub(crate) fn read_lines(
     values: Vec<Value<'_>>,
     format: Option<Format>,
     at: Timestamp,
-) -> ReadTranscript {
+) -> Result<ReadTranscript, TranscriptError> {
     let reader = Reader { file, named: format, at };
     let mut broken = BrokenLines::default();
+    let raws: Vec<_> = values.iter().map(|value| value.raw).collect();
+    if let Some(form) = forms::of_list(format, &raws) {
+        return reader.record_lines(form, values);
+    }
     if !values.first().is_some_and(|value| reader.is_message(value.raw)) {
         let mut chats = Vec::with_capacity(values.len());
         for Value { line, raw } in values {
@@ -71,7 +80,7 @@ pub(crate) fn read_lines(
         }
         let count = chats.len();
         chats.iter_mut().for_each(|chat| chat.source.count = count);
-        return ReadTranscript { chats, broken };
+        return Ok(ReadTranscript { chats, broken });
     }
     let format = reader.format_of(&values.iter().map(|value| value.raw).collect::<Vec<_>>());
     let (mut lifted, mut good) = (LiftedMessages::default(), Vec::with_capacity(values.len()));
@@ -98,7 +107,7 @@ pub(crate) fn read_lines(
         }
     };
     let chats = chats.expect("messages that are counted have ids of their own");
-    ReadTranscript { chats, broken }
+    Ok(ReadTranscript { chats, broken })
 }
 
 struct Reader<'a> {
@@ -220,13 +229,20 @@ impl Reader<'_> {
             return read(self.file, item, layout, position, self.at);
         }
         if first(item) == '[' {
-            return self.chat(layout, position, &self.items(item)?, None);
+            let items = self.items(item)?;
+            return match forms::of_list(self.named, &items) {
+                Some(form) => self.records(form, layout, position, items, None),
+                None => self.chat(layout, position, &items, None),
+            };
         }
         if first(item) != '{' {
             return Err(self.unknown(item, FormProblem::ConversationNeitherListNorObject));
         }
         let envelope: JsonMap = serde_json::from_str(item.get())
             .map_err(|error| self.file.syntax_error(item.get(), error))?;
+        if let Some((form, key, records)) = self.list_of_records(item) {
+            return self.records(form, layout, position, records, Some((key, envelope)));
+        }
         let found = KEYS.iter().find_map(|key| Some((*key, value_of(item, key, '[')?, None)));
         let body = || {
             let body = |(key, format): &(&'static str, Format)| {
@@ -244,6 +260,53 @@ impl Reader<'_> {
             .or(of_body.filter(|_| self.named.is_none()))
             .unwrap_or_else(|| self.format_of(&messages));
         self.chat_of(format, layout, position, &messages, Some((key, envelope)))
+    }
+
+    /// Reads lines of records, which are one conversation.
+    fn record_lines(
+        &self,
+        form: &'static dyn RecordForm,
+        values: Vec<Value<'_>>,
+    ) -> Result<ReadTranscript, TranscriptError> {
+        let (mut records, mut broken) = (Vec::with_capacity(values.len()), BrokenLines::default());
+        for Value { line, raw } in values {
+            match first(raw) {
+                '{' => records.push(raw),
+                _ => broken.push(line, self.unknown(raw, FormProblem::LineNotObject)),
+            }
+        }
+        let chats = match records.is_empty() {
+            true => Vec::new(),
+            false => vec![self.records(form, FileLayout::MessageLines, (0, 1), records, None)?],
+        };
+        Ok(ReadTranscript { chats, broken })
+    }
+
+    /// Returns the list of records in an object, with its form and key.
+    fn list_of_records<'a>(
+        &self,
+        item: &'a RawValue,
+    ) -> Option<(&'static dyn RecordForm, &'static str, Vec<&'a RawValue>)> {
+        let fields = entries(item)?;
+        forms::LIST_KEYS.iter().find_map(|key| {
+            let list = fields.get(*key).filter(|list| first(list) == '[')?;
+            let records = self.items(list).ok()?;
+            Some((forms::of_list(self.named, &records)?, *key, records))
+        })
+    }
+
+    /// Reads a list of records, which is one conversation.
+    fn records(
+        &self,
+        form: &'static dyn RecordForm,
+        layout: FileLayout,
+        position: (usize, usize),
+        records: Vec<&RawValue>,
+        envelope: Option<(&str, JsonMap)>,
+    ) -> Result<TranscriptChat, TranscriptError> {
+        let source = TranscriptSource::new(self.file.name(), form.format(), layout, position)
+            .in_envelope(envelope);
+        records::list_chat(form, self.file, source, records, None, self.at)
     }
 
     fn unknown(&self, item: &RawValue, problem: FormProblem) -> TranscriptError {

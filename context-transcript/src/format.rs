@@ -43,6 +43,8 @@ pub enum Format {
     Pi,
     /// Sessions that opencode exports.
     Opencode,
+    /// Events of OpenHands.
+    Openhands,
 }
 
 impl Format {
@@ -69,7 +71,8 @@ impl Format {
             | Self::Toolbench
             | Self::SweAgent
             | Self::Pi
-            | Self::Opencode => None,
+            | Self::Opencode
+            | Self::Openhands => None,
         }
     }
 

@@ -5,13 +5,14 @@ use serde_json::value::RawValue;
 
 use crate::chat::TranscriptChat;
 use crate::opencode::Opencode;
+use crate::openhands::Openhands;
 use crate::pi::Pi;
 use crate::read::{PROBED, Value};
 use crate::records::RecordForm;
-use crate::{FileLayout, FileText, Format, TranscriptError, opencode, pi};
+use crate::{FileLayout, FileText, Format, TranscriptError, opencode, openhands, pi};
 
 /// Every form of records.
-pub(crate) const FORMS: [&dyn RecordForm; 2] = [&Pi, &Opencode];
+pub(crate) const FORMS: [&dyn RecordForm; 3] = [&Pi, &Opencode, &Openhands];
 
 /// Reads an object that is one conversation.
 pub(crate) type ReadObject = fn(
@@ -36,6 +37,17 @@ const OBJECTS: [ObjectForm; 1] = [ObjectForm {
     read: opencode::read,
 }];
 
+/// A form whose conversations are lists.
+struct ListForm {
+    form: &'static dyn RecordForm,
+    is_record: fn(&RawValue) -> bool,
+}
+
+/// The forms whose conversations are lists.
+const LISTS: [ListForm; 1] = [ListForm { form: &Openhands, is_record: openhands::is_event }];
+/// The keys of objects that may hold such a list.
+pub(crate) const LIST_KEYS: [&str; 4] = ["history", "events", "items", "messages"];
+
 /// Returns the form of a format whose conversations are records.
 pub(crate) fn of_format(format: Format) -> Option<&'static dyn RecordForm> {
     FORMS.iter().copied().find(|form| form.format() == format)
@@ -56,4 +68,19 @@ pub(crate) fn of_object(named: Option<Format>, object: &RawValue) -> Option<Read
         None => (form.is_conversation)(object),
     };
     OBJECTS.iter().find(is_form).map(|form| form.read)
+}
+
+/// Returns the form of a list of records: of the named format, else of the one that is detected.
+pub(crate) fn of_list(
+    named: Option<Format>,
+    records: &[&RawValue],
+) -> Option<&'static dyn RecordForm> {
+    let is_form = |list: &&ListForm| match named {
+        Some(named) => named == list.form.format(),
+        None => {
+            let mut probed = records.iter().take(PROBED);
+            !records.is_empty() && probed.all(|record| (list.is_record)(record))
+        }
+    };
+    LISTS.iter().find(is_form).map(|list| list.form)
 }

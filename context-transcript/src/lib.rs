@@ -51,6 +51,7 @@ mod list_codec;
 mod lists;
 mod measures;
 mod opencode;
+mod openhands;
 mod pi;
 mod raw;
 mod read;

@@ -17,7 +17,6 @@
 
 use context_codec_kit::wire::{array, from_map, object};
 use context_core::base::JsonMap;
-use context_core::message::{MediaSource, data_url};
 use context_core::trajectory::Measures;
 use context_core::{Json, Message, Part, Role, Timestamp, ToolResult};
 use serde_json::value::RawValue;
@@ -28,8 +27,8 @@ use crate::measures::{number, text as measured_text};
 use crate::raw::{Entries, entries, first, text_of, value_of};
 use crate::records::{
     self, AddedRecord, RecordContext, RecordForm, RecordMessages, RecordPlace, block, block_json,
-    call, has_list, input, is_true, list_in, map, media, media_of, object_in, reasoning, result,
-    text, texts,
+    call, has_list, input, is_true, list_in, map, media_of, media_of_url, object_in, reasoning,
+    result, text, texts, url_of,
 };
 use crate::time::time_of_millis;
 use crate::{FileLayout, FileText, Format, TranscriptError, TranscriptSource};
@@ -188,11 +187,7 @@ fn user_part(raw: &RawValue) -> Option<Part> {
 /// Returns a file as a part.
 fn file(fields: &Entries<'_>) -> Option<Part> {
     let (url, media_type) = (text(fields, "url")?, text(fields, "mime")?);
-    let source = match data_url(&url) {
-        Some((kind, data)) if kind == media_type => MediaSource::Base64(data.to_owned()),
-        _ => MediaSource::Url(url),
-    };
-    Some(media(source, Some(media_type), text(fields, "filename")))
+    Some(media_of_url(url, Some(media_type), text(fields, "filename")))
 }
 
 /// Returns the messages of an answer: for each step what the model wrote, then the results.
@@ -280,11 +275,7 @@ fn part_json<'a>(part: &Part, result_of: impl Fn(&str) -> Option<&'a ToolResult>
 fn file_json(part: &Part) -> Option<Json> {
     let media = media_of(part)?;
     let mime = media.media_type.as_deref().unwrap_or("application/octet-stream");
-    let url = match &media.source {
-        MediaSource::Base64(data) => format!("data:{mime};base64,{data}"),
-        MediaSource::Url(url) => url.clone(),
-        _ => return None,
-    };
+    let url = url_of(media)?;
     let name = media.name.as_deref().map(|name| ("filename", name.into()));
     let fields = [("type", "file".into()), ("mime", mime.into()), ("url", url.as_str().into())];
     Some(object(fields.into_iter().chain(name)))

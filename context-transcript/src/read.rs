@@ -111,7 +111,7 @@ fn read_lines(
         }
         false if is_rollout => codex::read(file, values, at)?,
         false if is_session => claude_code::read(file, values, at)?,
-        false => flat::read_lines(file, values, format, at),
+        false => flat::read_lines(file, values, format, at)?,
     };
     read.broken.append(broken);
     Ok(read)

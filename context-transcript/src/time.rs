@@ -25,9 +25,12 @@ fn time_of_number(raw: &RawValue, micros: f64) -> Option<Timestamp> {
     (at.abs() < 9e15).then_some(Timestamp::from_micros(at as i64))
 }
 
-/// Returns the time that a text states.
+/// Returns the time that a text states. A time without a zone is taken as UTC.
 pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
-    let time: jiff::Timestamp = text.parse().ok()?;
+    let time = text.parse::<jiff::Timestamp>().ok().or_else(|| {
+        let local: jiff::civil::DateTime = text.parse().ok()?;
+        Some(local.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    })?;
     Some(Timestamp::from_micros(time.as_microsecond()))
 }
 
@@ -53,6 +56,7 @@ mod tests {
         for extreme in [i64::MIN, i64::MAX] {
             assert!(parse_time(&format_time(Timestamp::from_micros(extreme))).is_some());
         }
+        assert_eq!(parse_time("1970-01-01T00:00:01.500000"), Some(at));
         assert_eq!(parse_time("yesterday"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Parts of messages that several forms have.
 
 use context_core::base::JsonMap;
-use context_core::message::{Media, MediaSource, Reasoning, ToolInput};
+use context_core::message::{Media, MediaSource, Reasoning, ToolInput, data_url};
 use context_core::{Json, Message, Metadata, Part, Role, ToolCall, ToolResult};
 use serde_json::value::RawValue;
 
@@ -77,6 +77,12 @@ pub(crate) fn call(id: String, name: String, input: Option<&RawValue>) -> Part {
     Part::ToolCall(ToolCall { id, name, input, metadata: Metadata::default() })
 }
 
+/// Creates a call whose input is the text that the model wrote.
+pub(crate) fn call_of_text(id: String, name: String, input: &str) -> Part {
+    let input = ToolInput::from_written(input);
+    Part::ToolCall(ToolCall { id, name, input, metadata: Metadata::default() })
+}
+
 /// Returns the input of a call as JSON. Input that is not JSON is a string.
 pub(crate) fn input(call: &ToolCall) -> Json {
     match &call.input {
@@ -102,6 +108,28 @@ pub(crate) fn media(source: MediaSource, media_type: Option<String>, name: Optio
         Some("image") => Part::Image(media(media_type)),
         Some("audio") => Part::Audio(media(media_type)),
         _ => Part::Document(media(media_type)),
+    }
+}
+
+/// Creates media at a URL, or of the bytes of a `data:` URL. `media_type` counts for other URLs.
+pub(crate) fn media_of_url(url: String, media_type: Option<String>, name: Option<String>) -> Part {
+    match data_url(&url) {
+        Some((kind, bytes)) => {
+            media(MediaSource::Base64(bytes.to_owned()), Some(kind.to_owned()), name)
+        }
+        None => media(MediaSource::Url(url), media_type, name),
+    }
+}
+
+/// Returns the URL of media, a `data:` URL if it is inline.
+pub(crate) fn url_of(media: &Media) -> Option<String> {
+    match &media.source {
+        MediaSource::Base64(data) => {
+            let kind = media.media_type.as_deref().unwrap_or("application/octet-stream");
+            Some(format!("data:{kind};base64,{data}"))
+        }
+        MediaSource::Url(url) => Some(url.clone()),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@ mod files;
 mod fixture;
 mod forms;
 mod opencode;
+mod openhands;
 mod pi;
 mod rollouts;
 mod sessions;
