@@ -30,6 +30,10 @@ pub(crate) enum FileFormat {
     Opencode,
     /// Events of OpenHands
     Openhands,
+    /// Data exports of ChatGPT
+    Chatgpt,
+    /// Data exports of Claude.ai
+    ClaudeAi,
     /// Trajectories of SWE-agent
     SweAgent,
     /// Answer trees of ToolBench
@@ -55,6 +59,8 @@ impl FileFormat {
             Self::Pi => Format::Pi,
             Self::Opencode => Format::Opencode,
             Self::Openhands => Format::Openhands,
+            Self::Chatgpt => Format::Chatgpt,
+            Self::ClaudeAi => Format::ClaudeAi,
             Self::SweAgent => Format::SweAgent,
             Self::Toolbench => Format::Toolbench,
         })

@@ -6,7 +6,7 @@ use context_core::{Diagnostic, Json, Message, Part};
 
 use crate::records::{self, RecordForm};
 use crate::{
-    FileLayout, Format, TranscriptSource, claude_code, codex, forms, gemini_cli, toolbench,
+    FileLayout, Format, TranscriptSource, chatgpt, claude_code, codex, forms, gemini_cli, toolbench,
 };
 
 /// A conversation in the form of its file.
@@ -37,6 +37,10 @@ impl ChatContent {
             }
             Format::GeminiCli => {
                 let (value, diagnostics) = gemini_cli::write(source, nodes)?;
+                (Self::Whole(value), diagnostics)
+            }
+            Format::Chatgpt => {
+                let (value, diagnostics) = chatgpt::write(source, nodes)?;
                 (Self::Whole(value), diagnostics)
             }
             Format::Codex => {

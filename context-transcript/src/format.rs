@@ -45,6 +45,10 @@ pub enum Format {
     Opencode,
     /// Events of OpenHands.
     Openhands,
+    /// Conversations of a data export of ChatGPT.
+    Chatgpt,
+    /// Conversations of a data export of Claude.ai.
+    ClaudeAi,
 }
 
 impl Format {
@@ -56,7 +60,15 @@ impl Format {
     /// Returns whether all messages of a chat are exported to its file, whatever branch they are
     /// on.
     pub fn is_tree(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Toolbench | Self::Codex | Self::Pi)
+        matches!(
+            self,
+            Self::ClaudeCode
+                | Self::Toolbench
+                | Self::Codex
+                | Self::Pi
+                | Self::Chatgpt
+                | Self::ClaudeAi
+        )
     }
 
     /// Returns the codec for formats whose messages are read and written together.
@@ -72,7 +84,9 @@ impl Format {
             | Self::SweAgent
             | Self::Pi
             | Self::Opencode
-            | Self::Openhands => None,
+            | Self::Openhands
+            | Self::Chatgpt
+            | Self::ClaudeAi => None,
         }
     }
 

@@ -4,15 +4,19 @@ use context_core::Timestamp;
 use serde_json::value::RawValue;
 
 use crate::chat::TranscriptChat;
+use crate::chatgpt::Chatgpt;
+use crate::claude_ai::ClaudeAi;
 use crate::opencode::Opencode;
 use crate::openhands::Openhands;
 use crate::pi::Pi;
 use crate::read::{PROBED, Value};
 use crate::records::RecordForm;
-use crate::{FileLayout, FileText, Format, TranscriptError, opencode, openhands, pi};
+use crate::{
+    FileLayout, FileText, Format, TranscriptError, chatgpt, claude_ai, opencode, openhands, pi,
+};
 
 /// Every form of records.
-pub(crate) const FORMS: [&dyn RecordForm; 3] = [&Pi, &Opencode, &Openhands];
+pub(crate) const FORMS: [&dyn RecordForm; 5] = [&Pi, &Opencode, &Openhands, &Chatgpt, &ClaudeAi];
 
 /// Reads an object that is one conversation.
 pub(crate) type ReadObject = fn(
@@ -31,11 +35,23 @@ struct ObjectForm {
 }
 
 /// The forms whose conversations are objects.
-const OBJECTS: [ObjectForm; 1] = [ObjectForm {
-    format: Format::Opencode,
-    is_conversation: opencode::is_session,
-    read: opencode::read,
-}];
+const OBJECTS: [ObjectForm; 3] = [
+    ObjectForm {
+        format: Format::Opencode,
+        is_conversation: opencode::is_session,
+        read: opencode::read,
+    },
+    ObjectForm {
+        format: Format::Chatgpt,
+        is_conversation: chatgpt::is_conversation,
+        read: chatgpt::read,
+    },
+    ObjectForm {
+        format: Format::ClaudeAi,
+        is_conversation: claude_ai::is_conversation,
+        read: claude_ai::read,
+    },
+];
 
 /// A form whose conversations are lists.
 struct ListForm {

@@ -38,6 +38,8 @@
 mod branches;
 mod broken_lines;
 mod chat;
+mod chatgpt;
+mod claude_ai;
 mod claude_code;
 mod codex;
 mod detect;

@@ -3,6 +3,7 @@
 //! | form | model | tokens |
 //! |---|---|---|
 //! | Claude Code, Anthropic | `model` of the answer | its `usage` on the last line of the answer |
+//! | ChatGPT | `model_slug` of the message's metadata | |
 //! | Gemini CLI | `model` of the record | its `tokens` |
 //! | Codex CLI | the last `turn_context` | the next `token_count` after the answer |
 //! | Pi | `model` of the message | its `usage` |

@@ -103,13 +103,10 @@ pub(crate) enum RecordParent {
 }
 
 /// The surroundings of a record that its reading depends on.
-#[allow(dead_code, reason = "read by the forms that follow")]
 #[derive(Debug, Default)]
 pub(crate) struct RecordContext {
     /// The id of the last call before the record, for results without one.
     pub(crate) call: Option<String>,
-    /// Whether the record is the first one of its conversation.
-    pub(crate) is_first: bool,
 }
 
 /// The messages of a record.
@@ -244,10 +241,7 @@ pub(crate) fn chat(conversation: Conversation<'_>) -> Result<TranscriptChat, Tra
     let mut nodes: Vec<Vec<Node>> = (0..items.len()).map(|_| Vec::new()).collect();
     for index in branches::parents_first(&items) {
         let parent = items[index].parent;
-        let context = RecordContext {
-            call: parent.and_then(|parent| calls[parent].clone()),
-            is_first: parent.is_none(),
-        };
+        let context = RecordContext { call: parent.and_then(|parent| calls[parent].clone()) };
         let (at, raw) = records[index];
         let id = ids.names[index].clone();
         let messages = match messages(form, raw, &fields[index], at, &context) {

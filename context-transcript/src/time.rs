@@ -15,6 +15,18 @@ pub(crate) fn time_of_millis(raw: &RawValue) -> Option<Timestamp> {
     time_of_number(raw, 1e3)
 }
 
+/// Returns the time of a number of seconds since 1970.
+pub(crate) fn time_of_seconds(raw: &RawValue) -> Option<Timestamp> {
+    time_of_number(raw, 1e6)
+}
+
+/// Returns the number of seconds since 1970.
+pub(crate) fn seconds_of(at: Timestamp) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "microseconds of today are exact")]
+    let micros = at.as_micros() as f64;
+    micros / 1e6
+}
+
 /// Returns the time of a number, which may have a fraction, of units since 1970. `micros` is the
 /// number of microseconds of a unit.
 fn time_of_number(raw: &RawValue, micros: f64) -> Option<Timestamp> {

@@ -17,7 +17,6 @@ use crate::raw::entries;
 const MAX_DEPTH: usize = 4;
 
 /// A record to be written.
-#[allow(dead_code, reason = "read by the forms that follow")]
 #[derive(Debug)]
 pub(crate) struct WrittenRecord {
     /// The position. Later additions have the highest one.
@@ -237,10 +236,7 @@ fn reads_as(form: &dyn RecordForm, record: &Json, messages: &[&Message]) -> bool
 /// Reads a record that was written from messages.
 fn read_again(form: &dyn RecordForm, record: &Json, messages: &[&Message]) -> Option<Vec<Message>> {
     let last_result = messages.iter().flat_map(|message| message.tool_results()).last();
-    let context = RecordContext {
-        call: last_result.map(|result| result.call_id.clone()),
-        is_first: messages.first().is_some_and(|message| message.role == Role::System),
-    };
+    let context = RecordContext { call: last_result.map(|result| result.call_id.clone()) };
     let fields = entries(record.as_raw())?;
     form.read(&fields, &context).map(|again| again.messages)
 }

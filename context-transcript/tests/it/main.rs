@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod answer_trees;
+mod exports;
 mod files;
 mod fixture;
 mod forms;
