@@ -34,6 +34,10 @@ pub(crate) enum FileFormat {
     Chatgpt,
     /// Data exports of Claude.ai
     ClaudeAi,
+    /// Message histories of Pydantic AI
+    PydanticAi,
+    /// Sessions of goose
+    Goose,
     /// Trajectories of SWE-agent
     SweAgent,
     /// Answer trees of ToolBench
@@ -61,6 +65,8 @@ impl FileFormat {
             Self::Openhands => Format::Openhands,
             Self::Chatgpt => Format::Chatgpt,
             Self::ClaudeAi => Format::ClaudeAi,
+            Self::PydanticAi => Format::PydanticAi,
+            Self::Goose => Format::Goose,
             Self::SweAgent => Format::SweAgent,
             Self::Toolbench => Format::Toolbench,
         })

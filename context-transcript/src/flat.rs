@@ -6,7 +6,7 @@ use context_core::base::JsonMap;
 use context_core::{Diagnostic, Json, Node, Timestamp};
 use serde_json::value::RawValue;
 
-use crate::chat::{TranscriptChat, title};
+use crate::chat::{TranscriptChat, title, title_of};
 use crate::raw::{entries, first, value_of};
 use crate::read::{ReadTranscript, Value, unknown_form};
 use crate::records::{self, RecordForm};
@@ -241,7 +241,10 @@ impl Reader<'_> {
         let envelope: JsonMap = serde_json::from_str(item.get())
             .map_err(|error| self.file.syntax_error(item.get(), error))?;
         if let Some((form, key, records)) = self.list_of_records(item) {
-            return self.records(form, layout, position, records, Some((key, envelope)));
+            let title = entries(item).and_then(|fields| form.title(&fields));
+            let mut chat = self.records(form, layout, position, records, Some((key, envelope)))?;
+            chat.title = title.and_then(|title| title_of(&title)).or(chat.title);
+            return Ok(chat);
         }
         let found = KEYS.iter().find_map(|key| Some((*key, value_of(item, key, '[')?, None)));
         let body = || {

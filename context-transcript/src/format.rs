@@ -49,6 +49,10 @@ pub enum Format {
     Chatgpt,
     /// Conversations of a data export of Claude.ai.
     ClaudeAi,
+    /// Message histories of Pydantic AI.
+    PydanticAi,
+    /// Sessions of goose.
+    Goose,
 }
 
 impl Format {
@@ -86,7 +90,9 @@ impl Format {
             | Self::Opencode
             | Self::Openhands
             | Self::Chatgpt
-            | Self::ClaudeAi => None,
+            | Self::ClaudeAi
+            | Self::PydanticAi
+            | Self::Goose => None,
         }
     }
 

@@ -6,17 +6,22 @@ use serde_json::value::RawValue;
 use crate::chat::TranscriptChat;
 use crate::chatgpt::Chatgpt;
 use crate::claude_ai::ClaudeAi;
+use crate::goose::Goose;
 use crate::opencode::Opencode;
 use crate::openhands::Openhands;
 use crate::pi::Pi;
+use crate::pydantic_ai::PydanticAi;
+use crate::raw::Entries;
 use crate::read::{PROBED, Value};
 use crate::records::RecordForm;
 use crate::{
-    FileLayout, FileText, Format, TranscriptError, chatgpt, claude_ai, opencode, openhands, pi,
+    FileLayout, FileText, Format, TranscriptError, chatgpt, claude_ai, goose, opencode, openhands,
+    pi, pydantic_ai,
 };
 
 /// Every form of records.
-pub(crate) const FORMS: [&dyn RecordForm; 5] = [&Pi, &Opencode, &Openhands, &Chatgpt, &ClaudeAi];
+pub(crate) const FORMS: [&dyn RecordForm; 7] =
+    [&Pi, &Opencode, &Openhands, &Chatgpt, &ClaudeAi, &PydanticAi, &Goose];
 
 /// Reads an object that is one conversation.
 pub(crate) type ReadObject = fn(
@@ -60,20 +65,32 @@ struct ListForm {
 }
 
 /// The forms whose conversations are lists.
-const LISTS: [ListForm; 1] = [ListForm { form: &Openhands, is_record: openhands::is_event }];
+const LISTS: [ListForm; 3] = [
+    ListForm { form: &Openhands, is_record: openhands::is_event },
+    ListForm { form: &PydanticAi, is_record: pydantic_ai::is_message },
+    ListForm { form: &Goose, is_record: goose::is_message },
+];
 /// The keys of objects that may hold such a list.
-pub(crate) const LIST_KEYS: [&str; 4] = ["history", "events", "items", "messages"];
+pub(crate) const LIST_KEYS: [&str; 5] = ["history", "events", "items", "messages", "conversation"];
 
 /// Returns the form of a format whose conversations are records.
 pub(crate) fn of_format(format: Format) -> Option<&'static dyn RecordForm> {
     FORMS.iter().copied().find(|form| form.format() == format)
 }
 
-/// Returns the format of lines that are one session of records, if they are.
-pub(crate) fn of_lines(values: &[Value<'_>]) -> Option<Format> {
-    let probe =
-        |is_line: fn(&RawValue) -> bool| values.iter().take(PROBED).any(|value| is_line(value.raw));
-    probe(pi::is_line).then_some(Format::Pi)
+/// A form whose files are lines, with the title that a line may contain.
+pub(crate) type LinesForm = (&'static dyn RecordForm, fn(&Entries<'_>) -> Option<String>);
+
+/// Returns the form of lines that are one session of records: of the named format, else of the one
+/// that is detected.
+pub(crate) fn of_lines(named: Option<Format>, values: &[Value<'_>]) -> Option<LinesForm> {
+    let is_pi = || values.iter().take(PROBED).any(|value| pi::is_line(value.raw));
+    match named {
+        Some(Format::Pi) => Some((&Pi, pi::name_of)),
+        None if is_pi() => Some((&Pi, pi::name_of)),
+        Some(Format::Goose) | None if goose::is_session(values) => Some((&Goose, goose::title_of)),
+        _ => None,
+    }
 }
 
 /// Returns the reader of an object that is a conversation of records: of the named format, else of

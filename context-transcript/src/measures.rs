@@ -8,6 +8,7 @@
 //! | Codex CLI | the last `turn_context` | the next `token_count` after the answer |
 //! | Pi | `model` of the message | its `usage` |
 //! | opencode | `modelID` of the message's `info` | its `tokens` |
+//! | Pydantic AI | `model_name` of the response | its `usage` |
 //! | SWE-agent | `replay_config` | `info.model_stats`: totals of the run, attached to its last answer |
 //!
 //! All-zero usage is ignored: programs that do not count tokens write zeros.

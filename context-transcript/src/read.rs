@@ -4,7 +4,6 @@ use context_core::Timestamp;
 use serde_json::value::RawValue;
 
 use crate::chat::TranscriptChat;
-use crate::pi::{self, Pi};
 use crate::{
     BrokenLines, FileText, FormProblem, Format, TranscriptError, claude_code, codex, flat, forms,
     lists, records,
@@ -101,17 +100,14 @@ fn read_lines(
     };
     let records = match format {
         None if is_session || is_rollout => None,
-        None => forms::of_lines(&values),
-        named => named,
+        named => forms::of_lines(named, &values),
     };
-    let mut read = match values.is_empty() {
-        true => ReadTranscript::default(),
-        false if records == Some(Format::Pi) => {
-            records::read_lines(&Pi, file, values, pi::name_of, at)?
-        }
-        false if is_rollout => codex::read(file, values, at)?,
-        false if is_session => claude_code::read(file, values, at)?,
-        false => flat::read_lines(file, values, format, at)?,
+    let mut read = match (values.is_empty(), records) {
+        (true, _) => ReadTranscript::default(),
+        (false, Some((form, title))) => records::read_lines(form, file, values, title, at)?,
+        _ if is_rollout => codex::read(file, values, at)?,
+        _ if is_session => claude_code::read(file, values, at)?,
+        _ => flat::read_lines(file, values, format, at)?,
     };
     read.broken.append(broken);
     Ok(read)

@@ -49,6 +49,11 @@ pub(crate) trait RecordForm: Sync {
         true
     }
 
+    /// Returns the title in the object around a list of records.
+    fn title(&self, _envelope: &Entries<'_>) -> Option<String> {
+        None
+    }
+
     /// Returns whether a record is part of the conversation, so that it should be readable.
     fn is_message(&self, record: &Entries<'_>) -> bool;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod agents;
 mod answer_trees;
 mod exports;
 mod files;
