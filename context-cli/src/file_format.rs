@@ -38,6 +38,8 @@ pub(crate) enum FileFormat {
     PydanticAi,
     /// Sessions of goose
     Goose,
+    /// Logs that `llm logs list --json` writes
+    Llm,
     /// Trajectories of SWE-agent
     SweAgent,
     /// Answer trees of ToolBench
@@ -67,6 +69,7 @@ impl FileFormat {
             Self::ClaudeAi => Format::ClaudeAi,
             Self::PydanticAi => Format::PydanticAi,
             Self::Goose => Format::Goose,
+            Self::Llm => Format::Llm,
             Self::SweAgent => Format::SweAgent,
             Self::Toolbench => Format::Toolbench,
         })

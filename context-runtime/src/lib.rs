@@ -235,7 +235,7 @@
 //! | [`store`] | the store traits and their data: chats, commits, searches, blobs |
 //! | [`fragments`] | fragments below the builders: stored forms, custom kinds |
 //! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; HTTP clients |
-//! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, SWE-agent, ToolBench, lists of messages |
+//! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |

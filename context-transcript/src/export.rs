@@ -66,7 +66,7 @@ impl ChatContent {
     ) -> Result<(Self, Vec<Diagnostic>), CodecError> {
         let (records, diagnostics) = records::write(form, source, nodes)?;
         let content = match source.layout {
-            FileLayout::MixedLines => {
+            FileLayout::MixedLines | FileLayout::MixedList => {
                 let sidecar = source.sidecar_lines().map(|(line, value)| (line, value.clone()));
                 let records = records.into_iter().map(|record| (record.at, record.value));
                 let mut lines: Vec<_> = sidecar.chain(records).collect();
@@ -119,7 +119,9 @@ impl ExportedChat {
     /// Returns the conversation as text: one value, or lines if it was read from lines.
     pub fn to_text(&self) -> String {
         match &self.content {
-            ChatContent::Lines(all) => lines(all.iter().map(|(_, line)| line.compact())),
+            ChatContent::Lines(all) if self.layout() != Some(FileLayout::MixedList) => {
+                lines(all.iter().map(|(_, line)| line.compact()))
+            }
             ChatContent::Messages(messages) if self.layout() == Some(FileLayout::MessageLines) => {
                 lines(messages.iter().map(Json::compact))
             }
@@ -136,18 +138,19 @@ impl ExportedChat {
 /// of that file.
 pub fn to_file_text(chats: &[ExportedChat]) -> String {
     match (chats.first().and_then(ExportedChat::layout), chats) {
-        (Some(FileLayout::List), _) => {
-            let items: Vec<_> = chats.iter().map(|chat| chat.to_json().to_string()).collect();
-            format!("[\n{}\n]\n", items.join(",\n"))
-        }
-        (Some(FileLayout::MixedLines), _) => {
+        (Some(FileLayout::List), _) => list_text(chats.iter().map(ExportedChat::to_json)),
+        (Some(layout @ (FileLayout::MixedLines | FileLayout::MixedList)), _) => {
             let contents = chats.iter().filter_map(|chat| match &chat.content {
                 ChatContent::Lines(lines) => Some(lines.iter()),
                 _ => None,
             });
             let mut mixed: Vec<_> = contents.flatten().collect();
             mixed.sort_by_key(|(line, _)| *line);
-            lines(mixed.into_iter().map(|(_, line)| line.compact()))
+            let mixed = mixed.into_iter().map(|(_, line)| line.compact());
+            match layout {
+                FileLayout::MixedLines => lines(mixed),
+                _ => list_text(mixed),
+            }
         }
         (_, [alone]) => alone.to_text(),
         _ => lines(chats.iter().map(ExportedChat::to_json)),
@@ -166,6 +169,12 @@ pub fn is_log_entry(message: &Message) -> bool {
 fn list<'a>(values: impl IntoIterator<Item = &'a Json>) -> Json {
     let values: Vec<_> = values.into_iter().collect();
     Json::from_serialize(&values).expect("JSON values")
+}
+
+/// Returns the text of a list with an item on each line.
+fn list_text(items: impl Iterator<Item = Json>) -> String {
+    let items: Vec<_> = items.map(|item| item.to_string()).collect();
+    format!("[\n{}\n]\n", items.join(",\n"))
 }
 
 fn lines(values: impl IntoIterator<Item = Json>) -> String {

@@ -1,5 +1,6 @@
 //! Conversations without branches: a list of messages, alone or in an envelope.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_core::base::JsonMap;
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::chat::{TranscriptChat, title, title_of};
 use crate::raw::{entries, first, value_of};
 use crate::read::{ReadTranscript, Value, unknown_form};
-use crate::records::{self, RecordForm};
+use crate::records::{self, Conversation, RecordForm};
 use crate::{
     BrokenLines, FileLayout, FileText, FormProblem, Format, TranscriptError, TranscriptSource,
     Tree, detect, forms, gemini_cli, lists, toolbench,
@@ -37,8 +38,9 @@ pub(crate) fn read_whole(
         '[' => {
             let items = reader.items(whole)?;
             if let Some(form) = forms::of_list(format, &items) {
-                let chat = reader.records(form, FileLayout::One, (0, 1), items, None)?;
-                return Ok(ReadTranscript { chats: vec![chat], broken: BrokenLines::default() });
+                let items = items.into_iter().enumerate().collect();
+                let chats = reader.record_chats(form, FileLayout::One, items)?;
+                return Ok(ReadTranscript { chats, broken: BrokenLines::default() });
             }
             match items.first().is_none_or(|item| reader.is_message(item)) {
                 true => vec![reader.chat(FileLayout::One, (0, 1), &items, None)?],
@@ -265,6 +267,43 @@ impl Reader<'_> {
         self.chat_of(format, layout, position, &messages, Some((key, envelope)))
     }
 
+    /// Reads records with their positions: as one conversation of this layout, or as several if
+    /// their form names the conversation of each.
+    fn record_chats(
+        &self,
+        form: &'static dyn RecordForm,
+        alone: FileLayout,
+        records: Vec<(usize, &RawValue)>,
+    ) -> Result<Vec<TranscriptChat>, TranscriptError> {
+        let (mut names, mut groups) = (HashMap::new(), Vec::new());
+        for record in records {
+            let name = entries(record.1).and_then(|fields| form.conversation(&fields));
+            let index = *names.entry(name).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[index].push(record);
+        }
+        let is_mixed = names.keys().any(Option::is_some);
+        let layout = match alone {
+            FileLayout::MessageLines if is_mixed => FileLayout::MixedLines,
+            _ if is_mixed => FileLayout::MixedList,
+            alone => alone,
+        };
+        if groups.is_empty() {
+            return Ok(vec![self.records(form, alone, (0, 1), Vec::new(), None)?]);
+        }
+        let count = groups.len();
+        let chat = |(index, records): (usize, Vec<(usize, &RawValue)>)| {
+            let (format, position) = (form.format(), (index, count));
+            let source = TranscriptSource::new(self.file.name(), format, layout, position);
+            let title = records.first().and_then(|(_, raw)| form.title(&entries(raw)?));
+            let (file, others, current, at) = (self.file, Vec::new(), None, self.at);
+            records::chat(Conversation { form, file, source, records, others, title, current, at })
+        };
+        groups.into_iter().enumerate().map(chat).collect()
+    }
+
     /// Reads lines of records, which are one conversation.
     fn record_lines(
         &self,
@@ -274,13 +313,13 @@ impl Reader<'_> {
         let (mut records, mut broken) = (Vec::with_capacity(values.len()), BrokenLines::default());
         for Value { line, raw } in values {
             match first(raw) {
-                '{' => records.push(raw),
+                '{' => records.push((line, raw)),
                 _ => broken.push(line, self.unknown(raw, FormProblem::LineNotObject)),
             }
         }
         let chats = match records.is_empty() {
             true => Vec::new(),
-            false => vec![self.records(form, FileLayout::MessageLines, (0, 1), records, None)?],
+            false => self.record_chats(form, FileLayout::MessageLines, records)?,
         };
         Ok(ReadTranscript { chats, broken })
     }

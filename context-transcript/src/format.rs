@@ -53,6 +53,8 @@ pub enum Format {
     PydanticAi,
     /// Sessions of goose.
     Goose,
+    /// Logs of the `llm` command.
+    Llm,
 }
 
 impl Format {
@@ -92,7 +94,8 @@ impl Format {
             | Self::Chatgpt
             | Self::ClaudeAi
             | Self::PydanticAi
-            | Self::Goose => None,
+            | Self::Goose
+            | Self::Llm => None,
         }
     }
 

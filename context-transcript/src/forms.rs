@@ -7,6 +7,7 @@ use crate::chat::TranscriptChat;
 use crate::chatgpt::Chatgpt;
 use crate::claude_ai::ClaudeAi;
 use crate::goose::Goose;
+use crate::llm::Llm;
 use crate::opencode::Opencode;
 use crate::openhands::Openhands;
 use crate::pi::Pi;
@@ -15,13 +16,13 @@ use crate::raw::Entries;
 use crate::read::{PROBED, Value};
 use crate::records::RecordForm;
 use crate::{
-    FileLayout, FileText, Format, TranscriptError, chatgpt, claude_ai, goose, opencode, openhands,
-    pi, pydantic_ai,
+    FileLayout, FileText, Format, TranscriptError, chatgpt, claude_ai, goose, llm, opencode,
+    openhands, pi, pydantic_ai,
 };
 
 /// Every form of records.
-pub(crate) const FORMS: [&dyn RecordForm; 7] =
-    [&Pi, &Opencode, &Openhands, &Chatgpt, &ClaudeAi, &PydanticAi, &Goose];
+pub(crate) const FORMS: [&dyn RecordForm; 8] =
+    [&Pi, &Opencode, &Openhands, &Chatgpt, &ClaudeAi, &PydanticAi, &Goose, &Llm];
 
 /// Reads an object that is one conversation.
 pub(crate) type ReadObject = fn(
@@ -65,10 +66,11 @@ struct ListForm {
 }
 
 /// The forms whose conversations are lists.
-const LISTS: [ListForm; 3] = [
+const LISTS: [ListForm; 4] = [
     ListForm { form: &Openhands, is_record: openhands::is_event },
     ListForm { form: &PydanticAi, is_record: pydantic_ai::is_message },
     ListForm { form: &Goose, is_record: goose::is_message },
+    ListForm { form: &Llm, is_record: llm::is_response },
 ];
 /// The keys of objects that may hold such a list.
 pub(crate) const LIST_KEYS: [&str; 5] = ["history", "events", "items", "messages", "conversation"];

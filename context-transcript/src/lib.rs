@@ -52,6 +52,7 @@ mod gemini_cli;
 mod goose;
 mod list_codec;
 mod lists;
+mod llm;
 mod measures;
 mod opencode;
 mod openhands;

@@ -6,6 +6,7 @@
 //! | ChatGPT | `model_slug` of the message's metadata | |
 //! | Gemini CLI | `model` of the record | its `tokens` |
 //! | Codex CLI | the last `turn_context` | the next `token_count` after the answer |
+//! | llm | `model` of the response | its `input_tokens` and `output_tokens` |
 //! | Pi | `model` of the message | its `usage` |
 //! | opencode | `modelID` of the message's `info` | its `tokens` |
 //! | Pydantic AI | `model_name` of the response | its `usage` |

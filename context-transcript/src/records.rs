@@ -2,10 +2,10 @@
 //!
 //! A record is an object that becomes one message or several, such as an answer and the results of
 //! its calls. A [`RecordForm`] converts the content of a record to messages and back. Everything
-//! else in the record is a patch in the metadata of its first message, under the key of the form:
-//! `{"at": position, "shape": name, "patch": {…}}`. The other messages of the record have
-//! `{"at": position, "continues": true}`. Export is therefore exact up to the order of keys,
-//! whatever else a record contains.
+//! else in the record is a patch in the metadata of its first answer, else of its first message,
+//! under the key of the form: `{"at": position, "shape": name, "patch": {…}}`. Messages after the
+//! first one have `{"at": position, "continues": true}`. Export is therefore exact up to the order
+//! of keys, whatever else a record contains.
 //!
 //! A record that is not part of the conversation, or that cannot be read, becomes an application
 //! message without text: it keeps its position, and no provider gets it. So does a part of a
@@ -49,7 +49,12 @@ pub(crate) trait RecordForm: Sync {
         true
     }
 
-    /// Returns the title in the object around a list of records.
+    /// Returns the name of a record's conversation, if a file mixes the records of several.
+    fn conversation(&self, _record: &Entries<'_>) -> Option<String> {
+        None
+    }
+
+    /// Returns the title in the object around a list of records, or in its first record.
     fn title(&self, _envelope: &Entries<'_>) -> Option<String> {
         None
     }
@@ -112,6 +117,8 @@ pub(crate) enum RecordParent {
 pub(crate) struct RecordContext {
     /// The id of the last call before the record, for results without one.
     pub(crate) call: Option<String>,
+    /// Whether the record is the first one of its conversation.
+    pub(crate) is_first: bool,
 }
 
 /// The messages of a record.
@@ -246,7 +253,8 @@ pub(crate) fn chat(conversation: Conversation<'_>) -> Result<TranscriptChat, Tra
     let mut nodes: Vec<Vec<Node>> = (0..items.len()).map(|_| Vec::new()).collect();
     for index in branches::parents_first(&items) {
         let parent = items[index].parent;
-        let context = RecordContext { call: parent.and_then(|parent| calls[parent].clone()) };
+        let call = parent.and_then(|parent| calls[parent].clone());
+        let context = RecordContext { call, is_first: parent.is_none() };
         let (at, raw) = records[index];
         let id = ids.names[index].clone();
         let messages = match messages(form, raw, &fields[index], at, &context) {
@@ -319,11 +327,16 @@ fn messages(
     let RecordMessages { mut messages, shape } = form.read(record, context)?;
     let plain = from_map(&form.write(&messages.iter().collect::<Vec<_>>(), shape));
     let patch = JsonPatch::between_raw(plain.as_raw(), raw).map(JsonPatch::into_json);
-    let first = OriginalRecord { at, shape: shape.to_owned(), patch, ..OriginalRecord::default() };
-    let further = || OriginalRecord { at, continues: true, ..OriginalRecord::default() };
-    let mut originals = std::iter::once(first).chain(std::iter::repeat_with(further));
-    for message in &mut messages {
-        message.metadata.insert(form.key(), originals.next().unwrap_or_default().to_json());
+    // The measures of an answer are read from the fields of its record.
+    let holder = messages.iter().position(|message| message.role == Role::Assistant).unwrap_or(0);
+    for (index, message) in messages.iter_mut().enumerate() {
+        let original = OriginalRecord {
+            at,
+            continues: index > 0,
+            shape: if index == 0 { shape.to_owned() } else { String::new() },
+            patch: patch.clone().filter(|_| index == holder),
+        };
+        message.metadata.insert(form.key(), original.to_json());
     }
     Some(messages)
 }

@@ -23,6 +23,8 @@ pub enum FileLayout {
     MessageLines,
     /// Several conversations with interleaved lines. Each line names its conversation.
     MixedLines,
+    /// A list with interleaved records of several conversations. Each names its conversation.
+    MixedList,
 }
 
 /// The file that a chat was read from, and what the file holds besides the messages. JSON form,

@@ -130,6 +130,9 @@ fn groups<'a>(
             && group.nodes.first().is_some_and(|(_, first)| whole_record(form, first).is_none())
         {
             group.nodes.push((placed, message));
+            if let (Some(first), Some(original)) = (&mut group.original, original) {
+                first.patch = first.patch.take().or(original.patch);
+            }
             by_id.insert(&placed.node.id, index);
             continue;
         }
@@ -236,7 +239,10 @@ fn reads_as(form: &dyn RecordForm, record: &Json, messages: &[&Message]) -> bool
 /// Reads a record that was written from messages.
 fn read_again(form: &dyn RecordForm, record: &Json, messages: &[&Message]) -> Option<Vec<Message>> {
     let last_result = messages.iter().flat_map(|message| message.tool_results()).last();
-    let context = RecordContext { call: last_result.map(|result| result.call_id.clone()) };
+    let context = RecordContext {
+        call: last_result.map(|result| result.call_id.clone()),
+        is_first: messages.first().is_some_and(|message| message.role == Role::System),
+    };
     let fields = entries(record.as_raw())?;
     form.read(&fields, &context).map(|again| again.messages)
 }
