@@ -235,6 +235,7 @@
 //! | [`store`] | the store traits and their data: chats, commits, searches, blobs |
 //! | [`fragments`] | fragments below the builders: stored forms, custom kinds |
 //! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; HTTP clients |
+//! | [`secrets`] | finding and masking secrets |
 //! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
@@ -269,6 +270,7 @@
 //! | `summarize` | `Summarize`: replaces old turns by a rolling summary | yes |
 //! | `strip-images` | `StripImages`: removes media, oldest first | yes |
 //! | `truncate-head` | `TruncateHead`: keeps only the newest part | yes |
+//! | `secrets` | [`secrets`]: finds secrets in text, JSON and messages, and masks them | yes |
 //! | `trajectory` | [`trajectory`]: the record of agent runs | yes |
 //! | `agents` | [`Agents`], [`Turn`]: one object over the parts; tools as functions | yes |
 //! | `transcript` | [`transcript`]: files of other programs, read as chats and written back | no |

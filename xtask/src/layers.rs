@@ -59,11 +59,12 @@ const EXPORT: &str = "context-trajectory-export";
 const TASKS: &str = "xtask";
 
 /// The crates of parts that one family shares, each with the families that may use it.
-const SHARED: [(&str, &[&str]); 2] = [
+const SHARED: [(&str, &[&str]); 3] = [
     (
         "context-codec-kit",
         &["context-codec-", "context-model-http", "context-trajectory", "context-transcript"],
     ),
+    ("context-secrets", &["context-store-layers", "context-memory"]),
     ("context-store-kit", &["context-store-", "context-memory"]),
 ];
 

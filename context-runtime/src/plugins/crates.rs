@@ -30,6 +30,8 @@ pub use context_render::TomlRenderer;
 pub use context_render::ToonRenderer;
 #[cfg(feature = "xml")]
 pub use context_render::XmlRenderer;
+#[cfg(feature = "secrets")]
+pub use context_secrets as secrets;
 #[cfg(feature = "layers")]
 pub use context_store_layers as layers;
 #[cfg(feature = "tokens")]

@@ -1,0 +1,6 @@
+//! Tests of the finder of secrets.
+
+mod corpus;
+mod finds;
+mod laws;
+mod spares;
