@@ -254,7 +254,7 @@
 //! | `redis` | the store `redis://…` | no |
 //! | `redis-cluster` | the store `redis+cluster://…` | no |
 //! | `tls` | encrypted connections to the server backends | no |
-//! | `layers` | [`layers`]: stores that wrap stores: cached, traced, retried, split, encrypted | no |
+//! | `layers` | [`layers`]: stores that wrap stores: masked, cached, traced, retried, split, encrypted | no |
 //! | `xml` | `XmlRenderer` | yes |
 //! | `markdown` | `MarkdownRenderer` | yes |
 //! | `toml` | `TomlRenderer` | yes |

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use regex::Regex;
 
-use crate::alphabet::Scan;
+use crate::alphabet::{Alphabet, Scan};
 use crate::forms::{FORMS, Form};
 use crate::kind::SecretKind;
 use crate::mark;
@@ -141,11 +141,12 @@ impl SecretFinder {
     pub fn open_from(&self, text: &str) -> usize {
         let recent = text.ceil_char_boundary(text.len().saturating_sub(LONGEST_OPEN));
         let tail = &text[recent..];
-        // A token has no white space and no quote.
-        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
-        let word = tail.rfind(ends).map_or(0, |at| tail.ceil_char_boundary(at + 1));
+        let word = tail.len() - Alphabet::Value.run_back(tail.as_bytes(), tail.len());
+        // A parameter of a URL is recognized with the sign before it.
+        let word = word - usize::from(tail[..word].ends_with('&'));
         let scan = Scan::new(tail);
-        let mut open = tail.len();
+        // The anchor of a token may be behind its first part.
+        let mut open = if is_token_like(&tail[word..]) { word } else { tail.len() };
         for found in AUTOMATA.anchors.find_overlapping_iter(&tail[word..]) {
             let at = word + found.start();
             let anchor = found.pattern().as_usize();
@@ -269,6 +270,13 @@ fn of_form(scan: &Scan<'_>, form: &Form, anchor: Range<usize>) -> Option<Candida
     // The longest anchor gives the kind.
     let rank = u8::from(form.anchor.len() < 4);
     fits.then(|| Candidate { range: start..anchor.end + token.len(), rank, kind: form.kind })
+}
+
+/// Returns whether the last word of a text may be the first part of a token or of a URL.
+fn is_token_like(word: &str) -> bool {
+    let any = |test: fn(&u8) -> bool| word.as_bytes().iter().take(256).any(test);
+    let is_mixed = any(u8::is_ascii_digit) && any(u8::is_ascii_uppercase);
+    word.contains("://") || (word.len() >= 12 && is_mixed)
 }
 
 fn replace(text: &str, hits: &[SecretHit]) -> String {

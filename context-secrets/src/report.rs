@@ -91,6 +91,11 @@ impl MaskReport {
         other.left.iter().for_each(|(place, counts)| self.leave(*place, counts));
     }
 
+    /// Counts a secret that was masked.
+    pub fn add_masked(&mut self, kind: &SecretKind) {
+        self.masked.add(kind, 1);
+    }
+
     pub(crate) fn leave(&mut self, place: UnmaskablePlace, counts: &SecretCounts) {
         if !counts.is_empty() {
             self.left.entry(place).or_default().merge(counts);
