@@ -3,4 +3,5 @@
 mod corpus;
 mod finds;
 mod laws;
+mod recorded;
 mod spares;
