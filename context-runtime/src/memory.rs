@@ -3,6 +3,9 @@
 //!
 //! The traits of memory providers are always available. The providers need the feature `memory`.
 
+#[cfg(feature = "secrets")]
+mod masking;
+
 pub use context_core::MemoryProvider;
 pub use context_core::memory::{
     CapturedMessage, CapturedTurn, MemoryScope, RecallQuery, Recalled, RecalledMemory,
@@ -10,3 +13,5 @@ pub use context_core::memory::{
 };
 #[cfg(feature = "memory")]
 pub use context_memory::*;
+#[cfg(feature = "secrets")]
+pub use masking::MaskingMemory;

@@ -9,6 +9,9 @@ use context_runtime::{
     ErrorKind, Message, NullContextRuntime,
 };
 
+#[cfg(feature = "secrets")]
+use context_runtime::memory::MaskingMemory;
+
 use crate::runtime_kit::*;
 
 fn with(notes: &Arc<FixedMemory>) -> DefaultContextRuntime {
@@ -182,4 +185,27 @@ async fn a_memory_that_keeps_nothing_does_no_harm() {
         .await
         .unwrap();
     assert_eq!(said[0].code.as_str(), "memory_provider_error");
+}
+
+/// A memory behind a network never sees a key that the user pasted, neither in a query nor in a
+/// turn that it captures.
+#[cfg(feature = "secrets")]
+#[tokio::test]
+async fn a_masked_memory_sees_no_secret() {
+    let notes = FixedMemory::saying("Ada likes trains.");
+    let memory = Arc::new(MaskingMemory::new(Arc::clone(&notes)));
+    let runtime = builder().memory(Arc::clone(&memory)).build().unwrap();
+    // Put together here, so that no scanner takes this file for a leak.
+    let key = format!("ghp_{}", "k8Jd02mXq7".repeat(4).split_at(36).0);
+    let history = [ask(&format!("push with {key}, please")), reply("done")];
+    let context = prepare(&runtime, &history[..1]).await;
+    assert!(shown(&context.request.messages)[0].contains(&key), "the model is sent what was said");
+    let turn = CaptureTurnInput::new(("ada", "s"), "t", history.to_vec());
+    assert_eq!(runtime.capture_turn(turn).await.unwrap(), []);
+
+    let asked = notes.queries.lock().unwrap().clone();
+    let captured = notes.captured.lock().unwrap().clone();
+    assert_eq!(asked, ["push with [secret:github-token], please"]);
+    assert_eq!(captured, [["user: push with [secret:github-token], please", "assistant: done"]]);
+    assert_eq!(memory.report().masked.of("github-token"), 1, "queries are not counted");
 }
