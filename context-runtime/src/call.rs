@@ -93,6 +93,8 @@ struct Record {
     /// The usage of every reply, summaries included.
     usage: Usage,
     cost: CallCost,
+    /// Tokens that should have been read from the provider's cache and were not.
+    cache_lost: u64,
     /// Retries of the same request, waits included.
     retries: u32,
     attempts: Vec<Attempt>,
@@ -144,6 +146,14 @@ fn cost_usd(model: &str, usage: &Usage) -> Option<f64> {
     ModelTable::builtin().model(model).cost(usage).map(|cost| cost.amount)
 }
 
+/// Returns how many of the tokens that should have been read from the cache were not.
+fn cache_lost(model: &str, reused: u64, usage: &Usage) -> u64 {
+    let model = ModelTable::builtin().model(model);
+    let is_cached = model.cache_rules().is_some_and(|rules| reused >= rules.minimum.max(1));
+    let lost = reused.saturating_sub(usage.cache_read);
+    if is_cached && lost >= reused / 10 { lost } else { 0 }
+}
+
 /// The metadata key of an answer that broke off. The value is the code of the error.
 pub(crate) const INCOMPLETE: &str = "incomplete";
 
@@ -156,6 +166,8 @@ struct SentRequest {
     max_output: Option<u64>,
     /// The window it was prepared for.
     window: Option<u64>,
+    /// The part that the provider should have in its prompt cache.
+    reused: u64,
 }
 
 /// A request to send.
@@ -392,6 +404,14 @@ impl<'r> ModelCall<'r> {
             CallCost::Usd(cost) => Some(cost),
             CallCost::Nothing | CallCost::Unknown => None,
         }
+    }
+
+    /// The input tokens that the provider should have read from its prompt cache and did not:
+    /// entries that ended early, or a request that went to another cache. Differences below a tenth
+    /// are taken for errors of the estimate. 0 for models whose [cache
+    /// rules](crate::tokens::CacheRules) are not known.
+    pub fn cache_lost(&self) -> u64 {
+        self.record.cache_lost
     }
 
     /// The attempts to recover from refusals, oldest first.

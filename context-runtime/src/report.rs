@@ -40,6 +40,9 @@ pub struct TurnReport {
     pub usage: Usage,
     /// The cost of all calls in US dollars. `None` if a price is not known.
     pub cost_usd: Option<f64>,
+    /// The input tokens that a provider should have read from its prompt cache and did not. What it
+    /// read and wrote is in `usage`.
+    pub cache_lost: u64,
     /// The time from the question to the end of the turn, or to now.
     pub elapsed: Duration,
     /// The plans that cut the history.

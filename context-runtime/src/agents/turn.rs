@@ -325,6 +325,7 @@ impl TurnReport {
         self.calls += call.calls();
         self.retries += call.retries();
         self.usage += call.usage();
+        self.cache_lost += call.cache_lost();
         self.cost_usd = match (before, self.cost_usd, call.cost_usd()) {
             (0, _, cost) => cost,
             (_, Some(all), Some(cost)) => Some(all + cost),

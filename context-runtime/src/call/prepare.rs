@@ -67,6 +67,7 @@ impl ModelCall<'_> {
             outside: context.breakdown.outside().tokens(),
             max_output: context.request.max_output_tokens,
             window: context.budget.map(|budget| budget.window),
+            reused: context.prefix.reused,
         });
         let asked = (self.provider(), self.model());
         self.begun = BegunCall::new(&self.observers, &self.input.turn, asked, false);

@@ -4,7 +4,7 @@ use context_core::message::is_blank;
 use context_core::model::{ModelErrorCode, StopReason};
 use context_core::{Answer, Json, Message, ModelError, Part, Role};
 
-use super::{ModelCall, cost_usd};
+use super::{ModelCall, cache_lost, cost_usd};
 
 /// The state of a call.
 #[derive(Debug)]
@@ -116,7 +116,8 @@ impl ModelCall<'_> {
                 false => State::Failed(error),
             };
         }
-        if let (Some(usage), Some(_)) = (&answer.usage, self.record.sent) {
+        if let (Some(usage), Some(sent)) = (&answer.usage, self.record.sent) {
+            self.record.cache_lost += cache_lost(self.model(), sent.reused, usage);
             self.runtime.observe_usage(&self.input.turn.chat, usage);
         }
         let refused = matches!(answer.stop, Some(StopReason::Refusal | StopReason::ContentFilter));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use context_runtime::model::Usage;
 use context_runtime::{ContextRuntime, FunctionTool, Message, PrepareInput, RecallPlace, Tool};
 
 use crate::runtime_kit::*;
@@ -140,4 +141,30 @@ async fn an_entry_lives_as_long_as_the_table_says() {
         assert_eq!(reused(builder(), model).await, lives, "{model}");
         assert_eq!(reused(builder().cache_lifetime(hour), model).await, lives_an_hour, "{model}");
     }
+}
+
+/// A provider counts a third more than the estimate. The next count starts from what it reported,
+/// so that an error does not grow with the history.
+#[tokio::test]
+async fn what_the_provider_counted_is_the_base_of_the_next_count() {
+    let runtime = builder().window(100_000).build().unwrap();
+    let chat = ("ada", "s").into();
+    let mut history = vec![ask(&"a question ".repeat(100)), reply("an answer")];
+    let estimated = prepare(&runtime, &history).await.breakdown.total().tokens();
+    let reported = estimated * 4 / 3;
+    let mut usage = Usage::default();
+    (usage.input, usage.cache_read) = (reported - 100, 100);
+    runtime.observe_usage(&chat, &usage);
+
+    history.push(ask("and then?"));
+    let next = prepare(&runtime, &history).await.breakdown.total().tokens();
+    let new = next.checked_sub(reported).expect("no less than what was reported");
+    assert!((9..=40).contains(&new), "{new} tokens for a new message of nine letters");
+    // Nothing was reported for the newest request, so the earlier one is still the base.
+    let again = prepare(&runtime, &history).await.breakdown.total().tokens();
+    assert_eq!(again, next);
+    // A report about something else is not believed.
+    usage.input = reported * 100;
+    runtime.observe_usage(&chat, &usage);
+    assert!(prepare(&runtime, &history).await.breakdown.total().tokens() < reported * 2);
 }

@@ -18,7 +18,7 @@ use super::parts::Parts;
 use super::prefix::{self, PromptHash};
 use super::readable;
 use super::repair::Repaired;
-use super::session::{SentRequest, Session, StaticTokens};
+use super::session::{ReportedRequest, SentRequest, Session, StaticTokens};
 use crate::runtime::prompt::Prompt;
 
 /// A call in preparation.
@@ -87,6 +87,25 @@ impl Call<'_> {
         };
         session.static_tokens = Some(static_tokens.clone());
         static_tokens
+    }
+
+    /// Returns the newest request with a report that this one begins with. The provider's count is
+    /// then the base, and only the messages behind it are estimated.
+    fn base(&self, session: &Session) -> Option<ReportedRequest> {
+        let begins = |sent: &&SentRequest| {
+            sent.prompt_hash == self.prompt_hash
+                && sent.model == self.counting.model
+                && sent.messages <= session.index.kept()
+        };
+        session.sent.as_ref().filter(begins)?.base
+    }
+
+    /// Returns by how much the provider's count of the base exceeds its estimate.
+    pub(super) fn reported_excess(&self, session: &Session) -> i64 {
+        self.base(session).map_or(0, |base| {
+            let estimate = self.counting.calibration.apply(base.estimate).tokens();
+            base.tokens as i64 - estimate as i64
+        })
     }
 
     /// Returns the last request if the provider may still have it in its cache.
@@ -211,7 +230,13 @@ pub(super) fn messages(
     let stats = PrefixStats::of(session, &call, &repaired);
     let apply = |count| call.counting.calibration.apply(count);
     breakdown.checkpoint = apply(stats.checkpoint);
-    breakdown.history = apply(less(stats.tokens, stats.checkpoint));
+    let (base, excess) = (call.base(session), call.reported_excess(session));
+    let history = apply(less(stats.tokens, stats.checkpoint));
+    breakdown.history = TokenCount::estimate(
+        history.tokens().saturating_add_signed(excess),
+        history.low().saturating_add_signed(excess),
+        history.high().saturating_add_signed(excess),
+    );
     let warm = call.warm(session, recall.as_ref());
     let is_cached = call.cached(session).is_some();
     let front = static_tokens.system + static_tokens.instructions + static_tokens.tools;
@@ -295,6 +320,7 @@ pub(super) fn messages(
         recall: sent_recall,
         added: apply(less(stats.tokens, session.index.tokens(session.index.len()))).tokens(),
         estimate: front + stats.tokens + recalled + framing,
+        base,
         budget,
         breakdown,
     });

@@ -148,6 +148,7 @@ fn finish(
     // additions must fit as well.
     let added = session.sent.as_ref().map_or(0, |sent| sent.added);
     let outside = breakdown.outside().tokens().saturating_add(added);
+    let outside = outside.saturating_add_signed(call.reported_excess(session));
     let warm = call.warm(session, recalled.as_ref());
 
     session.cuts.requested(&input.turn.id, request);

@@ -18,7 +18,7 @@ use tracing::Instrument;
 
 use super::count::Counters;
 use super::parts::Parts;
-use super::session::{Session, Sessions, lock};
+use super::session::{ReportedRequest, Session, Sessions, lock};
 use super::{DefaultContextRuntimeBuilder, Spill, capture, media, prepare, recover, tool_results};
 use crate::observer::{Observer, TurnEvent};
 use crate::trace;
@@ -93,14 +93,24 @@ impl DefaultContextRuntime {
     }
 
     /// Calibrates the counter with the usage that the provider reported for the last prepared
-    /// request of a chat. Call it with the usage of the answer to that request, sent as it was
-    /// prepared and to the model it was prepared for. Other usage would distort the calibration.
+    /// request of a chat. If the next request begins with that one, its count starts from the
+    /// provider's number, and only what is new is estimated. Call it with the usage of the answer
+    /// to that request, sent as it was prepared and to the model it was prepared for. Other usage
+    /// would distort the calibration.
     pub fn observe_usage(&self, chat: &ChatRef, usage: &Usage) {
         if !self.parts.serves(chat) {
             return;
         }
         let session = self.sessions.get(chat);
-        let sent = lock(&session).sent.as_ref().map(|sent| (sent.model.clone(), sent.estimate));
+        let sent = lock(&session).sent.as_mut().map(|sent| {
+            let (input, estimate) = (usage.total_input(), sent.estimate.tokens());
+            // A report that is further off is about another request.
+            let fits = input.saturating_mul(2) >= estimate && input / 2 <= estimate;
+            if input > 0 && fits {
+                sent.base = Some(ReportedRequest { tokens: input, estimate: sent.estimate });
+            }
+            (sent.model.clone(), sent.estimate)
+        });
         if let Some((model, estimate)) = sent {
             self.counters.observe(&model, estimate, usage);
         }

@@ -60,11 +60,22 @@ pub(super) struct SentRequest {
     pub(super) recall: Option<(usize, MessageHash)>,
     /// Its tokens before calibration.
     pub(super) estimate: TokenCount,
+    /// The newest request with a report that this one begins with, or this one.
+    pub(super) base: Option<ReportedRequest>,
     pub(super) budget: Budget,
     /// Its tokens by part.
     pub(super) breakdown: Breakdown,
     /// The tokens that the repair added to the history, such as results in place of missing ones.
     pub(super) added: u64,
+}
+
+/// A request whose tokens the provider reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReportedRequest {
+    /// The reported input tokens.
+    pub(super) tokens: u64,
+    /// The estimate before calibration.
+    pub(super) estimate: TokenCount,
 }
 
 impl SentRequest {
