@@ -3,10 +3,10 @@
 //! Every module has docs, files stay small, and no unfinished code or machine-specific path is left
 //! behind. The tables of the README, of ARCHITECTURE and of the facade's documentation name every
 //! crate, every feature of the facade, or both. Links of pages lead somewhere. The tables of
-//! guarantees name tests that exist. The stores that keep rows have the same modules. No two public
-//! types have one name. The pages on the environment and on security list every variable and every
-//! limit of this workspace. [`check`] is a pure function over data, so that the rules can be
-//! tested. A test of this crate checks the workspace itself.
+//! guarantees and of features name tests that exist. The stores that keep rows have the same
+//! modules. No two public types have one name. The pages on the environment and on security list
+//! every variable and every limit of this workspace. [`check`] is a pure function over data, so
+//! that the rules can be tested. A test of this crate checks the workspace itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
