@@ -62,7 +62,8 @@
 //!
 //! A [`ContextEngine`] is a handle on one chat of one user. Any number of engines, in any number of
 //! processes, may work on the same chat. A [`ConflictPolicy`] says what a save does when another
-//! writer has moved the branch.
+//! writer has moved the branch. A history that a client sent goes through a [sanitizer](sanitize)
+//! first, which removes what a client cannot have made.
 //!
 //! # The prompt
 //!
@@ -328,6 +329,7 @@ pub use agents::{
 #[cfg(feature = "tokens")]
 pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use context_codec_kit::JsonPatch;
+pub use context_codec_kit::sanitize;
 pub use context_codec_kit::wire;
 pub use context_core::base::{
     CancelSource, CheckpointName, CodeName, CodeNameError, DiagnosticCode, FragmentId, JsonMap,

@@ -7,3 +7,5 @@ mod model_errors;
 mod model_errors_properties;
 mod normalize;
 mod normalize_properties;
+mod sanitize;
+mod sanitize_properties;

@@ -5,6 +5,7 @@ mod exact;
 mod foreign;
 mod hostile;
 mod reading;
+mod sanitized;
 
 use context_codec_uimessage::UiMessageCodec;
 use context_core::{Json, Message, MessageCodec, ModelRequest};
