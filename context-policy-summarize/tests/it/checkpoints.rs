@@ -163,7 +163,7 @@ fn files_decisions_and_open_tasks_stay_beside_the_summary() {
 
 #[test]
 fn without_facts_none_are_announced() {
-    let talk = (0..40).map(|turn| user(&format!("{turn} {}", "and another thing. ".repeat(200))));
+    let talk = (0..40).map(|turn| user(format!("{turn} {}", "and another thing. ".repeat(200))));
     let text = "## Objective\nx\n## Current state\nx";
     let message = checkpoint_of(&Summarize::new(), &history(talk), text);
     assert!(!message.plain_text().contains("<facts>"));
