@@ -144,7 +144,7 @@ impl<'a> HistoryTools<'a> {
         }
         let Arguments { instructions } = arguments(call)?;
         runtime.request_compaction(&self.chat, instructions);
-        Ok("The earlier conversation is compacted before the next call. Nothing is deleted: read_messages still shows it.".to_owned())
+        Ok("The earlier conversation is compacted before the next call, as far as possible. Nothing is deleted: read_messages still shows it.".to_owned())
     }
 
     /// Returns the number of messages of the branch.

@@ -53,13 +53,19 @@ impl HistoryTools<'_> {
         }
         let from_end = usize::try_from(total - first + 1).unwrap_or(usize::MAX);
         let end = ChainEnd::Branch(self.branch.clone());
-        let chain = self.store.history().chain(&self.chat, &end, &Window::Last(from_end)).await;
-        let chain = chain.map_err(unavailable)?;
-        // Others may have added messages since they were counted.
-        let skip = usize::try_from(first - 1).unwrap_or(usize::MAX);
-        let skip = skip.saturating_sub(chain.skipped() as usize);
-        let nodes: Vec<_> =
-            chain.iter().skip(skip).take((last - first + 1) as usize).cloned().collect();
+        let history = self.store.history();
+        let read = history.chain(&self.chat, &end, &Window::Last(from_end)).await;
+        let mut chain = read.map_err(unavailable)?;
+        if chain.skipped() >= first {
+            // Others have added messages since these were counted, so the end is another one.
+            let read = history.chain(&self.chat, &end, &Window::Whole).await;
+            chain = read.map_err(unavailable)?;
+        }
+        let from = |number: u64| {
+            usize::try_from(number.saturating_sub(chain.skipped())).unwrap_or(usize::MAX)
+        };
+        let (skip, count) = (from(first - 1), from(last) - from(first - 1));
+        let nodes: Vec<_> = chain.iter().skip(skip).take(count).cloned().collect();
         match &nodes[..] {
             [] => Err(format!("There is no message {first} any more.")),
             [one] => self.part(one, first, total, offset).await,
