@@ -18,8 +18,10 @@ use context_secrets::{MaskReport, SecretFinder};
 /// [`layers::MaskingStore`](crate::layers), which sees everything that is stored.
 ///
 /// ```
-/// use context_runtime::memory::{CapturedMessage, CapturedTurn, Episodic, MaskingMemory, MemoryScope};
-/// use context_runtime::{CancelSignal, MemoryProvider, Message, Timestamp};
+/// use context_runtime::memory::{
+///     CapturedMessage, CapturedTurn, Episodic, MaskingMemory, MemoryProvider, MemoryScope,
+/// };
+/// use context_runtime::{CancelSignal, Message, Timestamp};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,7 +29,7 @@ use context_secrets::{MaskReport, SecretFinder};
 /// let memory = MaskingMemory::new(Episodic::new(store)?);
 /// let message = Message::from("Use the password=\"kX9!vQ2#zL7p\" for the printer.");
 /// let turn = CapturedTurn::new(
-///     MemoryScope::new("ada"),
+///     MemoryScope::new("ada").session("printer"),
 ///     "turn",
 ///     Timestamp::from_micros(0),
 ///     vec![CapturedMessage::new("m1", message)],
