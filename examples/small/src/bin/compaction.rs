@@ -10,7 +10,8 @@ async fn main() -> Result<()> {
     let agents = Agents::open("mem:")
         .await?
         .client(model(script([text("Day 40 was a Sunday.")]))?)
-        .runtime(|runtime| runtime.window(6_000).reserve(1_000))
+        // The user's own words would stay as well: they are short here.
+        .runtime(|runtime| runtime.window(6_000).reserve(1_000).user_words(0.0))
         .compaction([snip(), truncate_head()]) // from gentle to harsh
         .build()?;
     let mut chat = agents.chat("ada", "diary").await?;
