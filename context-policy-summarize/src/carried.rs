@@ -113,7 +113,7 @@ pub struct CarriedFacts {
     /// it was written first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<String>,
-    /// What was still to be done, by the newest summary.
+    /// The open tasks that the newest summary listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
 }

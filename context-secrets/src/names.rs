@@ -257,7 +257,7 @@ fn value_end(scan: &Scan<'_>, place: &Place) -> usize {
     }
 }
 
-/// How a value is written.
+/// The notation of a value.
 #[derive(Clone, Copy)]
 struct ValueForm {
     is_quoted: bool,

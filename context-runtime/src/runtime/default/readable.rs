@@ -167,7 +167,7 @@ pub(super) struct Placeholders {
 #[derive(Debug)]
 struct SeenMessage {
     _original: Weak<Message>,
-    /// What is shown instead, and the number of replaced media. `None` if the model reads it all.
+    /// The message that is sent, and the number of replaced media. `None` if the model reads all.
     shown: Option<(Arc<Message>, MediaCounts)>,
 }
 

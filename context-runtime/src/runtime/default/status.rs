@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::DefaultContextRuntime;
 use super::session::lock;
 
-/// What fills the window of a chat, as of the last prepared request. Its display form is for a
-/// model.
+/// The contents of a chat's window by part, as of the last prepared request. Its display form is
+/// for a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ContextStatus {

@@ -1,4 +1,4 @@
-//! What a turn read from the provider's prompt cache, and what it lost.
+//! The report of a turn on the provider's prompt cache.
 
 use context_runtime::role;
 
