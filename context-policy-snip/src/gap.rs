@@ -1,5 +1,6 @@
 //! The message that says that messages were left out.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use context_core::message::Origin;
@@ -20,6 +21,12 @@ impl GapCount {
     /// Counts messages. A gap among them counts as the messages it stands for.
     pub(crate) fn of(messages: &[Arc<Message>]) -> Self {
         messages.iter().fold(Self::default(), |sum, message| sum.plus(Self::one(message)))
+    }
+
+    /// Counts the messages of several runs.
+    pub(crate) fn of_runs(messages: &[Arc<Message>], runs: &[Range<usize>]) -> Self {
+        let counts = runs.iter().map(|run| Self::of(&messages[run.clone()]));
+        counts.fold(Self::default(), Self::plus)
     }
 
     pub(crate) fn plus(self, other: Self) -> Self {

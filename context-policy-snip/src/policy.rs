@@ -104,13 +104,14 @@ impl CompactionPolicy for Snip {
             }
         }
         let (mut all, mut edits) = (GapCount::default(), Vec::new());
-        for run in selection.runs() {
-            let gap_count = GapCount::of(&view.messages()[run.clone()]);
+        for gap in selection.gaps() {
+            let gap_count = GapCount::of_runs(view.messages(), &gap);
             all = all.plus(gap_count);
             // Inserted in front of the removed messages: a message that replaces exactly one other
             // would be taken for a shorter form of it.
-            edits.push(Edit::new(run.start..run.start, vec![gap_count.to_message().into()]));
-            edits.push(Edit::remove(run));
+            let front = gap.first().map_or(0, |run| run.start);
+            edits.push(Edit::new(front..front, vec![gap_count.to_message().into()]));
+            edits.extend(gap.into_iter().map(Edit::remove));
         }
         match Plan::new(self.name(), BoundaryKind::Snip, view, edits, format!("{all} left out")) {
             Ok(plan) => Proposal::Plan(plan),

@@ -98,7 +98,7 @@ impl<'a, 'v> Selection<'a, 'v> {
 
     /// Keeps the newest groups, one after another, as long as all fit.
     pub(crate) fn keep_newest(&mut self, target: u64) {
-        let target = target.saturating_sub(self.gaps().saturating_mul(self.gap));
+        let target = target.saturating_sub(self.gap_count().saturating_mul(self.gap));
         for group in (0..self.kept_groups.len()).rev() {
             if !self.is_gap(group)
                 && !self.kept_groups[group]
@@ -110,15 +110,14 @@ impl<'a, 'v> Selection<'a, 'v> {
     }
 
     /// Returns the largest possible number of gaps, whatever else stays at the end.
-    fn gaps(&self) -> u64 {
-        self.kept_groups.windows(2).filter(|pair| pair[0] && !pair[1]).count() as u64
-            + u64::from(self.kept_groups.first() == Some(&false))
+    fn gap_count(&self) -> u64 {
+        self.all_gaps().len() as u64
     }
 
     /// Keeps groups with results of these tools, and the requests they belong to, the newest first,
     /// as long as all fit.
     pub(crate) fn keep_protected(&mut self, tools: &ToolNames, target: u64) {
-        let mut gaps = self.gaps();
+        let mut gaps = self.gap_count();
         for group in (0..self.kept_groups.len()).rev() {
             let range = self.structure.groups[group].clone();
             let calls =
@@ -146,39 +145,45 @@ impl<'a, 'v> Selection<'a, 'v> {
         }
     }
 
-    /// Returns the runs of messages that are left out. Each is larger than its gap.
-    pub(crate) fn runs(&self) -> Vec<Range<usize>> {
-        let mut runs: Vec<Range<usize>> = Vec::new();
-        for (group, range) in self.structure.groups.iter().enumerate() {
-            match runs.last_mut() {
-                _ if self.kept_groups[group] => {}
-                Some(run) if run.end == range.start => run.end = range.end,
-                _ => runs.push(range.clone()),
-            }
-        }
-        let worth = |run: &Range<usize>| {
-            let messages = &self.view.messages()[run.clone()];
-            let gap_count = GapCount::of(messages).to_message();
-            messages.iter().any(|message| !message.is_gap())
-                && self.view.count(&gap_count) < self.view.tokens_of(run.clone())
+    /// Returns the messages that are left out, in runs by gap. Each gap is larger than its note.
+    pub(crate) fn gaps(&self) -> Vec<Vec<Range<usize>>> {
+        let messages = self.view.messages();
+        let is_worth = |gap: &Vec<Range<usize>>| {
+            let note = GapCount::of_runs(messages, gap).to_message();
+            let tokens: u64 = gap.iter().map(|run| self.view.tokens_of(run.clone())).sum();
+            gap.iter().cloned().flatten().any(|at| !messages[at].is_gap())
+                && self.view.count(&note) < tokens
         };
-        let (go, stay): (Vec<_>, Vec<_>) = runs.into_iter().partition(worth);
+        let (go, stay): (Vec<_>, Vec<_>) = self.all_gaps().into_iter().partition(is_worth);
         self.closed(go, stay)
     }
 
-    /// Drops runs whose removal would separate linked groups from each other.
-    fn closed(&self, go: Vec<Range<usize>>, stay: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    /// Returns everything that is not kept, in runs by gap.
+    fn all_gaps(&self) -> Vec<Vec<Range<usize>>> {
+        let mut is_left_out = vec![false; self.view.messages().len()];
+        for (group, range) in self.structure.groups.iter().enumerate() {
+            is_left_out[range.clone()].fill(!self.kept_groups[group]);
+        }
+        self.view.gaps(|at| is_left_out[at])
+    }
+
+    /// Drops gaps whose removal would separate linked groups from each other.
+    fn closed(
+        &self,
+        go: Vec<Vec<Range<usize>>>,
+        stay: Vec<Vec<Range<usize>>>,
+    ) -> Vec<Vec<Range<usize>>> {
         let is_linked = |group: usize| self.linked_groups.linked_with(group).len() > 1;
         let groups = |run: &Range<usize>| {
             let from = self.structure.groups.partition_point(|group| group.end <= run.start);
             let to = self.structure.groups.partition_point(|group| group.end <= run.end);
             from..to
         };
-        let parts = stay.iter().flat_map(groups).any(is_linked);
-        match parts {
-            // A run too small to be worth a gap holds half of a pair. This is rare; then only runs
+        let has_linked = |gap: &Vec<Range<usize>>| gap.iter().flat_map(groups).any(is_linked);
+        match stay.iter().any(has_linked) {
+            // A gap too small to be worth a note holds half of a pair. This is rare; then only gaps
             // without linked groups are left out.
-            true => go.into_iter().filter(|run| !groups(run).any(is_linked)).collect(),
+            true => go.into_iter().filter(|gap| !has_linked(gap)).collect(),
             false => go,
         }
     }

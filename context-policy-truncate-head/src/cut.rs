@@ -64,9 +64,10 @@ impl Cut<'_, '_> {
     }
 
     fn cost_of_gaps(&self, stays: &[bool]) -> u64 {
-        let starts = |at: usize| !stays[at] && (at == 0 || stays[at - 1]);
-        let runs = (0..stays.len()).filter(|at| starts(*at)).count() as u64;
-        runs.saturating_mul(self.view.count(&gap::message(self.view.messages())))
+        let gaps = self.view.gaps(|at| !stays[at]).len() as u64;
+        gaps.saturating_mul(
+            self.view.count(&gap::message(self.view.messages().iter().map(|message| &**message))),
+        )
     }
 
     fn plan(&self, retained: Vec<RetainedMessage>, gaps: bool) -> Result<Plan, PlanError> {
@@ -81,21 +82,22 @@ impl Cut<'_, '_> {
 
     fn plan_edits(&self, retained: &[RetainedMessage], gaps: bool) -> Result<Plan, PlanError> {
         let messages = self.view.messages();
-        let (mut edits, mut at, mut removed, mut short) = (Vec::new(), 0, 0, 0);
-        let mut leave_out = |from: usize, to: usize| {
-            removed += to - from;
-            let note = || Arc::new(gap::message(&messages[from..to]));
-            (from < to).then(|| Edit::new(from..to, if gaps { vec![note()] } else { Vec::new() }))
-        };
+        let mut is_left_out = vec![true; messages.len()];
+        let (mut edits, mut short) = (Vec::new(), 0);
         for entry in retained {
-            edits.extend(leave_out(at, entry.position));
+            is_left_out[entry.position] = false;
             if !Arc::ptr_eq(&entry.message, &messages[entry.position]) {
                 edits.push(Edit::replace(entry.position, Arc::clone(&entry.message)));
                 short += 1;
             }
-            at = entry.position + 1;
         }
-        edits.extend(leave_out(at, messages.len()));
+        let removed = is_left_out.iter().filter(|is_left_out| **is_left_out).count();
+        for gap in self.view.gaps(|at| is_left_out[at]) {
+            let left_out = gap.iter().cloned().flatten().map(|at| &*messages[at]);
+            let mut note = gaps.then(|| Arc::new(gap::message(left_out)));
+            edits.extend(gap.into_iter().map(|run| Edit::new(run, Vec::from_iter(note.take()))));
+        }
+        edits.sort_by_key(|edit| edit.range.start);
         let messages = |count| format!("{count} message{}", if count == 1 { "" } else { "s" });
         let summary = match (removed, short) {
             (removed, 0) => format!("{} left out", messages(removed)),

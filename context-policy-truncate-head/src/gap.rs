@@ -1,15 +1,12 @@
 //! The message that says that messages were left out.
 
-use std::sync::Arc;
-
 use context_core::message::Origin;
 use context_core::{Json, Message};
 
 /// Returns the message that replaces these messages. A gap among them counts as the messages it
 /// stands for.
-pub(crate) fn message(left_out: &[Arc<Message>]) -> Message {
-    let count: u64 =
-        left_out.iter().map(|message| stands_for(message)).fold(0, u64::saturating_add);
+pub(crate) fn message<'m>(left_out: impl IntoIterator<Item = &'m Message>) -> Message {
+    let count: u64 = left_out.into_iter().map(stands_for).fold(0, u64::saturating_add);
     let text = match count {
         1 => "[1 earlier message was left out here]".to_owned(),
         _ => format!("[{count} earlier messages were left out here]"),

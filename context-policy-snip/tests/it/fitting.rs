@@ -1,10 +1,13 @@
 //! As much as the goal asks.
 
-use context_core::history::ToolNames;
-use context_core::{Message, Role};
+use context_conformance::policy::QuarterCounter;
+use context_core::history::{HistoryView, ToolNames};
+use context_core::{CompactionPolicy, Message, Role};
 use context_policy_snip::Snip;
 
-use crate::helpers::{checkpoint, history, left, plan, proposal, shown, step, total, turn, turns};
+use crate::helpers::{
+    MessageList, checkpoint, goal, history, left, plan, proposal, shown, step, total, turn, turns,
+};
 
 #[test]
 fn the_newest_steps_that_fit_stay_with_the_first_request() {
@@ -91,4 +94,24 @@ fn every_gap_counts_against_the_goal() {
         most_gaps = most_gaps.max(left.iter().filter(|text| text.ends_with("left out]")).count());
     }
     assert!(most_gaps > 2, "{most_gaps} gaps are not several");
+}
+
+/// The user's short requests stay between answers that go. One gap says so for all of them, also
+/// when the history is snipped again, or the gaps would be as many as the answers were.
+#[test]
+fn between_the_users_words_there_is_one_gap() {
+    let snip = |messages: &MessageList, tokens: u64| {
+        let view = HistoryView::new(messages, &QuarterCounter).user_words(1_000);
+        let plan = Snip::new().plan(&view, &goal(tokens)).into_plan().unwrap();
+        assert!(plan.after <= tokens, "{} of {tokens}", plan.after);
+        plan.apply(messages).unwrap().messages
+    };
+    let first = snip(&history(turns(12)), 300);
+    let mut later = first.clone();
+    later.extend(history((12..24).flat_map(turn)));
+    for (messages, requests) in [(first, 12), (snip(&later, 400), 24)] {
+        assert_eq!(messages.iter().filter(|message| message.is_gap()).count(), 1);
+        let kept = messages.iter().filter(|message| message.is_request());
+        assert_eq!(kept.count(), requests, "{:?}", shown(&messages));
+    }
 }

@@ -230,3 +230,23 @@ fn where_nobody_asked_anything_the_newest_stays() {
     assert_eq!(left.origins, [Some(1)]);
     assert!(left.messages[0].plain_text().len() <= 50);
 }
+
+/// Short notes of the user stay between answers that go. One message says so for all of them, or
+/// the notes about gaps would be as many as the answers were.
+#[test]
+fn between_the_users_words_there_is_one_gap() {
+    let note = |day: usize| user(&format!("note {day}"));
+    let messages =
+        history((0..20).flat_map(|day| [note(day), assistant(&"it was a long walk. ".repeat(20))]));
+    let view = HistoryView::new(&messages, &Bytes).user_words(1_000);
+    let plan = truncate_head(&view, 0.3).into_plan().unwrap();
+    let kept = plan.apply(&messages).unwrap().messages;
+    let gaps: Vec<_> = kept.iter().filter(|message| message.is_gap()).collect();
+    assert_eq!(gaps.len(), 1, "{kept:?}");
+    let answers = kept.iter().filter(|message| message.role == Role::Assistant).count();
+    assert_eq!(
+        gaps[0].plain_text(),
+        format!("[{} earlier messages were left out here]", 20 - answers)
+    );
+    assert!((0..20).all(|day| kept.contains(&messages[day * 2])), "every note stays");
+}

@@ -185,7 +185,7 @@ impl Plan {
         }
         let after = before.saturating_sub(removed).saturating_add(added);
         let plan = Self { policy, kind, edits, before, after, description: description.into() };
-        plan.rewrite(view.messages(), view.anchors())?;
+        plan.rewrite(view.messages(), view.structure(), view.anchors())?;
         Ok(plan)
     }
 
@@ -217,12 +217,14 @@ impl Plan {
     /// messages; see [`PlanError`]. The budget of the user's words is a property of a view, so it
     /// is checked when the plan is created.
     pub fn apply(&self, messages: &[Arc<Message>]) -> Result<HistoryRewrite, PlanError> {
-        self.rewrite(messages, &Anchors::of(messages))
+        let structure = Structure::of(messages);
+        self.rewrite(messages, &structure, &Anchors::new(messages, &structure))
     }
 
     fn rewrite(
         &self,
         messages: &[Arc<Message>],
+        structure: &Structure,
         anchors: &Anchors,
     ) -> Result<HistoryRewrite, PlanError> {
         let mut out = HistoryRewrite::default();
@@ -239,7 +241,7 @@ impl Plan {
         }
         out.keep(messages, at..messages.len());
         out.covered = messages.len();
-        self.check(messages, anchors, &out)?;
+        self.check(messages, structure, anchors, &out)?;
         out.boundaries.push(Boundary::of(self, out.messages.len()));
         Ok(out)
     }
@@ -257,6 +259,7 @@ impl Plan {
     fn check(
         &self,
         messages: &[Arc<Message>],
+        structure: &Structure,
         anchors: &Anchors,
         out: &HistoryRewrite,
     ) -> Result<(), PlanError> {
@@ -280,7 +283,6 @@ impl Plan {
                 Some(_) => {}
             }
         }
-        let structure = Structure::of(messages);
         let count = |messages: &[Arc<Message>]| {
             messages.iter().filter(|message| message.is_checkpoint()).count()
         };

@@ -117,6 +117,29 @@ impl<'a> HistoryView<'a> {
         self.anchors.get_or_init(|| Anchors::within(self, self.words))
     }
 
+    /// Returns the runs of messages that a cut leaves out, grouped: runs with nothing but the
+    /// user's own words between them are one gap, and need one note. `is_left_out` is asked about
+    /// each position.
+    pub fn gaps(&self, is_left_out: impl Fn(usize) -> bool) -> Vec<Vec<Range<usize>>> {
+        let (mut gaps, mut is_open) = (Vec::<Vec<Range<usize>>>::new(), false);
+        for (at, message) in self.messages.iter().enumerate() {
+            if !is_left_out(at) {
+                is_open &= message.is_request() && self.anchors().is_verbatim(at);
+                continue;
+            }
+            let run = at..at + 1;
+            match gaps.last_mut().filter(|_| is_open) {
+                None => gaps.push(Vec::from([run])),
+                Some(gap) => match gap.last_mut() {
+                    Some(last) if last.end == at => last.end = at + 1,
+                    _ => gap.push(run),
+                },
+            }
+            is_open = true;
+        }
+        gaps
+    }
+
     /// Returns the token counter.
     pub fn counter(&self) -> &'a dyn TokenCounter {
         self.counter

@@ -10,9 +10,8 @@ async fn main() -> Result<()> {
     let agents = Agents::open("mem:")
         .await?
         .client(model(script([text("Day 40 was a Sunday.")]))?)
-        // The user's own words would stay as well: they are short here.
-        .runtime(|runtime| runtime.window(6_000).reserve(1_000).user_words(0.0))
-        .compaction([snip(), truncate_head()]) // from gentle to harsh
+        .runtime(|runtime| runtime.window(6_000).reserve(1_000))
+        .compaction([snip(), truncate_head()]) // from gentle to harsh; the user's short notes stay
         .build()?;
     let mut chat = agents.chat("ada", "diary").await?;
     for day in 1..=40 {
