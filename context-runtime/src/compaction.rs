@@ -32,5 +32,5 @@ pub use context_core::runtime::CutOwner;
 pub use crate::plugins::policies::*;
 pub use crate::runtime::{
     HistoryState, Pipeline, Planned, PlannedStep, PlannedSummary, Stage, StageFault, StageFaults,
-    Trigger,
+    Trigger, USER_WORDS,
 };

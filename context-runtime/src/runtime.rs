@@ -34,6 +34,6 @@ pub use default::{
     materialize, spilled_output_tool,
 };
 pub use null::NullContextRuntime;
-pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary};
+pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary, USER_WORDS};
 pub use stage::{Stage, StageFault, StageFaults};
 pub use trigger::{HistoryState, Trigger};

@@ -10,7 +10,7 @@ use context_runtime::{
 use serde::Serialize;
 
 use super::counting::{Limits, grouped, model, overflow};
-use super::planning::{line, pipeline};
+use super::planning::{line, pipeline, with_user_words};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::{clean, short_id};
@@ -200,7 +200,8 @@ fn plan(
         cache.messages = request.messages.len();
     }
     let goal = Goal::new(budget, total.saturating_sub(before), target).cache(cache);
-    Tokens { planned: pipeline.run(&view, &goal), budget, before, total }
+    let planned = pipeline.run(&with_user_words(view, &goal), &goal);
+    Tokens { planned, budget, before, total }
 }
 
 async fn undo(args: &Args, engine: &mut ContextEngine, app: &mut App) -> Result<Outcome, Failure> {

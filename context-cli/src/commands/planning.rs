@@ -6,7 +6,9 @@ use std::sync::Arc;
 use context_runtime::tokens::{Budget, Estimate, Model};
 use context_runtime::{
     Message, MessageId, PlanReport,
-    compaction::{CompactionPolicy, Goal, HistoryView, POLICIES, Pipeline, Planned, Stage, policy},
+    compaction::{
+        CompactionPolicy, Goal, HistoryView, POLICIES, Pipeline, Planned, Stage, USER_WORDS, policy,
+    },
     model::{ModelRequest, TokenCounter},
 };
 
@@ -179,6 +181,11 @@ impl Cut {
     }
 }
 
+/// Keeps the user's own words as a runtime does by default.
+pub(crate) fn with_user_words<'v>(view: HistoryView<'v>, goal: &Goal) -> HistoryView<'v> {
+    view.user_words((goal.limit() as f64 * USER_WORDS) as u64)
+}
+
 fn plan(
     request: &ModelRequest,
     pipeline: &Pipeline,
@@ -190,5 +197,6 @@ fn plan(
     let view = HistoryView::new(&request.messages, &counter);
     let outside = estimate.total.tokens().saturating_sub(view.total());
     // Each stage has its own target. No lower target is requested here.
-    pipeline.run(&view, &Goal::new(budget, outside, budget.input()))
+    let goal = Goal::new(budget, outside, budget.input());
+    pipeline.run(&with_user_words(view, &goal), &goal)
 }

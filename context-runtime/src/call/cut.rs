@@ -7,6 +7,7 @@ use context_tokens::ModelTable;
 
 use super::ModelCall;
 use crate::observer::{Observer, ProposedCompaction, TurnEvent};
+use crate::runtime::USER_WORDS;
 
 /// The policy name in reports of cuts that a refusal caused.
 const POLICY: &str = "recovery";
@@ -18,8 +19,6 @@ const LEAST: f64 = 0.25;
 const LEAST_WINDOW: u64 = 2;
 /// The share of the room that is filled, since counts are estimates.
 const SAFE: f64 = 0.9;
-/// The share of what a cut keeps that the user's own requests fill unchanged.
-const USER_WORDS: f64 = 0.1;
 
 impl ModelCall<'_> {
     /// Carries out the decision about an error. Returns whether that changed anything.

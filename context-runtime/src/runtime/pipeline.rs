@@ -17,6 +17,10 @@ use super::trigger::{HistoryState, Trigger};
 use super::{Stage, StageFaults};
 use crate::observer::{CompactionDecision, ProposedCompaction};
 
+/// The share of the room for the history that the user's own requests fill unchanged by default;
+/// see [`HistoryView::user_words`].
+pub const USER_WORDS: f64 = 0.1;
+
 /// The share of the window from which a plan is needed, whatever its price.
 const NEEDED: f64 = 0.9;
 

@@ -12,7 +12,7 @@ use super::{
     DefaultContextRuntime, LiveMedia, RecallPlace, RuntimeFault, RuntimeFaults, ToolResultLimits,
 };
 use crate::observer::{Observer, Observers};
-use crate::runtime::{Pipeline, Stage};
+use crate::runtime::{Pipeline, Stage, USER_WORDS};
 use crate::{RecoveryChain, SystemClock};
 
 /// The largest share of the history for the user's words: policies need the rest.
@@ -56,7 +56,7 @@ impl Default for DefaultContextRuntimeBuilder {
             max_messages: None,
             max_sessions: 1_024,
             expected_calls: 10,
-            user_words: 0.1,
+            user_words: USER_WORDS,
             cache_lifetime: None,
             summary_cooldown: Duration::from_secs(60),
         };
@@ -255,7 +255,8 @@ impl DefaultContextRuntimeBuilder {
     }
 
     /// Sets which share of the room for the history the user's own requests fill unchanged,
-    /// whatever a policy cuts: the first request, then the newest ones. Default: 0.1; at most 0.5.
+    /// whatever a policy cuts: the first request, then the newest ones. Default:
+    /// [`USER_WORDS`](crate::compaction::USER_WORDS), a tenth; at most 0.5.
     /// With 0 only the first and the newest request are kept, and may be shortened. Messages that
     /// must never go are [pinned](crate::Message::pinned).
     pub fn user_words(mut self, share: f64) -> Self {
