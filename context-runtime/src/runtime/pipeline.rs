@@ -164,6 +164,7 @@ impl Pipeline {
 
     /// Returns the stages for a compaction that was asked for, made to run at any fill level: those
     /// that summarize, or all that do not truncate.
+    #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) fn requested(&self) -> Self {
         let kind = |stage: &&ResolvedStage| stage.policy.kind();
         let summarizes = |stage: &&ResolvedStage| kind(stage) == PolicyKind::Summarize;
