@@ -14,7 +14,7 @@ use async_trait::async_trait;
 pub use context::{Breakdown, ModelContext, Prefix, ToolResultOutput};
 pub use input::{
     CaptureTurnInput, CutOwner, Environment, PrepareInput, RecoveryInput, RequestLimits,
-    ToolResultInput, TurnRef,
+    SummariesAhead, ToolResultInput, TurnRef,
 };
 
 use crate::base::{DiagnosticCode, Severity};

@@ -93,6 +93,7 @@ mod checkpoint;
 mod cut;
 mod files;
 mod fit;
+mod instruction;
 mod judge;
 mod policy;
 mod prompt;

@@ -11,6 +11,7 @@ use crate::carried::{self, CarriedFacts, CarriedTools};
 use crate::checkpoint::SummaryCheckpoint;
 use crate::cut::{Cut, shortened_request};
 use crate::fit::{self, Frame};
+use crate::instruction::instruction;
 use crate::judge::judge;
 use crate::prompt::{DECISIONS, REMAINING, ROLE, RULES};
 use crate::{retained, sections};
@@ -107,7 +108,12 @@ impl Summarize {
     }
 
     fn role_text(&self) -> &str {
-        self.role.as_deref().filter(|role| !role.trim().is_empty()).unwrap_or(ROLE)
+        self.own_role().unwrap_or(ROLE)
+    }
+
+    /// Returns the role that was set, unless it is blank.
+    fn own_role(&self) -> Option<&str> {
+        self.role.as_deref().filter(|role| !role.trim().is_empty())
     }
 
     /// Returns the checkpoint that an answer makes of the messages that a task covers.
@@ -188,8 +194,10 @@ impl CompactionPolicy for Summarize {
         };
         let removed_tokens = cut.removed_tokens(view, cut.checkpoints.clone())
             + cut.removed_tokens(view, cut.start..end);
+        let given = (self.own_role(), focus.as_deref());
         let task = SummaryTask::new(NAME, request, 0..end, removed_tokens)
             .keeping(cut.keeps(end))
+            .instruction(instruction(view, (&cut, end), given, summary))
             .made_for(view);
         // Whether a plan can be applied does not depend on the model's answer, so it is checked
         // before the model is asked.

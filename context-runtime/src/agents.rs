@@ -45,7 +45,7 @@ pub use tools::{ToolFunction, ToolReturn};
 pub use turn::{Turn, TurnBuilder};
 
 use crate::report::{TurnOutcome, TurnReport};
-use crate::{CallOptions, DefaultContextRuntime, RecoveryChain};
+use crate::{BackgroundSummaries, CallOptions, DefaultContextRuntime, RecoveryChain};
 
 /// What the chats of a program share: a store, a runtime, a provider and a recorder. Cheap to
 /// clone. Nothing in it belongs to a user: each chat names its own.
@@ -83,6 +83,7 @@ struct Parts {
     codec: Arc<dyn ModelCodec>,
     client: Client,
     summaries: Option<Arc<dyn LanguageModel>>,
+    ahead: Option<BackgroundSummaries>,
     recovery: Option<RecoveryChain>,
     calls: CallOptions,
     limits: TurnLimits,
@@ -134,6 +135,11 @@ impl Agents {
     /// The codec of the provider.
     pub fn codec(&self) -> &Arc<dyn ModelCodec> {
         &self.0.codec
+    }
+
+    /// The summaries that are being written while chats go on. `None` if turns wait for theirs.
+    pub fn background_summaries(&self) -> Option<&BackgroundSummaries> {
+        self.0.ahead.as_ref()
     }
 
     /// The recorder. `None` if nothing is recorded.

@@ -10,6 +10,7 @@
 //! [`CallOptions::max_calls`].
 
 mod accept;
+mod background;
 mod cut;
 mod error;
 mod options;
@@ -17,10 +18,12 @@ mod prepare;
 mod recover;
 mod reply;
 mod stream;
+mod summary;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use background::BackgroundSummaries;
 use context_core::history::{Attempt, HistoryRewrite, PlanReport};
 use context_core::model::{
     AnswerDelta, AnswerStream, LanguageModel, ModelCodec, TokenCounter, Usage,
@@ -75,6 +78,7 @@ pub struct ModelCall<'r> {
     counter: Arc<dyn TokenCounter>,
     chain: RecoveryChain,
     summaries: Option<Arc<dyn LanguageModel>>,
+    ahead: Option<BackgroundSummaries>,
     observers: Observers,
     /// The request that was handed out and not answered.
     begun: Option<BegunCall>,
@@ -217,6 +221,7 @@ impl<'r> ModelCall<'r> {
             counter: Arc::new(counter),
             chain: RecoveryChain::new(DecisionSet::Full),
             summaries: None,
+            ahead: None,
             observers: Observers::default(),
             begun: None,
             max_output,
@@ -238,6 +243,13 @@ impl<'r> ModelCall<'r> {
     /// `summarize`. A small and cheap model is enough.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
+        self
+    }
+
+    /// Lets the model write summaries before they are needed, while the conversation goes on.
+    /// Default: each summary is waited for. Requires a tokio runtime.
+    pub fn summaries_ahead(mut self, ahead: BackgroundSummaries) -> Self {
+        self.ahead = Some(ahead);
         self
     }
 

@@ -327,7 +327,7 @@ pub use agents::{
     ToolReturn, Turn, TurnAnswer, TurnBuilder, TurnError, TurnLimits,
 };
 #[cfg(feature = "tokens")]
-pub use call::{CallError, CallOptions, CallRequest, ModelCall, Refusal};
+pub use call::{BackgroundSummaries, CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use context_codec_kit::JsonPatch;
 pub use context_codec_kit::sanitize;
 pub use context_codec_kit::wire;

@@ -42,6 +42,9 @@ pub struct PrepareInput {
     pub rewrite: Option<HistoryRewrite>,
     /// The owner of the cuts, which remembers them between two calls of the chat.
     pub cuts: CutOwner,
+    /// Whether the caller writes summaries [before they are
+    /// needed](crate::history::SummaryTask::ahead).
+    pub ahead: SummariesAhead,
     /// The limits of the request.
     pub limits: RequestLimits,
     /// The environment of the agent, described in the system prompt.
@@ -88,6 +91,20 @@ pub enum CutOwner {
     Caller,
 }
 
+/// Whether summaries are requested before they are needed, so that no turn waits for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SummariesAhead {
+    /// The caller waits for each summary, so none is requested before it is needed.
+    #[default]
+    Never,
+    /// The caller goes on while a model writes.
+    Wanted,
+    /// A model is writing. Cuts that can wait are put off, since the summary would be of a history
+    /// that is no longer there.
+    Running,
+}
+
 /// Limits of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -127,6 +144,7 @@ impl PrepareInput {
             request: ModelRequest { model, ..ModelRequest::default() },
             rewrite: None,
             cuts: CutOwner::default(),
+            ahead: SummariesAhead::default(),
             limits: RequestLimits::default(),
             environment: Environment::default(),
             instructions: Vec::new(),

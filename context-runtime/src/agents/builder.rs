@@ -13,8 +13,8 @@ use crate::compaction::{microcompact, snip, summarize, truncate_head};
 use crate::observer::Observer;
 use crate::runtime::Stage;
 use crate::{
-    CallOptions, DefaultContextRuntime, DefaultContextRuntimeBuilder, RecoveryChain, RuntimeFault,
-    RuntimeFaults, SystemClock, Uuid7Ids, provider,
+    BackgroundSummaries, CallOptions, DefaultContextRuntime, DefaultContextRuntimeBuilder,
+    RecoveryChain, RuntimeFault, RuntimeFaults, SystemClock, Uuid7Ids, provider,
 };
 
 /// Builds [`Agents`]. Only the model has no default.
@@ -37,6 +37,7 @@ pub struct AgentsBuilder {
     codec: Option<Arc<dyn ModelCodec>>,
     client: Option<Arc<dyn LanguageModel>>,
     summaries: Option<Arc<dyn LanguageModel>>,
+    ahead: bool,
     recovery: Option<RecoveryChain>,
     calls: CallOptions,
     limits: TurnLimits,
@@ -59,6 +60,7 @@ impl AgentsBuilder {
             codec: None,
             client: None,
             summaries: None,
+            ahead: true,
             recovery: None,
             calls: CallOptions::default(),
             limits: TurnLimits::default(),
@@ -97,6 +99,14 @@ impl AgentsBuilder {
     /// Sets the model that writes summaries. Default: the model that answers.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
+        self
+    }
+
+    /// Sets whether summaries are written [before they are
+    /// needed](crate::compaction::Stage::ahead), while the conversation goes on. The next turn
+    /// takes a summary over when it is ready. Default: yes. Otherwise a turn waits for its summary.
+    pub fn summaries_ahead(mut self, ahead: bool) -> Self {
+        self.ahead = ahead;
         self
     }
 
@@ -234,6 +244,7 @@ impl AgentsBuilder {
             codec,
             client,
             summaries,
+            ahead: self.ahead.then(BackgroundSummaries::new),
             recovery: self.recovery,
             calls: self.calls,
             limits: self.limits,

@@ -1,19 +1,14 @@
 //! Preparing a request: open decisions are carried out, the runtime prepares, and a summary is made
 //! if it helps.
 
-use context_core::base::{DiagnosticCode, Severity};
-use context_core::history::{Attempt, BoundaryKind, PlanReport, SummaryError, SummaryTask};
+use context_core::history::Attempt;
 use context_core::runtime::ModelContext;
-use context_core::{Answer, Diagnostic};
-
-use tracing::Instrument;
 
 use super::recover::MOST_DECISIONS;
 use super::reply::State;
-use super::{CallError, ModelCall, OPERATION, SentRequest, cost_usd};
+use super::{CallError, ModelCall, OPERATION, SentRequest};
 use crate::cancellable::unless_cancelled;
 use crate::observer::BegunCall;
-use crate::trace;
 
 impl ModelCall<'_> {
     /// Returns the next request before it is lowered, or `None` once the call is answered.
@@ -85,27 +80,12 @@ impl ModelCall<'_> {
     /// Returns what the runtime prepares, with a summary if the runtime wants one and one can be
     /// made.
     async fn context(&mut self) -> Result<ModelContext, CallError> {
+        self.accept_finished();
         let mut context = self.asked().await?;
         if let Some(task) = context.summary.take()
-            && let Some(answer) = self.summary(&task).await?
+            && self.summarised(task, &context).await?
         {
-            // The summary is of the conversation as it was passed to the runtime. Cuts of other
-            // stages are part of what comes back.
-            let (chat, messages) = (&self.input.turn.chat, &self.input.request.messages);
-            match self.runtime.accept_summary(chat, messages, &task, &answer) {
-                Ok(rewrite) => {
-                    let summarised = context
-                        .rewrite
-                        .as_ref()
-                        .map_or(self.input.history(), |other| &other.messages);
-                    let before = self.counter.count_messages(summarised).tokens();
-                    self.input.rewrite = Some(rewrite);
-                    let report = self.summarised(&task, before);
-                    self.cut_by(report);
-                    context = self.asked().await?;
-                }
-                Err(error) => self.summary_failed(&error),
-            }
+            context = self.asked().await?;
         }
         self.adopt(&context);
         // The cut of last resort follows if the compaction did not make the history smaller.
@@ -124,7 +104,8 @@ impl ModelCall<'_> {
     }
 
     async fn asked(&mut self) -> Result<ModelContext, CallError> {
-        let input = self.input.clone();
+        let mut input = self.input.clone();
+        input.ahead = self.ahead_mode();
         let cancel = input.cancel.clone();
         let context =
             unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;
@@ -137,70 +118,6 @@ impl ModelCall<'_> {
         if let Some(rewrite) = &context.rewrite {
             self.input.rewrite = Some(rewrite.clone());
         }
-    }
-
-    /// Returns the answer to a summary task. Requires a summary model, a call to spare besides the
-    /// request itself, and that none was requested yet.
-    async fn summary(&mut self, task: &SummaryTask) -> Result<Option<Answer>, CallError> {
-        let spare = self.record.calls.saturating_add(1) < self.options.max_calls;
-        let Some(model) = self.summaries.as_ref().filter(|_| spare && !self.record.summarised)
-        else {
-            return Ok(None);
-        };
-        let mut request = task.request.clone();
-        request.model.get_or_insert_with(|| model.name().to_owned());
-        (self.record.summarised, self.record.calls) = (true, self.record.calls + 1);
-        let cancel = self.input.cancel.clone();
-        let span = trace::call(self.chat(), self.provider(), model.name());
-        let asked = (self.provider(), model.name());
-        let begun = BegunCall::new(&self.observers, &self.input.turn, asked, true);
-        let asking = model.complete(&request, &cancel).instrument(span.clone());
-        let reply = unless_cancelled(&cancel, OPERATION, asking).await?;
-        cancel.check(OPERATION)?;
-        let usage = reply.as_ref().ok().and_then(|answer| answer.usage);
-        let cost = usage.and_then(|usage| cost_usd(model.name(), &usage));
-        if let Some(usage) = &usage {
-            trace::record_usage(&span, usage);
-            self.record.spend(usage, cost);
-        }
-        let reply = match reply {
-            Ok(Answer { error: Some(error), .. }) => Err(error),
-            reply => reply,
-        };
-        if let Some(begun) = begun {
-            begun.replied(usage, cost, reply.as_ref().err().map(|error| error.code));
-        }
-        let failed = match reply {
-            Ok(answer) => return Ok(Some(answer)),
-            Err(error) => error,
-        };
-        self.runtime.summary_failed(&self.input.turn.chat);
-        self.summary_failed(&SummaryError::Failed(failed.to_string()));
-        Ok(None)
-    }
-
-    /// Returns the report of an accepted summary. The plan itself stays with the policy.
-    fn summarised(&self, task: &SummaryTask, before: u64) -> PlanReport {
-        let stays = task.keeps.iter().filter(|at| task.covers.contains(at)).count();
-        let summary =
-            format!("{} messages into a checkpoint", task.covers.len().saturating_sub(stays));
-        let tokens = (before, self.history_tokens());
-        PlanReport::forced(
-            task.policy,
-            BoundaryKind::Compact,
-            tokens,
-            summary,
-            "a model wrote the summary",
-        )
-    }
-
-    fn summary_failed(&mut self, error: &SummaryError) {
-        self.record.diagnostics.push(Diagnostic::new(
-            DiagnosticCode::CompactSummaryFailed,
-            Severity::Warning,
-            "history",
-            format!("the history was not changed: {error}"),
-        ));
     }
 
     /// Records the outcome of the last decision.

@@ -20,6 +20,7 @@ mod runtime;
 mod session;
 mod spill;
 mod status;
+mod summary;
 mod tool_results;
 
 pub use builder::DefaultContextRuntimeBuilder;

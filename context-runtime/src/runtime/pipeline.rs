@@ -22,7 +22,7 @@ use crate::observer::{CompactionDecision, ProposedCompaction};
 pub const USER_WORDS: f64 = 0.1;
 
 /// The share of the window from which a plan is needed, whatever its price.
-const NEEDED: f64 = 0.9;
+pub(super) const NEEDED: f64 = 0.9;
 
 /// Decides about a compaction before it is carried out.
 pub(super) type Ask<'a> = dyn Fn(&ProposedCompaction<'_>) -> CompactionDecision + 'a;
@@ -183,6 +183,31 @@ impl Pipeline {
     /// Whether a stage runs in this state.
     pub fn is_due(&self, state: &HistoryState) -> bool {
         self.stages.iter().any(|stage| stage.is_due(state))
+    }
+
+    /// Whether a stage requests a summary ahead in this state.
+    pub(super) fn is_due_ahead(&self, state: &HistoryState) -> bool {
+        self.stages.iter().any(|stage| stage.is_due_ahead(state))
+    }
+
+    /// Returns the summary to request ahead of its need. It is asked about before.
+    pub(super) fn ahead(
+        &self,
+        view: &HistoryView<'_>,
+        goal: &Goal,
+        ask: &Ask<'_>,
+    ) -> Option<PlannedSummary> {
+        let state = HistoryState::of(view, goal);
+        let stage = self.stages.iter().find(|stage| stage.is_due_ahead(&state))?;
+        let goal = within(goal, stage, &state);
+        let Proposal::Summary(mut task) = stage.policy.plan(view, &goal) else { return None };
+        let due = Due { share: state.share, trigger: &stage.trigger, is_asked: false };
+        let step = summary_step(&task, view, &due)?;
+        let decision = ask(&ProposedCompaction { plan: None, ..step.proposed(view) });
+        task.ahead = true;
+        let of = HistoryRewrite::identity(view.messages());
+        let summary = PlannedSummary { task, of, target: goal.history() };
+        (decision == CompactionDecision::Proceed).then_some(summary)
     }
 
     /// The names of its policies.

@@ -12,6 +12,9 @@ use super::trigger::{HistoryState, Trigger, is_share};
 const TRIGGER: f64 = 0.9;
 /// The default target, as a share of the window.
 const TARGET: f64 = 0.6;
+/// How far before its trigger a stage that summarizes may request a summary, as a share of the
+/// window.
+const AHEAD: f64 = 0.1;
 
 /// A compaction policy with its [trigger](Trigger) and its target, a share of the window.
 ///
@@ -20,6 +23,9 @@ const TARGET: f64 = 0.6;
 /// only as a last resort. One that truncates always runs only as a last resort. Any other policy
 /// has 0.90. The default target is 0.60. The distance between trigger and target prevents a
 /// compaction with every message.
+///
+/// A stage that summarizes requests the summary a tenth of the window [before](Self::ahead) its
+/// trigger, if the caller [goes on meanwhile](context_core::runtime::SummariesAhead).
 ///
 /// A trigger that is not a share of the window, such as a number of messages, is a decision of the
 /// program: the plan is carried out whatever its price, and the default target is 0.60 of the
@@ -45,6 +51,7 @@ pub struct Stage {
     policy: Arc<dyn CompactionPolicy>,
     trigger: Option<Trigger>,
     target: Option<f64>,
+    ahead: Option<f64>,
 }
 
 impl Stage {
@@ -58,7 +65,7 @@ impl Stage {
 
     /// Creates a stage with a shared policy.
     pub fn shared(policy: Arc<dyn CompactionPolicy>) -> Self {
-        Self { policy, trigger: None, target: None }
+        Self { policy, trigger: None, target: None, ahead: None }
     }
 
     /// Sets the trigger: a share of the window, or another [condition](Trigger). With
@@ -71,6 +78,15 @@ impl Stage {
     /// Sets the target, as a share of the window.
     pub fn target(mut self, share: f64) -> Self {
         self.target = Some(share);
+        self
+    }
+
+    /// Sets the share of the window from which a summary is requested ahead of its need, if the
+    /// caller writes it while the conversation goes on. It is below the trigger. Default: a tenth
+    /// of the window before a trigger that is a share; none before another trigger. Policies that
+    /// need no model are not asked ahead.
+    pub fn ahead(mut self, share: f64) -> Self {
+        self.ahead = Some(share);
         self
     }
 }
@@ -88,12 +104,19 @@ pub(super) struct ResolvedStage {
     pub(super) trigger: Trigger,
     /// The target as a share of the window. `None` for 0.60 of the request's tokens.
     pub(super) target: Option<f64>,
+    /// The share of the window from which a summary is requested ahead. `None` for never.
+    pub(super) ahead: Option<f64>,
 }
 
 impl ResolvedStage {
     /// Whether the stage runs in this state.
     pub(super) fn is_due(&self, state: &HistoryState) -> bool {
         self.trigger.is_due(state)
+    }
+
+    /// Whether the stage requests a summary ahead in this state.
+    pub(super) fn is_due_ahead(&self, state: &HistoryState) -> bool {
+        self.ahead.is_some_and(|ahead| state.share >= ahead)
     }
 
     /// Returns the target in tokens for a window with this room for input.
@@ -127,6 +150,16 @@ pub enum StageFault {
         trigger: f64,
         /// The target, as a share of the window.
         target: f64,
+    },
+    /// The share for summaries ahead is not below the trigger.
+    #[error("{policy}: summaries from {ahead} on are not ahead of the trigger {trigger}")]
+    Ahead {
+        /// The policy.
+        policy: &'static str,
+        /// The share from which summaries are requested ahead.
+        ahead: f64,
+        /// The trigger, as a share of the window.
+        trigger: f64,
     },
     /// The trigger is below that of an earlier stage.
     #[error("{policy} begins at {trigger}, before {before}, which is to be asked first")]
@@ -168,7 +201,7 @@ context_core::readable_debug!(StageFault, StageFaults);
 pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFaults> {
     let mut resolved: Vec<ResolvedStage> = Vec::with_capacity(stages.len());
     let mut faults = Vec::new();
-    for Stage { policy, trigger, target } in stages {
+    for Stage { policy, trigger, target, ahead } in stages {
         let name = policy.name();
         let summarizes = |stage: &ResolvedStage| stage.policy.kind() == PolicyKind::Summarize;
         let trigger = trigger.unwrap_or(Trigger::Share(match policy.kind() {
@@ -179,7 +212,7 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
         }));
         let default = |share: f64| if share > TARGET { TARGET } else { share * 0.75 };
         let target = target.or_else(|| trigger.share().map(default));
-        let wrong = target.filter(|target| !is_share(*target));
+        let wrong = target.into_iter().chain(ahead).find(|share| !is_share(*share));
         if let Some(share) = trigger.wrong_share().or(wrong) {
             faults.push(StageFault::Share { policy: name, share });
         } else if let (Some(trigger), Some(target)) = (trigger.share(), target)
@@ -187,6 +220,11 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
             && trigger > 0.0
         {
             faults.push(StageFault::Target { policy: name, trigger, target });
+        }
+        if let (Some(trigger), Some(ahead)) = (trigger.share(), ahead)
+            && ahead >= trigger
+        {
+            faults.push(StageFault::Ahead { policy: name, ahead, trigger });
         }
         if let Some(share) = trigger.share()
             && let Some(before) = resolved
@@ -199,7 +237,9 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
         if resolved.iter().any(|before| before.policy.name() == name) {
             faults.push(StageFault::Twice { policy: name });
         }
-        resolved.push(ResolvedStage { policy, trigger, target });
+        let default = trigger.share().map(|share| share - AHEAD).filter(|share| *share > 0.0);
+        let ahead = ahead.or(default).filter(|_| policy.kind() == PolicyKind::Summarize);
+        resolved.push(ResolvedStage { policy, trigger, target, ahead });
     }
     if faults.is_empty() { Ok(resolved) } else { Err(StageFaults(faults)) }
 }

@@ -1,5 +1,9 @@
 //! The driver of model calls: what it sends, how it handles refusals, and that it terminates.
 
+#[cfg(all(feature = "summarize", feature = "microcompact"))]
+mod ahead;
+#[cfg(feature = "summarize")]
+mod continued;
 mod endings;
 #[cfg(feature = "summarize")]
 mod kept_summaries;

@@ -149,6 +149,15 @@ pub struct SummaryTask {
     /// The messages of the view up to the last covered one, for checking that a later view still
     /// starts with them.
     pub seen: Vec<Arc<Message>>,
+    /// The text that asks for the same summary at the end of the conversation itself, where nothing
+    /// has to be quoted. `None` if the policy takes only answers to [`request`](Self::request).
+    pub instruction: Option<String>,
+    /// The request of the conversation with the instruction behind it. A provider that has the
+    /// conversation in its prompt cache reads it from there. The runtime sets it if it fits and
+    /// costs less than [`request`](Self::request).
+    pub continued: Option<Box<ModelRequest>>,
+    /// Whether the summary is requested before it is needed, so that no turn waits for it.
+    pub ahead: bool,
 }
 
 impl SummaryTask {
@@ -159,7 +168,31 @@ impl SummaryTask {
         covers: Range<usize>,
         tokens: u64,
     ) -> Self {
-        Self { policy, request, covers, keeps: Vec::new(), tokens, seen: Vec::new() }
+        Self {
+            policy,
+            request,
+            covers,
+            keeps: Vec::new(),
+            tokens,
+            seen: Vec::new(),
+            instruction: None,
+            continued: None,
+            ahead: false,
+        }
+    }
+
+    /// Sets the text that asks for the same summary at the end of the conversation itself.
+    #[must_use]
+    pub fn instruction(mut self, text: impl Into<String>) -> Self {
+        self.instruction = Some(text.into());
+        self
+    }
+
+    /// Returns the request to send to this model: the continuation if there is one and it is for
+    /// this model, otherwise the request that quotes the conversation.
+    pub fn request_for(&self, model: &str) -> &ModelRequest {
+        let continued = self.continued.as_deref();
+        continued.filter(|request| request.model.as_deref() == Some(model)).unwrap_or(&self.request)
     }
 
     /// Sets the covered messages that are kept.

@@ -87,6 +87,9 @@ impl Turn<'_> {
         if let Some(model) = &self.parts.summaries {
             call = call.summaries(Arc::clone(model));
         }
+        if let Some(ahead) = &self.parts.ahead {
+            call = call.summaries_ahead(ahead.clone());
+        }
         if let Some(chain) = &self.parts.recovery {
             call = call.recovery(chain.clone());
         }

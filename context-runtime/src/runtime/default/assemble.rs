@@ -218,13 +218,14 @@ pub(super) struct RequestParts {
     pub(super) cut: bool,
 }
 
-/// Fills in the messages and everything that depends on them, and records the request.
+/// Fills in the messages and everything that depends on them, and records the request. Returns the
+/// message after which the provider's cache entry of the request before ends.
 pub(super) fn messages(
     call: Call<'_>,
     session: &mut Session,
     request_parts: RequestParts,
     context: &mut ModelContext,
-) {
+) -> Option<usize> {
     let RequestParts { repaired, recall, static_tokens, mut breakdown, budget, cut } =
         request_parts;
     let stats = PrefixStats::of(session, &call, &repaired);
@@ -296,11 +297,11 @@ pub(super) fn messages(
         sent_recall = Some((place.stable(request), recall.message.hash()));
     }
     let mut cache = CacheMarks::Auto;
+    let before = before.as_ref().filter(|_| intact);
+    let shared = before.map(|before| before.shared(before.messages, sent_recall.as_ref()));
+    let end = shared.and_then(|shared| shared.checked_sub(1));
+    let end = end.map(|end| end + usize::from(own_message.is_some_and(|own| end >= own)));
     if prefix::wants_marks(&call.input.provider) {
-        let before = before.as_ref().filter(|_| intact);
-        let shared = before.map(|before| before.shared(before.messages, sent_recall.as_ref()));
-        let end = shared.and_then(|shared| shared.checked_sub(1));
-        let end = end.map(|end| end + usize::from(own_message.is_some_and(|own| end >= own)));
         let stable = stable.and_then(|stable| stable.checked_sub(1));
         let marks = prefix::marks(messages.len(), stable, own_message, end);
         if !marks.is_empty() {
@@ -334,4 +335,5 @@ pub(super) fn messages(
     context.request = request;
     context.budget = Some(budget);
     context.breakdown = breakdown;
+    end
 }

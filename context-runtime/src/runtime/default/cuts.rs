@@ -21,7 +21,7 @@ pub(super) struct Cuts {
     /// The cuts that are applied to every conversation with the same beginning. `None` if the
     /// caller owns them.
     kept: Option<AppliedCut>,
-    pending: Option<PendingSummary>,
+    pub(super) pending: Option<PendingSummary>,
     /// The number of futile compactions in a row, and the user request they were for.
     futile: u32,
     request: Option<(String, MessageHash)>,
@@ -49,7 +49,7 @@ struct AppliedCut {
 
 /// A requested summary and the history that it covers.
 #[derive(Debug)]
-struct PendingSummary {
+pub(super) struct PendingSummary {
     covered: PrefixFingerprint,
     rewrite: HistoryRewrite,
     policy: &'static str,

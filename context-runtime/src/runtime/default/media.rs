@@ -128,6 +128,10 @@ pub(super) async fn shown(
     let Some(spill) = parts.spill().filter(|_| names_some) else { return Ok(context) };
     let (messages, diagnostics) =
         materialize(&context.request.messages, &spill, chat, parts.live_media, cancel).await?;
+    if let Some(continued) = context.summary.as_mut().and_then(|task| task.continued.as_mut()) {
+        let instruction = continued.messages.pop();
+        continued.messages = messages.iter().cloned().chain(instruction).collect();
+    }
     context.request.messages = messages;
     context.diagnostics.extend(diagnostics);
     Ok(context)

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use context_core::base::{DiagnosticCode, Severity};
-use context_core::history::{Goal, HistoryView};
+use context_core::history::{Goal, HistoryView, SummaryTask};
 use context_core::memory::RecallQuery;
 use context_core::message::MessageHash;
-use context_core::model::Budget;
-use context_core::runtime::{CutOwner, ModelContext, PrepareInput};
+use context_core::model::{Budget, TokenCounter};
+use context_core::runtime::{CutOwner, ModelContext, PrepareInput, SummariesAhead};
 use context_core::{Diagnostic, Message, Result};
 
 use tokio::time::Instant;
@@ -24,6 +24,7 @@ use super::prefix::PromptHash;
 use super::recall::{self, TurnRecall};
 use super::repair;
 use super::session::{Session, Sessions, lock};
+use super::summary;
 use crate::observer::{Observer, ProposedCompaction, TurnEvent};
 use crate::runtime::history::CallHistory;
 use crate::runtime::prompt::Prompt;
@@ -153,13 +154,13 @@ fn finish(
 
     session.cuts.requested(&input.turn.id, request);
     let mut context = ModelContext::default();
-    let total = counting.calibration.apply(session.index.tokens(session.index.len())).tokens();
-    let tokens = outside.saturating_add(total);
-    let mut state = HistoryState::of_share(budget.ratio(tokens));
-    (state.tokens, state.messages) = (tokens, session.index.len());
-    (state.turns, state.idle) = (session.index.requests().len(), call.idle(session));
+    let mut goal = Goal::new(budget, outside, budget.input());
+    goal.cache = count::cache(parts, &counting.model, warm);
+    goal.cache.idle = call.idle(session);
     let focus = session.cuts.requested.take();
-    if focus.is_some() || parts.pipeline.is_due(&state) {
+    let now = state(&call, session, &goal);
+    let can_wait = input.ahead == SummariesAhead::Running && now.share < pipeline::NEEDED;
+    if focus.is_some() || (parts.pipeline.is_due(&now) && !can_wait) {
         if focus.is_none() && session.cuts.is_stopped() {
             diagnostics.push(Diagnostic::new(
                 DiagnosticCode::CompactionStopped,
@@ -168,12 +169,12 @@ fn finish(
                 "compaction freed little several times in a row and pauses until the next request of the user",
             ));
         } else {
-            let mut goal = Goal::new(budget, outside, budget.input());
-            goal.cache = count::cache(parts, &counting.model, warm);
-            goal.cache.idle = state.idle;
             goal.focus = focus;
             compact(&call, session, &mut history, &goal, &mut context, &mut diagnostics);
         }
+    }
+    if input.ahead == SummariesAhead::Wanted && context.summary.is_none() {
+        context.summary = ask_ahead(&call, session, &history, &goal);
     }
     if std::mem::take(&mut session.cuts.failed) {
         diagnostics.push(Diagnostic::new(
@@ -207,8 +208,64 @@ fn finish(
     context.diagnostics = diagnostics;
     let request_parts =
         RequestParts { repaired, recall: recalled, static_tokens, breakdown, budget, cut };
-    assemble::messages(call, session, request_parts, &mut context);
+    let provider = call.input.provider.clone();
+    let cached_end = assemble::messages(call, session, request_parts, &mut context);
+    if let Some(mut task) = context.summary.take() {
+        let read = count::cache(parts, &counting.model, 0).read;
+        let cached = (read, cached_end);
+        task.continued =
+            summary::continued(&context, &task, &provider, cached, counter).map(Box::new);
+        context.summary = Some(task);
+    }
     context
+}
+
+/// Returns the state that triggers are asked about.
+fn state(call: &Call<'_>, session: &Session, goal: &Goal) -> HistoryState {
+    let history = session.index.tokens(session.index.len());
+    let tokens = call.counting.calibration.apply(history).tokens();
+    let tokens = goal.outside.saturating_add(tokens);
+    let mut state = HistoryState::of_share(goal.budget.ratio(tokens));
+    (state.tokens, state.messages) = (tokens, session.index.len());
+    (state.turns, state.idle) = (session.index.requests().len(), goal.cache.idle);
+    state
+}
+
+/// Returns the view of a history that policies are shown.
+fn view<'v>(
+    call: &Call<'_>,
+    session: &Session,
+    messages: &'v [Arc<Message>],
+    goal: &Goal,
+    counter: &'v dyn TokenCounter,
+) -> HistoryView<'v> {
+    let calibration = call.counting.calibration;
+    let counts = session.index.counts().map(|count| calibration.scale(count).tokens());
+    let words = (goal.limit() as f64 * call.parts.user_words) as u64;
+    HistoryView::counted(messages, counts, counter).user_words(words)
+}
+
+/// Returns a summary that is requested before it is needed.
+fn ask_ahead(
+    call: &Call<'_>,
+    session: &mut Session,
+    history: &CallHistory,
+    goal: &Goal,
+) -> Option<Box<SummaryTask>> {
+    let Call { parts, ref input, .. } = *call;
+    let is_due = parts.pipeline.is_due_ahead(&state(call, session, goal));
+    if !is_due || !session.cuts.may_ask(call.now) || session.cuts.is_stopped() {
+        return None;
+    }
+    let counter = call.counting.calibrated();
+    let view = view(call, session, history.messages(), goal, &counter);
+    let ask = |proposed: &ProposedCompaction<'_>| {
+        parts.observers.before_compaction(&input.turn, proposed)
+    };
+    let summary = parts.pipeline.ahead(&view, goal, &ask)?;
+    let covered = session.fingerprint(history.given());
+    session.cuts.ask(history, covered, &summary, input.cuts);
+    Some(summary.task)
 }
 
 /// Runs the stages and carries out their plans.
@@ -223,9 +280,7 @@ fn compact(
     let Call { parts, counting, ref input, .. } = *call;
     let _span = trace::compact(&input.turn.chat).entered();
     let counter = counting.calibrated();
-    let counts = session.index.counts().map(|count| counting.calibration.scale(count).tokens());
-    let words = (goal.limit() as f64 * parts.user_words) as u64;
-    let view = HistoryView::counted(history.messages(), counts, &counter).user_words(words);
+    let view = view(call, session, history.messages(), goal, &counter);
     let before = view.total();
     let ask = |proposed: &ProposedCompaction<'_>| {
         parts.observers.before_compaction(&input.turn, proposed)
@@ -237,6 +292,7 @@ fn compact(
     let planned = pipeline.run_with(&view, goal, session.cuts.may_ask(call.now), &ask);
     context.plans = planned.steps.iter().map(|step| step.report()).collect();
     diagnostics.extend(planned.diagnostics);
+    let is_asked = planned.summary.is_some();
     if let Some(summary) = planned.summary {
         let covered = session.fingerprint(history.given());
         session.cuts.ask(history, covered, &summary, input.cuts);
@@ -255,6 +311,10 @@ fn compact(
         "messages",
         format!("{before} tokens became {}: {}", planned.after, descriptions.join("; ")),
     ));
+    if !is_asked {
+        // A summary that was requested before is of a history that is no longer there.
+        session.cuts.pending = None;
+    }
     history.cut(rewrite);
     history.is_compacted = true;
     if let Some(rewrite) = history.rewrite() {

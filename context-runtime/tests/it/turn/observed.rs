@@ -84,8 +84,8 @@ fn a_turn_opens_the_spans_that_are_documented() {
     tracing::subscriber::with_default(recorder, || {
         runtime.block_on(async {
             let store = crate::kit::store().await;
-            // The summary fails, and then the request is refused.
-            let model = faulty([ProviderFault::Overflow; 2], asks_twice).window(20_000);
+            // Both forms of the summary fail, and then the request is refused.
+            let model = faulty([ProviderFault::Overflow; 3], asks_twice).window(20_000);
             let model: Arc<dyn LanguageModel> = Arc::new(model);
             let memory = episodic(&store).unwrap();
             let agents = builder(&store)

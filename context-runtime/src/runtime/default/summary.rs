@@ -1,0 +1,57 @@
+//! The request for a summary as a continuation of the conversation's request.
+
+use std::sync::Arc;
+
+use context_core::history::SummaryTask;
+use context_core::message::Origin;
+use context_core::model::{CacheMarks, TokenCounter, ToolChoice};
+use context_core::runtime::ModelContext;
+use context_core::{Message, ModelRequest};
+
+use super::prefix;
+
+/// Returns the prepared request with the task's instruction behind it, if the provider can answer
+/// it with a summary and it costs less than the request that quotes the conversation.
+///
+/// `read` is the price of a token from the provider's cache, relative to an uncached one, and
+/// `cached_end` the message after which the cache entry ends. Everything before the instruction is
+/// the same as in the conversation's own request, options included, since a provider compares them
+/// too.
+pub(super) fn continued(
+    context: &ModelContext,
+    task: &SummaryTask,
+    provider: &str,
+    (read, cached_end): (f64, Option<usize>),
+    counter: &dyn TokenCounter,
+) -> Option<ModelRequest> {
+    let instruction = Message::from(task.instruction.as_deref()?).with_origin(Origin::Synthetic);
+    let budget = context.budget?;
+    let mut request = context.request.clone();
+    let must_call =
+        matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Named(_)));
+    // The answer would be a call, or have a schema, and a summary is neither.
+    if must_call || request.output.is_some() || request.model.is_none() {
+        return None;
+    }
+    let own_options = request.metadata.iter().any(|(key, _)| key.ends_with(".body"));
+    let (reserve, summary) = (budget.reserve, task.request.max_output_tokens);
+    // A limit of the output may have to fit to further options, such as those for reasoning.
+    let output = summary.filter(|_| !own_options).map_or(reserve, |summary| summary.min(reserve));
+    request.max_output_tokens = Some(output);
+    let added = counter.count_message(&instruction).tokens();
+    let total = context.breakdown.total().tokens().saturating_add(added);
+    if total.saturating_add(output) > budget.window {
+        return None;
+    }
+    let reused = context.prefix.reused.min(total);
+    let quoted = counter.count_request(&task.request).total().tokens();
+    if reused as f64 * read + (total - reused) as f64 > quoted as f64 {
+        return None;
+    }
+    if prefix::wants_marks(provider) {
+        // Nothing after the entry that exists is written, because nothing of it is sent again.
+        request.cache = cached_end.map_or(CacheMarks::Existing, |end| CacheMarks::At(vec![end]));
+    }
+    request.messages.push(Arc::new(instruction));
+    Some(request)
+}
