@@ -88,6 +88,7 @@ struct Parts {
     calls: CallOptions,
     limits: TurnLimits,
     history_tools: bool,
+    freeze_prompt: bool,
     trajectories: Option<Trajectories>,
     portraits: Option<Portraits>,
     portrait_limit: Duration,

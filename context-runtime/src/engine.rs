@@ -26,6 +26,7 @@ mod prompt;
 mod reminders;
 mod resolve;
 mod save;
+mod standing;
 mod turn;
 mod view;
 
@@ -58,6 +59,7 @@ use self::loads::Loads;
 use self::pending::PendingMessages;
 use self::prompt::Prompt;
 use self::save::InFlight;
+use self::standing::StandingPrompt;
 use self::view::View;
 use crate::streams::Streams;
 
@@ -127,6 +129,8 @@ pub struct ContextEngine {
     fragments: ContextFragments,
     loads: Loads,
     prompt: Prompt,
+    /// The frozen prompt. `None` if the prompt is not frozen.
+    standing: Option<StandingPrompt>,
     reminders: reminders::Reminders,
     /// The chat's token usage, as last reported to this engine.
     usage: Option<u64>,

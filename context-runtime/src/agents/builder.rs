@@ -42,6 +42,7 @@ pub struct AgentsBuilder {
     calls: CallOptions,
     limits: TurnLimits,
     history_tools: bool,
+    freeze_prompt: bool,
     record: bool,
     portraits: Option<Portraits>,
     portrait_limit: Duration,
@@ -65,6 +66,7 @@ impl AgentsBuilder {
             calls: CallOptions::default(),
             limits: TurnLimits::default(),
             history_tools: false,
+            freeze_prompt: false,
             record: true,
             portraits: None,
             portrait_limit: Duration::from_secs(10),
@@ -99,6 +101,14 @@ impl AgentsBuilder {
     /// Sets the model that writes summaries. Default: the model that answers.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
+        self
+    }
+
+    /// Sets whether the system prompt of each chat is
+    /// [frozen](crate::ContextEngineBuilder::freeze_prompt), so that the provider's prompt cache
+    /// stays valid while fragments change. Default: no.
+    pub fn freeze_prompt(mut self, freeze: bool) -> Self {
+        self.freeze_prompt = freeze;
         self
     }
 
@@ -249,6 +259,7 @@ impl AgentsBuilder {
             calls: self.calls,
             limits: self.limits,
             history_tools: self.history_tools,
+            freeze_prompt: self.freeze_prompt,
             trajectories,
             portraits: self.portraits,
             portrait_limit: self.portrait_limit,

@@ -48,6 +48,7 @@ impl AgentChat {
             .user(chat.user.clone())
             .chat(chat.chat.clone())
             .shared_renderer(Arc::clone(&parts.renderer))
+            .freeze_prompt(parts.freeze_prompt)
             .shared_environment(Arc::clone(&parts.clock), Arc::clone(&parts.ids));
         if let Some(branch) = branch {
             engine = engine.branch(branch);

@@ -16,6 +16,7 @@ use super::decoded::DecodedMessages;
 use super::loads::{DEFAULT_CONCURRENCY, Loads};
 use super::pending::PendingMessages;
 use super::prompt::Prompt;
+use super::standing::StandingPrompt;
 use super::{ConflictPolicy, ContextEngine, Parts};
 use crate::{SystemClock, Uuid7Ids};
 
@@ -30,6 +31,7 @@ pub struct ContextEngineBuilder {
     branch: Option<BranchName>,
     metadata: Metadata,
     create: bool,
+    freeze: bool,
 }
 
 impl ContextEngineBuilder {
@@ -51,6 +53,7 @@ impl ContextEngineBuilder {
             branch: None,
             metadata: Metadata::default(),
             create: true,
+            freeze: false,
         }
     }
 
@@ -58,7 +61,7 @@ impl ContextEngineBuilder {
     pub(super) fn with_parts(parts: Parts, chat: &ChatRef) -> Self {
         let ChatRef { user, chat, .. } = chat.clone();
         let (user, chat, metadata) = (Some(user), Some(chat), Metadata::default());
-        Self { parts, user, chat, branch: None, metadata, create: false }
+        Self { parts, user, chat, branch: None, metadata, create: false, freeze: false }
     }
 
     /// Sets the user who owns the chat. Required.
@@ -84,6 +87,18 @@ impl ContextEngineBuilder {
     /// none.
     pub fn metadata(mut self, metadata: impl Into<Metadata>) -> Self {
         self.metadata = metadata.into();
+        self
+    }
+
+    /// Freezes the system prompt, so that the provider's prompt cache stays valid while fragments
+    /// change. The first prompt that is resolved is sent with every request. What changes since is
+    /// told once, in a [reminder](ContextEngine::remind) that the next save folds into the user's
+    /// message or a tool result. The prompt is sent in full again after a compaction, after changes
+    /// that are larger than half of it, and wherever a resolve shows a change that no message
+    /// tells. The chat's metadata keeps the frozen text for other processes. Default: every request
+    /// has the current prompt.
+    pub fn freeze_prompt(mut self, freeze: bool) -> Self {
+        self.freeze = freeze;
         self
     }
 
@@ -217,6 +232,7 @@ impl ContextEngineBuilder {
             fragments: ContextFragments::loaded(persisted),
             loads: Loads::default(),
             prompt: Prompt::default(),
+            standing: self.freeze.then(|| StandingPrompt::read(&stored.metadata)),
             reminders: super::reminders::Reminders::default(),
             usage,
             pending: PendingMessages::default(),

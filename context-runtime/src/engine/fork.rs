@@ -123,6 +123,7 @@ impl ContextEngine {
     async fn fork_to(&self, new: Chat, path: &Chain) -> Result<Self> {
         let written = write_fork(&*self.parts.store, &self.chat, path, &new).await?;
         let builder = ContextEngineBuilder::with_parts(self.parts.clone(), &new.chat);
+        let builder = builder.freeze_prompt(self.standing.is_some());
         let mut fork = match builder.open().await {
             Ok(fork) => fork,
             Err(error) => {

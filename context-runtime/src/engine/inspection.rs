@@ -15,7 +15,7 @@ use super::ContextEngine;
 use super::context::Slot;
 use super::loads::Purpose;
 use super::pending::Settle;
-use super::prompt::SystemPrompt;
+use super::prompt::{Prompt, SystemPrompt};
 use super::resolve::refuse;
 use crate::display::{clean, clean_lines, count, node_preview, preview, short_id};
 
@@ -138,6 +138,16 @@ impl ContextEngine {
         let reminders = self.inspect_reminders()?;
         let view = self.view.as_ref().expect("just read");
         diagnostics.extend(view.unreadable());
+        let mut system_prompt = self.prompt.peek(&self.fragments, &*self.parts.renderer)?;
+        let boundary = self.newest_boundary();
+        if let Some(standing) = &self.standing {
+            Prompt::prepare(&mut self.fragments, &*self.parts.renderer)?;
+            let pieces: Vec<_> = Prompt::pieces(&self.fragments).collect();
+
+            let is_shown = |id: &MessageId| shown.iter().rev().any(|node| node.id == *id);
+            let frozen = standing.frozen(&system_prompt, &pieces, boundary.as_ref(), is_shown);
+            system_prompt = frozen.cloned().unwrap_or(system_prompt);
+        }
         let settled = self.pending.settle(view, Settle::Shown).map_err(refuse)?;
         let pending = self.pending.nodes();
         let unsaved = settled.nodes.iter().chain(&settled.replacement).chain(&pending);
@@ -160,7 +170,7 @@ impl ContextEngine {
             stored_messages: view.chain().iter().filter(|node| node.role().is_some()).count(),
             turns,
             fragments: self.fragments.slots().iter().map(inspected_fragment).collect(),
-            system_prompt: self.prompt.peek(&self.fragments, &*self.parts.renderer)?,
+            system_prompt,
             messages: shown.iter().filter_map(inspected).collect(),
             pending: pending.iter().filter_map(inspected).collect(),
             reminders,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use context_core::base::FragmentId;
 use context_core::fragment::{Arrangement, Piece, Pieces, RenderError};
 use context_core::{Fragment, Renderer};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::context::{CachedPiece, ContextFragments, Slot};
 
@@ -66,6 +66,12 @@ impl fmt::Display for SystemPrompt {
 impl fmt::Debug for SystemPrompt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for SystemPrompt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(Arc::new(text)))
     }
 }
 
@@ -185,6 +191,14 @@ impl Prompt {
             true => Ok(self.text.clone()),
             false => Ok(SystemPrompt(Arc::new(rendered(fragments, renderer)?))),
         }
+    }
+
+    /// Renders the pieces that are not cached, for [`pieces`](Self::pieces).
+    pub(super) fn prepare(
+        fragments: &mut ContextFragments,
+        renderer: &dyn Renderer,
+    ) -> Result<(), RenderError> {
+        render_changed(fragments, renderer).map(drop)
     }
 
     /// Returns the piece of each fragment in the prompt of the engine's own renderer, without empty

@@ -44,8 +44,9 @@ use crate::trace;
 pub struct Resolved {
     /// The owner and the id.
     pub chat: ChatRef,
-    /// The rendered context fragments. Empty if there are none. Shared with the engine until the
-    /// prompt changes.
+    /// The rendered context fragments, or those of the [frozen
+    /// prompt](super::ContextEngineBuilder::freeze_prompt). Empty if there are none. Shared with
+    /// the engine until the prompt changes.
     pub system_prompt: SystemPrompt,
     /// The stored messages of the branch, as the boundary in force shows them, followed by the
     /// pending ones, without placeholders. The nodes are shared with the engine, so cloning and
@@ -137,6 +138,16 @@ impl ContextEngine {
         let (system_prompt, changes) = match options.renderer {
             Some(renderer) => self.prompt.render(&mut self.fragments, renderer)?,
             None => self.prompt.update(&mut self.fragments, &*self.parts.renderer)?,
+        };
+        let boundary = self.newest_boundary();
+        let system_prompt = match (&mut self.standing, options.renderer) {
+            (Some(standing), None) => {
+                let pieces: Vec<_> = Prompt::pieces(&self.fragments).collect();
+
+                let is_shown = |id: &MessageId| messages.iter().rev().any(|node| node.id == *id);
+                standing.resolve(system_prompt, &pieces, boundary.as_ref(), is_shown)
+            }
+            _ => system_prompt,
         };
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);

@@ -125,7 +125,8 @@ impl ContextEngine {
         let view = self.view.as_ref().expect("just read");
         let settled = self.pending.settle(view, Settle::Stored).map_err(refuse)?;
         let Settled { mut nodes, replacement } = settled;
-        self.fold(&mut nodes, edits);
+        let addition = self.prompt_addition(&nodes).await?;
+        let told = self.fold(&mut nodes, edits, addition.as_ref());
         let mut draft = Draft { pending: self.pending.nodes(), nodes, amendments: Vec::new() };
         match edits {
             Edits::Auto => draft.amendments.extend(replacement),
@@ -141,7 +142,12 @@ impl ContextEngine {
                 draft.amendments.extend::<Vec<_>>(old);
             }
         }
-        self.commit_draft(draft).await
+        let saved = self.commit_draft(draft).await?;
+        if let Some((message, addition)) = told.zip(addition) {
+            self.prompt_told(message, addition);
+        }
+        self.store_prompt().await;
+        Ok(saved)
     }
 
     async fn commit_draft(&mut self, mut draft: Draft) -> Result<Saved> {

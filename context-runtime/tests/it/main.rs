@@ -113,6 +113,7 @@ mod runtime_recall;
 mod servers;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
 mod simulator;
+mod standing_prompt;
 mod streams;
 mod threads;
 #[cfg(feature = "tokens")]

@@ -1,0 +1,152 @@
+//! A frozen system prompt: it stays as it was sent, changes are told behind it, and it is sent in
+//! full again where that would not be enough.
+
+use std::sync::Arc;
+
+use context_runtime::compaction::HistoryRewrite;
+use context_runtime::{
+    ChangeKind, ContextEngine, ContextRuntime, Fragment, Store, assistant, hint, role, user,
+};
+
+use crate::kit::store;
+use crate::runtime_kit::{builder, codes};
+
+const LONG: &str = "Prices are in EUR, with tax, per person. ";
+
+async fn open(store: &Arc<dyn Store>) -> ContextEngine {
+    let builder = ContextEngine::builder(Arc::clone(store)).user("ada").chat("c");
+    builder.freeze_prompt(true).open().await.unwrap()
+}
+
+fn currency(name: &str) -> Fragment {
+    hint(format!("Prices are in {name}.")).with_id("currency")
+}
+
+/// Sets the fragments that every process of the program sets.
+fn standing(chat: &mut ContextEngine, prices: &str) {
+    chat.set([role(LONG.repeat(40)), currency(prices)]);
+}
+
+/// A turn: the question is saved, then the request is made, then the answer is saved.
+async fn turn(chat: &mut ContextEngine, question: &str) -> (String, Vec<String>) {
+    chat.set([user(question)]);
+    chat.save().await.unwrap();
+    let shown = chat.resolve().await.unwrap();
+    let messages = shown.messages.iter().filter_map(|node| node.message().ok());
+    let messages = messages.map(|message| message.plain_text().into_owned()).collect();
+    chat.set([assistant("Fine.")]);
+    chat.save().await.unwrap();
+    (String::from(shown.system_prompt), messages)
+}
+
+#[tokio::test]
+async fn a_change_is_told_behind_the_history_and_the_prompt_stays() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    let (first, _) = turn(&mut chat, "A train?").await;
+    let (second, _) = turn(&mut chat, "Another?").await;
+    assert_eq!(first, second);
+    chat.set([currency("USD"), hint("Trains are late today.")]);
+    let (third, messages) = turn(&mut chat, "And now?").await;
+    assert_eq!(first, third, "the prompt stays as it was sent");
+    insta::assert_snapshot!("prompt_update", messages.last().unwrap());
+    // It is told once.
+    let (fourth, messages) = turn(&mut chat, "Thanks.").await;
+    assert_eq!((first, messages.last().unwrap().as_str()), (fourth, "Thanks."));
+}
+
+#[tokio::test]
+async fn what_is_removed_is_told_too() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    chat.set([hint("Trains are late today.").with_id("late")]);
+    let (first, _) = turn(&mut chat, "A train?").await;
+    chat.unset(&"late".into()).await.unwrap();
+    let (second, messages) = turn(&mut chat, "And now?").await;
+    assert_eq!(first, second);
+    insta::assert_snapshot!("prompt_removal", messages.last().unwrap());
+}
+
+/// Each turn is a process of its own, and each of them sets the prompt anew.
+#[tokio::test]
+async fn another_process_goes_on_with_the_prompt() {
+    let store = store().await;
+    let mut prompts = Vec::new();
+    for prices in ["EUR", "USD", "USD", "EUR"] {
+        let mut chat = open(&store).await;
+        standing(&mut chat, prices);
+        prompts.push(turn(&mut chat, "A train?").await);
+    }
+    assert!(prompts.iter().all(|(prompt, _)| *prompt == prompts[0].0));
+    let told: Vec<_> = prompts[3].1.iter().map(|text| text.contains("have changed")).collect();
+    assert_eq!(told, [false, false, true, false, false, false, true]);
+}
+
+/// Programs that resolve before they save have no message that could tell the change.
+#[tokio::test]
+async fn what_no_message_tells_is_in_the_prompt() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    turn(&mut chat, "A train?").await;
+    chat.set([currency("USD"), user("And now?")]);
+    let shown = chat.resolve().await.unwrap();
+    assert!(shown.system_prompt.contains("USD") && !shown.system_prompt.contains("in EUR.<"));
+    assert_eq!(shown.changes.fragments[0].kind, ChangeKind::Changed);
+}
+
+#[tokio::test]
+async fn a_large_change_and_a_compaction_send_the_prompt_in_full() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    let (first, _) = turn(&mut chat, "A train?").await;
+    chat.set([hint(LONG.repeat(30)).with_id("more")]);
+    let (second, messages) = turn(&mut chat, "And now?").await;
+    assert!(second.len() > first.len() && messages.last().unwrap() == "And now?");
+    chat.set([currency("USD")]);
+    let (third, _) = turn(&mut chat, "And then?").await;
+    assert_eq!(second, third);
+    let shown = chat.resolve().await.unwrap();
+    let history = shown.request().messages;
+    let kept = HistoryRewrite::retain(&history, [0, history.len() - 2, history.len() - 1]);
+    chat.compact(&shown, &kept, &[]).await.unwrap().unwrap();
+    let (fourth, _) = turn(&mut chat, "And tomorrow?").await;
+    assert!(fourth.contains("USD") && fourth != third, "nothing was cached any more");
+}
+
+#[tokio::test]
+async fn whoever_goes_back_before_the_change_is_sent_what_holds() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    chat.set([user("A train?").with_id("ask")]);
+    chat.save().await.unwrap();
+    let first = chat.resolve().await.unwrap().system_prompt;
+    chat.set([assistant("Fine.")]);
+    chat.save().await.unwrap();
+    chat.set([currency("USD")]);
+    turn(&mut chat, "And now?").await;
+    chat.rewind(&"ask".into()).await.unwrap();
+    let now = chat.resolve().await.unwrap().system_prompt;
+    assert!(now.contains("USD") && now != first);
+}
+
+#[tokio::test]
+async fn the_next_request_begins_like_the_one_before() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    let runtime = builder().window(100_000).build().unwrap();
+    standing(&mut chat, "EUR");
+    for (turn, prices) in ["EUR", "USD", "GBP"].into_iter().enumerate() {
+        chat.set([currency(prices), user(format!("Turn {turn}"))]);
+        chat.save().await.unwrap();
+        let input = chat.resolve().await.unwrap().prepare();
+        let context = runtime.prepare_for_model(input).await.unwrap();
+        assert!(context.prefix.intact && codes(&context).is_empty(), "{turn}");
+        chat.set([assistant("Fine.")]);
+        chat.save().await.unwrap();
+    }
+}
