@@ -7,6 +7,7 @@
 //! `--with-tools` is set. Slow checks are in [`long`].
 
 mod long;
+mod wasm;
 
 use std::time::{Duration, Instant};
 
@@ -138,6 +139,7 @@ fn steps<'a>(run: Run<'a>, outside: &'a [Workspace]) -> Vec<Step<'a>> {
             steps.push(ours("check", &args));
         }
     }
+    steps.push(wasm::step(run));
     for place in std::iter::once(workspace).chain(outside) {
         let args = ["--workspace", "--all-features", "--locked", "--no-fail-fast"];
         steps.push(cargo_step(run, place, "test", &args));
