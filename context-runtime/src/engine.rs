@@ -1,9 +1,9 @@
 //! The engine: a handle on one chat of one user.
 //!
-//! A [`ContextEngine`] holds the fragments that were set but not saved, and the chain of its
-//! current branch. It reads and writes through a store and keeps what it has read, so a turn only
-//! reads what is new. The engine calls no model, counts no tokens and cuts nothing. The runtime
-//! does that.
+//! A [`ContextEngine`] holds the fragments that were set but not saved, and what a model is shown
+//! of its current branch. It reads and writes through a store and keeps what it has read, so a turn
+//! only reads what is new. The engine calls no model, counts no tokens and cuts nothing. The
+//! runtime does that.
 
 mod builder;
 mod captured_ids;
@@ -23,6 +23,7 @@ mod navigate;
 mod pending;
 mod pins;
 mod prompt;
+mod reach;
 mod reminders;
 mod resolve;
 mod save;
@@ -137,7 +138,8 @@ pub struct ContextEngine {
     pending: PendingMessages,
     /// A compaction that the next save writes, or the undoing of one.
     compaction: Option<PendingCompaction>,
-    /// The chain of the branch as far as it was read. `None` before the first use and after a move.
+    /// The branch as far as it was read. `None` before the first use and after a move. Whole if a
+    /// compaction is pending.
     view: Option<View>,
     /// A commit with an unknown outcome. It is sent again before anything else is written.
     in_flight: Option<InFlight>,
@@ -275,27 +277,6 @@ impl ContextEngine {
         if self.in_flight.as_ref().is_some_and(|flight| flight.holds(id)) {
             self.in_flight = None;
         }
-    }
-
-    /// Returns the chain of the branch as the caller last saw it, or reads it if it was never read.
-    /// A save compares against this chain, so that a conflict is one against what the caller saw.
-    async fn known_view(&mut self) -> Result<&mut View> {
-        if self.view.is_none() {
-            self.view().await?;
-        }
-        Ok(self.view.as_mut().expect("just read"))
-    }
-
-    /// Returns the chain of the branch, brought up to date. Reads only new messages.
-    async fn view(&mut self) -> Result<&mut View> {
-        if let (None, Some(cache)) = (&self.view, &self.parts.cache) {
-            self.view = cache.get(&self.chat, &self.branch);
-        }
-        let view =
-            View::read(self.view.take(), self.parts.history(), &self.chat, &self.branch).await?;
-        self.view = Some(view);
-        self.share();
-        Ok(self.view.as_mut().expect("just put there"))
     }
 
     /// Shares the chain that was read with other engines, through the cache.

@@ -40,9 +40,21 @@ struct Options {
     only: Vec<String>,
 }
 
-const PARTS: [&str; 13] = [
-    "append", "text", "together", "load", "window", "fork", "turn", "shared", "search", "others",
-    "delete", "list", "memory",
+const PARTS: [&str; 14] = [
+    "append",
+    "text",
+    "together",
+    "load",
+    "window",
+    "fork",
+    "turn",
+    "shared",
+    "compacted",
+    "search",
+    "others",
+    "delete",
+    "list",
+    "memory",
 ];
 
 const HELP: &str = "\
@@ -55,8 +67,9 @@ Usage: cargo xtask bench history [--json] [--check] [--rounds N] [--max N] [--on
   --rounds N   paired rounds per row (default 11); more for a noisy machine
   --max N      the longest chat and the largest store, in messages (default 1000000, at least 1000)
   --only PART  append, text (append with full text), together (16 appends at once), load, window (ends of
-               long chains), fork, turn, shared (turns of new engines over one cache), search, others (search
-               in a store of others), delete, list, memory; may be given several times
+               long chains), fork, turn, shared (turns of new engines over one cache), compacted (first
+               turns of new engines on compacted chats), search, others (search in a store of
+               others), delete, list, memory; may be given several times
 
 On a noisy machine pin it to a processor: taskset -c 1 cargo xtask bench history";
 
@@ -141,6 +154,7 @@ async fn run(part: &str, bench: &mut Bench) {
         "fork" => load::fork(bench).await,
         "turn" => turn::warm(bench).await,
         "shared" => turn::shared(bench).await,
+        "compacted" => turn::compacted(bench).await,
         "search" => search::one_chat(bench).await,
         "others" => search::among_others(bench).await,
         "delete" => chats::delete(bench).await,

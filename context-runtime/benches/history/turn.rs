@@ -1,6 +1,9 @@
 //! A turn: resolve, then save a question and an answer. Its floor is the same turn of a short chat.
 
-use context_runtime::{ChainCache, ChatRef, ContextEngine, assistant, user};
+use std::sync::Arc;
+
+use context_runtime::compaction::HistoryRewrite;
+use context_runtime::{ChainCache, ChatRef, ContextEngine, Message, Origin, assistant, user};
 
 use crate::bench::Bench;
 use crate::board::Row;
@@ -53,6 +56,50 @@ pub(crate) async fn shared(bench: &mut Bench) {
         }
     }
     bench.board.add(row);
+}
+
+/// Measures the first turn of a new engine on a chat that was compacted.
+pub(crate) async fn compacted(bench: &mut Bench) {
+    let ours = FileStore::create(&bench.path("compacted.ours"), false).await;
+    let (long, short) = (bench.max.min(100_000), 1_000);
+    for n in [long, short] {
+        let chat = chat(format_args!("compacted-{n}"));
+        ours.fill(&chat, n).await;
+        compact(&mut ours.engine(&chat).open().await.unwrap()).await;
+    }
+    ours.checkpoint();
+    let case = "first turn of a new engine, compacted, against 1,000";
+    let mut row = Row::new(case, long, "us", Some(1.5)).skip_first(1);
+    for _ in 0..bench.rounds + 1 {
+        for n in [long, short] {
+            let chat = chat(format_args!("compacted-{n}"));
+            let work = async {
+                for i in 0..TURNS {
+                    turn(&mut ours.engine(&chat).open().await.unwrap(), i).await;
+                }
+            };
+            if n == long { row.ours(TURNS, work).await } else { row.floor(TURNS, work).await }
+        }
+    }
+    bench.board.add(row);
+}
+
+/// Keeps the first message, a checkpoint and the newest hundred messages.
+async fn compact(engine: &mut ContextEngine) {
+    const KEPT: usize = 100;
+    let turn = engine.resolve().await.unwrap();
+    let len = turn.messages.len();
+    let mut rewrite = HistoryRewrite::identity(&[]);
+    let message = |at: usize| Arc::clone(turn.messages[at].message().unwrap());
+    let checkpoint = Message::from("So far: a trip to Lisbon.").with_origin(Origin::Checkpoint);
+    rewrite.messages.extend([message(0), Arc::new(checkpoint)]);
+    rewrite.origins.extend([Some(0), None]);
+    for at in len - KEPT..len {
+        rewrite.messages.push(message(at));
+        rewrite.origins.push(Some(at));
+    }
+    engine.compact(&turn, &rewrite, &[]).await.unwrap();
+    let _saved = engine.save().await.unwrap();
 }
 
 async fn new_engine(ours: &FileStore, chat: &ChatRef, cache: &ChainCache, i: usize) {

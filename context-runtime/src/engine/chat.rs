@@ -40,7 +40,7 @@ impl ContextEngine {
     /// Returns how many user messages the branch has, stored and pending. Transient messages do
     /// not count.
     pub async fn turn_count(&mut self) -> Result<usize> {
-        let stored = self.view().await?.turns();
+        let stored = self.whole_view().await?.turns();
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view, Settle::Stored).map_err(super::resolve::refuse)?;
         let new = settled.nodes.iter().filter(|node| node.is_turn());
@@ -59,7 +59,9 @@ impl ContextEngine {
     /// Returns the newest message: the last pending one, else the last stored one of the branch.
     /// Placeholders are included, transient messages are not.
     pub async fn head_message(&mut self) -> Result<Option<Arc<Node>>> {
-        self.view().await?;
+        if !self.view().await?.chain().iter().any(|node| node.role().is_some()) {
+            self.whole_view().await?;
+        }
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view, Settle::Stored).map_err(super::resolve::refuse)?;
         let stored = || view.chain().iter().rev().find(|node| node.role().is_some());

@@ -142,7 +142,7 @@ impl ContextEngine {
 
     /// Returns the compactions and undos of the branch, oldest first, the pending one included.
     pub async fn compactions(&mut self) -> Result<Vec<Compaction>> {
-        let view = self.view().await?;
+        let view = self.whole_view().await?;
         let stored = view.boundaries().filter_map(|(position, boundary)| {
             Some((Arc::clone(view.chain().get(position)?), Arc::clone(boundary), false))
         });
@@ -184,7 +184,7 @@ impl ContextEngine {
 
     /// Returns the stored messages with pending ones in their places, ignoring boundaries.
     pub(super) async fn full_chain(&mut self, settle: Settle) -> Result<Chain> {
-        self.view().await?;
+        self.whole_view().await?;
         let view = self.view.as_mut().expect("just read");
         let settled = self.pending.settle(view, settle).map_err(refuse)?;
         // The boundary may have been stored although the store's answer was lost.

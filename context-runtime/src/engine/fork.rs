@@ -73,7 +73,7 @@ impl ContextEngine {
     /// # }
     /// ```
     pub async fn fork(&mut self, new: impl Into<ChatId>) -> Result<Self> {
-        let path = self.view().await?.chain().clone();
+        let path = self.whole_view().await?.chain().clone();
         self.fork_path(new.into(), &path).await
     }
 
@@ -82,7 +82,8 @@ impl ContextEngine {
     /// Returns [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the branch has no such
     /// message.
     pub async fn fork_at(&mut self, new: impl Into<ChatId>, last: &MessageId) -> Result<Self> {
-        let path = self.view().await?.up_to(last).as_ref().map(|view| View::chain(view).clone());
+        let path =
+            self.whole_view().await?.up_to(last).as_ref().map(|view| View::chain(view).clone());
         let path = path.ok_or_else(|| {
             Error::not_found("fork", "message", last).with("branch", &self.branch)
         })?;

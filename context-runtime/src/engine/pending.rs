@@ -15,6 +15,8 @@ struct Pending {
     content: PendingContent,
     /// Whether the message is only shown: a save drops it and stores nothing of it.
     is_transient: bool,
+    /// Whether the caller chose the id, which may be that of a stored message.
+    is_named: bool,
 }
 
 enum PendingContent {
@@ -67,7 +69,7 @@ impl Pending {
 impl PendingMessages {
     pub(super) fn push(&mut self, fragment: Fragment, ids: &dyn IdGenerator, clock: &dyn Clock) {
         let id = fragment.id().cloned().map_or_else(|| ids.next_id().into(), MessageId::from);
-        let is_transient = !fragment.is_persisted();
+        let (is_transient, is_named) = (!fragment.is_persisted(), fragment.id().is_some());
         // Kept as it is stored. Prompts show the decoded form.
         let content = match (fragment.stored_message(), fragment.content()) {
             (Ok(Some(message)), _) => PendingContent::Message(node(&id, message, clock.now())),
@@ -83,7 +85,7 @@ impl PendingMessages {
                 FragmentError::MissingCodec { name: fragment.name().to_owned() },
             ),
         };
-        let pending = Pending { content, is_transient };
+        let pending = Pending { content, is_transient, is_named };
         match self.0.iter_mut().find(|present| present.id() == pending.id()) {
             Some(present) => *present = pending,
             None => self.0.push(pending),
@@ -97,6 +99,16 @@ impl PendingMessages {
     /// Returns the ids of the messages that a save stores.
     pub(super) fn ids_to_store(&self) -> impl Iterator<Item = MessageId> {
         self.0.iter().filter(|pending| !pending.is_transient).map(|pending| pending.id().clone())
+    }
+
+    /// Returns the ids that the caller chose.
+    pub(super) fn named(&self) -> impl Iterator<Item = &MessageId> {
+        self.0.iter().filter(|pending| pending.is_named).map(Pending::id)
+    }
+
+    /// Whether one of the messages is a new text of the newest assistant message.
+    pub(super) fn seeks_answer(&self) -> bool {
+        self.0.iter().any(Pending::is_lazy)
     }
 
     /// Returns the ids of the transient messages.

@@ -16,6 +16,12 @@ use super::{ContextEngine, Edits};
 #[derive(Clone, Default)]
 pub(super) struct Reminders(Vec<Reminder>);
 
+impl Reminders {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl ContextEngine {
     /// Adds reminders. Every save evaluates them in the order they were added.
     ///

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::fragment::FragmentError;
-use context_core::history::Boundary;
 use context_core::model::LoweredRequest;
 use context_core::{
     CancelSignal, Chain, ChatRef, Diagnostic, Error, MessageCodec, MessageId, ModelRequest,
@@ -52,9 +51,6 @@ pub struct Resolved {
     /// pending ones, without placeholders. The nodes are shared with the engine, so cloning and
     /// keeping the chain is cheap.
     pub messages: Chain,
-    /// The compactions in force between the history and `messages`, oldest first. See
-    /// [`compact`](ContextEngine::compact).
-    pub boundaries: Vec<Boundary>,
     /// The differences from the previous system prompt of this engine.
     pub changes: PromptChanges,
     /// Content that was left out, with reasons.
@@ -132,7 +128,6 @@ impl ContextEngine {
     async fn resolved(&mut self, options: ResolveOptions<'_>) -> Result<Resolved> {
         let loaded = self.load_fragments(Purpose::Show, &options.cancel).await?;
         let messages = self.shown_messages().await?;
-        let boundaries = self.boundaries().await?;
         // Done last, because it consumes the recorded changes, which must not be lost with a failed
         // read.
         let (system_prompt, changes) = match options.renderer {
@@ -161,7 +156,6 @@ impl ContextEngine {
             chat,
             system_prompt,
             messages,
-            boundaries,
             changes,
             diagnostics,
             pending,

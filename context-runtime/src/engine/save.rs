@@ -121,7 +121,11 @@ impl ContextEngine {
             }
         }
         self.load_fragments(Purpose::Store, &CancelSignal::never()).await?;
-        self.known_view().await?;
+        let has_answer = self.known_view().await?.newest_assistant().is_some();
+        if !self.reminders.is_empty() || self.pending.seeks_answer() && !has_answer {
+            // Reminders count turns from the first one on.
+            self.known_whole_view().await?;
+        }
         let view = self.view.as_ref().expect("just read");
         let settled = self.pending.settle(view, Settle::Stored).map_err(refuse)?;
         let Settled { mut nodes, replacement } = settled;

@@ -1,22 +1,34 @@
 //! The branch as an engine has read it: the chain, the part of it that a model is shown, and
 //! running counts.
 
+mod read;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::removal::REDACTED;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::StoredBoundary;
 use context_core::message::NodeKind;
-use context_core::store::{ChainEnd, HistoryStore, Window};
-use context_core::{BranchName, Chain, ChatRef, Diagnostic, MessageId, Node, Result, Role};
+use context_core::{Chain, Diagnostic, MessageId, Node, Role};
 use context_instructions::ConversationSummary;
 use rpds::HashTrieMapSync;
 
-/// A branch as far as it was read. Clones share the nodes, so the cost of a clone does not grow
-/// with the branch.
+use self::read::Front;
+pub(super) use self::read::{Reach, Source};
+
+/// A branch as far as it was read: as a whole, or what a model is shown of it. Clones share the
+/// nodes, so the cost of a clone does not grow with the branch.
+///
+/// A view that is not [whole](Self::is_whole) begins at the first of the messages right before the
+/// boundary in force that the boundary shows. Counts and positions are of the part.
 #[derive(Clone, Default)]
 pub(super) struct View {
     chain: Chain,
+    /// The messages from before the chain that the boundary in force shows.
+    front: Front,
+    /// Pending messages that are not in the part of the branch that was not read.
+    absent: HashSet<MessageId>,
     /// Positions of nodes that a model is never shown: boundaries, placeholders, unreadable
     /// messages.
     hidden: Vec<usize>,
@@ -36,32 +48,15 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Brings a view up to date, or reads a new one. One round trip; reads only new messages.
-    pub(super) async fn read(
-        known: Option<Self>,
-        history: &dyn HistoryStore,
-        chat: &ChatRef,
-        branch: &BranchName,
-    ) -> Result<Self> {
-        let end = ChainEnd::Branch(branch.clone());
-        let Some((mut view, head)) =
-            known.and_then(|view| view.head().cloned().map(|head| (view, head)))
-        else {
-            return Ok(Self::of(history.chain(chat, &end, &Window::Whole).await?));
-        };
-        let after = Window::After { message: head, generation: view.chain.generation() };
-        let news = history.chain(chat, &end, &after).await?;
-        if news.is_whole() {
-            // A known message was amended, or the branch no longer contains the known head.
-            return Ok(Self::of(news));
-        }
-        news.iter().for_each(|node| view.push(Arc::clone(node)));
-        Ok(view)
-    }
-
     /// Creates the view of a chain.
     pub(super) fn of(chain: Chain) -> Self {
-        let mut view = Self { chain, ..Self::default() };
+        Self::of_part(chain, HashMap::new())
+    }
+
+    /// Creates the view of a part of a chain and of messages before the part.
+    fn of_part(chain: Chain, front: HashMap<MessageId, Arc<Node>>) -> Self {
+        let has_encoded = front.values().any(|node| node.is_encoded());
+        let mut view = Self { chain, front: front.into(), has_encoded, ..Self::default() };
         for (position, node) in view.chain.iter().enumerate() {
             view.turns += usize::from(node.is_turn());
             view.has_encoded |= node.is_encoded();
@@ -86,6 +81,33 @@ impl View {
 
     pub(super) fn chain(&self) -> &Chain {
         &self.chain
+    }
+
+    /// Returns the messages from before the chain that the boundary in force shows.
+    pub(super) fn front(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.front.values()
+    }
+
+    /// Whether the chain was read from its root on.
+    pub(super) fn is_whole(&self) -> bool {
+        self.chain.is_whole()
+    }
+
+    /// Returns those of these pending messages that may be in the part of the branch that was not
+    /// read.
+    pub(super) fn unknown(&mut self, pending: &[&MessageId]) -> Vec<MessageId> {
+        self.absent.retain(|id| pending.contains(&id));
+        if self.is_whole() {
+            return Vec::new();
+        }
+        let unknown = pending.iter().filter(|id| !self.absent.contains(**id));
+        let unknown: Vec<MessageId> = unknown.map(|id| MessageId::clone(id)).collect();
+        unknown.into_iter().filter(|id| self.position(id).is_none()).collect()
+    }
+
+    /// Records that these messages are not in the part of the branch that was not read.
+    pub(super) fn note_absent(&mut self, ids: Vec<MessageId>) {
+        self.absent.extend(ids);
     }
 
     pub(super) fn head(&self) -> Option<&MessageId> {
@@ -157,7 +179,8 @@ impl View {
         }
         let (chain, hidden, boundaries) =
             (self.chain.clone(), self.hidden.clone(), self.boundaries.clone());
-        let mut other = Self { chain, hidden, boundaries, turns: self.turns, ..Self::default() };
+        let (front, turns) = (Arc::clone(&self.front), self.turns);
+        let mut other = Self { chain, front, hidden, boundaries, turns, ..Self::default() };
         nodes.iter().for_each(|(position, node)| other.put(*position, Arc::clone(node)));
         other.shown().clone()
     }
@@ -170,11 +193,16 @@ impl View {
         self.chain = std::mem::take(&mut self.chain).with_generation(generation);
     }
 
-    /// Replaces a node by its amended form, if the node is on this chain.
+    /// Replaces a node by its amended form, if the view has the node.
     pub(super) fn amend(&mut self, by: &Node) {
         if let Some(position) = self.position(&by.id) {
             let amended = self.chain[position].amended(by);
             self.put(position, Arc::new(amended));
+        } else if let Some(node) = self.front.get(&by.id) {
+            let amended = Arc::new(node.amended(by));
+            self.has_encoded |= amended.is_encoded();
+            Arc::make_mut(&mut self.front).insert(by.id.clone(), amended);
+            self.shown = None;
         }
     }
 
@@ -214,20 +242,26 @@ impl View {
         }
     }
 
-    /// Returns the view of the path up to a message, if the message is on this chain.
+    /// Returns the view of the path up to a message, if the view has what is shown of the path.
     pub(super) fn up_to(&mut self, id: &MessageId) -> Option<Self> {
         let position = self.position(id)?;
-        Some(Self::of(self.chain.prefix(position + 1)))
+        let in_force = self.boundaries().next_back().map(|(at, _)| at);
+        if !self.is_whole() && in_force.is_none_or(|at| position < at) {
+            return None;
+        }
+        let front = HashMap::clone(&self.front);
+        Some(Self::of_part(self.chain.prefix(position + 1), front))
     }
 
     /// Returns the messages that a model is shown.
     pub(super) fn shown(&mut self) -> &Chain {
         let in_force =
             self.boundaries().next_back().map(|(at, boundary)| (at, Arc::clone(boundary)));
-        let Self { chain, hidden, shown, .. } = self;
+        let Self { chain, front, hidden, shown, .. } = self;
         shown.get_or_insert_with(|| match (in_force, hidden.first()) {
             (Some((at, boundary)), _) => {
-                let window = boundary.window(chain, at).into_iter().map(|shown| shown.node);
+                let window = boundary.window_with(chain, at, front);
+                let window = window.into_iter().map(|shown| shown.node);
                 let behind =
                     (at + 1..chain.len()).filter_map(|position| chain.get(position)).cloned();
                 Chain::from_nodes(0, window.chain(behind).filter(|node| node.is_shown()))
@@ -244,10 +278,11 @@ impl View {
         })
     }
 
-    /// Returns diagnostics for stored messages and boundaries that are not shown because they
+    /// Returns diagnostics for messages and boundaries of the view that are not shown because they
     /// cannot be read.
     pub(super) fn unreadable(&self) -> impl Iterator<Item = Diagnostic> {
         let nodes = self.hidden.iter().filter_map(|position| self.chain.get(*position));
+        let nodes = self.front().chain(nodes);
         let messages = nodes.filter(|node| !node.is_readable()).map(|node| {
             let body = node.body();
             let text =

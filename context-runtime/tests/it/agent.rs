@@ -101,7 +101,8 @@ async fn decisions_are_those_that_the_caller_follows() {
     chat.accept(&turn, &call).await.unwrap();
     chat.save().await.unwrap();
     let shown = chat.resolve().await.unwrap();
-    assert_eq!(shown.boundaries.len(), 1, "what was cut is kept as a boundary");
+    let compactions = chat.compactions().await.unwrap();
+    assert_eq!(compactions.len(), 1, "what was cut is kept as a boundary");
     assert!(shown.messages.len() < turn.messages.len());
     chat.undo_compaction().await.unwrap();
     assert_eq!(chat.resolve().await.unwrap().messages.len(), turn.messages.len() + 1);

@@ -75,7 +75,7 @@ async fn a_compacted_history_is_shown_at_once_and_by_the_next_process_and_all_of
     assert_eq!(stored(&store, "main").await, expected, "in the next process");
 
     let mut next = builder(&store).open().await.unwrap();
-    let told = next.resolve().await.unwrap().boundaries;
+    let told = next.inspect().await.unwrap().boundaries;
     assert_eq!(
         (told.len(), told[0].kind, told[0].retained_messages),
         (1, BoundaryKind::Compact, 2)
@@ -132,7 +132,7 @@ async fn an_undo_walks_back_and_a_redo_forward_and_nothing_said_since_is_lost() 
             }
         }
         assert_eq!(engine.undo_compaction().await.unwrap(), None);
-        assert!(engine.resolve().await.unwrap().boundaries.is_empty());
+        assert!(engine.inspect().await.unwrap().boundaries.is_empty());
         while engine.redo_compaction().await.unwrap().is_some() {
             let _saved = engine.save().await.unwrap();
         }
@@ -164,7 +164,7 @@ async fn a_second_compaction_keeps_what_the_first_had_kept() {
         "u3: text u3".into(),
     ];
     assert_eq!(stored(&store, "main").await, expected);
-    assert_eq!(engine.resolve().await.unwrap().boundaries.len(), 2);
+    assert_eq!(engine.inspect().await.unwrap().boundaries.len(), 2);
 }
 
 #[tokio::test]

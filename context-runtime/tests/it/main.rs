@@ -12,6 +12,8 @@
     feature = "truncate-head"
 ))]
 mod agent;
+#[cfg(all(feature = "cache", feature = "instructions"))]
+mod boundary_reads;
 #[cfg(feature = "cache")]
 mod cache;
 mod circular_listings;

@@ -46,16 +46,30 @@ impl StoredBoundary {
     /// Returns the messages that the boundary shows from the nodes before it. `position` is the
     /// boundary's own position on the chain. Placeholders and unreadable messages are included.
     pub fn window(&self, chain: &Chain, position: usize) -> Vec<ShownMessage> {
+        self.window_with(chain, position, &HashMap::new())
+    }
+
+    /// Returns the messages as [`window`](Self::window) does, if the chain begins later than its
+    /// root. It has to begin at the first of the messages that [`since`](Self::since) counts, or
+    /// before it. `earlier` are the messages from before the chain that [`front`](Self::front)
+    /// refers to.
+    pub fn window_with(
+        &self,
+        chain: &Chain,
+        position: usize,
+        earlier: &HashMap<MessageId, Arc<Node>>,
+    ) -> Vec<ShownMessage> {
         let Some(boundary) = chain.get(position) else { return Vec::new() };
         let mut front_nodes: HashMap<&MessageId, Option<&Arc<Node>>> = HashMap::new();
         for entry in &self.front {
             if let FrontEntry::Stored(id) = entry {
-                front_nodes.insert(id, None);
+                front_nodes.insert(id, earlier.get(id));
             }
         }
         // Walk backwards from the boundary: first over the retained messages, then as far as
         // `front` refers to messages.
-        let (mut since, mut missing) = (Vec::new(), front_nodes.len());
+        let (mut since, mut missing) =
+            (Vec::new(), front_nodes.values().filter(|node| node.is_none()).count());
         for earlier in (0..position).rev() {
             let Some(node) = chain.get(earlier).filter(|node| node.role().is_some()) else {
                 continue;
