@@ -89,6 +89,8 @@ pub struct Turn<'c> {
     phase: Phase<'c>,
     /// Results that were handed over for the newest answer.
     results: Vec<ResultRecord>,
+    /// The history that the turn began with, for the memory.
+    began_with: Option<Resolved>,
     context: Option<Arc<ModelContext>>,
     answer: Option<(MessageId, Arc<Message>)>,
     recorder: TurnRecorder,

@@ -1,5 +1,7 @@
 //! The connection between a chat and a model call: preparing the call and taking over its answer.
 
+#[cfg(feature = "agents")]
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use context_core::runtime::{
@@ -39,8 +41,23 @@ impl Resolved {
             true => self.messages.clone(),
             false => Chain::from_nodes(0, stored.map(Arc::clone)),
         };
-        let turn = turn_of(&messages);
-        let mut input = CaptureTurnInput::new(&self.chat, turn, readable(&messages));
+        self.capture_of(&messages)
+    }
+
+    /// Returns the input for the memory of a turn that this is the history before, and that stored
+    /// these messages, the question first. What a cut within the turn took out of the window is
+    /// among them.
+    #[cfg(feature = "agents")]
+    pub(crate) fn capture_with(&self, turn: &Chain) -> CaptureTurnInput {
+        let added: HashSet<_> = turn.iter().map(|node| &node.id).collect();
+        let is_before = |id: &MessageId| !self.transient.contains(id) && !added.contains(id);
+        let before = self.messages.iter().filter(|node| is_before(&node.id));
+        self.capture_of(&Chain::from_nodes(0, before.chain(turn.iter()).map(Arc::clone)))
+    }
+
+    fn capture_of(&self, messages: &Chain) -> CaptureTurnInput {
+        let turn = turn_of(messages);
+        let mut input = CaptureTurnInput::new(&self.chat, turn, readable(messages));
         let nodes = messages.iter().filter(|node| node.message().is_ok());
         input.ids = nodes.map(|node| node.id.clone()).collect();
         input
@@ -80,6 +97,21 @@ impl ContextEngine {
         self.set(appended.next().map(|results| results.with_id(id.clone())));
         self.set(appended);
         Ok(output)
+    }
+
+    /// Returns the stored messages of the branch from this one on, whatever compactions show of
+    /// them. Empty if the branch does not have the message.
+    #[cfg(feature = "agents")]
+    pub(crate) async fn stored_from(&mut self, first: &MessageId) -> Result<Chain> {
+        let mut from = self.view().await?.position(first);
+        if from.is_none() {
+            from = self.whole_view().await?.position(first);
+        }
+        let (Some(from), Some(view)) = (from, &self.view) else { return Ok(Chain::default()) };
+        let stored = (from..view.chain().len()).filter_map(|position| view.chain().get(position));
+        let stored = stored.filter(|node| node.is_shown());
+        let decoded = stored.map(|node| self.decoded.decode(node, &self.parts.codecs));
+        Ok(Chain::from_nodes(0, decoded))
     }
 
     /// Refuses a value that was made for another chat. The error does not name the other chat,

@@ -186,6 +186,7 @@ impl<'c> TurnBuilder<'c> {
             id,
             phase,
             results: Vec::new(),
+            began_with: None,
             context: None,
             answer,
             recorder,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::model::{AnswerDelta, LanguageModel};
 use context_core::runtime::ModelContext;
 use context_core::trajectory::{Measures, MessageLink};
-use context_core::{Fragment, MessageId, Timestamp};
+use context_core::{ContextRuntime, Fragment, MessageId, Timestamp};
 use futures_util::future::{Either, select};
 use tokio::sync::mpsc;
 
@@ -68,6 +68,9 @@ impl Turn<'_> {
             return limit("seconds", limits.time.as_secs());
         }
         let resolved = self.engine.resolve().await?;
+        if self.began_with.is_none() && self.parts.runtime.captures_turns() {
+            self.began_with = Some(resolved.clone());
+        }
         let mut input = resolved
             .prepare()
             .tools(self.settings.tools.iter().cloned())

@@ -100,7 +100,13 @@ impl Turn<'_> {
         if !runtime.captures_turns() {
             return Ok(());
         }
-        let mut input = self.engine.resolve().await?.capture();
+        let began_with = match self.began_with.take() {
+            Some(began_with) => began_with,
+            None => self.engine.resolve().await?,
+        };
+        // What a cut took out of the window within the turn is in the chat, and nowhere else.
+        let stored = self.engine.stored_from(&self.id).await?;
+        let mut input = began_with.capture_with(&stored);
         input.errored = outcome != TurnOutcome::Answered;
         self.report.diagnostics.extend(runtime.capture_turn(input).await?);
         Ok(())

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use context_runtime::memory::{MemoryScope, episodic};
-use context_runtime::{CancelSource, TurnError, TurnLimits, TurnOutcome};
+use context_runtime::{
+    CancelSource, HistoryTools, ToolFunction, TurnError, TurnLimits, TurnOutcome,
+};
 
 use super::*;
-use crate::kit::store;
+use crate::kit::{shown, store};
+use crate::runtime_kit::FixedMemory;
 
 #[tokio::test]
 async fn a_cancelled_turn_leaves_a_valid_history_and_says_what_was_not_done() {
@@ -120,4 +123,47 @@ async fn a_memory_captures_a_turn_once() {
         let about = memories.iter().filter(|memory| memory.record.text.contains("seasick")).count();
         assert_eq!(about, 1, "{memories:?}");
     }
+}
+
+/// A long turn is compacted half-way: its first steps are in no later prompt, and in the memory.
+#[tokio::test]
+async fn what_a_cut_takes_out_of_the_window_within_a_turn_is_captured_once() {
+    const STEPS: usize = 6;
+    let says = |request: &ModelRequest| {
+        let said =
+            |text: &str| request.messages.iter().any(|message| message.plain_text().contains(text));
+        let results = request.messages.iter().flat_map(|message| message.tool_results()).count();
+        let words = "It was a long way. ".repeat(40);
+        match results {
+            _ if request.tools.is_empty() => vec![AnswerPiece::text(
+                "## Objective\nA trip\n## Current state\nOpen\n## Remaining\nBook\n## Files and artifacts\nNone",
+            )],
+            _ if said("And now?") || said("## Objective") => vec![AnswerPiece::text("Done.")],
+            n if n < STEPS => vec![
+                AnswerPiece::text(format!("Step {n}. {words}")),
+                AnswerPiece::call("weather", json!({})),
+            ],
+            _ => vec![AnswerPiece::call(HistoryTools::COMPACT, json!({"instructions": ""}))],
+        }
+    };
+    let (store, memory) = (store().await, Arc::new(FixedMemory::default()));
+    let agents = builder(&store).history_tools(true).client(Arc::new(simulator(says)));
+    let agents = agents.memory(Arc::clone(&memory)).build().unwrap();
+    let mut chat = chat(&agents).await;
+    let tool = ToolFunction::with_schema(weather(), |call| async move { call.result("sun") });
+    let answer = chat.ask("Plan a trip.").tools([tool]).await.unwrap();
+    assert_eq!(answer.text(), "Done.");
+    let left = shown(chat.engine_mut()).await;
+    assert!(!left.iter().any(|line| line.contains("Step 0")), "it was cut: {left:?}");
+    chat.ask("And now?").await.unwrap();
+
+    let captured = memory.captured.lock().unwrap();
+    let texts = |at: usize| -> Vec<_> { captured[at].iter().collect() };
+    for step in 0..STEPS {
+        let text = format!("Step {step}.");
+        let times = captured.iter().flatten().filter(|line| line.contains(&text)).count();
+        assert_eq!(times, 1, "{text} in {captured:?}");
+    }
+    assert!(texts(0)[0].contains("Plan a trip.") && texts(0).last().unwrap().contains("Done."));
+    assert_eq!((captured.len(), texts(1).len()), (2, 2), "{captured:?}");
 }
