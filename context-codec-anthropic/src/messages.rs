@@ -49,8 +49,10 @@
 //!   those of tools, of the system prompt, of the whole body and those that parts
 //!   [carry](CACHE_KEY). Requested marks take precedence over carried ones, later ones over earlier
 //!   ones. `Auto` marks the system prompt (or the last tool) and the last two messages of the user.
-//!   If a block cannot carry a mark, the nearest block before it does. One-hour marks stand in
-//!   front of five-minute marks.
+//!   If a block cannot carry a mark, the nearest block before it does.
+//! * A mark is for five minutes, or for an hour if the
+//!   [lifetime](context_core::ModelRequest::cache_lifetime) of the request is longer. The provider
+//!   refuses an hour behind five minutes, so such a mark is for five minutes.
 //!
 //! Diagnostics report everything that is left out or changed.
 //!

@@ -23,6 +23,7 @@
 //! | other `tools` | opaque tools |
 //! | `toolConfig.functionCallingConfig` | the tool choice: `AUTO`, `NONE`, `ANY`, or `ANY` with one allowed name |
 //! | `generationConfig`: `maxOutputTokens`, `temperature`; `responseMimeType` with `responseJsonSchema` or `responseSchema` | the fields of those names; the form of the answer |
+//! | `cachedContent` | the name of [cached content](#cached-content) that holds nothing known |
 //! | everything else | under [`BODY_KEY`], sent again |
 //!
 //! Keys are read in camel case and in snake case and written in camel case. The model, and whether
@@ -53,6 +54,15 @@
 //! [`UNSIGNED_KEY`] says so) such a call is written with [`SKIP_SIGNATURE`], the value Google
 //! documents for this case.
 //!
+//! # Cached content
+//!
+//! A program that stores the beginning of its requests at the provider sends the body of
+//! [`cached_content`] to `cachedContents`, and sets the name from the answer as
+//! [`ModelRequest::cached_content`]. What is stored is then not sent again. The provider takes no
+//! system instruction, tools or tool configuration beside cached content, so a request that has
+//! others than those that are stored is a [`WireError::CachedContent`], and so is one whose
+//! contents do not begin with the stored ones.
+//!
 //! # Spoken answers
 //!
 //! Events of the Live API are read too: `serverContent` and `toolCall`. The words of
@@ -75,6 +85,7 @@
 mod answer;
 mod assembly;
 mod body;
+mod cached;
 mod content_out;
 mod event;
 mod form;
@@ -97,6 +108,7 @@ use context_core::{
     Answer, Diagnostic, Json, Message, MessageCodec, ModelError, ModelRequest, Part, Role,
 };
 
+pub use self::cached::cached_content;
 use self::content_out::Order;
 use self::lower::{Mode, Writer};
 

@@ -232,13 +232,17 @@ pub fn says_the_same(a: &Message, b: &Message) -> bool {
 }
 
 /// Returns whether two requests have the same settings: tools, tool choice, output schema, output
-/// limit, temperature, and the metadata under these keys.
+/// limit, temperature, settings of the prompt cache except its marks, and the metadata under these
+/// keys.
 pub fn same_settings(a: &ModelRequest, b: &ModelRequest, keys: &[&str]) -> bool {
     a.tools == b.tools
         && a.tool_choice == b.tool_choice
         && a.output == b.output
         && a.max_output_tokens == b.max_output_tokens
         && a.temperature == b.temperature
+        && a.cache_key == b.cache_key
+        && a.cache_lifetime == b.cache_lifetime
+        && a.cached_content == b.cached_content
         && keys.iter().all(|key| a.metadata.get(key) == b.metadata.get(key))
 }
 

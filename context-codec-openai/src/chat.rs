@@ -23,6 +23,8 @@
 //! | `response_format` of a JSON Schema | `output` |
 //! | `max_completion_tokens`, `max_tokens` | `max_output_tokens`; the old key is remembered |
 //! | `model`, `temperature`, `stream` | the same |
+//! | `prompt_cache_key` | `cache_key`, of 64 characters at most |
+//! | `prompt_cache_retention` | `cache_lifetime`: `in_memory` is five minutes, `24h` a day and anything longer than five minutes |
 //! | everything else, such as `stream_options` | metadata under [`BODY_KEY`], and sent again |
 //!
 //! # What is sent

@@ -29,4 +29,5 @@ pub mod chat;
 pub mod responses;
 
 mod body;
+mod prompt_cache;
 mod shared;

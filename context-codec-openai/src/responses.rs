@@ -19,7 +19,9 @@
 //!
 //! Other keys of an item that should be sent again are metadata of its part: [`ID`], [`STATUS`],
 //! [`PHASE`], [`NAMESPACE`], [`CALLER`], [`ANNOTATIONS`], [`SUMMARY`], [`CONTENT`], [`BREAKPOINT`].
-//! Other keys of a body are kept under [`BODY_KEY`].
+//! `prompt_cache_key` is [`ModelRequest::cache_key`], of 64 characters at most.
+//! `prompt_cache_retention` is [`ModelRequest::cache_lifetime`]: `in_memory` is five minutes, `24h`
+//! a day and anything longer than five minutes. Other keys of a body are kept under [`BODY_KEY`].
 //!
 //! # What is sent
 //!

@@ -6,6 +6,7 @@
 
 pub(crate) mod answer;
 mod budget;
+mod cached_content;
 pub(crate) mod codec;
 mod embedder;
 pub(crate) mod error;
@@ -16,6 +17,7 @@ mod wire_error;
 
 pub use answer::{AnswerDelta, AnswerStream, StopReason, Usage};
 pub use budget::{Budget, Pressure};
+pub use cached_content::CachedContent;
 pub use codec::{LiftedRequest, LoweredRequest, ModelCodec};
 pub use embedder::{EmbedAs, Embedder};
 pub use error::{ImageLimits, ModelErrorCode};

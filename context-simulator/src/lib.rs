@@ -18,7 +18,8 @@
 //! to the given counter, that holds too many or too large images, or that asks for more output than
 //! the model writes. A refusal has the provider's status, form and error text. A valid body is
 //! answered, whole or as events, with usage. The usage includes the tokens read from a prompt
-//! cache, so that a test can check the cost of a conversation.
+//! cache and written to it, so that a test can check the cost of a conversation. The cache heeds
+//! breakpoints, keys and lifetimes; its entries expire by the clock that the test gives.
 //! `classify` of `context-codec-kit` recognizes every refusal, with the numbers that the provider
 //! reports.
 //!
@@ -58,9 +59,10 @@
 //! ## Limits
 //!
 //! The simulator opens no port (with the feature `http`, a server for it does) and stores no
-//! conversations: every request carries its whole conversation. Its cache compares whole blocks and
-//! never expires. It ignores prices and keys. A counter that wants to model how a provider scales
-//! images must do so itself.
+//! conversations: every request carries its whole conversation, or names content that was
+//! [stored](Simulator::store_content). Its cache compares whole blocks. A request without a key
+//! does not find the entries of one with a key. It ignores the keys of accounts. A counter that
+//! wants to model how a provider scales images must do so itself.
 //!
 //! # Environment
 //!

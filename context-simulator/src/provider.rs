@@ -4,6 +4,7 @@
 mod answer;
 mod behaviour;
 mod cache;
+mod cached_contents;
 mod compose;
 mod fault;
 mod forms;

@@ -26,6 +26,8 @@ pub use official_clients::{OfficialClientsError, check_with_official_clients};
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use gemini::BESIDE_CACHED_CONTENT;
+
 /// The names of the providers that [`check_request`] knows. They are the names of the codecs.
 pub const PROVIDERS: [&str; 4] = ["openai", "openai-responses", "anthropic", "gemini"];
 

@@ -69,6 +69,11 @@ impl CacheRules {
         self.lifetimes.first().copied()
     }
 
+    /// Returns the longest lifetime.
+    pub fn longest_lifetime(&self) -> Option<CacheLifetime> {
+        self.lifetimes.iter().max_by_key(|lifetime| lifetime.seconds).copied()
+    }
+
     /// Returns the shortest lifetime that is at least this long.
     pub fn lifetime(&self, least: Duration) -> Option<CacheLifetime> {
         let long = self.lifetimes.iter().filter(|lifetime| lifetime.duration() >= least);

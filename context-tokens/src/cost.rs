@@ -24,9 +24,15 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Returns the cost of reported usage.
-    pub(crate) fn of_usage(usage: &Usage, prices: &Prices, currency: &Arc<str>) -> Self {
-        let amount = price(usage, prices);
+    /// Returns the cost of reported usage. `long_write` is the price of a token that is written for
+    /// the longest lifetime, relative to other input.
+    pub(crate) fn of_usage(
+        usage: &Usage,
+        prices: &Prices,
+        long_write: Option<f64>,
+        currency: &Arc<str>,
+    ) -> Self {
+        let amount = price(usage, prices, long_write);
         Self { amount, low: amount, high: amount, currency: Arc::clone(currency) }
     }
 
@@ -40,7 +46,7 @@ impl Cost {
         let at = |input, output| {
             let mut usage = Usage::default();
             (usage.input, usage.output) = (input, output);
-            price(&usage, prices)
+            price(&usage, prices, None)
         };
         Self {
             amount: at(input.tokens(), output.tokens()),
@@ -51,17 +57,19 @@ impl Cost {
     }
 }
 
-fn price(usage: &Usage, prices: &Prices) -> f64 {
+fn price(usage: &Usage, prices: &Prices, long_write: Option<f64>) -> f64 {
     let long = prices.long.filter(|long| usage.total_input() > long.above);
     let (input, output) =
         long.map_or((prices.input, prices.output), |long| (long.input, long.output));
     let cache_read = long.and_then(|long| long.cache_read).or(prices.cache_read).unwrap_or(input);
     let cache_write =
         long.and_then(|long| long.cache_write).or(prices.cache_write).unwrap_or(input);
+    let written_long = usage.cache_write_long.min(usage.cache_write);
     let parts = [
         (usage.input, input),
         (usage.cache_read, cache_read),
-        (usage.cache_write, cache_write),
+        (usage.cache_write - written_long, cache_write),
+        (written_long, long_write.map_or(cache_write, |share| share * input)),
         (usage.output, output),
     ];
     parts.iter().map(|(tokens, price)| *tokens as f64 * price / 1e6).sum()

@@ -146,7 +146,9 @@ impl<'t> Model<'t> {
 
     /// Returns the cost of a call.
     pub fn cost(&self, usage: &Usage) -> Option<Cost> {
-        Some(Cost::of_usage(usage, self.prices()?, &self.table.currency))
+        let long = (usage.cache_write_long > 0).then(|| self.cache_rules()?.longest_lifetime());
+        let long = long.flatten().map(|lifetime| lifetime.write);
+        Some(Cost::of_usage(usage, self.prices()?, long, &self.table.currency))
     }
 
     /// Returns the cost of `input` and `output` tokens if nothing is cached.

@@ -68,11 +68,14 @@ fn usage(json: &Json) -> Option<Usage> {
         |fields: &Fields<'_>, key| fields.get(key).and_then(|json| json.get().parse::<u64>().ok());
     let details = fields.get("output_tokens_details");
     let details = details.and_then(Fields::inspect);
+    let writes = fields.get("cache_creation").and_then(Fields::inspect);
     let mut usage = Usage::default();
     usage.input = number(&fields, "input_tokens").unwrap_or(0);
     usage.output = number(&fields, "output_tokens").unwrap_or(0);
     usage.cache_read = number(&fields, "cache_read_input_tokens").unwrap_or(0);
     usage.cache_write = number(&fields, "cache_creation_input_tokens").unwrap_or(0);
+    let long = writes.and_then(|writes| number(&writes, "ephemeral_1h_input_tokens"));
+    usage.cache_write_long = long.unwrap_or(0);
     usage.reasoning = details.and_then(|details| number(&details, "thinking_tokens"));
     Some(usage)
 }

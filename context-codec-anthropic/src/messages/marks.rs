@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use context_codec_kit::normalize::Normalized;
 use context_core::base::{DiagnosticCode, Severity};
@@ -16,6 +17,12 @@ use super::fields::Fields;
 use super::form::{Block, Body, Mark, remarked};
 use super::history::History;
 use super::request::tool::WireTool;
+
+/// The lifetime of a mark that names none.
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
+/// The note for a mark that is shorter than wanted, because the provider refuses the other order.
+const SHORTENED: &str =
+    "a cache mark for an hour after one for five minutes becomes one for five minutes";
 
 /// Types of opaque blocks that can carry a mark.
 const MARKABLE: [&str; 17] = [
@@ -69,8 +76,9 @@ pub(super) struct MarkPlacement<'m, 'a> {
 }
 
 impl<'a> MarkPlacement<'_, 'a> {
-    /// Puts the requested marks in place. `used` marks are used elsewhere in the request.
-    pub(super) fn place(&mut self, marks: &CacheMarks, used: usize) {
+    /// Puts the requested marks in place. `used` marks are used elsewhere in the request. The new
+    /// marks are for an hour if `lifetime` is longer than five minutes.
+    pub(super) fn place(&mut self, marks: &CacheMarks, lifetime: Option<Duration>, used: usize) {
         let existing = self.existing();
         let mut room = MAX_CACHE_MARKS.saturating_sub(used);
         let mut chosen: Vec<MarkPosition> = Vec::with_capacity(room);
@@ -97,11 +105,13 @@ impl<'a> MarkPlacement<'_, 'a> {
             }
         }
         chosen.sort_unstable();
-        self.write(&chosen, &existing);
+        let wants_long = lifetime.is_some_and(|lifetime| lifetime > FIVE_MINUTES);
+        self.write(&chosen, &existing, wants_long);
     }
 
-    /// Sets the chosen marks, so that no one-hour mark follows a five-minute mark.
-    fn write(&mut self, chosen: &[MarkPosition], existing: &[MarkPosition]) {
+    /// Sets the chosen marks, so that no one-hour mark follows a five-minute mark. New marks are
+    /// for an hour if that is wanted, or if one for an hour follows.
+    fn write(&mut self, chosen: &[MarkPosition], existing: &[MarkPosition], wants_long: bool) {
         let is_long = |this: &Self, position| {
             existing.binary_search(&position).is_ok() && this.is_long(position)
         };
@@ -109,17 +119,18 @@ impl<'a> MarkPlacement<'_, 'a> {
         let mut short_before = false;
         for (i, &position) in chosen.iter().enumerate() {
             if existing.binary_search(&position).is_err() {
-                let long = !short_before && last_long.is_some_and(|last| i < last);
+                let long = wants_long || last_long.is_some_and(|last| i < last);
+                let long = long && !short_before;
                 self.set(position, Some(if long { Mark::Long } else { Mark::Short }));
+                if wants_long && !long {
+                    self.note(position, SHORTENED);
+                }
                 short_before |= !long;
             } else if !self.is_long(position) {
                 short_before = true;
             } else if short_before {
                 self.set(position, Some(Mark::Short));
-                self.note(
-                    position,
-                    "a cache mark for an hour after one for five minutes becomes one for five minutes",
-                );
+                self.note(position, SHORTENED);
             }
         }
     }

@@ -70,7 +70,7 @@ impl MessageCodec for MessagesCodec {
             messages: &normalized,
             diagnostics: &mut diagnostics,
         };
-        placement.place(&request.cache, used);
+        placement.place(&request.cache, request.cache_lifetime, used);
         if let Some(system) = written_system(&mut history.system, request) {
             envelope.extra.0.retain(|(key, _)| key != "system");
             envelope.system = Some(system);

@@ -1,5 +1,7 @@
 //! The provider accepts every request that is sent, above all its cache marks.
 
+use std::time::Duration;
+
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
 use context_core::message::{Media, MediaSource, Origin, Reasoning, Text, ToolInput};
 use context_core::model::{CacheMarks, FunctionTool, WireError};
@@ -33,9 +35,47 @@ fn marks(body: &Value) -> Vec<String> {
     found
 }
 
+/// Returns the lifetimes of marks, in the order of the body. `None` is five minutes.
+fn lifetimes(body: &Value) -> Vec<Option<String>> {
+    let mut found = Vec::new();
+    let mut look = |block: &Value| {
+        if !block["cache_control"].is_null() {
+            found.push(block["cache_control"]["ttl"].as_str().map(str::to_owned));
+        }
+    };
+    ["tools", "system"]
+        .iter()
+        .for_each(|key| body[key].as_array().into_iter().flatten().for_each(&mut look));
+    for message in body["messages"].as_array().into_iter().flatten() {
+        message["content"].as_array().into_iter().flatten().for_each(&mut look);
+    }
+    found
+}
+
 fn talk(count: usize) -> Vec<Message> {
     let role = |i| if i % 2 == 0 { Role::User } else { Role::Assistant };
     (0..count).map(|i| Message::text(role(i), format!("t{i}"))).collect()
+}
+
+#[test]
+fn marks_live_as_long_as_the_request_asks() {
+    let asked = |request: ModelRequest, seconds| {
+        lifetimes(&sent(&request.cache_lifetime(Duration::from_secs(seconds))))
+    };
+    let hour = || Some("1h".to_owned());
+    let request = || ModelRequest::new(talk(5)).system("s");
+    assert_eq!(lifetimes(&sent(&request())), [None, None, None]);
+    assert_eq!(asked(request(), 300), [None, None, None]);
+    assert_eq!(asked(request(), 301), [hour(), hour(), hour()]);
+    assert_eq!(asked(request(), 100_000), [hour(), hour(), hour()]);
+    // The provider refuses an hour behind the five minutes that a tool of the program carries.
+    let mark = Metadata::default().with(CACHE_KEY, Json::from(&json!({"type": "ephemeral"})));
+    let mut tool = FunctionTool::new("look", Json::from(&json!({"type": "object"})));
+    tool.metadata = mark;
+    let behind = request().tools([tool]);
+    assert_eq!(asked(behind.clone(), 3_600), [None, None, None, None]);
+    let lowered = MessagesCodec.lower(&behind.cache_lifetime(Duration::from_secs(3_600))).unwrap();
+    assert_eq!(lowered.diagnostics.len(), 3, "{:?}", lowered.diagnostics);
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(super) struct Body<'a, C> {
     tool_config: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_config: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached_content: Option<&'a str>,
     #[serde(flatten)]
     rest: JsonMap,
 }
@@ -87,7 +89,7 @@ impl<'a, C> Body<'a, C> {
     }
 
     fn new(
-        request: &ModelRequest,
+        request: &'a ModelRequest,
         system: impl Iterator<Item = &'a str>,
         contents: Option<C>,
         tools: &'a [Tool],
@@ -97,12 +99,17 @@ impl<'a, C> Body<'a, C> {
         let parts: Vec<_> = system.map(|text| PartOut::new(Kind::Text(text.into()))).collect();
         let config = rest.shift_remove("toolConfig");
         let generation_config = rest.shift_remove("generationConfig");
+        let cached_content = request.cached_content.as_ref().map(|content| content.name.as_str());
+        if cached_content.is_some() {
+            rest.shift_remove("cachedContent");
+        }
         Self {
             system_instruction: (!parts.is_empty()).then_some(Instruction { parts }),
             contents,
             tools: tools_out(tools),
             tool_config: tool_config(config),
             generation_config: configure_generation(generation_config, request),
+            cached_content,
             rest,
         }
     }

@@ -11,13 +11,15 @@ use context_codec_kit::wire::Entries;
 use context_codec_kit::{JsonPatch, wire};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
 use context_core::model::{
-    FunctionTool, LiftedRequest, LoweredRequest, OutputSchema, Tool, ToolChoice, WireError,
+    CachedContent, FunctionTool, LiftedRequest, LoweredRequest, OutputSchema, Tool, ToolChoice,
+    WireError,
 };
 use context_core::{Diagnostic, Json, Message, ModelRequest, Part, Role};
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
 use super::body::Body;
+use super::cached;
 use super::content_out::{ContentOut, Kind};
 use super::form::take;
 use super::lift::{Reader, empty, json_of};
@@ -94,6 +96,10 @@ fn envelope_of(
     if let Some(config) = take(&mut map, "generationConfig") {
         let left = generation(config, &mut request)?;
         rest.extend(left.map(|left| ("generationConfig".to_owned(), left)));
+    }
+    if let Some(name) = map.get("cachedContent").and_then(|name| wire::text(&json_of(name))) {
+        map.shift_remove("cachedContent");
+        request.cached_content = Some(Arc::new(CachedContent::new(name)));
     }
     for (key, value) in map {
         rest.entry(key.0.into_owned()).or_insert_with(|| json_of(value));
@@ -233,6 +239,19 @@ fn generation(config: &RawValue, request: &mut ModelRequest) -> Result<Option<Js
 
 /// Writes a body for sending.
 pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError> {
+    let (lowered, contents) = whole(request);
+    if contents == 0 {
+        return Err(WireError::NothingToSend);
+    }
+    match &request.cached_content {
+        Some(content) => cached::without(content, request, lowered),
+        None => Ok(lowered),
+    }
+}
+
+/// Writes a body for sending, with everything that is stored as cached content, and returns it with
+/// the number of its contents.
+pub(super) fn whole(request: &ModelRequest) -> (LoweredRequest, usize) {
     let normalized = context_codec_kit::normalize::normalize_request(request, &RULES);
     let messages: &[Arc<Message>] = &normalized.messages;
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
@@ -258,13 +277,11 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
     };
     let mut tools = context_codec_kit::normalize::normalize_tools(request, &RULES, PROVIDER);
     let body = json(&Body::sent(request, system, &contents, &tools));
-    if contents.written.get() == 0 {
-        return Err(WireError::NothingToSend);
-    }
+    let written = contents.written.get();
     let mut diagnostics = normalized.diagnostics.clone();
     diagnostics.append(&mut contents.writer.into_inner().diagnostics);
     diagnostics.append(&mut tools.diagnostics);
-    Ok(LoweredRequest::new(body, diagnostics))
+    (LoweredRequest::new(body, diagnostics), written)
 }
 
 /// The contents of messages for sending. Each is created when it is serialised, so there is never

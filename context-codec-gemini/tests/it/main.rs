@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod cached_content;
 mod contents;
 mod interactions;
 mod properties;

@@ -242,7 +242,7 @@ fn tools_choice_and_configuration() {
     request.temperature = Some(0.5);
     request
         .metadata
-        .insert(BODY_KEY, json(&json!({"cachedContent": "x", "generationConfig": {"topK": 40.0}})));
+        .insert(BODY_KEY, json(&json!({"serviceTier": "x", "generationConfig": {"topK": 40.0}})));
     let body = sent(&request);
     let expected = json!({
         "contents": [{"role": "user", "parts": [{"text": "q"}]}],
@@ -260,7 +260,7 @@ fn tools_choice_and_configuration() {
             "responseMimeType": "application/json",
             "responseJsonSchema": {"type": "object"},
         },
-        "cachedContent": "x",
+        "serviceTier": "x",
     });
     assert_eq!(body, expected);
     let lifted = GenerateCodec.lift(&json(&body)).unwrap().request;

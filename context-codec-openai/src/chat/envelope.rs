@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use super::form::json;
 use super::{BODY_KEY, MAX_TOKENS_KEY, PROVIDER};
+use crate::prompt_cache;
 
 /// Keys that mean nothing without tools, and are refused without them.
 const NEED_TOOLS: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
@@ -70,6 +71,10 @@ fn field(request: &mut ModelRequest, all: &Entries<'_>, key: &str, raw: &RawValu
         }
         "temperature" => request.temperature = Some(serde_json::from_str(raw.get()).ok()?),
         "stream" => request.stream = Some(serde_json::from_str(raw.get()).ok()?),
+        prompt_cache::KEY => request.cache_key = Some(raw_text(raw)?.into_owned()),
+        prompt_cache::RETENTION => {
+            request.cache_lifetime = Some(prompt_cache::lifetime(&raw_text(raw)?)?);
+        }
         _ => return None,
     }
     Some(())
@@ -164,6 +169,8 @@ pub(super) struct Envelope<'a> {
     limit: Option<(&'static str, u64)>,
     temperature: Option<f64>,
     stream: Option<bool>,
+    cache_key: Option<&'a str>,
+    cache_retention: Option<&'static str>,
     rest: Entries<'a>,
 }
 
@@ -188,6 +195,8 @@ impl<'a> Envelope<'a> {
             limit: request.max_output_tokens.map(|limit_| (limit, limit_)),
             temperature: request.temperature.filter(|temperature| temperature.is_finite()),
             stream: request.stream,
+            cache_key: request.cache_key.as_deref(),
+            cache_retention: prompt_cache::retention(request),
             rest: rest.unwrap_or_default(),
         }
     }
@@ -199,7 +208,9 @@ impl<'a> Envelope<'a> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut envelope = Self::new(request, &tools.tools, tools.choice.as_deref());
+        envelope.cache_key = prompt_cache::key(request);
         diagnostics.extend(tools.diagnostics.iter().cloned());
+        diagnostics.extend(prompt_cache::unsent_key(request));
         let mut left_out = |path: String, why: &str| {
             let reason = format!("left out: {why}");
             diagnostics.push(Diagnostic::new(
@@ -253,6 +264,8 @@ impl<'a> Envelope<'a> {
         }
         entry!("temperature", &self.temperature);
         entry!("stream", &self.stream);
+        entry!(prompt_cache::KEY, &self.cache_key);
+        entry!(prompt_cache::RETENTION, &self.cache_retention);
         for (Key(key), value) in &self.rest {
             if !written.contains(&&**key) {
                 map.serialize_entry(key, value)?;

@@ -169,6 +169,7 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
         }
     }
     diagnostics.extend(tools.diagnostics.iter().cloned());
+    diagnostics.extend(crate::prompt_cache::unsent_key(request));
     diagnostics.append(&mut input.writer.borrow_mut().diagnostics);
     Ok(LoweredRequest::new(body, diagnostics))
 }

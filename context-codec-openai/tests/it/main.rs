@@ -11,6 +11,7 @@ mod chat_answer;
 mod chat_recorded;
 mod chat_request;
 mod data;
+mod prompt_cache;
 mod responses;
 mod responses_answers;
 mod responses_data;

@@ -1,5 +1,7 @@
 //! Random requests.
 
+use std::time::Duration;
+
 use context_core::message::Text;
 use context_core::model::{CacheMarks, FunctionTool, OutputSchema, Tool, ToolChoice, Unanswered};
 use context_core::{Json, ModelRequest};
@@ -22,8 +24,10 @@ pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
     let unanswered = prop_oneof![Just(Unanswered::Answer), Just(Unanswered::Remove)];
     let settings =
         (marks, any::<bool>(), unanswered, option::of(any::<bool>()), option::of(Just(0.5)));
-    (damaged(), system, tools(), option::of(output()), settings).prop_map(
-        |((history, damages), system, (tools, tool_choice), output, settings)| {
+    let lifetimes = prop_oneof![Just(60), Just(300), Just(3_600), Just(100_000)];
+    let cache = (option::of("[a-z]{1,80}"), option::of(lifetimes.prop_map(Duration::from_secs)));
+    (damaged(), system, tools(), option::of(output()), settings, cache).prop_map(
+        |((history, damages), system, (tools, tool_choice), output, settings, cache)| {
             let mut request =
                 ModelRequest::new(history).model("a-model").max_output_tokens(1_000).tools(tools);
             request.system =
@@ -36,6 +40,7 @@ pub fn requests() -> impl Strategy<Value = (ModelRequest, Vec<Damage>)> {
                 request.stream,
                 request.temperature,
             ) = settings;
+            (request.cache_key, request.cache_lifetime) = cache;
             (request, damages)
         },
     )

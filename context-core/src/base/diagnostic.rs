@@ -116,6 +116,14 @@ pub enum DiagnosticCode {
     /// The request has another prefix than the previous one, although nothing was cut, so the
     /// provider's cache is lost.
     PrefixChanged,
+    /// Entries of the provider's prompt cache are asked to live for another time than before,
+    /// because of the pauses between the calls of the chat.
+    CacheLifetimeChanged,
+    /// The provider has forgotten the prefix of the chat, because the pause before this request was
+    /// longer than its cache keeps an entry.
+    CacheExpired,
+    /// A request cannot use the content that the provider has stored, and is sent in whole.
+    CachedContentUnused,
     /// A refused request was changed and sent again.
     RecoveryApplied,
     /// A step of a turn could not be recorded. The turn went on.
@@ -184,6 +192,9 @@ names! {
     ContextOverflow => "context_overflow_after_emergency_compaction",
     UnknownWindow => "window_unknown",
     PrefixChanged => "prefix_changed",
+    CacheLifetimeChanged => "cache_lifetime_changed",
+    CacheExpired => "cache_expired",
+    CachedContentUnused => "cached_content_unused",
     RecoveryApplied => "recovery_applied",
     StepNotRecorded => "step_not_recorded",
     StreamNotWritten => "stream_not_written",

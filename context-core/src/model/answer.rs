@@ -115,6 +115,10 @@ pub struct Usage {
     /// Input tokens written to a cache.
     #[serde(default)]
     pub cache_write: u64,
+    /// The part of [`cache_write`](Self::cache_write) that was written for a longer lifetime than
+    /// the provider's usual one, which costs more. 0 if the provider does not report it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_long: u64,
     /// Tokens of output that were reasoning, if the provider reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
@@ -137,6 +141,11 @@ impl Usage {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
 impl std::ops::AddAssign for Usage {
     /// Adds the usage of another call, saturating.
     fn add_assign(&mut self, other: Self) {
@@ -144,6 +153,7 @@ impl std::ops::AddAssign for Usage {
         self.output = self.output.saturating_add(other.output);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.cache_write_long = self.cache_write_long.saturating_add(other.cache_write_long);
         let reasoning = self.reasoning.into_iter().chain(other.reasoning);
         self.reasoning = reasoning.reduce(u64::saturating_add);
     }

@@ -1,8 +1,10 @@
 //! Model requests.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::message::{OpaqueBlock, Text, is_blank};
+use crate::model::CachedContent;
 use crate::{Chain, Json, Message, Metadata};
 
 /// A provider-neutral model request.
@@ -46,6 +48,17 @@ pub struct ModelRequest {
     /// The positions where the provider's prompt cache should end its entries, for providers that
     /// need to be told.
     pub cache: CacheMarks,
+    /// The key of the provider's prompt cache. Requests with the same key and the same prefix are
+    /// sent to the same cache. Codecs of providers that take no key leave it out.
+    pub cache_key: Option<String>,
+    /// The time that the provider's prompt cache should keep an entry after its last use. A codec
+    /// asks for the shortest lifetime of its provider that is at least as long, or else for the
+    /// longest; where the provider offers no choice, it asks for none. `None`: the provider's
+    /// default.
+    pub cache_lifetime: Option<Duration>,
+    /// The beginning of this request that the provider has stored under a name, for providers that
+    /// store it.
+    pub cached_content: Option<Arc<CachedContent>>,
     /// Whether a final assistant message is the beginning of the answer. If false, a short user
     /// message is appended wherever the provider refuses a request that ends with an assistant
     /// message.
@@ -118,6 +131,27 @@ impl ModelRequest {
     #[must_use]
     pub fn cache(mut self, marks: CacheMarks) -> Self {
         self.cache = marks;
+        self
+    }
+
+    /// Sets the key of the prompt cache.
+    #[must_use]
+    pub fn cache_key(mut self, key: impl Into<String>) -> Self {
+        self.cache_key = Some(key.into());
+        self
+    }
+
+    /// Sets the lifetime of entries in the prompt cache.
+    #[must_use]
+    pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
+        self.cache_lifetime = Some(lifetime);
+        self
+    }
+
+    /// Sets the content that the provider has stored.
+    #[must_use]
+    pub fn cached_content(mut self, content: impl Into<Arc<CachedContent>>) -> Self {
+        self.cached_content = Some(content.into());
         self
     }
 

@@ -43,6 +43,16 @@ pub enum WireError {
     /// The conversation has no content that can be sent.
     #[error("nothing to send: no message of the conversation has content")]
     NothingToSend,
+    /// A request names content that its provider has stored, and does not begin with it.
+    #[error("the cached content {name} holds other {part} than the request: {rule}")]
+    CachedContent {
+        /// The name of the cached content.
+        name: String,
+        /// The part of the request that differs.
+        part: &'static str,
+        /// The provider's rule.
+        rule: &'static str,
+    },
 }
 
 crate::readable_debug!(WireError);
@@ -60,6 +70,7 @@ impl WireError {
             | Self::Unreadable { path, .. } => path,
             Self::UnknownRole { .. } => "role",
             Self::NothingToSend => "messages",
+            Self::CachedContent { .. } => "cached_content",
         }
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::history::{Boundary, HistoryRewrite, PlanReport, SummaryTask};
 use crate::model::{Budget, TokenCount};
-use crate::{Diagnostic, Message, Metadata, ModelRequest};
+use crate::{Diagnostic, Message, Metadata, ModelRequest, Timestamp};
 
 /// Token counts of the parts of a request, in the order of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -54,6 +54,10 @@ pub struct Prefix {
     pub intact: bool,
     /// Tokens of this request that the provider may have in its prompt cache.
     pub reused: u64,
+    /// The time until which the provider should have this request in its prompt cache, if it is
+    /// sent now and not used again. `None` if it is not cached, or not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_until: Option<Timestamp>,
 }
 
 /// A prepared model request and its account: token counts, cuts and diagnostics.

@@ -277,7 +277,7 @@ async fn keys_of_a_model_go_with_every_body_that_does_not_name_them() {
         let server = served(talkative(form)).await;
         let (key, value) = match form {
             "anthropic" => ("top_k", json!(7)),
-            "gemini" => ("cachedContent", json!("cachedContents/7")),
+            "gemini" => ("serviceTier", json!("flex")),
             _ => ("service_tier", json!("flex")),
         };
         let (shared, default, own) = match form {

@@ -1,9 +1,13 @@
 //! The prompt cache of the provider: the prefixes of requests that were sent before.
 //!
-//! Whole blocks are compared: a change in the middle of a text changes the whole text. Entries
-//! never expire, so a cache miss is always due to the requests.
+//! Whole blocks are compared: a change in the middle of a text changes the whole text. Without a
+//! clock, entries never expire, so a cache miss is always due to the requests. With one, an entry
+//! expires when it was not used for its lifetime. A use does not change the lifetime.
 
 use std::collections::HashMap;
+use std::time::Duration;
+
+use context_core::Timestamp;
 
 use super::prompt::{Boundary, PromptPosition};
 
@@ -13,6 +17,8 @@ const LEAST: u64 = 1_024;
 const BEHIND_MARK: usize = 20;
 /// The granularity in which OpenAI reports cached tokens.
 const STEP: u64 = 128;
+/// The lifetime of an entry whose request names none.
+pub(super) const USUAL: Duration = Duration::from_secs(300);
 
 /// The caching strategy of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +27,7 @@ pub(super) enum CacheStrategy {
     Marked,
     /// The whole request, reported in steps.
     InSteps,
-    /// The whole request.
+    /// The whole request. Its entries never expire, because the provider states no lifetime.
     Everything,
 }
 
@@ -40,33 +46,58 @@ impl CacheStrategy {
 pub(super) struct CacheUsage {
     pub(super) read: u64,
     pub(super) written: u64,
+    /// The part of `written` that lives longer than usual.
+    pub(super) written_long: u64,
 }
 
-/// Hashes of the prefixes that were sent before, with their token counts if known.
+/// A prefix that was sent before.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Its tokens, if they were counted.
+    tokens: Option<u64>,
+    lifetime: Duration,
+    used: Option<Timestamp>,
+}
+
+impl Entry {
+    fn is_alive(&self, now: Option<Timestamp>) -> bool {
+        let (Some(used), Some(now)) = (self.used, now) else { return true };
+        let age = now.as_micros().saturating_sub(used.as_micros());
+        u128::try_from(age).is_ok_and(|age| age < self.lifetime.as_micros())
+    }
+}
+
+/// The prefixes that were sent before, by their hash.
 #[derive(Debug, Default)]
-pub(super) struct PromptCache(HashMap<u64, Option<u64>>);
+pub(super) struct PromptCache(HashMap<u64, Entry>);
 
 impl PromptCache {
     /// Looks up a request of `total` tokens and stores it. `count` returns its tokens up to a
-    /// position.
+    /// position. Without a time nothing expires.
     pub(super) fn take(
         &mut self,
         strategy: CacheStrategy,
         boundaries: &[Boundary],
         total: u64,
+        now: Option<Timestamp>,
         count: impl Fn(PromptPosition) -> u64,
     ) -> CacheUsage {
+        let now = now.filter(|_| strategy != CacheStrategy::Everything);
+        self.0.retain(|_, entry| entry.is_alive(now));
         let last = boundaries.len().saturating_sub(1);
-        let tokens = |cache: &mut Self, at: usize| match cache.0.get(&boundaries[at].hash) {
-            Some(Some(known)) => *known,
-            _ if at == last => total,
-            seen => {
-                let is_kept = seen.is_some();
-                let counted = count(boundaries[at].position).min(total);
-                if is_kept {
-                    cache.0.insert(boundaries[at].hash, Some(counted));
+        let tokens = |cache: &mut Self, at: usize| {
+            let boundary = &boundaries[at];
+            let known = cache.0.get(&boundary.hash).map(|entry| entry.tokens);
+            match known {
+                Some(Some(known)) => known,
+                _ if at == last => total,
+                seen => {
+                    let counted = count(boundary.position).min(total);
+                    if seen.is_some() {
+                        cache.keep(boundary, Some(counted), now);
+                    }
+                    counted
                 }
-                counted
             }
         };
         let found = self.find(strategy, boundaries);
@@ -76,22 +107,44 @@ impl PromptCache {
             CacheStrategy::InSteps => read / STEP * STEP,
             _ => read,
         };
-        let mut written = 0;
+        let mut usage = CacheUsage { read, ..CacheUsage::default() };
         for (at, boundary) in boundaries.iter().enumerate() {
             match strategy {
                 CacheStrategy::Marked if boundary.marked => {
                     let tokens = tokens(self, at);
                     if tokens >= LEAST {
-                        self.0.insert(boundary.hash, Some(tokens));
-                        written = tokens.saturating_sub(read);
+                        self.keep(boundary, Some(tokens), now);
+                        let behind = tokens.saturating_sub(read);
+                        if boundary.lifetime > USUAL {
+                            usage.written_long = behind;
+                        }
+                        usage.written = behind;
                     }
                 }
+                // A use of an entry is one of its prefixes, too.
+                CacheStrategy::Marked if found.is_some_and(|found| at <= found) => {
+                    self.refresh(boundary, now);
+                }
                 CacheStrategy::Marked => {}
-                _ if at == last => _ = self.0.insert(boundary.hash, Some(total)),
-                _ => _ = self.0.entry(boundary.hash).or_insert(None),
+                _ if at == last => self.keep(boundary, Some(total), now),
+                _ => self.keep(boundary, None, now),
             }
         }
-        CacheUsage { read, written }
+        usage
+    }
+
+    /// Stores a prefix, or refreshes its entry.
+    fn keep(&mut self, boundary: &Boundary, tokens: Option<u64>, now: Option<Timestamp>) {
+        let new = Entry { tokens: None, lifetime: boundary.lifetime, used: None };
+        let entry = self.0.entry(boundary.hash).or_insert(new);
+        entry.tokens = tokens.or(entry.tokens);
+        entry.used = now;
+    }
+
+    fn refresh(&mut self, boundary: &Boundary, now: Option<Timestamp>) {
+        if let Some(entry) = self.0.get_mut(&boundary.hash) {
+            entry.used = now;
+        }
     }
 
     /// Returns the last boundary up to which the request was sent before.
@@ -115,6 +168,7 @@ mod tests {
             hash: *hash,
             position: PromptPosition::Messages(i + 1, 0),
             marked: marks.contains(&i),
+            lifetime: USUAL,
         };
         hashes.iter().enumerate().map(boundary).collect()
     }
@@ -130,9 +184,8 @@ mod tests {
             _ => 0,
         };
         let total = hashes.len() as u64 * 1_000;
-        let CacheUsage { read, written } =
-            cache.take(strategy, &prompt(hashes, marks), total, count);
-        (read, written)
+        let usage = cache.take(strategy, &prompt(hashes, marks), total, None, count);
+        (usage.read, usage.written)
     }
 
     #[test]
@@ -161,5 +214,26 @@ mod tests {
         assert_eq!(take(&mut cache, CacheStrategy::Marked, &long, &[33]).0, 0);
         let other: Vec<u64> = [1, 2, 3, 4].into_iter().chain(200..230).collect();
         assert_eq!(take(&mut cache, CacheStrategy::Marked, &other, &[3, 33]).0, 4_000);
+    }
+
+    #[test]
+    fn an_entry_lives_for_its_lifetime_after_its_last_use() {
+        let mut cache = PromptCache::default();
+        let mut at = |seconds: i64, hours: bool, hashes: &[u64]| {
+            let mut boundaries = prompt(hashes, &[hashes.len() - 1]);
+            if hours {
+                boundaries.iter_mut().for_each(|at| at.lifetime = USUAL * 12);
+            }
+            let now = Some(Timestamp::from_micros(seconds * 1_000_000));
+            let count = |_| 2_000;
+            let usage = cache.take(CacheStrategy::Marked, &boundaries, 2_000, now, count);
+            (usage.read, usage.written, usage.written_long)
+        };
+        assert_eq!(at(0, false, &[1, 2]), (0, 2_000, 0));
+        assert_eq!(at(299, false, &[1, 2]), (2_000, 0, 0));
+        assert_eq!(at(598, false, &[1, 2]), (2_000, 0, 0)); // refreshed by the use before
+        assert_eq!(at(898, true, &[1, 2]), (0, 2_000, 2_000));
+        assert_eq!(at(4_497, true, &[1, 2]), (2_000, 0, 0));
+        assert_eq!(at(8_097, false, &[1, 2]), (0, 2_000, 0));
     }
 }

@@ -79,6 +79,7 @@ impl Draft<'_> {
     fn composed(&self, pieces: Vec<Piece>, end: End) -> ProviderAnswer {
         let mut usage = Usage::default();
         (usage.cache_read, usage.cache_write) = (self.cached.read, self.cached.written);
+        usage.cache_write_long = self.cached.written_long;
         usage.input = self.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
         let model = self.model.clone();
         ProviderAnswer {

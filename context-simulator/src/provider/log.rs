@@ -27,6 +27,8 @@ pub struct Served {
     pub cache_read: u64,
     /// The input tokens that were written to the prompt cache, if the provider reports them.
     pub cache_write: u64,
+    /// The part of these that was written for longer than usual.
+    pub cache_write_long: u64,
     /// The tokens of the answer.
     pub output: u64,
     /// The rules that the body breaks, even if it was refused for another reason.
@@ -44,9 +46,23 @@ impl Served {
             input: None,
             cache_read: 0,
             cache_write: 0,
+            cache_write_long: 0,
             output: 0,
             violations: Vec::new(),
         }
+    }
+
+    /// The price of the input, in tokens at the full price, as Anthropic charges: a token that is
+    /// read from the cache costs a tenth, one that is written for five minutes 1.25, and one that
+    /// is written for an hour 2.
+    pub fn input_price(&self) -> f64 {
+        let cached = self.cache_read + self.cache_write;
+        let full = self.input.unwrap_or_default().saturating_sub(cached);
+        let short = self.cache_write - self.cache_write_long;
+        full as f64
+            + self.cache_read as f64 * 0.1
+            + short as f64 * 1.25
+            + self.cache_write_long as f64 * 2.0
     }
 
     /// Whether the request was answered, with any answer.

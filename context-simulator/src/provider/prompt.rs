@@ -1,8 +1,11 @@
 //! A request as the prompt cache sees it: tools, system prompt and messages, block by block.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+
+use super::cache::USUAL;
 
 /// The key of a cache breakpoint, which is not part of the prompt.
 const MARK: &str = "cache_control";
@@ -10,6 +13,11 @@ const MARK: &str = "cache_control";
 const FRONT: [&str; 3] = ["response_format", "text", "output_config"];
 /// The keys of settings that affect messages, but not tools and system prompt.
 const SETTINGS: [&str; 2] = ["tool_choice", "thinking"];
+
+/// The lifetime of a cache breakpoint for an hour.
+const HOUR: Duration = Duration::from_secs(3_600);
+/// The lifetime of the entries of a body that asks for a day.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The keys of a provider's prompt.
 struct Layout {
@@ -47,13 +55,22 @@ pub(super) struct Boundary {
     pub(super) position: PromptPosition,
     /// Whether the request has a cache breakpoint here.
     pub(super) marked: bool,
+    /// The lifetime of an entry that ends here.
+    pub(super) lifetime: Duration,
 }
 
 /// Returns all boundaries of a request, in order.
 pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Boundary> {
     let layout = layout(provider);
-    let mut walk = PromptWalk { hasher: DefaultHasher::new(), boundaries: Vec::new() };
+    let is_openai = provider.starts_with("openai");
+    let retention = body.get("prompt_cache_retention").and_then(Value::as_str);
+    let lifetime = if is_openai && retention == Some("24h") { DAY } else { USUAL };
+    let mut walk = PromptWalk { hasher: DefaultHasher::new(), boundaries: Vec::new(), lifetime };
     model.hash(&mut walk.hasher);
+    if is_openai && let Some(key) = body.get("prompt_cache_key").and_then(Value::as_str) {
+        // Requests with different keys go to different caches.
+        key.hash(&mut walk.hasher);
+    }
     walk.settings(body, &FRONT);
     for (i, tool) in list(body.get("tools")).iter().enumerate() {
         walk.block(tool, PromptPosition::Tools(i + 1));
@@ -84,6 +101,7 @@ pub(super) fn boundaries(provider: &str, model: &str, body: &Value) -> Vec<Bound
                 hash: walk.hasher.finish(),
                 position: PromptPosition::Messages(i + 1, 0),
                 marked: false,
+                lifetime,
             }),
         }
     }
@@ -97,6 +115,8 @@ fn list(value: Option<&Value>) -> &[Value] {
 struct PromptWalk {
     hasher: DefaultHasher,
     boundaries: Vec<Boundary>,
+    /// The lifetime of entries whose breakpoint names none.
+    lifetime: Duration,
 }
 
 impl PromptWalk {
@@ -125,8 +145,11 @@ impl PromptWalk {
 
     fn block(&mut self, block: &Value, position: PromptPosition) {
         self.feed(block);
-        let marked = block.get(MARK).is_some_and(|mark| !mark.is_null());
-        self.boundaries.push(Boundary { hash: self.hasher.finish(), position, marked });
+        let mark = block.get(MARK).filter(|mark| !mark.is_null());
+        let ttl = mark.and_then(|mark| mark.get("ttl")).and_then(Value::as_str);
+        let lifetime = if ttl == Some("1h") { HOUR } else { self.lifetime };
+        let (hash, marked) = (self.hasher.finish(), mark.is_some());
+        self.boundaries.push(Boundary { hash, position, marked, lifetime });
     }
 
     /// Adds a value without its cache breakpoints. Recursion is bounded, since bodies are parsed

@@ -31,6 +31,8 @@ pub(super) enum Refusal {
     Overloaded,
     /// The provider has an internal error.
     Server,
+    /// No content is stored under the name that the request gives.
+    CachedContent,
     /// The signature of the thinking block at `path` is not the provider's.
     Signature { path: String },
 }

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use context_core::model::{AnswerDelta, LanguageModel, ModelCodec, ModelErrorCode, TokenCounter};
-use context_core::{Answer, CancelSignal, Json, ModelError, ModelRequest};
+use context_core::{Answer, CancelSignal, Clock, Json, ModelError, ModelRequest, Timestamp};
 use serde_json::Value;
 
 use super::answer::{End, ProviderAnswer};
 use super::behaviour::{Agent, Behaviour};
 use super::cache::{CacheStrategy, CacheUsage, PromptCache};
+use super::cached_contents::CachedContents;
 use super::compose::Draft;
 use super::fault::{ProviderFault, Script};
 use super::forms::{self, Form};
@@ -59,6 +60,7 @@ pub struct Simulator {
     limits: Limits,
     script: Script,
     model: String,
+    clock: Option<Arc<dyn Clock>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -66,6 +68,7 @@ pub struct Simulator {
 struct State {
     requests: u64,
     cache: PromptCache,
+    cached_contents: CachedContents,
     log: Vec<Served>,
     last: Option<String>,
 }
@@ -92,6 +95,7 @@ impl Simulator {
             limits: form.limits(),
             script: Script::default(),
             model: "simulated".to_owned(),
+            clock: None,
             state: Arc::default(),
         }
     }
@@ -157,6 +161,29 @@ impl Simulator {
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = name.into();
         self
+    }
+
+    /// Sets the clock by which entries of the prompt cache and cached contents expire. Without one
+    /// they never do.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Stores cached content, as Gemini does for a call of `cachedContents`, and returns its name.
+    ///
+    /// # Panics
+    ///
+    /// If the body is not a JSON object: it is for tests.
+    pub fn store_content(&self, body: &str) -> String {
+        let body = serde_json::from_str(body).expect("the body of a call of cachedContents");
+        let now = self.now();
+        self.state().cached_contents.store(body, now)
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        self.clock.as_ref().map(|clock| clock.now())
     }
 
     /// Accepts a body and replies, streamed if the body asks for it.
@@ -249,7 +276,11 @@ impl Simulator {
         if let Some(first) = served.violations.first() {
             return Err(refused(Refusal::Rule(first.clone())));
         }
+        let now = self.now();
+        let composed = self.state().cached_contents.composed(body, now).map_err(refused)?;
+        let body = composed.body;
         let valid = validator.read(&body).map_err(refused)?;
+        let stored = composed.stored.map_or(0, |stored| validator.count(&stored));
         served.input = Some(valid.input);
         if let Some(refusal) = fault.and_then(|fault| self.scripted(fault, &body, &valid)) {
             return Err(refused(refusal));
@@ -257,7 +288,8 @@ impl Simulator {
         if let Some(refusal) = validator.limits(&body, &valid) {
             return Err(refused(refusal));
         }
-        let cached = self.cached(&model, &body, &valid);
+        let mut cached = self.cached(&model, &body, &valid);
+        cached.read = cached.read.max(stored);
         let asks_for_events = body.get("stream").and_then(Value::as_bool) == Some(true);
         let reports_usage = body.pointer("/stream_options/include_usage").and_then(Value::as_bool);
         let asked = valid.request.max_output_tokens.into_iter().chain(self.limits.max_output);
@@ -286,6 +318,7 @@ impl Simulator {
             }
         };
         (served.cache_read, served.cache_write) = (cached.read, cached.written);
+        served.cache_write_long = cached.written_long;
         served.output = answer.usage.output;
         Ok((answer, asks_for_events))
     }
@@ -330,7 +363,8 @@ impl Simulator {
         let boundaries = boundaries(provider, model, body);
         let validator = self.validator();
         let count = |position| validator.count(&cut(provider, body, position));
-        self.state().cache.take(CacheStrategy::of(provider), &boundaries, valid.input, count)
+        let (strategy, now) = (CacheStrategy::of(provider), self.now());
+        self.state().cache.take(strategy, &boundaries, valid.input, now, count)
     }
 
     fn refuse(&self, refusal: &Refusal, model: &str) -> SimulatedReply {

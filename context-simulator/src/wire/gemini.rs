@@ -29,17 +29,29 @@ const DATA: [&str; 9] = [
     "toolResponse",
 ];
 
+/// What is wrong with a key that stands beside cached content.
+pub(crate) const BESIDE_CACHED_CONTENT: &str = "the cached content has its own";
+
 pub(super) fn check(body: &Value) -> Vec<Violation> {
     let mut findings = Findings::default();
     FORMS.check("body", body, &BodyPath::Body, &mut findings);
     let at = BodyPath::Body.key("contents");
     let contents = items(body.get("contents"));
     findings.ask(!contents.is_empty(), Rule::Empty, &at, "no contents");
-    roles(contents, &at, &mut findings);
+    let is_continued = body.get("cachedContent").is_some();
+    roles(contents, is_continued, &at, &mut findings);
+    if is_continued {
+        for key in ["systemInstruction", "tools", "toolConfig"] {
+            let at = BodyPath::Body.key(key);
+            findings.ask(body.get(key).is_none(), Rule::Place, &at, BESIDE_CACHED_CONTENT);
+        }
+    }
     for (i, content) in contents.iter().enumerate() {
         parts(content, text(content, "role"), &at.item(i), &mut findings);
     }
-    pairs(contents, &at, &mut findings);
+    if !is_continued {
+        pairs(contents, &at, &mut findings);
+    }
     if let Some(system) = body.get("systemInstruction") {
         let at = BodyPath::Body.key("systemInstruction");
         parts(system, None, &at, &mut findings);
@@ -51,9 +63,11 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     findings.into_violations()
 }
 
-/// Checks that the user begins, that user and model alternate, and that the user ends.
-fn roles(contents: &[Value], at: &BodyPath<'_>, findings: &mut Findings) {
-    let mut expected = "user";
+/// Checks that the user begins, unless the conversation begins in cached content, that user and
+/// model alternate, and that the user ends.
+fn roles(contents: &[Value], is_continued: bool, at: &BodyPath<'_>, findings: &mut Findings) {
+    let first = contents.first().and_then(|first| text(first, "role"));
+    let mut expected = if is_continued && first == Some("model") { "model" } else { "user" };
     for (i, content) in contents.iter().enumerate() {
         let role = text(content, "role").unwrap_or_default();
         if role != expected {

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::body_path::{BodyPath, Findings, items, kind, text};
 use super::forms::Forms;
-use super::values::{IMAGES, base64_data, blank, data_url, length, letters, media_url, name};
+use super::values::{
+    IMAGES, base64_data, blank, cache_key, data_url, length, letters, media_url, name,
+};
 use super::{Rule, Violation};
 
 static FORMS: LazyLock<Forms> = LazyLock::new(|| Forms::read(include_str!("forms/openai.forms")));
@@ -28,6 +30,7 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     }
     pairs(messages, &at, &mut findings);
     tools(body, &mut findings);
+    cache_key(body, &mut findings);
     findings.into_violations()
 }
 

@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::body_path::{BodyPath, Findings, items, kind, text};
 use super::forms::Forms;
-use super::values::{self, IMAGES, base64_data, blank, data_url, length, media_url, name, web_url};
+use super::values::{
+    self, IMAGES, base64_data, blank, cache_key, data_url, length, media_url, name, web_url,
+};
 use super::{Rule, Violation};
 
 static FORMS: LazyLock<Forms> =
@@ -52,6 +54,7 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
         _ => {}
     }
     tools(body, &mut findings);
+    cache_key(body, &mut findings);
     findings.into_violations()
 }
 

@@ -1,7 +1,9 @@
 //! Checks of single values: names, ids, URLs, Base64.
 
 use super::Rule;
-use super::body_path::{BodyPath, Findings};
+use serde_json::Value;
+
+use super::body_path::{BodyPath, Findings, text};
 
 /// Whether a text has no visible content. The control characters U+001C to U+001F count as white
 /// space.
@@ -17,6 +19,15 @@ pub(super) fn letters(text: &str, others: &str) -> bool {
 /// Checks the characters of an id.
 pub(super) fn id(findings: &mut Findings, at: &BodyPath<'_>, id: &str) {
     findings.ask(letters(id, "_-"), Rule::Id, at, "an id has ASCII letters, digits, _ and - only");
+}
+
+/// Checks the length of the key of OpenAI's prompt cache.
+pub(super) fn cache_key(body: &Value, findings: &mut Findings) {
+    const MOST: usize = 64;
+    let at = BodyPath::Body.key("prompt_cache_key");
+    if let Some(key) = text(body, "prompt_cache_key") {
+        length(findings, &at, Rule::Id, key, MOST);
+    }
 }
 
 /// Checks the characters and the length of a tool name.

@@ -11,6 +11,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::Input;
+use crate::prompt_cache;
 use crate::responses::BODY_KEY;
 use crate::responses::form::{keep, list, object, peek, read, text};
 use crate::responses::keys::PROVIDER;
@@ -60,6 +61,16 @@ pub(super) fn lift(entries: &Entries<'_>) -> Result<ModelRequest, WireError> {
         if request.tool_choice.is_none() {
             rest.insert(Key("tool_choice".into()), raw);
         }
+    }
+    if let Some(key) = get(prompt_cache::KEY).and_then(peek) {
+        request.cache_key = Some(key.into_owned());
+        rest.shift_remove(prompt_cache::KEY);
+    }
+    if let Some(retention) = get(prompt_cache::RETENTION).and_then(peek)
+        && let Some(lifetime) = prompt_cache::lifetime(&retention)
+    {
+        request.cache_lifetime = Some(lifetime);
+        rest.shift_remove(prompt_cache::RETENTION);
     }
     if let Some(raw) = get("text") {
         let mut entries: Entries<'_> = object(raw, || "text".into())?;
@@ -185,6 +196,7 @@ pub(super) struct Envelope<'a> {
     instructions: Option<Cow<'a, str>>,
     tools: Vec<OutTool<'a>>,
     choice: Option<&'a ToolChoice>,
+    cache_key: Option<&'a str>,
     input: Option<&'a Input<'a>>,
 }
 
@@ -197,6 +209,7 @@ impl<'a> Envelope<'a> {
             instructions: joined(request.system.iter()),
             tools: request.tools.iter().filter(|tool| is_ours(tool)).map(OutTool::InFull).collect(),
             choice: request.tool_choice.as_ref(),
+            cache_key: request.cache_key.as_deref(),
             input: None,
         }
     }
@@ -214,6 +227,7 @@ impl<'a> Envelope<'a> {
             instructions: joined(request.system_texts()),
             tools: tools.tools.iter().map(OutTool::Sent).collect(),
             choice: tools.choice.as_deref(),
+            cache_key: prompt_cache::key(request),
             input: Some(input),
         }
     }
@@ -251,8 +265,19 @@ impl Serialize for Envelope<'_> {
         entry(&mut map, "max_output_tokens", request.max_output_tokens)?;
         entry(&mut map, "temperature", request.temperature)?;
         entry(&mut map, "stream", request.stream)?;
+        entry(&mut map, prompt_cache::KEY, self.cache_key)?;
+        let retention = prompt_cache::retention(request);
+        entry(&mut map, prompt_cache::RETENTION, retention)?;
         for (key, raw) in &self.extra.0 {
+            let is_replaced = match &*key.0 {
+                prompt_cache::KEY => self.cache_key.is_some(),
+                prompt_cache::RETENTION => retention.is_some(),
+                _ => false,
+            };
             let chosen = key.0 == "tool_choice" && request.tool_choice.is_none();
+            if is_replaced {
+                continue;
+            }
             if chosen || !FIELD_KEYS.contains(&&*key.0) {
                 map.serialize_entry(key, raw)?;
             }

@@ -67,13 +67,23 @@ pub struct CacheState {
     pub expected_calls: u32,
     /// The time since the last request of the chat. `None` if it is not known.
     pub idle: Option<Duration>,
+    /// The time that is left until the provider forgets the prefix of the chat. `None` if it is not
+    /// known, and if nothing is cached.
+    pub expires_in: Option<Duration>,
 }
 
 impl Default for CacheState {
     /// Creates an empty cache, with the prices of the providers that charge for writes, and ten
     /// expected calls.
     fn default() -> Self {
-        Self { messages: 0, read: 0.1, write: 1.25, expected_calls: 10, idle: None }
+        Self {
+            messages: 0,
+            read: 0.1,
+            write: 1.25,
+            expected_calls: 10,
+            idle: None,
+            expires_in: None,
+        }
     }
 }
 

@@ -75,8 +75,10 @@ fn stop(answer: &ProviderAnswer) -> &'static str {
 }
 
 fn message(answer: &ProviderAnswer, content: Vec<Value>, stop: Value) -> Value {
+    let (written, long) = (answer.usage.cache_write, answer.usage.cache_write_long);
     let usage = json!({
-        "input_tokens": answer.usage.input, "cache_creation_input_tokens": answer.usage.cache_write,
+        "input_tokens": answer.usage.input, "cache_creation_input_tokens": written,
+        "cache_creation": {"ephemeral_5m_input_tokens": written - long, "ephemeral_1h_input_tokens": long},
         "cache_read_input_tokens": answer.usage.cache_read, "output_tokens": 1,
     });
     json!({
@@ -159,7 +161,9 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
             (429, "rate_limit_error", message.to_owned())
         }
         Refusal::Overloaded => (529, "overloaded_error", "Overloaded".to_owned()),
-        Refusal::Server => (500, "api_error", "Internal server error".to_owned()),
+        Refusal::CachedContent | Refusal::Server => {
+            (500, "api_error", "Internal server error".to_owned())
+        }
         Refusal::Signature { path } => {
             invalid(format!("{}: Invalid `signature` in `thinking` block", dotted(path)))
         }

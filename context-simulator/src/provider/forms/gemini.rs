@@ -8,7 +8,7 @@ use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
 use crate::provider::limits::Limits;
 use crate::provider::refusal::Refusal;
 use crate::provider::signature::sign;
-use crate::wire::{Rule, Violation};
+use crate::wire::{BESIDE_CACHED_CONTENT, Rule, Violation};
 
 pub(super) struct Gemini;
 
@@ -137,6 +137,10 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
         Refusal::Overloaded => {
             (503, "UNAVAILABLE", "The model is overloaded. Please try again later.".to_owned())
         }
+        Refusal::CachedContent => {
+            let message = "CachedContent not found (or permission denied)";
+            (403, "PERMISSION_DENIED", message.to_owned())
+        }
         Refusal::Server => {
             let message = "An internal error has occurred. Please retry or report in \
                         https://developers.generativeai.google/guide/troubleshooting";
@@ -148,6 +152,11 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
 
 fn rule(violation: &Violation) -> String {
     let (path, message) = (violation.path.as_str(), violation.message.as_str());
+    if message == BESIDE_CACHED_CONTENT {
+        return "CachedContent can not be used with GenerateContent request setting system_instruction, tools or \
+                tool_config.\n\nProposed fix: move those values to CachedContent from GenerateContent request."
+            .to_owned();
+    }
     let words = match violation.rule {
         Rule::Pairing if message.ends_with("for 0 calls") => {
             "Please ensure that function response turn comes immediately after a function call turn."

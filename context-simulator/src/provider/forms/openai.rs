@@ -79,7 +79,7 @@ pub(super) fn shared(refusal: &Refusal, model: &str) -> Option<(u16, String)> {
             );
             OpenAiError::new(429, message, "tokens").coded("rate_limit_exceeded")
         }
-        Refusal::Server => {
+        Refusal::CachedContent | Refusal::Server => {
             let message = "The server had an error while processing your request. Sorry about that!";
             OpenAiError::new(500, message, "server_error")
         }
