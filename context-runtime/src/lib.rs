@@ -242,7 +242,7 @@
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
-//! `docs/cookbook.md` has twenty common tasks as whole programs. They are compiled and run with the
+//! `docs/cookbook.md` has common tasks as whole programs. They are compiled and run with the
 //! documentation of this crate.
 //!
 //! # Features
@@ -384,9 +384,9 @@ pub use retention::{Removal, RemovalReason, Retention};
 pub use runtime::NullContextRuntime;
 #[cfg(feature = "tokens")]
 pub use runtime::{
-    ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED,
-    RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits,
-    materialize, spilled_output_tool,
+    CacheKey, ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia,
+    READ_SPILLED, RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange,
+    ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use system::{SystemClock, Uuid7Ids};
 

@@ -11,8 +11,8 @@ pub use context_core::history::{SummaryError, SummaryTask};
 pub use context_core::message::MessageHash;
 pub use context_core::model::Unanswered;
 pub use context_core::model::{
-    AnswerDelta, AnswerStream, CacheMarks, EmbedAs, Embedder, ImageLimits, LanguageModel,
-    LiftedRequest, LoweredRequest, ModelCodec, ModelErrorCode, OutputSchema, StopReason,
-    TokenCount, TokenCounter, ToolChoice, Usage, WireError,
+    AnswerDelta, AnswerStream, CacheMarks, CachedContent, EmbedAs, Embedder, ImageLimits,
+    LanguageModel, LiftedRequest, LoweredRequest, ModelCodec, ModelErrorCode, OutputSchema,
+    StopReason, TokenCount, TokenCounter, ToolChoice, Usage, WireError,
 };
 pub use context_core::{Answer, MessageCodec, ModelError, ModelRequest};

@@ -29,9 +29,9 @@ mod trigger;
 
 #[cfg(feature = "tokens")]
 pub use default::{
-    ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia, READ_SPILLED,
-    RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange, ToolResultLimits,
-    materialize, spilled_output_tool,
+    CacheKey, ContextStatus, DefaultContextRuntime, DefaultContextRuntimeBuilder, LiveMedia,
+    READ_SPILLED, RecallPlace, RuntimeFault, RuntimeFaults, Spill, Spilled, SpilledRange,
+    ToolResultLimits, materialize, spilled_output_tool,
 };
 pub use null::NullContextRuntime;
 pub use pipeline::{Pipeline, Planned, PlannedStep, PlannedSummary, USER_WORDS};

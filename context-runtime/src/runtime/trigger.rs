@@ -39,6 +39,10 @@ pub enum Trigger {
     /// of the provider's cache, a changed history costs nothing extra. Never true for the first
     /// request of a process.
     Idle(Duration),
+    /// The provider still has the last request of the chat in its prompt cache, and forgets it
+    /// within this time. A summary that is made now reads the history from the cache. Never true
+    /// for the first request of a process, and for models whose lifetimes are not known.
+    CacheExpires(Duration),
     /// Any of these conditions.
     Any(Vec<Trigger>),
     /// All of these conditions; an empty list is never true.
@@ -59,6 +63,9 @@ pub struct HistoryState {
     pub turns: usize,
     /// The time since the last request of the chat. `None` if it is not known.
     pub idle: Option<Duration>,
+    /// The time until the provider forgets the last request of the chat. `None` if it is not known,
+    /// and if nothing is cached.
+    pub expires_in: Option<Duration>,
 }
 
 impl HistoryState {
@@ -76,6 +83,7 @@ impl HistoryState {
             messages: view.messages().len(),
             turns: view.structure().requests.len(),
             idle: goal.cache.idle,
+            expires_in: goal.cache.expires_in,
         }
     }
 }
@@ -114,6 +122,7 @@ impl Trigger {
             Self::Messages(messages) => state.messages >= *messages,
             Self::Turns(turns) => state.turns >= *turns,
             Self::Idle(pause) => state.idle.is_some_and(|idle| idle >= *pause),
+            Self::CacheExpires(within) => state.expires_in.is_some_and(|left| left <= *within),
             Self::Any(any) => any.iter().any(|trigger| trigger.is_due(state)),
             Self::All(all) => !all.is_empty() && all.iter().all(|trigger| trigger.is_due(state)),
         }
@@ -168,6 +177,7 @@ impl fmt::Display for Trigger {
             Self::Messages(messages) => write!(f, "{messages} messages"),
             Self::Turns(turns) => write!(f, "{turns} turns"),
             Self::Idle(pause) => write!(f, "idle for {pause:?}"),
+            Self::CacheExpires(within) => write!(f, "the cache expires within {within:?}"),
             Self::Any(parts) if parts.is_empty() => f.write_str("never"),
             Self::All(parts) if parts.is_empty() => f.write_str("never"),
             Self::Any(parts) => list(f, parts, " or "),

@@ -61,6 +61,8 @@ mod own_codecs;
 mod pins;
 mod prompt;
 #[cfg(feature = "tokens")]
+mod prompt_cache;
+#[cfg(feature = "tokens")]
 mod readable_media;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]
 mod recall_places;

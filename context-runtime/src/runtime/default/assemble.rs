@@ -16,6 +16,7 @@ use super::fingerprint::ChainHash;
 use super::index::less;
 use super::parts::Parts;
 use super::prefix::{self, PromptHash};
+use super::prompt_cache::ChosenLifetime;
 use super::readable;
 use super::repair::Repaired;
 use super::session::{ReportedRequest, SentRequest, Session, StaticTokens};
@@ -108,17 +109,27 @@ impl Call<'_> {
         })
     }
 
-    /// Returns the last request if the provider may still have it in its cache.
-    fn cached<'s>(&self, session: &'s Session) -> Option<&'s SentRequest> {
-        let lifetime = self.parts.cache_lifetime.unwrap_or(self.counting.cache_lifetime);
-        let lifetime = i64::try_from(lifetime.as_micros()).unwrap_or(i64::MAX);
+    /// Returns the last request if this one has the same prompt and goes to the same cache.
+    fn same_prompt<'s>(&self, session: &'s Session) -> Option<&'s SentRequest> {
         session.sent.as_ref().filter(|sent| {
-            let age = self.now.as_micros().saturating_sub(sent.at.as_micros());
-            age < lifetime
-                && sent.prompt_hash == self.prompt_hash
+            sent.prompt_hash == self.prompt_hash
                 && sent.model == self.counting.model
                 && sent.provider == self.input.provider
         })
+    }
+
+    /// Returns the last request if the provider may still have it in its cache.
+    fn cached<'s>(&self, session: &'s Session) -> Option<&'s SentRequest> {
+        let idle = self.idle(session)?;
+        self.same_prompt(session).filter(|sent| idle < sent.lifetime)
+    }
+
+    /// Returns the time until the provider forgets the last request. `None` if it is not known, and
+    /// if the request is not cached.
+    pub(super) fn expires_in(&self, session: &Session) -> Option<Duration> {
+        let until = self.cached(session)?.cached_until?;
+        let left = until.as_micros().saturating_sub(self.now.as_micros());
+        u64::try_from(left).ok().map(Duration::from_micros)
     }
 
     /// Returns the time since the last request of the chat.
@@ -131,7 +142,24 @@ impl Call<'_> {
     /// Returns how many messages of the history the provider may have in its cache. Messages that
     /// contain or follow a recall are cached only together with that same recall.
     pub(super) fn warm(&self, session: &Session, recall: Option<&Recall>) -> usize {
-        let Some(sent) = self.cached(session) else { return 0 };
+        self.cached(session).map_or(0, |sent| self.shared(session, sent, recall))
+    }
+
+    /// Returns the tokens that this request has in common with the last one, whether the provider
+    /// still has them in its cache or not.
+    pub(super) fn shared_tokens(
+        &self,
+        session: &Session,
+        front: TokenCount,
+        recall: Option<&Recall>,
+    ) -> u64 {
+        let Some(sent) = self.same_prompt(session) else { return 0 };
+        let messages = self.shared(session, sent, recall);
+        self.counting.calibration.apply(front + session.index.tokens(messages)).tokens()
+    }
+
+    /// Returns how many messages of the history this request has in common with the last one.
+    fn shared(&self, session: &Session, sent: &SentRequest, recall: Option<&Recall>) -> usize {
         let kept = session.index.kept().min(sent.messages);
         let place = self.parts.recall_place;
         let stable = session.index.newest_request().map_or(0, |at| place.stable(at));
@@ -214,6 +242,7 @@ pub(super) struct RequestParts {
     /// Does not include the history.
     pub(super) breakdown: Breakdown,
     pub(super) budget: Budget,
+    pub(super) lifetime: ChosenLifetime,
     /// Whether a compaction took place since the last request.
     pub(super) cut: bool,
 }
@@ -226,7 +255,7 @@ pub(super) fn messages(
     request_parts: RequestParts,
     context: &mut ModelContext,
 ) -> Option<usize> {
-    let RequestParts { repaired, recall, static_tokens, mut breakdown, budget, cut } =
+    let RequestParts { repaired, recall, static_tokens, mut breakdown, budget, lifetime, cut } =
         request_parts;
     let stats = PrefixStats::of(session, &call, &repaired);
     let apply = |count| call.counting.calibration.apply(count);
@@ -240,7 +269,7 @@ pub(super) fn messages(
     );
     let warm = call.warm(session, recall.as_ref());
     let is_cached = call.cached(session).is_some();
-    let front = static_tokens.system + static_tokens.instructions + static_tokens.tools;
+    let front = static_tokens.front();
     let reused = if is_cached { apply(front + session.index.tokens(warm)).tokens() } else { 0 };
 
     let before = session.sent.take();
@@ -264,6 +293,8 @@ pub(super) fn messages(
         ));
     }
     let total = breakdown.total();
+    let cached_until = lifetime.cached_until(&call, total.tokens());
+    context.prefix.cached_until = cached_until;
     if total.tokens() > budget.input() {
         context.diagnostics.push(Diagnostic::new(
             DiagnosticCode::ContextOverflow,
@@ -313,6 +344,8 @@ pub(super) fn messages(
     let recalled = recall.as_ref().map(|recall| recall.tokens).unwrap_or_default();
     session.sent = Some(SentRequest {
         at: call.now,
+        lifetime: lifetime.lifetime,
+        cached_until,
         provider: call.input.provider.clone(),
         model: call.counting.model.clone(),
         prompt_hash: call.prompt_hash,
@@ -326,12 +359,27 @@ pub(super) fn messages(
         breakdown,
     });
     session.index.sent();
+    let key = call.parts.cache_key.of(&call.input.turn.chat, call.counting.cache_rules.as_deref());
     let mut request = call.input.request;
     request.model = Some(call.counting.model.clone()).filter(|model| !model.is_empty());
     request.system = system;
     request.messages = messages;
     request.max_output_tokens = Some(budget.reserve);
     request.cache = cache;
+    request.cache_key = request.cache_key.or(key);
+    request.cache_lifetime = lifetime.asked;
+    if let Some(content) = request.cached_content.take() {
+        if content.fits(&request) {
+            request.cached_content = Some(content);
+        } else {
+            context.diagnostics.push(Diagnostic::new(
+                DiagnosticCode::CachedContentUnused,
+                Severity::Warning,
+                "cached_content",
+                format!("the request does not begin with {}, so all of it is sent", content.name),
+            ));
+        }
+    }
     context.request = request;
     context.budget = Some(budget);
     context.breakdown = breakdown;

@@ -9,7 +9,8 @@ use context_tokens::{BudgetError, Calibrations, ModelTable};
 
 use super::parts::Parts;
 use super::{
-    DefaultContextRuntime, LiveMedia, RecallPlace, RuntimeFault, RuntimeFaults, ToolResultLimits,
+    CacheKey, DefaultContextRuntime, LiveMedia, RecallPlace, RuntimeFault, RuntimeFaults,
+    ToolResultLimits,
 };
 use crate::observer::{Observer, Observers};
 use crate::runtime::{Pipeline, Stage, USER_WORDS};
@@ -57,6 +58,7 @@ impl Default for DefaultContextRuntimeBuilder {
             max_sessions: 1_024,
             expected_calls: 10,
             user_words: USER_WORDS,
+            cache_key: CacheKey::default(),
             cache_lifetime: None,
             summary_cooldown: Duration::from_secs(60),
         };
@@ -264,8 +266,23 @@ impl DefaultContextRuntimeBuilder {
         self
     }
 
-    /// Sets how long the provider's prompt cache keeps an unused entry. Default: the usual lifetime
-    /// that the table of [`models`](Self::models) has for the model, or else 5 minutes.
+    /// Sets the key of the provider's prompt cache, for providers that take one. Default:
+    /// [`CacheKey::Chat`], a key for each chat. A request with a
+    /// [key of its own](context_core::ModelRequest::cache_key) keeps it.
+    pub fn cache_key(mut self, key: CacheKey) -> Self {
+        self.parts.cache_key = key;
+        self
+    }
+
+    /// Sets how long an entry of the provider's prompt cache lives after its last use. Requests ask
+    /// for the provider's shortest lifetime that is at least as long, or else for its longest.
+    /// Where the provider of a model offers no choice, nothing is asked for, and entries are
+    /// assumed to live this long. A request with a
+    /// [lifetime of its own](context_core::ModelRequest::cache_lifetime) comes first.
+    ///
+    /// Default: of the lifetimes that the table of [`models`](Self::models) has for the model, the
+    /// one with which the last calls of the chat, up to 64, would have cost the least. It is the
+    /// provider's usual one until a pause was longer. 5 minutes are assumed if the table has none.
     pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
         self.parts.cache_lifetime = Some(lifetime);
         self
@@ -296,6 +313,7 @@ impl DefaultContextRuntimeBuilder {
             ("model", blank(name)),
             ("user", blank(user)),
             ("agent", blank(parts.agent.as_deref())),
+            ("cache_key", matches!(&parts.cache_key, CacheKey::Shared(key) if key.is_empty())),
         ];
         let empty = names.into_iter().filter(|(_, is_empty)| *is_empty);
         faults.extend(empty.map(|(setting, _)| RuntimeFault::Empty { setting }));

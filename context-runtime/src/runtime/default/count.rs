@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::CacheState;
@@ -10,7 +9,7 @@ use context_core::model::{Budget, TokenCounter};
 use context_core::runtime::PrepareInput;
 use context_core::{Diagnostic, Error, Result};
 use context_tokens::{
-    CachedCounter, Calibrated, Calibration, Calibrations, Modalities, WindowSource,
+    CacheRules, CachedCounter, Calibrated, Calibration, Calibrations, Modalities, WindowSource,
 };
 
 use super::parts::{PREPARE, Parts};
@@ -20,8 +19,6 @@ use super::session::lock;
 /// The window that is assumed for a model with an unknown window. Nearly all models have at least
 /// this.
 const ASSUMED_WINDOW: u64 = 32_768;
-/// The lifetime of an unused entry in a prompt cache whose provider states none.
-const CACHE_LIFETIME: Duration = Duration::from_secs(300);
 /// The maximum number of models with cached data.
 const MODELS: usize = 64;
 /// The smallest output limit that is accepted from a refusal. A refusal that names fewer tokens may
@@ -40,13 +37,14 @@ pub(super) struct Counters {
     assumed: Mutex<HashSet<String>>,
 }
 
-/// The counter of a model, its modalities if they are known, and the usual lifetime of an unused
-/// entry in its provider's prompt cache.
+/// The counter of a model, and its modalities and the rules of its provider's prompt cache, if they
+/// are known.
 #[derive(Clone, Debug)]
 struct KnownModel {
     counter: Arc<dyn TokenCounter>,
     modalities: Option<Arc<Modalities>>,
-    cache_lifetime: Duration,
+    cache_rules: Option<Arc<CacheRules>>,
+    cache_read: f64,
 }
 
 /// The counter and related data of one call.
@@ -57,8 +55,10 @@ pub(super) struct Counting {
     pub(super) counter: Arc<dyn TokenCounter>,
     /// The modalities of the model, if they are known.
     pub(super) modalities: Option<Arc<Modalities>>,
-    /// The usual lifetime of an unused entry in the provider's prompt cache.
-    pub(super) cache_lifetime: Duration,
+    /// The rules of the provider's prompt cache, if they are known.
+    pub(super) cache_rules: Option<Arc<CacheRules>>,
+    /// The price of a token read from the cache, relative to other input.
+    pub(super) cache_read: f64,
     pub(super) calibration: Calibration,
     /// The maximum output of the model, if a refusal reported it.
     pub(super) output_cap: Option<u64>,
@@ -68,6 +68,11 @@ impl Counting {
     /// Returns the calibrated counter.
     pub(super) fn calibrated(&self) -> Calibrated {
         Calibrated::new(Arc::clone(&self.counter), self.calibration)
+    }
+
+    /// Returns the minimum length of a cached prefix in tokens, or 0 if it is not known.
+    pub(super) fn minimum(&self) -> u64 {
+        self.cache_rules.as_ref().map_or(0, |rules| rules.minimum)
     }
 }
 
@@ -81,9 +86,10 @@ impl KnownModel {
             Some(known) => Arc::new(ReadableCounter::new(plain, Arc::clone(known))),
             None => plain,
         };
-        let usual = model.cache_rules().and_then(|rules| rules.usual_lifetime());
-        let cache_lifetime = usual.map_or(CACHE_LIFETIME, |usual| usual.duration());
-        Self { counter: Arc::new(CachedCounter::new(sent)), modalities, cache_lifetime }
+        let cache_rules = model.cache_rules().map(Arc::new);
+        let cache_read = model.cache_read_share().unwrap_or(CacheState::default().read);
+        let counter = Arc::new(CachedCounter::new(sent));
+        Self { counter, modalities, cache_rules, cache_read }
     }
 }
 
@@ -109,9 +115,9 @@ impl Counters {
         }
         let of_model =
             known.entry(model.to_owned()).or_insert_with(|| KnownModel::new(parts, model));
-        let KnownModel { counter, modalities, cache_lifetime } = of_model.clone();
+        let KnownModel { counter, modalities, cache_rules, cache_read } = of_model.clone();
         let model = model.to_owned();
-        Counting { model, counter, modalities, cache_lifetime, calibration, output_cap }
+        Counting { model, counter, modalities, cache_rules, cache_read, calibration, output_cap }
     }
 
     /// Returns the calibrations.
@@ -188,12 +194,17 @@ pub(super) fn budget(
 }
 
 /// Returns the state of the provider's cache with its relative prices, from the prices of the
-/// model.
-pub(super) fn cache(parts: &Parts, model: &str, messages: usize) -> CacheState {
+/// model. `write` is the price of a write for the chosen lifetime, if it is known.
+pub(super) fn cache(
+    parts: &Parts,
+    counting: &Counting,
+    messages: usize,
+    write: Option<f64>,
+) -> CacheState {
     let mut cache = CacheState::default();
     (cache.messages, cache.expected_calls) = (messages, parts.expected_calls);
-    let model = parts.models.model(model);
-    cache.read = model.cache_read_share().unwrap_or(cache.read);
-    cache.write = model.cache_write_share(None).unwrap_or(cache.write);
+    cache.read = counting.cache_read;
+    let usual = || parts.models.model(&counting.model).cache_write_share(None);
+    cache.write = write.or_else(usual).unwrap_or(cache.write);
     cache
 }

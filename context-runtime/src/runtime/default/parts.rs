@@ -11,7 +11,7 @@ use context_core::model::TokenCounter;
 use context_core::{ChatRef, Clock, Error, MemoryProvider, Renderer, Result, Store, UserId};
 use context_tokens::ModelTable;
 
-use super::{LiveMedia, RecallPlace, Spill, ToolResultLimits};
+use super::{CacheKey, LiveMedia, RecallPlace, Spill, ToolResultLimits};
 use crate::RecoveryChain;
 use crate::observer::Observers;
 use crate::runtime::{Pipeline, StageFault};
@@ -54,7 +54,8 @@ pub(super) struct Parts {
     pub(super) expected_calls: u32,
     /// The share of the room for the history that the user's words fill unchanged.
     pub(super) user_words: f64,
-    /// `None` for the usual lifetime of the model's provider.
+    pub(super) cache_key: CacheKey,
+    /// `None` for the lifetime that is the cheapest for a chat.
     pub(super) cache_lifetime: Option<Duration>,
     pub(super) summary_cooldown: Duration,
 }

@@ -21,6 +21,7 @@ use super::assemble::{self, Call, RequestParts};
 use super::count::{self, Counters, Counting};
 use super::parts::{PREPARE, Parts};
 use super::prefix::PromptHash;
+use super::prompt_cache;
 use super::recall::{self, TurnRecall};
 use super::repair;
 use super::session::{Session, Sessions, lock};
@@ -151,12 +152,17 @@ fn finish(
     let outside = breakdown.outside().tokens().saturating_add(added);
     let outside = outside.saturating_add_signed(call.reported_excess(session));
     let warm = call.warm(session, recalled.as_ref());
+    let shared = call.shared_tokens(session, static_tokens.front(), recalled.as_ref());
 
     session.cuts.requested(&input.turn.id, request);
     let mut context = ModelContext::default();
+    let total = counting.calibration.apply(session.index.tokens(session.index.len())).tokens();
+    let tokens = outside.saturating_add(total);
+    diagnostics.extend(prompt_cache::expired(&call, session, shared));
+    let lifetime = prompt_cache::choose(&call, session, (shared, tokens), &mut diagnostics);
     let mut goal = Goal::new(budget, outside, budget.input());
-    goal.cache = count::cache(parts, &counting.model, warm);
-    goal.cache.idle = call.idle(session);
+    goal.cache = count::cache(parts, counting, warm, lifetime.write);
+    (goal.cache.idle, goal.cache.expires_in) = (call.idle(session), call.expires_in(session));
     let focus = session.cuts.requested.take();
     let now = state(&call, session, &goal);
     let can_wait = input.ahead == SummariesAhead::Running && now.share < pipeline::NEEDED;
@@ -206,13 +212,19 @@ fn finish(
     let repaired = repair::repair(&mut session.index, messages);
     diagnostics.extend(repaired.diagnostics.iter().cloned());
     context.diagnostics = diagnostics;
-    let request_parts =
-        RequestParts { repaired, recall: recalled, static_tokens, breakdown, budget, cut };
+    let request_parts = RequestParts {
+        repaired,
+        recall: recalled,
+        static_tokens,
+        breakdown,
+        budget,
+        lifetime,
+        cut,
+    };
     let provider = call.input.provider.clone();
     let cached_end = assemble::messages(call, session, request_parts, &mut context);
     if let Some(mut task) = context.summary.take() {
-        let read = count::cache(parts, &counting.model, 0).read;
-        let cached = (read, cached_end);
+        let cached = (goal.cache.read, cached_end);
         task.continued =
             summary::continued(&context, &task, &provider, cached, counter).map(Box::new);
         context.summary = Some(task);
@@ -228,6 +240,7 @@ fn state(call: &Call<'_>, session: &Session, goal: &Goal) -> HistoryState {
     let mut state = HistoryState::of_share(goal.budget.ratio(tokens));
     (state.tokens, state.messages) = (tokens, session.index.len());
     (state.turns, state.idle) = (session.index.requests().len(), goal.cache.idle);
+    state.expires_in = goal.cache.expires_in;
     state
 }
 

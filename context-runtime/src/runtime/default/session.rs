@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use context_core::message::MessageHash;
 use context_core::model::{Budget, TokenCount};
@@ -12,6 +13,7 @@ use super::cuts::Cuts;
 use super::fingerprint::{ChainHash, PrefixFingerprint};
 use super::index::HistoryIndex;
 use super::prefix::PromptHash;
+use super::prompt_cache::RecentCalls;
 use super::readable::Placeholders;
 use super::recall::TurnRecall;
 
@@ -28,6 +30,7 @@ pub(super) struct Session {
     pub(super) captured: Option<PrefixFingerprint>,
     /// The tokens of what precedes the history, as long as it is unchanged.
     pub(super) static_tokens: Option<StaticTokens>,
+    pub(super) recent_calls: RecentCalls,
 }
 
 impl Session {
@@ -53,6 +56,10 @@ pub(super) struct SentRequest {
     pub(super) provider: String,
     pub(super) model: String,
     pub(super) prompt_hash: PromptHash,
+    /// The lifetime of its entries in the provider's prompt cache, after their last use.
+    pub(super) lifetime: Duration,
+    /// The time until which the provider has it in its cache, if it has.
+    pub(super) cached_until: Option<Timestamp>,
     /// The number of messages, without the recall, and their hash.
     pub(super) messages: usize,
     pub(super) chain: ChainHash,
@@ -102,6 +109,13 @@ pub(super) struct StaticTokens {
     pub(super) system: TokenCount,
     pub(super) instructions: TokenCount,
     pub(super) tools: TokenCount,
+}
+
+impl StaticTokens {
+    /// Returns the tokens of everything before the history.
+    pub(super) fn front(&self) -> TokenCount {
+        self.system + self.instructions + self.tools
+    }
 }
 
 /// The recently used sessions: at least `most` and at most twice as many.

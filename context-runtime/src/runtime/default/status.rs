@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use context_core::ChatRef;
 use context_core::model::Budget;
 use context_core::runtime::Breakdown;
+use context_core::{ChatRef, Timestamp};
 use serde::Serialize;
 
 use super::DefaultContextRuntime;
@@ -23,6 +23,9 @@ pub struct ContextStatus {
     pub breakdown: Breakdown,
     /// The number of messages that were sent.
     pub messages: usize,
+    /// The time until which the provider should have the request in its prompt cache, if it is not
+    /// used again. `None` if it is not cached, or not known.
+    pub cached_until: Option<Timestamp>,
 }
 
 impl ContextStatus {
@@ -71,6 +74,7 @@ impl DefaultContextRuntime {
             budget: sent.budget,
             breakdown: sent.breakdown,
             messages: sent.messages,
+            cached_until: sent.cached_until,
         })
     }
 
