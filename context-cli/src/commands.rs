@@ -40,13 +40,16 @@ pub(crate) mod trajectory;
 pub(crate) mod upgrade;
 pub(crate) mod vacuum;
 pub(crate) mod verify;
+mod workspace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use context_runtime::transcript::{SourceError, TranscriptSource};
+use context_runtime::workspace::Restored;
 use context_runtime::{
-    BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Metadata, Store, UserId, limits,
+    BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Metadata, Moved, Store, UserId,
+    limits,
     store::{
         Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind,
         PageWalk, PlacedNode,
@@ -54,6 +57,7 @@ use context_runtime::{
 };
 use serde::Serialize;
 
+use self::workspace::{RestoredRecord, WorkspaceArgs, report_files};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::{Output, Style};
@@ -241,6 +245,21 @@ struct MovedRecord<'a> {
     head: Option<&'a str>,
     /// Whether the branch is the active one.
     active: bool,
+    /// The files that went back too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored: Option<RestoredRecord<'a>>,
+}
+
+/// Reports the result of a move of the conversation, and of the files of a workspace.
+fn moved_both(
+    out: &mut Output,
+    chat: &str,
+    result: &Moved,
+    workspace: &WorkspaceArgs,
+) -> Result<Outcome, Failure> {
+    let Moved { branch, head, restored, .. } = result;
+    report_move(out, chat, branch, head.as_ref(), true, restored.as_ref())?;
+    report_files(workspace, restored.as_ref(), out)
 }
 
 /// Reports the result of a move.
@@ -251,10 +270,22 @@ fn moved(
     head: Option<&MessageId>,
     active: bool,
 ) -> Result<Outcome, Failure> {
+    report_move(out, chat, branch, head, active, None)
+}
+
+fn report_move(
+    out: &mut Output,
+    chat: &str,
+    branch: &BranchName,
+    head: Option<&MessageId>,
+    active: bool,
+    restored: Option<&Restored>,
+) -> Result<Outcome, Failure> {
     let branch = branch.as_str();
     if out.is_json() {
         let head = head.map(MessageId::as_str);
-        out.record(&MovedRecord { v: 1, chat, branch, head, active })?;
+        let restored = restored.map(RestoredRecord::from);
+        out.record(&MovedRecord { v: 1, chat, branch, head, active, restored })?;
     } else {
         let now = if active { "now on" } else { "new branch" };
         let at = head

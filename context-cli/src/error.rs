@@ -167,6 +167,9 @@ fn store_advice(error: &Error) -> Option<&'static str> {
         // A missing SQLite file is reported as `NoStore` instead.
         ErrorKind::NotFound if error.operation() == "open" => NAME_ANOTHER,
         ErrorKind::NotFound if about("chat") => "`context chats` lists the chats of this user",
+        ErrorKind::NotFound if about("repository") => {
+            "name a folder for the snapshots with --snapshots, or make a repository with `git init`"
+        }
         ErrorKind::Conflict if about("branch") => {
             "choose another name, or look at it with `context branches`"
         }

@@ -18,6 +18,7 @@
 //! | [`history`] | views, plans and boundaries: how a history is cut; recovery decisions |
 //! | [`memory`] | memory scopes and records, the seam of memory providers |
 //! | [`trajectory`] | rounds of an agent: nodes, edges, records, changes |
+//! | [`workspace`] | the seam of snapshots of the files that an agent works on |
 //! | [`store`] | the seam of storage: commits, chats, search, blobs, streams, maintenance |
 //! | [`runtime`] | the contract between an agent loop and what prepares its context |
 //!
@@ -43,6 +44,7 @@ pub mod model;
 pub mod runtime;
 pub mod store;
 pub mod trajectory;
+pub mod workspace;
 
 pub use base::cancel::CancelSignal;
 pub use base::diagnostic::Diagnostic;

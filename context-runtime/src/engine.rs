@@ -30,6 +30,7 @@ mod save;
 mod standing;
 mod turn;
 mod view;
+mod workspace;
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub use navigate::Moved;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
 pub use resolve::{ResolveOptions, Resolved};
 pub use save::{Edits, SaveOutcome, Saved};
+pub use workspace::Checkpointed;
 
 use self::captured_ids::CapturedIds;
 use self::compaction::PendingCompaction;
@@ -63,6 +65,7 @@ use self::save::InFlight;
 use self::standing::StandingPrompt;
 use self::view::View;
 use crate::streams::Streams;
+use crate::workspace::Workspace;
 
 /// The policy of a save when another writer has moved the branch in the meantime.
 ///
@@ -148,6 +151,7 @@ pub struct ContextEngine {
     opened_with: Vec<Diagnostic>,
     /// Pending messages that may have been captured by memory providers already.
     captured: CapturedIds,
+    workspace: Option<Workspace>,
 }
 
 /// The parts an engine is composed of.

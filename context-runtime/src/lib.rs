@@ -135,7 +135,8 @@
 //! [`switch_branch`](ContextEngine::switch_branch) changes to another branch,
 //! [`checkpoint`](ContextEngine::checkpoint) names a position and
 //! [`restore`](ContextEngine::restore) goes back to it. [`ContextEngine::graph`] returns the whole
-//! tree, and [`MessageGraph::draw`] draws it. [`Retention`] removes old content.
+//! tree, and [`MessageGraph::draw`] draws it. [`Retention`] removes old content. With a
+//! [`workspace`], the files that an agent changed go back together with the conversation.
 //!
 //! # Memories and trajectories
 //!
@@ -239,6 +240,7 @@
 //! | [`secrets`] | finding and masking secrets |
 //! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
+//! | [`workspace`] | snapshots of the files that an agent works on |
 //! | [`streams`], [`transfer`], [`search`], [`graph`], [`wire`], [`limits`] | answers in flight; copies and backups; queries; walks of the tree; JSON as it was written; every limit |
 //! | [`anthropic`], [`openai`], [`gemini`], [`uimessage`], [`microcompact`], [`snip`], [`strip_images`], [`summarize`], [`truncate_head`] | the options of each codec and policy |
 //!
@@ -281,6 +283,7 @@
 //! | `otlp` | export of trajectories as traces to a collector | no |
 //! | `metrics` | `OtelMetrics`: metrics of turns through OpenTelemetry | no |
 //! | `cache` | `ChainCache`: chains shared between engines | no |
+//! | `git` | `workspace::GitSnapshots`: snapshots of a workspace with the git program | no |
 //! | `rescale` | `ImageRescaler`: scales down images that are too large for a provider | no |
 //! | `full` | all of these | |
 //!
@@ -320,6 +323,7 @@ pub mod trajectory;
 #[cfg(feature = "transcript")]
 pub mod transcript;
 pub mod transfer;
+pub mod workspace;
 
 #[cfg(feature = "agents")]
 pub use agents::{
@@ -333,7 +337,7 @@ pub use context_codec_kit::sanitize;
 pub use context_codec_kit::wire;
 pub use context_core::base::{
     CancelSource, CheckpointName, CodeName, CodeNameError, DiagnosticCode, FragmentId, JsonMap,
-    Severity, StreamId, limits,
+    Severity, SnapshotId, StreamId, limits,
 };
 pub use context_core::fragment::{
     FragmentContent, Number, kinds, last_assistant_message, lazy, lazy_future, lazy_stream,
@@ -358,7 +362,7 @@ pub use context_store_kit::search;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
-    BranchDiff, ChangeKind, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
+    BranchDiff, ChangeKind, Checkpointed, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
     ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, InspectedFragment, InspectedMessage,
     InspectedReminder, Inspection, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
     SaveOutcome, Saved, SystemPrompt,

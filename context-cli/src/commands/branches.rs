@@ -3,7 +3,8 @@
 use context_runtime::{BranchName, Error};
 use serde::Serialize;
 
-use super::{engine, existing_chat, moved};
+use super::workspace::WorkspaceArgs;
+use super::{engine, existing_chat, moved_both};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
@@ -18,6 +19,7 @@ Examples:
   context branches support-7 --rename main-v2 cheaper
   context branches support-7 --delete cheaper
 
+With --workspace, --switch also brings back the files of that branch, if there is a snapshot of them.
 Deleting a branch also deletes the messages that no other branch and no checkpoint reaches. The
 active branch cannot be deleted.")]
 pub(crate) struct Args {
@@ -32,6 +34,8 @@ pub(crate) struct Args {
     /// Delete this branch
     #[arg(long, value_name = "NAME", group = "change")]
     delete: Option<String>,
+    #[command(flatten)]
+    workspace: WorkspaceArgs,
 }
 
 /// JSON record of `branches`: one branch.
@@ -73,9 +77,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let chat = args.chat.as_str();
     match (args.switch, args.rename.as_deref(), args.delete) {
         (Some(branch), ..) => {
-            let mut engine = engine(app, app.store_to_write().await?, chat).await?;
+            let store = app.store_to_write().await?;
+            let mut engine = args.workspace.engine(app, store, chat).await?;
             let result = engine.switch_branch(BranchName::from(branch)).await?;
-            moved(&mut app.out, chat, &result.branch, result.head.as_ref(), true)
+            moved_both(&mut app.out, chat, &result, &args.workspace)
         }
         (_, Some([from, to]), _) => rename(app, chat, from, to).await,
         (_, _, Some(branch)) => delete(app, chat, &branch).await,

@@ -5,6 +5,7 @@ use context_runtime::removal::{RemovalOptions, RemovalReport, delete_chat};
 use serde::Serialize;
 
 use super::removal_report::show;
+use super::workspace::WorkspaceArgs;
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::clean;
@@ -21,11 +22,14 @@ stays, without the content of these chats. Then the rest of the user's data is s
 words, and every place that has them, such as a copy of a chat, is listed. If one of the chats does
 not exist, none is deleted. After an interrupt, run the command again.
 
-Not reached: backups, exports, and local files of trajectories.")]
+Not reached: backups, exports, local files of trajectories, and snapshots of a workspace that
+--workspace does not name.")]
 pub(crate) struct Args {
     /// The chats
     #[arg(required = true, value_name = "CHAT")]
     chats: Vec<String>,
+    #[command(flatten)]
+    workspace: WorkspaceArgs,
 }
 
 /// JSON record of `delete`: one chat.
@@ -58,6 +62,11 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     app.out.outlive_reader();
     let mut done = Outcome::Success;
     for name in &args.chats {
+        // First, because finding them takes the chat.
+        let found = store.history().chat(&app.chat(name)).await?;
+        if let Some(chat) = found.filter(|_| args.workspace.is_named()) {
+            args.workspace.discard(&chat).await?;
+        }
         let removed = delete_chat(&*store, &app.chat(name), None, &options).await?;
         if app.out.is_json() {
             let deleted = removed.chats > 0;

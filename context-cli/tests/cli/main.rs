@@ -23,3 +23,4 @@ mod others_servers;
 mod runs;
 mod server_fixture;
 mod trees;
+mod workspaces;

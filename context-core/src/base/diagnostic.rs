@@ -43,6 +43,10 @@ pub enum DiagnosticCode {
     MessageNotDecoded,
     /// Pending messages were dropped by a move to another node of the graph.
     PendingDropped,
+    /// A part of a workspace is not in a snapshot, and a restore leaves it alone.
+    NotInSnapshot,
+    /// A move of the files and the conversation was interrupted between the two.
+    RewindInterrupted,
     /// The target form cannot represent a part of the input. The part was kept separately or left
     /// out.
     Unrepresentable,
@@ -157,6 +161,8 @@ names! {
     UnreadableMessage => "unreadable_message",
     MessageNotDecoded => "message_not_decoded",
     PendingDropped => "pending_dropped",
+    NotInSnapshot => "not_in_snapshot",
+    RewindInterrupted => "rewind_interrupted",
     Unrepresentable => "unrepresentable",
     BrokenInput => "broken_input",
     Unpaired => "unpaired",

@@ -124,6 +124,10 @@ id! {
     StreamId
 }
 id! {
+    /// The id of a snapshot of a workspace, chosen by the implementation that took it.
+    SnapshotId
+}
+id! {
     /// The name of a stream's writer, which no other writer uses.
     StreamWriter
 }

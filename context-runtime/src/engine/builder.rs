@@ -18,6 +18,7 @@ use super::pending::PendingMessages;
 use super::prompt::Prompt;
 use super::standing::StandingPrompt;
 use super::{ConflictPolicy, ContextEngine, Parts};
+use crate::workspace::Workspace;
 use crate::{SystemClock, Uuid7Ids};
 
 /// Builds a [`ContextEngine`]. A store, a user and a chat are required. All other parts have
@@ -32,6 +33,7 @@ pub struct ContextEngineBuilder {
     metadata: Metadata,
     create: bool,
     freeze: bool,
+    workspace: Option<Workspace>,
 }
 
 impl ContextEngineBuilder {
@@ -54,6 +56,7 @@ impl ContextEngineBuilder {
             metadata: Metadata::default(),
             create: true,
             freeze: false,
+            workspace: None,
         }
     }
 
@@ -61,7 +64,8 @@ impl ContextEngineBuilder {
     pub(super) fn with_parts(parts: Parts, chat: &ChatRef) -> Self {
         let ChatRef { user, chat, .. } = chat.clone();
         let (user, chat, metadata) = (Some(user), Some(chat), Metadata::default());
-        Self { parts, user, chat, branch: None, metadata, create: false, freeze: false }
+        let branch = None;
+        Self { parts, user, chat, branch, metadata, create: false, freeze: false, workspace: None }
     }
 
     /// Sets the user who owns the chat. Required.
@@ -99,6 +103,13 @@ impl ContextEngineBuilder {
     /// has the current prompt.
     pub fn freeze_prompt(mut self, freeze: bool) -> Self {
         self.freeze = freeze;
+        self
+    }
+
+    /// Attaches a workspace: checkpoints take snapshots of its files, and moves bring them back.
+    /// Default: none.
+    pub fn workspace(mut self, workspace: Workspace) -> Self {
+        self.workspace = Some(workspace);
         self
     }
 
@@ -203,9 +214,9 @@ impl ContextEngineBuilder {
             let _updated = history.update_chat(&chat, &patch, parts.clock.now()).await?;
         }
         let usage = super::chat::total_usage(&stored.metadata);
+        let mut opened_with: Vec<_> = super::workspace::interrupted(&stored).into_iter().collect();
         let branch = self.branch.unwrap_or(stored.active);
 
-        let mut opened_with = Vec::new();
         let mut persisted = Vec::new();
         for stored in parts.store.fragments().fragments(&chat).await? {
             let mut fragment = parts.codecs.decode(&stored.body)?.with_metadata(stored.metadata);
@@ -242,6 +253,7 @@ impl ContextEngineBuilder {
             decoded: DecodedMessages::default(),
             opened_with,
             captured: CapturedIds::default(),
+            workspace: self.workspace,
         })
     }
 }

@@ -9,6 +9,7 @@ use super::builder::ContextEngineBuilder;
 use super::chat::USAGE;
 use super::{ContextEngine, View};
 use crate::transfer::write_fork;
+use crate::workspace::PREFIX;
 
 /// The metadata key of the origin of a fork.
 const FORKED_FROM: &str = "forked_from";
@@ -41,8 +42,8 @@ impl ContextEngine {
     /// The new chat has one branch, `main`, with the messages under their ids, their revisions and
     /// compactions, the checkpoints that point to them, the blobs that they name, the persisted
     /// context fragments, and title and metadata. Its metadata also name the
-    /// [origin](ForkedFrom). The accumulated usage starts at zero. Streams, recorded rounds and
-    /// memories are not copied.
+    /// [origin](ForkedFrom). The accumulated usage starts at zero. Streams, recorded rounds,
+    /// memories and snapshots of a workspace are not copied.
     ///
     /// The engine has the settings of this one, its context fragments in the same order, so that
     /// the prompt is the same, and its reminders. Pending messages and a pending compaction stay
@@ -102,8 +103,11 @@ impl ContextEngine {
         let source = self.chat().await?;
         new.title = source.title;
         let own = std::mem::take(&mut new.metadata);
-        new.metadata = source.metadata;
+        new.metadata = source.metadata.clone();
         new.metadata.remove(USAGE);
+        let of_files =
+            source.metadata.iter().map(|(key, _)| key).filter(|key| key.starts_with(PREFIX));
+        of_files.for_each(|key| drop(new.metadata.remove(key)));
         own.iter().for_each(|(key, value)| new.metadata.insert(key, value.clone()));
         self.fork_to(new, path).await
     }

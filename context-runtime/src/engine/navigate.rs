@@ -1,14 +1,16 @@
 //! Moving through the graph: rewind, fork, switch, checkpoint, restore. None of these changes a
-//! message.
+//! message. With a workspace, the files move too.
 
-use context_core::base::{CheckpointName, DiagnosticCode, Severity};
-use context_core::store::{Checkpoint, Commit, Committed, ForkName, Target};
+use context_core::base::{CheckpointName, DiagnosticCode, Severity, SnapshotId};
+use context_core::store::{ChatPatch, Checkpoint, Commit, Committed, ForkName, Target};
+use context_core::workspace::Restored;
 use context_core::{BranchName, Diagnostic, Error, ErrorKind, MessageId, Result};
 
 use super::ContextEngine;
+use super::workspace::{Destination, MovedFiles};
 
 /// The result of a move.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Moved {
     /// The branch.
@@ -17,6 +19,9 @@ pub struct Moved {
     pub head: Option<MessageId>,
     /// Pending messages that were dropped.
     pub dropped: Vec<MessageId>,
+    /// The files that went back too. `None` without a [workspace](crate::workspace::Workspace), or
+    /// if there is no snapshot for the destination: the files are as they were then.
+    pub restored: Option<Restored>,
 }
 
 impl Moved {
@@ -39,15 +44,41 @@ impl ContextEngine {
     /// Goes back to a message, which may be on any branch of the chat. Creates a new branch that
     /// ends with this message, makes it the active one and moves the engine there. Stored messages
     /// are kept. Pending messages are dropped and reported.
+    ///
+    /// With a [workspace](Self::set_workspace), the files go back first, to the newest
+    /// [snapshot](Self::snapshot_workspace) for the message. If that fails, the conversation stays
+    /// where it is. After a crash between the two, the same call again finishes the move, as
+    /// [`finish_move`](Self::finish_move) does. If there is no snapshot, the files stay.
     pub async fn rewind(&mut self, message: &MessageId) -> Result<Moved> {
-        let committed = self.branch_at("rewind", message.clone(), true).await?;
+        self.rewind_to(message, None).await
+    }
+
+    async fn rewind_to(
+        &mut self,
+        message: &MessageId,
+        snapshot: Option<SnapshotId>,
+    ) -> Result<Moved> {
+        const OPERATION: &str = "rewind";
+        if self.workspace.is_some() {
+            let found =
+                self.parts.history().messages(&self.chat, std::slice::from_ref(message)).await?;
+            if found.iter().all(Option::is_none) {
+                return Err(Error::not_found(OPERATION, "message", message));
+            }
+        }
+        let to = Destination::Message(message.clone());
+        let files = self.move_files(to, Some(message), snapshot).await?;
+        let patch = files.as_ref().map(|files| files.patch.clone());
+        let committed = self.branch_at(OPERATION, message.clone(), true, patch).await?;
+        self.drop_replaced(files.as_ref()).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
         let dropped = self.pending.clear();
         self.compaction = None;
         self.in_flight = None;
         self.view = self.view.take().and_then(|mut view| view.up_to(message));
         self.branch = branch.clone();
-        Ok(Moved { branch, head: committed.head, dropped })
+        let restored = files.and_then(|files| files.restored);
+        Ok(Moved { branch, head: committed.head, dropped, restored })
     }
 
     /// Creates a new branch at the head of this one, for a side question, and stays on the current
@@ -55,16 +86,26 @@ impl ContextEngine {
     /// [`fork`](Self::fork) makes a new chat.
     pub async fn fork_here(&mut self) -> Result<Moved> {
         let head = self.require_head("fork_here").await?;
-        let committed = self.branch_at("fork_here", head, false).await?;
+        let committed = self.branch_at("fork_here", head, false, None).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
-        Ok(Moved { branch, head: committed.head, dropped: Vec::new() })
+        Ok(Moved { branch, head: committed.head, dropped: Vec::new(), restored: None })
     }
 
     /// Moves to another branch and makes it the active one. Pending messages are dropped and
-    /// reported, also when the engine is on that branch already.
+    /// reported, also when the engine is on that branch already. With a
+    /// [workspace](Self::set_workspace), the files are those of that branch's head again, as with
+    /// [`rewind`](Self::rewind).
     pub async fn switch_branch(&mut self, branch: impl Into<BranchName>) -> Result<Moved> {
         let branch = branch.into();
+        let files = match self.workspace.is_some() {
+            true => self.move_files_to_branch(&branch).await?,
+            false => None,
+        };
         self.parts.history().activate_branch(&self.chat, &branch, self.parts.clock.now()).await?;
+        if let Some(files) = &files {
+            let _chat = self.update_chat(&files.patch).await?;
+            self.drop_replaced(Some(files)).await?;
+        }
         if branch != self.branch {
             self.view = None;
             self.branch = branch.clone();
@@ -73,15 +114,21 @@ impl ContextEngine {
         self.compaction = None;
         self.in_flight = None;
         let head = self.view().await?.head().cloned();
-        Ok(Moved { branch, head, dropped })
+        let restored = files.and_then(|files| files.restored);
+        Ok(Moved { branch, head, dropped, restored })
+    }
+
+    async fn move_files_to_branch(&mut self, branch: &BranchName) -> Result<Option<MovedFiles>> {
+        let found = self.branches().await?.into_iter().find(|found| found.name == *branch);
+        let found = found.ok_or_else(|| Error::not_found("switch_branch", "branch", branch))?;
+        self.move_files(Destination::Branch(branch.clone()), found.head.as_ref(), None).await
     }
 
     /// Points a checkpoint at the newest saved message of the branch. An existing checkpoint of
-    /// this name moves there.
+    /// this name moves there. With a [workspace](Self::set_workspace), a snapshot of the files
+    /// belongs to it, as [`checkpoint_workspace`](Self::checkpoint_workspace) says.
     pub async fn checkpoint(&mut self, name: impl Into<CheckpointName>) -> Result<Checkpoint> {
-        let head = self.require_head("checkpoint").await?;
-        let now = self.parts.clock.now();
-        self.parts.history().set_checkpoint(&self.chat, &name.into(), &head, now).await
+        Ok(self.checkpoint_workspace(name).await?.checkpoint)
     }
 
     /// Goes back to a checkpoint, as [`rewind`](Self::rewind) does.
@@ -90,7 +137,8 @@ impl ContextEngine {
         let checkpoints = self.parts.history().checkpoints(&self.chat).await?;
         let found = checkpoints.into_iter().find(|checkpoint| checkpoint.name == name);
         let checkpoint = found.ok_or_else(|| Error::not_found("restore", "checkpoint", &name))?;
-        self.rewind(&checkpoint.message).await
+        let snapshot = self.snapshot_of_checkpoint(&checkpoint).await?;
+        self.rewind_to(&checkpoint.message, snapshot).await
     }
 
     /// Moves this engine alone to a branch of this name, which is created at the head if the chat
@@ -113,11 +161,12 @@ impl ContextEngine {
         operation: &'static str,
         at: MessageId,
         activate: bool,
+        patch: Option<ChatPatch>,
     ) -> Result<Committed> {
         let name = ForkName::NextVersionOf(self.branch.clone());
         let target = Target::Fork { name, at: Some(at), activate };
         let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
-        commit.key = self.parts.fresh_key();
+        (commit.key, commit.patch) = (self.parts.fresh_key(), patch);
         let outcome = self.parts.history().commit(commit).await?;
         outcome.committed().ok_or_else(|| {
             Error::new(ErrorKind::Bug, operation, "a branch with a free name met a conflict")

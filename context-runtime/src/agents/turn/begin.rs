@@ -120,6 +120,9 @@ impl<'c> TurnBuilder<'c> {
                 let (id, question) = (MessageId::from(parts.ids.next_id()), Arc::new(question));
                 engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);
                 engine.save().await?;
+                if engine.snapshots_turns() {
+                    engine.snapshot_workspace().await?;
+                }
                 StoredTurn {
                     chat: engine.chat_ref().chat.clone(),
                     question: (id, question),

@@ -1,0 +1,88 @@
+//! Moves that a crash interrupts between the files and the conversation.
+
+use std::time::Duration;
+
+use context_runtime::{DiagnosticCode, ErrorKind};
+
+use crate::fake::{FakeFiles, Fault, say};
+
+/// A process restores the files and ends before the conversation follows. The next one is told,
+/// and finishes the move; the files of before are those of before the first attempt.
+#[tokio::test(start_paused = true)]
+async fn a_move_that_a_crash_interrupted_is_seen_and_finished() {
+    for by_the_same_call in [false, true] {
+        let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+        let mut chat = files.engine(&store).await;
+        files.write("one");
+        say(&mut chat, "u1").await;
+        chat.checkpoint("start").await.unwrap();
+        files.write("two");
+        say(&mut chat, "a1").await;
+        files.fail(Fault::Lost);
+        let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
+        assert!(lost.is_err());
+        drop(chat);
+        files.fail(Fault::None);
+        assert_eq!(files.file(), "one");
+
+        let mut chat = files.engine(&store).await;
+        let told = chat.resolve().await.unwrap();
+        assert_eq!(told.messages.len(), 2);
+        assert_eq!(told.diagnostics[0].code, DiagnosticCode::RewindInterrupted);
+        let elsewhere = chat.switch_branch("main").await.unwrap_err();
+        assert_eq!(elsewhere.kind(), ErrorKind::Conflict);
+        files.write("something after the crash");
+        let moved = match by_the_same_call {
+            true => chat.restore("start").await.unwrap(),
+            false => chat.finish_move().await.unwrap().unwrap(),
+        };
+        assert_eq!((moved.branch.as_str(), files.file()), ("main-v2", "one".into()));
+        assert!(files.snapshots().contains(&"something after the crash".into()));
+        assert_eq!(chat.finish_move().await.unwrap(), None);
+
+        let mut chat = files.engine(&store).await;
+        assert!(chat.resolve().await.unwrap().diagnostics.is_empty());
+        chat.switch_branch("main").await.unwrap();
+        assert_eq!(files.file(), "two");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_switch_is_finished_too() {
+    let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+    let mut chat = files.engine(&store).await;
+    files.write("one");
+    say(&mut chat, "u1").await;
+    chat.snapshot_workspace().await.unwrap();
+    say(&mut chat, "a1").await;
+    files.write("two");
+    chat.rewind(&"u1".into()).await.unwrap();
+    files.fail(Fault::Lost);
+    let lost = tokio::time::timeout(Duration::from_secs(1), chat.switch_branch("main")).await;
+    assert!(lost.is_err());
+    files.fail(Fault::None);
+    let mut chat = files.engine(&store).await;
+    assert_eq!(chat.branch().as_str(), "main-v2");
+    let moved = chat.finish_move().await.unwrap().unwrap();
+    assert_eq!((moved.branch.as_str(), files.file()), ("main", "two".into()));
+    chat.rewind(&"u1".into()).await.unwrap();
+    assert_eq!(files.file(), "one");
+}
+
+/// Otherwise no move would be possible any more.
+#[tokio::test(start_paused = true)]
+async fn a_move_whose_snapshot_is_gone_is_given_up() {
+    let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+    let mut chat = files.engine(&store).await;
+    say(&mut chat, "u1").await;
+    chat.checkpoint("start").await.unwrap();
+    say(&mut chat, "a1").await;
+    files.fail(Fault::Lost);
+    let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
+    assert!(lost.is_err());
+    files.fail(Fault::None);
+    chat.delete_checkpoint(&"start".into()).await.unwrap();
+    assert_eq!(chat.finish_move().await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(chat.finish_move().await.unwrap(), None);
+    chat.rewind(&"u1".into()).await.unwrap();
+}
