@@ -71,6 +71,13 @@ impl Cut {
         (!ends.is_empty()).then_some(Self { checkpoints, start, ends, anchors })
     }
 
+    /// Covers a whole history, of which nothing stays. Returns `None` if there are no messages.
+    pub(crate) fn whole(view: &HistoryView<'_>) -> Option<Self> {
+        let groups = &view.structure().groups;
+        let ends: Vec<_> = groups.iter().map(|group| group.end).collect();
+        (!ends.is_empty()).then_some(Self { checkpoints: 0..0, start: 0, ends, anchors: vec![] })
+    }
+
     /// Returns the latest possible end of the covered part.
     pub(crate) fn end(&self) -> usize {
         self.ends.last().copied().unwrap_or(self.start)

@@ -9,7 +9,6 @@ use context_core::model::{CacheMarks, TokenCounter};
 use context_core::{Message, ModelRequest};
 
 use crate::cut::Cut;
-use crate::prompt::TASK;
 use crate::quote::{ExcerptLimits, quoted};
 use crate::transcript::{Detail, transcript};
 
@@ -18,6 +17,8 @@ use crate::transcript::{Detail, transcript};
 pub(crate) struct Frame<'a> {
     /// The parts of the system prompt.
     pub(crate) system: [&'a str; 2],
+    /// The task at the end.
+    pub(crate) task: &'a str,
     /// Further instructions that the model should heed.
     pub(crate) focus: Option<&'a str>,
     /// The previous summaries, in order.
@@ -135,7 +136,7 @@ impl Frame<'_> {
         text.push_str("<conversation>\n");
         text.push_str(conversation);
         text.push_str("</conversation>\n\n<task>\n");
-        text.push_str(TASK);
+        text.push_str(self.task);
         if let Some(focus) = self.focus {
             text.push_str("\nHeed this above all: ");
             text.push_str(&quoted(focus));

@@ -31,6 +31,9 @@
 //! [`Summarize::window`]. Messages that do not fit even shortened wait for the next compaction: the
 //! oldest part is summarised first.
 //!
+//! [`Summarize::branch`] asks in the same way for a summary of a branch that is left, which the
+//! conversation that goes on gets as a message.
+//!
 //! # Thoughts
 //!
 //! A provider that signs thoughts checks them, and compaction changes what stands before them. So
@@ -88,6 +91,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+mod branch;
 mod carried;
 mod checkpoint;
 mod cut;
@@ -102,6 +106,7 @@ mod retained;
 mod sections;
 mod transcript;
 
+pub use branch::BranchTask;
 pub use carried::{CarriedFacts, CarriedTools, Question};
 pub use checkpoint::SummaryCheckpoint;
 pub use files::CarriedFile;

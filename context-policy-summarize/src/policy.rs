@@ -13,7 +13,7 @@ use crate::cut::{Cut, shortened_request};
 use crate::fit::{self, Frame};
 use crate::instruction::instruction;
 use crate::judge::judge;
-use crate::prompt::{DECISIONS, REMAINING, ROLE, RULES};
+use crate::prompt::{DECISIONS, REMAINING, ROLE, RULES, TASK};
 use crate::{retained, sections};
 
 const NAME: &str = "summarize";
@@ -99,12 +99,30 @@ impl Summarize {
 
     /// Returns the largest number of tokens of a summary for this goal.
     fn summary_for(&self, goal: &Goal) -> u64 {
-        self.summary.min(goal.history() / 4).max(256)
+        self.summary_of(goal.history())
+    }
+
+    /// Returns the largest number of tokens of a summary within so many tokens.
+    pub(crate) fn summary_of(&self, tokens: u64) -> u64 {
+        self.summary.min(tokens / 4).max(256)
+    }
+
+    /// Returns the largest number of input tokens of a request.
+    pub(crate) fn window_or(&self, default: u64) -> u64 {
+        self.window.unwrap_or(default)
+    }
+
+    pub(crate) fn focus_text(&self) -> Option<&str> {
+        self.focus.as_deref().map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    pub(crate) fn tools(&self) -> &CarriedTools {
+        &self.tools
     }
 
     fn window_for(&self, goal: &Goal, summary: u64) -> u64 {
         let left = goal.budget.window.saturating_sub(goal.budget.reserve.max(summary));
-        self.window.unwrap_or(left)
+        self.window_or(left)
     }
 
     fn role_text(&self) -> &str {
@@ -184,6 +202,7 @@ impl CompactionPolicy for Summarize {
         let focus = (!given.is_empty()).then(|| given.join("\n"));
         let frame = Frame {
             system: [self.role_text(), RULES],
+            task: TASK,
             focus: focus.as_deref(),
             previous: &old.map(|old| old.with_sections()).collect::<Vec<_>>().join("\n\n"),
             summary,

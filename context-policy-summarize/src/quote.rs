@@ -5,8 +5,17 @@ use std::fmt::Write;
 use context_core::history::shorten;
 
 /// The tags that this crate writes.
-const TAGS: [&str; 8] =
-    ["checkpoint", "facts", "summary-so-far", "conversation", "message", "call", "result", "task"];
+const TAGS: [&str; 9] = [
+    "checkpoint",
+    "left-branch",
+    "facts",
+    "summary-so-far",
+    "conversation",
+    "message",
+    "call",
+    "result",
+    "task",
+];
 
 /// The shown part of a text: the whole text up to `whole` bytes, otherwise `head` and `tail`
 /// bytes of its ends.

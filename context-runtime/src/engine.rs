@@ -18,6 +18,8 @@ mod decoded;
 mod estimate;
 mod fork;
 mod inspection;
+#[cfg(feature = "summarize")]
+mod left_branch;
 mod loads;
 mod navigate;
 mod pending;
@@ -48,6 +50,8 @@ use context_core::{
 pub use curate::{BranchDiff, CherryPicked};
 pub use fork::ForkedFrom;
 pub use inspection::{InspectedFragment, InspectedMessage, InspectedReminder, Inspection};
+#[cfg(feature = "summarize")]
+pub use left_branch::BranchSummary;
 pub use navigate::Moved;
 pub use prompt::{ChangeKind, FragmentChange, PromptChanges, PromptPiece, SystemPrompt};
 pub use resolve::{ResolveOptions, Resolved};

@@ -302,6 +302,7 @@ mod engine;
 pub mod fragments;
 #[cfg(feature = "tokens")]
 mod history_tools;
+mod left_branch;
 pub mod memory;
 mod message_graph;
 pub mod model;
@@ -359,6 +360,8 @@ pub use context_core::{
 };
 pub use context_render::{FORMATS, RenderOptions, by_name as renderer};
 pub use context_store_kit::search;
+#[cfg(feature = "summarize")]
+pub use engine::BranchSummary;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
@@ -369,6 +372,7 @@ pub use engine::{
 };
 #[cfg(feature = "tokens")]
 pub use history_tools::HistoryTools;
+pub use left_branch::LeftBranch;
 pub use message_graph::{GraphFormat, MessageGraph, UnknownGraphFormat};
 #[cfg(feature = "metrics")]
 pub use observer::OtelMetrics;

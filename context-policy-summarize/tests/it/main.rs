@@ -4,6 +4,7 @@
 
 mod amounts;
 mod answers;
+mod branches;
 mod checkpoints;
 mod covering;
 mod fixture;

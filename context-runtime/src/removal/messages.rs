@@ -8,7 +8,7 @@ use context_core::history::{ShownMessage, StoredBoundary};
 use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{ChatPatch, Commit, HistoryStore, Target, TitleChange};
 use context_core::{
-    Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Store,
+    Chain, ChatRef, Encoded, Error, ErrorKind, Message, MessageId, Node, Result, Role, Store,
 };
 
 use super::texts::{Needles, blobs_in};
@@ -16,6 +16,7 @@ use super::{
     Remaining, RemainingKind, RemainingReason, RemovalOptions, RemovalReport, copies, memories,
     reads, rounds,
 };
+use crate::left_branch::LeftBranch;
 
 /// The maximum number of attempts at a change that conflicts with other writers of the chat.
 const ATTEMPTS: usize = 16;
@@ -72,8 +73,9 @@ pub async fn redact_messages(
 ) -> Result<RemovalReport> {
     const OPERATION: &str = "redact_messages";
     let mut report = RemovalReport::default();
-    let messages: Vec<MessageId> =
-        messages.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+    let mut messages: BTreeSet<MessageId> = messages.iter().cloned().collect();
+    messages.extend(branch_summaries(store.history(), chat, &messages).await?);
+    let messages: Vec<MessageId> = messages.into_iter().collect();
     let removed = RemovedContent::read(store, chat, &messages).await?;
     options.cancel.check(OPERATION)?;
     // Linked content is removed first: as long as the messages exist, a repeated call finds the
@@ -171,6 +173,28 @@ impl RemovedContent {
         let title = words(title.trim_end_matches('…'));
         !title.is_empty() && self.texts.iter().any(|text| words(text).contains(&title))
     }
+}
+
+/// Returns the messages that summarise a part of a branch with one of these messages.
+async fn branch_summaries(
+    history: &dyn HistoryStore,
+    chat: &ChatRef,
+    messages: &BTreeSet<MessageId>,
+) -> Result<Vec<MessageId>> {
+    let nodes = reads::messages(history, chat).await?;
+    let parents: HashMap<&MessageId, &MessageId> = nodes
+        .iter()
+        .filter_map(|placed| Some((&placed.node.id, placed.parent.as_ref()?)))
+        .collect();
+    let readable = nodes.iter().filter(|placed| placed.node.role() == Some(Role::User));
+    let summaries = readable.filter_map(|placed| {
+        let left = LeftBranch::of(placed.node.message().ok()?)?;
+        let path = std::iter::successors(Some(&left.last), |id| {
+            (**id != left.first).then(|| parents.get(*id).copied()).flatten()
+        });
+        path.into_iter().any(|id| messages.contains(id)).then(|| placed.node.id.clone())
+    });
+    Ok(summaries.collect())
 }
 
 /// Removes the streams that are named like one of the messages, or whose chunks contain its words.

@@ -36,6 +36,8 @@ mod kit;
 mod large;
 mod lazy_data;
 mod lazy_messages;
+#[cfg(all(feature = "summarize", feature = "tokens"))]
+mod left_branches;
 mod lost_replies;
 mod message_graph;
 mod migrate;
