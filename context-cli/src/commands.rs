@@ -49,7 +49,7 @@ use context_runtime::transcript::{SourceError, TranscriptSource};
 use context_runtime::workspace::Restored;
 use context_runtime::{
     BranchName, ChatRef, ContextEngine, Error, Json, MessageId, Metadata, Moved, Store, UserId,
-    limits,
+    WrittenIn, limits,
     store::{
         Branch, ChainEnd, Chat, ChatQuery, ChatSummary, Checkpoint, HistoryStore, Node, NodeKind,
         PageWalk, PlacedNode,
@@ -231,6 +231,11 @@ fn all_readable<'a>(chat: &str, nodes: impl IntoIterator<Item = &'a Node>) -> Re
 fn body(node: &Node) -> Option<Json> {
     let text = std::str::from_utf8(node.body().bytes()).ok()?;
     Json::from_text(text).ok()
+}
+
+/// Returns the turn and the run that wrote a message, as far as they are recorded.
+fn written_in(node: &Node) -> WrittenIn {
+    node.message().ok().and_then(|message| message.written_in()).unwrap_or_default()
 }
 
 /// JSON record of `fork`, `rewind`, `restore` and `branches --switch`: the branch after the

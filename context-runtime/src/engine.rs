@@ -42,6 +42,7 @@ pub use builder::ContextEngineBuilder;
 pub use chain_cache::ChainCache;
 pub use compaction::Compaction;
 use context_core::base::{CommitKey, FragmentId};
+use context_core::message::WrittenIn;
 use context_core::store::HistoryStore;
 use context_core::{
     BranchName, ChatRef, Clock, CodecRegistry, Diagnostic, Error, Fragment, IdGenerator, MessageId,
@@ -143,6 +144,8 @@ pub struct ContextEngine {
     /// The chat's token usage, as last reported to this engine.
     usage: Option<u64>,
     pending: PendingMessages,
+    /// The turn and the run of what is set.
+    written_in: Option<WrittenIn>,
     /// A compaction that the next save writes, or the undoing of one.
     compaction: Option<PendingCompaction>,
     /// The branch as far as it was read. `None` before the first use and after a move. Whole if a
@@ -258,11 +261,22 @@ impl ContextEngine {
                 if let Some(id) = fragment.id() {
                     self.reconsider(&MessageId::from(id.clone()));
                 }
-                self.pending.push(fragment, &*self.parts.ids, &*self.parts.clock);
+                let written_in = self.written_in.as_ref();
+                let Parts { ids, clock, .. } = &self.parts;
+                self.pending.push(fragment, &**ids, &**clock, written_in);
             } else {
                 self.fragments.set(fragment);
             }
         }
+        self
+    }
+
+    /// Sets the turn and the run that the messages which are set from now on belong to. Each is
+    /// stored with them ([`Message::written_in`](crate::Message::written_in)), and no provider is
+    /// sent it. A message that says where it was written keeps that. Default: none. Turns of
+    /// [`Agents`](crate::Agents) set it themselves.
+    pub fn write_in(&mut self, written_in: Option<WrittenIn>) -> &mut Self {
+        self.written_in = written_in;
         self
     }
 

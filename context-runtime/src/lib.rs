@@ -345,7 +345,7 @@ pub use context_core::fragment::{
 };
 pub use context_core::history::{PlanReport, RecoveryDecision};
 pub use context_core::message::{
-    Data, Media, MediaSource, OpaqueBlock, Origin, Reasoning, Text, ToolInput, graph,
+    Data, Media, MediaSource, OpaqueBlock, Origin, Reasoning, Text, ToolInput, WrittenIn, graph,
 };
 pub use context_core::model::{FunctionTool, Tool};
 pub use context_core::runtime::{

@@ -1,9 +1,10 @@
 //! `log`: prints one line per message of a branch, oldest first.
 
+use context_runtime::WrittenIn;
 use context_runtime::store::Window;
 use serde::Serialize;
 
-use super::{Marks, all_readable, branch_end};
+use super::{Marks, all_readable, branch_end, written_in};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
@@ -41,6 +42,9 @@ struct LogRecord<'a> {
     created_at: String,
     /// The number of amendments.
     revision: u32,
+    /// The turn and the run that wrote it, if they are recorded.
+    #[serde(flatten)]
+    written_in: WrittenIn,
     /// The branches whose head is this message.
     branches: Vec<String>,
     checkpoints: Vec<String>,
@@ -65,6 +69,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
                 preview: node_preview(node),
                 created_at: time(node.created_at),
                 revision: node.revision,
+                written_in: written_in(node),
                 branches: marks.branches_at(&node.id),
                 checkpoints: marks.checkpoints_at(&node.id),
             })?;

@@ -1,13 +1,13 @@
 //! `show`: shows one message in full, with its position and its earlier revisions.
 
 use context_runtime::{
-    ChatRef, Json, Message, MessageId, Part, Store,
+    ChatRef, Json, Message, MessageId, Part, Store, WrittenIn,
     compaction::FrontEntry,
     store::{Node, StoredBoundary},
 };
 use serde::Serialize;
 
-use super::{all_readable, body, find_message};
+use super::{all_readable, body, find_message, written_in};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
@@ -42,6 +42,9 @@ struct ShowRecord<'a> {
     created_at: String,
     /// The number of amendments.
     revision: u32,
+    /// The turn and the run that wrote it, if they are recorded.
+    #[serde(flatten)]
+    written_in: WrittenIn,
     /// The message: `role`, `parts`, `metadata`. Null if this version cannot read it.
     message: Option<Json>,
     /// The earlier revisions, oldest first.
@@ -97,6 +100,7 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
             role: role(node),
             created_at: time(node.created_at),
             revision: node.revision,
+            written_in: written_in(node),
             message: body(node),
             revisions: revisions.iter().map(|revision| body(&revision.node)).collect(),
             nodes,
@@ -117,6 +121,13 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         role(node),
         time(node.created_at)
     ))?;
+    let WrittenIn { turn, run, .. } = written_in(node);
+    let ids = [turn.map(|id| format!("turn {id}")), run.map(|id| format!("run {id}"))];
+    let ids: Vec<_> = ids.into_iter().flatten().collect();
+    if !ids.is_empty() {
+        let ids = app.out.paint(Style::Dim, clean(&ids.join(" · "))).to_string();
+        app.out.line(ids)?;
+    }
     for NodeRecord { session, agent, node } in &nodes {
         let agent = if *agent == 0 { String::new() } else { format!(" --agent {agent}") };
         let node = format!("node {node}: context trajectory show {} {node}{agent}", clean(session));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use context_runtime::trajectory::{
     AgentRef, NewNode, NewQuery, NodeBody, OpenOptions, Trajectories,
 };
-use context_runtime::{ContextEngine, assistant, user};
+use context_runtime::{ContextEngine, WrittenIn, assistant, user};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -283,4 +283,25 @@ fn old_rounds_go_and_the_newest_stay() {
             "trajectory list",
         ])
     );
+}
+
+#[test]
+fn a_message_tells_the_turn_and_the_run_that_wrote_it() {
+    let scene = Scene::new();
+    let working = async {
+        let host = &scene.host;
+        let builder = ContextEngine::builder(Arc::clone(&scene.store)).user("local").chat("trip");
+        let mut engine = builder.clock(host.clone()).ids(host.clone()).open().await?;
+        engine.set([user("Before.").with_id("u1")]).save().await?;
+        engine.write_in(Some(WrittenIn::turn("u2").run("nightly-1")));
+        engine.set([user("Now.").with_id("u2")]).save().await
+    };
+    assert!(scene.runtime.block_on(working).is_ok());
+    for line in ["log trip", "show trip u2"] {
+        let record = scene.records(line).pop().expect("a record");
+        assert_eq!((&record["turn"], &record["run"]), (&json!("u2"), &json!("nightly-1")));
+    }
+    assert!(scene.records("log trip")[0].get("turn").is_none());
+    let shown = scene.show(&["show trip u2"]);
+    assert!(shown.contains("\nturn u2 · run nightly-1\n"), "{shown}");
 }

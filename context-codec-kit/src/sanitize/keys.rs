@@ -10,7 +10,7 @@ use super::DropReason;
 ///
 /// Keys of a page (`uimessage.`) are not among them: they describe the page's own form and are only
 /// read to write it back.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 13] = [
     "spilled",      // a result or media with its content in a blob
     "shortened",    // a result that a policy shortened
     "pinned",       // a message that no compaction takes
@@ -19,6 +19,7 @@ const RESERVED: [&str; 12] = [
     "incomplete",   // an answer that broke off
     "usage",        // tokens that reminders count
     "gap_turns",    // the number of turns that a gap stands for
+    "written_in",   // the turn and the run that wrote a message
     "openai.",
     "anthropic.",
     "gemini.",

@@ -149,8 +149,9 @@ impl Node {
     /// an author.
     pub fn origin(&self) -> Origin {
         let Some(role) = self.role() else { return Origin::Author };
-        // Messages without metadata, which most are, are not parsed.
-        if Message::body_has_no_metadata(role, self.body.bytes()) {
+        // Messages without a mark of an origin, which most are, are not parsed.
+        let body = self.body.bytes();
+        if Message::body_has_no_metadata(role, body) || !Origin::may_be_in(body) {
             return Origin::Author;
         }
         self.message().map_or(Origin::Author, |message| message.origin())
@@ -235,6 +236,7 @@ impl PlacedNode {
 mod tests {
     use super::*;
     use crate::Part;
+    use crate::message::WrittenIn;
 
     #[test]
     fn placeholders_are_known_without_parsing_what_this_crate_wrote() {
@@ -262,10 +264,14 @@ mod tests {
         let read = |body: Encoded| Node::from_encoded("m".into(), kind, Timestamp::default(), body);
         let plain = read(Message::from("Hello.").encode());
         assert!(plain.is_turn() && plain.message.get().is_none());
+        let marked = Message::from("Hello.").with_written_in(&WrittenIn::turn("m1"));
+        let marked = read(marked.encode());
+        assert!(marked.is_turn() && marked.message.get().is_none());
         assert!(!read(Message::from("Go on.").with_origin(Origin::Synthetic).encode()).is_turn());
         // The metadata need not come last, and white space may follow.
         for body in [
             r#"{"metadata":{"synthetic":true},"role":"user","parts":[]}"#,
+            r#"{"role":"user","parts":[],"metadata":{"s\u0079nthetic":true}}"#,
             r#"{ "role": "user", "parts": [], "metadata": {"synthetic": true} }"#,
         ] {
             let foreign = read(Encoded::new("message", 1, body.as_bytes()));

@@ -66,6 +66,22 @@ impl Origin {
         }
     }
 
+    /// Returns whether a stored form may hold an origin. `false` if it has none of the keys.
+    pub(crate) fn may_be_in(body: &[u8]) -> bool {
+        const ALL: [Origin; 5] = [
+            Origin::Synthetic,
+            Origin::CarriedOver,
+            Origin::Checkpoint,
+            Origin::Gap,
+            Origin::Recall,
+        ];
+        // Another program may have written the letters of a key as escapes.
+        std::str::from_utf8(body).is_ok_and(|body| {
+            let has = |origin: Origin| origin.key().is_some_and(|key| body.contains(key));
+            body.contains("\\u") || ALL.into_iter().any(has)
+        })
+    }
+
     /// Returns the origin that metadata hold.
     pub fn of(metadata: &Metadata) -> Self {
         if metadata.is_empty() {

@@ -296,6 +296,7 @@ impl Drop for Turn<'_> {
                 "a turn is dropped before its end: call `finish` or `cancel`; the next turn closes it as interrupted"
             );
             self.recorder.keep_response();
+            self.engine.write_in(None);
             let report = self.report();
             self.phase = Phase::Ended; // an open call ends first
             self.tell(&TurnEvent::TurnEnded { report: &report });

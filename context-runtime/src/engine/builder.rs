@@ -184,7 +184,8 @@ impl ContextEngineBuilder {
     }
 
     /// Opens the chat: creates it if it does not exist, merges the metadata, and reads its
-    /// persisted fragments. Messages are read on first use.
+    /// persisted fragments. Messages are read on first use: those that a model is shown, and the
+    /// rest of the branch once it is needed.
     pub async fn open(self) -> Result<ContextEngine> {
         const OPERATION: &str = "open_chat";
         let missing = |part| {
@@ -247,6 +248,7 @@ impl ContextEngineBuilder {
             reminders: super::reminders::Reminders::default(),
             usage,
             pending: PendingMessages::default(),
+            written_in: None,
             compaction: None,
             view: None,
             in_flight: None,

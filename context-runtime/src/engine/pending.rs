@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use context_core::fragment::{FragmentContent, FragmentError, LazyMessage};
+use context_core::message::WrittenIn;
 use context_core::{Clock, Fragment, IdGenerator, Message, MessageId, Node, Role, Timestamp};
 
 use super::view::View;
@@ -67,17 +68,28 @@ impl Pending {
 }
 
 impl PendingMessages {
-    pub(super) fn push(&mut self, fragment: Fragment, ids: &dyn IdGenerator, clock: &dyn Clock) {
+    /// Adds a message, or replaces the one with its id. A message that does not know where it was
+    /// written is marked with `written_in`.
+    pub(super) fn push(
+        &mut self,
+        fragment: Fragment,
+        ids: &dyn IdGenerator,
+        clock: &dyn Clock,
+        written_in: Option<&WrittenIn>,
+    ) {
         let id = fragment.id().cloned().map_or_else(|| ids.next_id().into(), MessageId::from);
         let (is_transient, is_named) = (!fragment.is_persisted(), fragment.id().is_some());
         // Kept as it is stored. Prompts show the decoded form.
         let content = match (fragment.stored_message(), fragment.content()) {
-            (Ok(Some(message)), _) => PendingContent::Message(node(&id, message, clock.now())),
+            (Ok(Some(message)), _) => {
+                PendingContent::Message(node(&id, marked(message, written_in), clock.now()))
+            }
             (_, FragmentContent::Lazy(LazyMessage::LastAssistant { text })) => {
                 let message = Message::text(Role::Assistant, &**text);
                 // The later of two lazy messages wins.
                 self.0.retain(|old| !old.is_lazy() || old.is_transient != is_transient);
-                PendingContent::LastAssistant(node(&id, Arc::new(message), clock.now()))
+                let message = marked(Arc::new(message), written_in);
+                PendingContent::LastAssistant(node(&id, message, clock.now()))
             }
             (Err(error), _) => PendingContent::Broken(id, error),
             (Ok(None), _) => PendingContent::Broken(
@@ -166,6 +178,37 @@ impl PendingMessages {
             settled.nodes.insert(place, Arc::clone(new));
         }
         Ok(settled)
+    }
+}
+
+/// Returns the message with the turn and the run that write it, unless it has others.
+fn marked(message: Arc<Message>, written_in: Option<&WrittenIn>) -> Arc<Message> {
+    match written_in {
+        Some(written_in) if message.written_in().is_none() => {
+            Arc::new(Message::clone(&message).with_written_in(written_in))
+        }
+        _ => message,
+    }
+}
+
+/// Marks a message, unless it says where it was written.
+pub(super) fn mark(node: &mut Arc<Node>, written_in: &WrittenIn) {
+    if let Ok(message) = node.message()
+        && message.written_in().is_none()
+    {
+        let message = marked(Arc::clone(message), Some(written_in));
+        *node = Arc::new(Node::new(node.id.clone(), message, node.created_at));
+    }
+}
+
+/// Whether two messages are equal except for the turn and the run that wrote them.
+pub(super) fn same_but_for_mark(a: &Node, b: &Node) -> bool {
+    match (a.message(), b.message()) {
+        (Ok(a), Ok(b)) => {
+            let unmarked = |message: &Message| message.clone().without_written_in();
+            a.written_in() != b.written_in() && unmarked(a) == unmarked(b)
+        }
+        _ => false,
     }
 }
 

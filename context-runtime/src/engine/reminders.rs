@@ -7,7 +7,7 @@ use context_core::{MessageId, Node, Result};
 use context_instructions::{Reminder, fold_reminders, strip_reminders};
 
 use super::inspection::InspectedReminder;
-use super::pending::Settle;
+use super::pending::{Settle, mark};
 use super::resolve::refuse;
 use super::standing::PromptAddition;
 use super::{ContextEngine, Edits};
@@ -31,7 +31,8 @@ impl ContextEngine {
     /// [`strip_reminders`](crate::instructions::strip_reminders) removes reminders for display. A
     /// resolve before the save does not show the reminder. So a turn with reminders saves the user
     /// message, or the tool results, before it resolves, as [`continue_turn`](Self::continue_turn)
-    /// does. Messages that the model has answered already are never changed.
+    /// does. Messages that the model has answered already are never changed. Their rules count from
+    /// the first message on, so the first save of an engine with reminders reads the whole branch.
     ///
     /// ```
     /// use context_runtime::instructions::{Predicate, reminder};
@@ -112,15 +113,19 @@ impl ContextEngine {
         let _folded = fold_reminders(&reminders, summary, nodes, now, usage, || {
             MessageId::from(ids.next_id())
         });
+        if let Some(written_in) = &self.written_in {
+            nodes.iter_mut().for_each(|node| mark(node, written_in));
+        }
         told
     }
 }
 
-/// Whether two messages are equal except for reminders. A message that is sent again is not an edit
-/// only because other reminders fired this time.
+/// Whether two messages are equal except for reminders and the turn that wrote them. A message that
+/// is sent again is not an edit only because other reminders fired this time.
 pub(super) fn same_but_for_reminders(a: &Node, b: &Node) -> bool {
+    let stripped = |message| strip_reminders(message).without_written_in();
     match (a.message(), b.message()) {
-        (Ok(a), Ok(b)) => strip_reminders(a) == strip_reminders(b),
+        (Ok(a), Ok(b)) => stripped(a) == stripped(b),
         _ => false,
     }
 }

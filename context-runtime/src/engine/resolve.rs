@@ -15,7 +15,7 @@ use tracing::Instrument;
 use super::ContextEngine;
 use super::captured_ids::CapturedIds;
 use super::loads::Purpose;
-use super::pending::{Settle, Settled};
+use super::pending::{Settle, Settled, same_but_for_mark};
 use super::prompt::{Prompt, PromptChanges, PromptPiece, SystemPrompt};
 use super::view::View;
 use crate::trace;
@@ -198,6 +198,8 @@ fn overlay(view: &mut View, settled: &Settled) -> Chain {
     let (mut stored, mut new) = (Vec::new(), Vec::new());
     for node in settled.nodes.iter().chain(&settled.replacement) {
         match view.position(&node.id) {
+            // What is stored is sent as it is stored, so that its beginning stays the same.
+            Some(position) if same_but_for_mark(node, &view.chain()[position]) => {}
             Some(position) => stored.push((position, Arc::clone(node))),
             None => new.push(node),
         }

@@ -12,6 +12,7 @@ mod one_life;
 mod streaming;
 mod tools;
 mod ways_out;
+mod written_in;
 
 use std::sync::Arc;
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use context_core::message::WrittenIn;
 use context_core::model::Tool;
 use context_core::runtime::PrepareInput;
+use context_core::trajectory::RoundRef;
 use context_core::{CancelSignal, Error, Fragment, Message, MessageId};
 use tokio::time::Instant;
 
@@ -118,8 +120,12 @@ impl<'c> TurnBuilder<'c> {
         let stored = match self.question {
             Some(question) => {
                 let (id, question) = (MessageId::from(parts.ids.next_id()), Arc::new(question));
+                engine.write_in(Some(WrittenIn::turn(id.as_str())));
                 engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);
-                engine.save().await?;
+                if let Err(error) = engine.save().await {
+                    engine.write_in(None);
+                    return Err(error.into());
+                }
                 if engine.snapshots_turns() {
                     engine.snapshot_workspace().await?;
                 }
@@ -151,6 +157,11 @@ impl<'c> TurnBuilder<'c> {
         let trajectories = parts.trajectories.as_ref();
         let before = (reserved.take(), closed.take());
         let recorder = TurnRecorder::begin(trajectories, agent, before, &stored).await;
+        let written_in = WrittenIn::turn(stored.question.0.as_str());
+        engine.write_in(Some(match recorder.round() {
+            Some(round) => written_in.run(run_of(round.reference())),
+            None => written_in,
+        }));
         let (id, is_continued) = (stored.question.0, stored.is_continued);
         let mut tools = self.tools;
         let name = |tool: &Tool| match tool {
@@ -201,4 +212,10 @@ impl<'c> TurnBuilder<'c> {
         turn.tell(&TurnEvent::TurnBegan);
         Ok(turn)
     }
+}
+
+/// Returns the run that messages of a round name: session, agent and round.
+fn run_of(round: &RoundRef) -> String {
+    let RoundRef { agent, round } = round;
+    format!("{}/{}/{round}", agent.session, agent.agent)
 }

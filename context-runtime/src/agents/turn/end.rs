@@ -55,6 +55,7 @@ impl Turn<'_> {
             return Ok(());
         }
         let saved = self.save_rest().await;
+        self.engine.write_in(None);
         self.phase = Phase::Ended;
         // What comes next can take long, and what is known of the answer is in memory only.
         if self.parts.runtime.captures_turns() || self.parts.portraits.is_some() {
