@@ -10,7 +10,7 @@ pub(crate) const MODEL: &str = "gpt-4o";
 pub(crate) const PROMPT: &str = "The train to Lisbon leaves at nine; whoever wants a window should be there early, because nobody keeps a seat. ";
 /// The code that tools read.
 const CODE: &str =
-    concat!(include_str!("data.rs"), include_str!("policies.rs"), include_str!("replay.rs"));
+    concat!(include_str!("data.rs"), include_str!("policies.rs"), include_str!("prepare.rs"));
 /// The length of a result, in bytes.
 const RESULT: usize = 4_000;
 

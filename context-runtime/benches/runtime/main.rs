@@ -6,8 +6,8 @@
 //! same messages. In a warm run their counts are known: the floor is one pass that adds them up. No
 //! result depends on absolute times.
 //!
-//! Quality is measured on recorded conversations, compared with the same conversations where only
-//! their beginning is cut.
+//! Quality is measured on recorded conversations: what sets of policies cost and keep, ours and
+//! those of other agents.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,6 @@ mod pipeline;
 mod policies;
 mod prepare;
 mod quality;
-mod replay;
 #[path = "../shared/sheet.rs"]
 mod sheet;
 mod turn;
@@ -37,13 +36,15 @@ use sheet::Sheet;
 
 const HELP: &str = "\
 Measures the preparation of model calls and the policies of compaction beside floors that look at the same messages,
-and what the policies save of recorded conversations.
+and what sets of policies cost and keep of recorded conversations.
 
-Usage: cargo xtask bench runtime [--json] [--check] [--rounds N] [--only PART]... [--case TEXT]
+Usage: cargo xtask bench runtime [--json] [--check] [--rounds N] [--quality] [--only PART]... [--case TEXT]
 
   --json         print a JSON object per row instead of the tables
   --check        exit with 1 when a row misses its target
   --rounds N     paired rounds per row (default 11); more for a noisy machine
+  --quality      only quality, and all of it: conversations of up to a million tokens, all windows; takes
+                 minutes. Without it, quality is measured on shorter ones
   --only PART    one of prepare, policies, pipeline, turn, quality; may be repeated
   --case TEXT    only the rows with this in their name
 

@@ -1,70 +1,115 @@
-//! The savings of each policy on recorded conversations, and the cost for the provider's cache.
+//! What sets of policies cost and keep of recorded conversations, ours and those of other agents.
 //!
-//! Each policy precedes a cut of the beginning, which alone is the baseline: the cut covers what
-//! the policy does not reach. So a policy that saves less than the baseline keeps more, and is
-//! worth it if less has to be read again.
+//! Every call of a conversation is made against a simulated provider with a prompt cache; the model
+//! repeats the recorded answers, whatever it is sent. Requests for summaries go to the same
+//! provider and cache.
 //!
 //! | metric | |
 //! |---|---|
-//! | `saved_tokens` | tokens not sent, over all calls, of those that would have been sent uncut |
-//! | `saved_share` | the same as a share |
-//! | `reread_tokens` | tokens sent that are neither new nor in the provider's cache |
-//! | `reread_share` | the same as a share of the tokens sent |
-//! | `summarised_tokens` | tokens that models read for summaries |
-//! | `cuts` | the number of calls with a cut |
-//! | `refused` | the number of requests that the provider refused |
+//! | `cents` | cents for all calls and summaries, by the price table |
+//! | `summary_cents` | the part of summaries |
+//! | `saved` | percent of the tokens of the uncut requests that were not sent |
+//! | `reread` | thousands of tokens that were sent, neither new nor in the cache |
+//! | `summarised` | thousands of tokens that models read and wrote for summaries |
+//! | `words` | percent of the user's words before each call that were sent word for word |
+//! | `facts` | percent of the [facts](facts) asked for later that the request has |
+//! | `one_call` | the same with those that one call of a tool returns |
+//! | `cuts` | calls with a cut |
+//! | `refused` | calls that the provider refused, after all attempts |
+//!
+//! The facts of refused calls count as lost.
+
+mod archive;
+mod chat;
+mod codex;
+mod drive;
+mod facts;
+mod gemini_cli;
+mod openhands;
+mod provider;
+mod sets;
+mod summary;
+mod tally;
+mod values;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use context_runtime::microcompact::Microcompact;
-use context_runtime::snip::Snip;
-use context_runtime::strip_images::StripImages;
-use context_runtime::summarize::Summarize;
-use context_runtime::tokens::{CachedCounter, ModelCounter, TokenCounter};
-use context_runtime::truncate_head::TruncateHead;
-use context_runtime::{Part, compaction::Stage};
+use context_runtime::Part;
+use context_runtime::tokens::{CachedCounter, ModelTable, TokenCounter};
 use context_simulator::conversations::{Conversation, conversations, joined};
 use context_simulator::recordings::folder;
 
 use crate::options::Options;
-use crate::replay::{Tally, replay};
 use crate::sheet::{Metric, Sheet};
+use drive::play;
+use sets::Set;
+use tally::Tally;
 
 const WINDOWS: [u64; 3] = [8_000, 32_000, 200_000];
-/// The length of conversations that are concatenated from several.
-const LONG: u64 = 200_000;
-const CASES: [&str; 5] = ["microcompact", "strip-images", "summarize", "snip", "all policies"];
+/// The lengths of conversations that are joined from several.
+const LENGTHS: [u64; 2] = [200_000, 1_000_000];
 
-/// Measures each policy on each set of conversations at each window.
+/// Measures each set of policies on each set of conversations at each window. Without `--quality`
+/// only the shorter conversations, at the smaller windows.
 pub(crate) async fn measure(sheet: &mut Sheet, options: &Options) {
     let Some(folder) = folder() else {
         sheet.note("no recorded conversations: quality is not measured");
         return;
     };
-    let counter: Arc<dyn TokenCounter> =
-        Arc::new(CachedCounter::new(Arc::new(ModelCounter::for_model(crate::data::MODEL))));
-    for (name, chats) in datasets(&folder, &*counter) {
-        for window in WINDOWS {
+    let model = ModelTable::builtin().model(provider::MODEL);
+    let counter: Arc<dyn TokenCounter> = Arc::new(CachedCounter::new(Arc::new(model.counter())));
+    let lengths = if options.quality { &LENGTHS[..] } else { &LENGTHS[..1] };
+    let windows = if options.quality { &WINDOWS[..] } else { &WINDOWS[..2] };
+    for (name, chats) in datasets(&folder, lengths, &*counter) {
+        for window in windows.iter().copied() {
             let tokens = |chat: &Conversation| counter.count_messages(&chat.messages).tokens();
             let long: Vec<&Conversation> =
                 chats.iter().filter(|chat| tokens(chat) > window / 2).collect();
-            let dataset = format!("{name}, {}k", window / 1_000);
+            let dataset = format!("{name}, window {}k", window / 1_000);
             if long.is_empty() {
                 sheet.note(&format!("{dataset}: everything fits"));
                 continue;
             }
-            let baseline = play(&long, window, "truncate-head", &counter).await;
-            for case in CASES.into_iter().filter(|case| options.has(case)) {
-                if case == "strip-images" && !long.iter().any(|chat| has_media(chat)) {
-                    continue;
-                }
-                let tally = play(&long, window, case, &counter).await;
-                sheet.add(case, &dataset, &metrics(&tally, &baseline));
-                if let Some(refusal) = &tally.refusal {
-                    sheet.note(&format!("    refused: {refusal}"));
-                }
-            }
+            compare(sheet, options, &dataset, &long, window, &counter).await;
+        }
+    }
+}
+
+async fn compare(
+    sheet: &mut Sheet,
+    options: &Options,
+    dataset: &str,
+    chats: &[&Conversation],
+    window: u64,
+    counter: &Arc<dyn TokenCounter>,
+) {
+    let mut baseline = None;
+    let sets = [Set::BASELINE].into_iter().chain(Set::SINGLE).chain(Set::WHOLE);
+    for set in sets {
+        let is_baseline = set == Set::BASELINE;
+        if !is_baseline && !options.has(set.name())
+            || set.name() == "strip-images" && !chats.iter().any(|chat| has_media(chat))
+        {
+            continue;
+        }
+        let mut tally = Tally::default();
+        for chat in chats {
+            tally.add(&play(chat, window, set, counter).await);
+        }
+        let baseline = baseline.get_or_insert_with(|| tally.clone());
+        if is_baseline {
+            sheet.begin(&format!(
+                "{dataset}: conversations {}, calls {}, facts asked for later {}",
+                chats.len(),
+                tally.calls,
+                tally.asked
+            ));
+        }
+        sheet.add(set.name(), dataset, &metrics(&tally, baseline, set.is_ours()));
+        if let Some(refusal) = tally.refusal.filter(|_| set.is_ours()) {
+            sheet.note(&format!("refused: {refusal}"));
         }
     }
 }
@@ -78,73 +123,48 @@ fn has_media(chat: &Conversation) -> bool {
     })
 }
 
-/// Returns the conversations by source, and one that is concatenated from all.
+/// Returns the conversations by source, and conversations that are joined from all.
 fn datasets(
-    folder: &std::path::Path,
+    folder: &Path,
+    lengths: &[u64],
     counter: &dyn TokenCounter,
-) -> BTreeMap<String, Vec<Conversation>> {
-    let mut sets: BTreeMap<String, Vec<Conversation>> = BTreeMap::new();
+) -> Vec<(String, Vec<Conversation>)> {
+    let mut sources: BTreeMap<String, Vec<Conversation>> = BTreeMap::new();
     for chat in conversations(folder).into_iter().filter(|chat| !chat.messages.is_empty()) {
         let source = chat.name.split('/').next().unwrap_or_default().to_owned();
-        sets.entry(source).or_default().push(chat);
+        sources.entry(source).or_default().push(chat);
     }
     // In rotation, so that one source does not fill all of it.
-    let most = sets.values().map(Vec::len).max().unwrap_or_default();
+    let most = sources.values().map(Vec::len).max().unwrap_or_default();
     let mixed: Vec<Conversation> = (0..most)
-        .flat_map(|at| sets.values().filter_map(move |chats| chats.get(at)))
+        .flat_map(|at| sources.values().filter_map(move |chats| chats.get(at)))
         .cloned()
         .collect();
+    let mut sets: Vec<_> = sources.into_iter().collect();
     if let Some(first) = mixed.first() {
-        let mut long = first.clone();
-        (long.name, long.messages) = ("joined".to_owned(), joined(&mixed, LONG, counter));
-        sets.insert(long.name.clone(), vec![long]);
+        sets.extend(lengths.iter().map(|length| {
+            let mut long = first.clone();
+            long.messages = joined(&mixed, *length, counter);
+            (format!("joined to {}k", length / 1_000), vec![long])
+        }));
     }
     sets
 }
 
-async fn play(
-    chats: &[&Conversation],
-    window: u64,
-    case: &str,
-    counter: &Arc<dyn TokenCounter>,
-) -> Tally {
-    let mut tally = Tally::default();
-    for chat in chats {
-        tally.add(&replay(chat, window, stages(case), counter).await);
-    }
-    tally
-}
-
-/// Returns a policy before a cut of the beginning, or all policies, from least to most lossy.
-fn stages(case: &str) -> Vec<Stage> {
-    let asked = |name: &str| case == name || case == "all policies";
-    let mut stages = Vec::new();
-    if asked("microcompact") {
-        stages.push(Stage::new(Microcompact::new()));
-    }
-    if asked("strip-images") {
-        stages.push(Stage::new(StripImages::new()));
-    }
-    if asked("summarize") {
-        stages.push(Stage::new(Summarize::new()));
-    }
-    if asked("snip") {
-        stages.push(Stage::new(Snip::new()));
-    }
-    stages.push(Stage::new(TruncateHead::new()));
-    stages
-}
-
-fn metrics(tally: &Tally, baseline: &Tally) -> [Metric; 7] {
-    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+fn metrics(tally: &Tally, baseline: &Tally, is_ours: bool) -> [Metric; 10] {
+    let percent = |part: u64, whole: u64| part as f64 / whole.max(1) as f64 * 100.0;
     let metric = |name, of: &dyn Fn(&Tally) -> f64| Metric::new(name, of(tally), of(baseline));
+    let refused = metric("refused", &|tally| tally.refused as f64);
     [
-        metric("saved_tokens", &|tally| tally.saved() as f64),
-        metric("saved_share", &|tally| share(tally.saved(), tally.uncut)),
-        metric("reread_tokens", &|tally| tally.reread as f64),
-        metric("reread_share", &|tally| share(tally.reread, tally.sent)),
-        metric("summarised_tokens", &|tally| tally.summarised as f64),
+        metric("cents", &|tally| tally.cents.iter().sum()),
+        metric("summary_cents", &|tally| tally.cents[1]),
+        metric("saved", &|tally| percent(tally.saved(), tally.uncut)),
+        metric("reread", &|tally| tally.reread as f64 / 1e3),
+        metric("summarised", &|tally| tally.summarised as f64 / 1e3),
+        metric("words", &|tally| percent(tally.words[1], tally.words[0])),
+        metric("facts", &|tally| percent(tally.in_request, tally.asked)),
+        metric("one_call", &|tally| percent(tally.in_request + tally.one_call_away, tally.asked)),
         metric("cuts", &|tally| tally.cuts as f64),
-        metric("refused", &|tally| tally.refused as f64).at_most(0.0),
+        if is_ours { refused.at_most(0.0) } else { refused },
     ]
 }

@@ -5,6 +5,9 @@ pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) check: bool,
     pub(crate) rounds: usize,
+    /// Whether quality is measured, all of it and nothing else.
+    #[allow(dead_code, reason = "one program measures quality")]
+    pub(crate) quality: bool,
     only: Vec<String>,
     case: String,
 }
@@ -21,7 +24,7 @@ impl Options {
 
     fn parse(help: &str, rounds: usize, known: &[&str]) -> Result<Self, String> {
         let (only, case) = (Vec::new(), String::new());
-        let mut options = Self { json: false, check: false, rounds, only, case };
+        let mut options = Self { json: false, check: false, rounds, quality: false, only, case };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -30,6 +33,10 @@ impl Options {
                 "--rounds" => {
                     let number = arguments.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
                     options.rounds = number.ok_or("--rounds takes a number from 1")?;
+                }
+                "--quality" if known.contains(&"quality") => {
+                    options.quality = true;
+                    options.only.push("quality".to_owned());
                 }
                 "--only" if !known.is_empty() => {
                     let name = arguments.next().filter(|name| known.contains(&name.as_str()));

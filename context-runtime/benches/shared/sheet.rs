@@ -1,4 +1,4 @@
-//! Rows of quality: numbers, each with its baseline.
+//! Tables of quality: numbers, each with its baseline.
 
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ struct Line<'a> {
 pub(crate) struct Sheet {
     area: &'static str,
     json: bool,
-    /// Whether the header with the names of the numbers was printed.
+    /// Whether the header of the current table was printed.
     begun: bool,
     missed: Vec<String>,
 }
@@ -50,6 +50,12 @@ pub(crate) struct Sheet {
 impl Sheet {
     pub(crate) fn new(area: &'static str, json: bool) -> Self {
         Self { area, json, begun: false, missed: Vec::new() }
+    }
+
+    /// Begins a table in Markdown. JSON has no tables.
+    pub(crate) fn begin(&mut self, title: &str) {
+        self.begun = false;
+        self.note(&format!("\n### {title}\n"));
     }
 
     /// Adds the numbers of a case on a data set: one row as text, or one line per number as JSON.
@@ -64,17 +70,14 @@ impl Sheet {
             return;
         }
         if !std::mem::replace(&mut self.begun, true) {
-            let names: Vec<_> =
-                metrics.iter().map(|metric| format!("{:>20}", metric.name)).collect();
-            println!("\n{:<14} {:<18} {}  (value / baseline)", "case", "dataset", names.join(" "));
+            let names: Vec<_> = metrics.iter().map(|metric| metric.name).collect();
+            println!("| | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
         }
-        let value =
-            |metric: &Metric| format!("{:>20}", format!("{} / {}", metric.value, metric.baseline));
-        let values: Vec<_> = metrics.iter().map(value).collect();
-        println!("{case:<14} {dataset:<18} {}", values.join(" "));
+        let values: Vec<_> = metrics.iter().map(|metric| metric.value.to_string()).collect();
+        println!("| {case} | {} |", values.join(" | "));
     }
 
-    /// Prints why rows are missing.
+    /// Prints a line of text.
     pub(crate) fn note(&self, text: &str) {
         if !self.json {
             println!("{text}");
@@ -91,5 +94,5 @@ impl Sheet {
 }
 
 fn round(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
+    (value * 10.0).round() / 10.0
 }
