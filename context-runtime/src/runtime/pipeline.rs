@@ -186,11 +186,13 @@ impl Pipeline {
     }
 
     /// Whether a stage requests a summary ahead in this state.
+    #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) fn is_due_ahead(&self, state: &HistoryState) -> bool {
         self.stages.iter().any(|stage| stage.is_due_ahead(state))
     }
 
     /// Returns the summary to request ahead of its need. It is asked about before.
+    #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) fn ahead(
         &self,
         view: &HistoryView<'_>,

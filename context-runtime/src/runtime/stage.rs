@@ -105,6 +105,7 @@ pub(super) struct ResolvedStage {
     /// The target as a share of the window. `None` for 0.60 of the request's tokens.
     pub(super) target: Option<f64>,
     /// The share of the window from which a summary is requested ahead. `None` for never.
+    #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) ahead: Option<f64>,
 }
 
@@ -115,6 +116,7 @@ impl ResolvedStage {
     }
 
     /// Whether the stage requests a summary ahead in this state.
+    #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) fn is_due_ahead(&self, state: &HistoryState) -> bool {
         self.ahead.is_some_and(|ahead| state.share >= ahead)
     }
