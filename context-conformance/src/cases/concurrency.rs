@@ -2,7 +2,8 @@
 //! wins.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use context_core::store::CommitOutcome;
 use context_core::{ErrorKind, Retry};
@@ -50,6 +51,42 @@ where
         results.push(joined.map_err(|error| Stop::Fail(format!("a racer: {error}")))??);
     }
     Ok(results)
+}
+
+/// Runs `write` beside tasks that repeat `read` until the writing has ended, and once after it. So
+/// they read beside the writer however slowly they start.
+pub(super) async fn read_beside<F>(
+    readers: usize,
+    write: impl Future<Output = Check> + Send + 'static,
+    read: impl Fn() -> F + Clone + Send + 'static,
+) -> Check
+where
+    F: Future<Output = Check> + Send,
+{
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let write = Mutex::new(Some(write));
+    race(readers + 1, |_| {
+        // The first task is the writer.
+        let write = write.lock().ok().and_then(|mut write| write.take());
+        let (has_ended, read) = (Arc::clone(&has_ended), read.clone());
+        async move {
+            if let Some(write) = write {
+                let written = write.await;
+                has_ended.store(true, Ordering::SeqCst);
+                return written;
+            }
+            loop {
+                let is_last = has_ended.load(Ordering::SeqCst);
+                read().await?;
+                if is_last {
+                    return Ok(());
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    })
+    .await
+    .map(drop)
 }
 
 /// Commits, again while the store is too busy.
@@ -248,30 +285,26 @@ async fn counting_loses_nothing(case: &CaseContext) -> Check {
 /// that the head is the last of them.
 async fn readers_see_whole_commits(case: &CaseContext) -> Check {
     let fixture = case.fixture().await?;
-    race(5, |task| {
-        let fixture = fixture.clone();
+    let writer = fixture.clone();
+    let write = async move {
+        let mut head = String::new();
+        for i in 0..25 {
+            let new = [format!("{i}-a"), format!("{i}-b"), format!("{i}-c")];
+            let texts = new.iter().map(String::as_str);
+            let outcome = commit(&writer, writer.extend(&head, texts)).await?;
+            crate::expect::applied("the writer's commit", outcome)?;
+            head.clone_from(&new[2]);
+        }
+        Ok(())
+    };
+    let reader = fixture.clone();
+    read_beside(4, write, move || {
+        let reader = reader.clone();
         async move {
-            let mut head = String::new();
-            for i in 0..25 {
-                if task == 0 {
-                    let new = [format!("{i}-a"), format!("{i}-b"), format!("{i}-c")];
-                    let outcome =
-                        commit(&fixture, fixture.extend(&head, new.iter().map(String::as_str)))
-                            .await?;
-                    crate::expect::applied("the writer's commit", outcome)?;
-                    head.clone_from(&new[2]);
-                } else {
-                    let chain = fixture.whole("main").await?;
-                    ensure(chain.len() % 3 == 0, || {
-                        format!(
-                            "reading beside a writer of three at a time: saw {} messages",
-                            chain.len()
-                        )
-                    })?;
-                    tokio::task::yield_now().await;
-                }
-            }
-            Ok(())
+            let seen = reader.whole("main").await?.len();
+            ensure(seen % 3 == 0, || {
+                format!("reading beside a writer of three at a time: saw {seen} messages")
+            })
         }
     })
     .await?;

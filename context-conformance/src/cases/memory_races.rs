@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::memory::{MemoryForget, MemoryScope};
 use context_core::store::{MemoryExpected, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten};
 
-use super::concurrency::race;
+use super::concurrency::{race, read_beside};
 use crate::case::cases;
 use crate::case_context::CaseContext;
 use crate::chat_fixture::ChatFixture;
@@ -188,37 +188,32 @@ async fn counting_in_several_processes_loses_nothing(case: &CaseContext) -> Chec
 async fn readers_see_whole_writes(case: &CaseContext) -> Check {
     let memories = case.memory_fixture().await?;
     let session = ada().session("s");
-    race(4, |task| {
-        let (fixture, session) = (memories.fixture.clone(), session.clone());
+    let (writer, scope) = (memories.fixture.clone(), session.clone());
+    let write = async move {
+        for i in 0..25 {
+            let places = [(&scope, "a"), (&scope, "b"), (&ada(), "a"), (&ada(), "b")];
+            let writes = places.map(|(scope, id)| {
+                let note = writer.note(scope, id, &format!("word w{i}"));
+                note.expected(MemoryExpected::Anything)
+            });
+            let _written = writer.write_memories(&writes).await?;
+        }
+        Ok(())
+    };
+    let reader = memories.fixture.clone();
+    read_beside(3, write, move || {
+        let (fixture, session) = (reader.clone(), session.clone());
         async move {
-            for i in 0..25 {
-                if task == 0 {
-                    let writes = [(&session, "a"), (&session, "b"), (&ada(), "a"), (&ada(), "b")]
-                        .map(|(scope, id)| {
-                            fixture
-                                .note(scope, id, &format!("word w{i}"))
-                                .expected(MemoryExpected::Anything)
-                        });
-                    let _written = fixture.write_memories(&writes).await?;
-                    continue;
-                }
-                let read =
-                    fixture.memories()?.memories(&session, &["a".into(), "b".into()]).await?;
-                let texts: Vec<_> =
-                    read.iter().map(|stored| (&stored.record.text, stored.version)).collect();
-                ensure(texts.is_empty() || (texts.len() == 2 && texts[0] == texts[1]), || {
-                    format!("two records that are written together: saw {texts:?}")
-                })?;
-                let find = MemoryFind::new(vec![ada(), session.clone()], vec!["word".into()], 10);
-                let hits = fixture.memories()?.find_memories(&find).await?.hits;
-                same(
-                    "whether all four are found or none",
-                    &(hits.is_empty() || hits.len() == 4),
-                    &true,
-                )?;
-                tokio::task::yield_now().await;
-            }
-            Ok(())
+            let read = fixture.memories()?.memories(&session, &["a".into(), "b".into()]).await?;
+            let texts: Vec<_> =
+                read.iter().map(|stored| (&stored.record.text, stored.version)).collect();
+            ensure(texts.is_empty() || (texts.len() == 2 && texts[0] == texts[1]), || {
+                format!("two records that are written together: saw {texts:?}")
+            })?;
+            let find = MemoryFind::new(vec![ada(), session], vec!["word".into()], 10);
+            let hits = fixture.memories()?.find_memories(&find).await?.hits;
+            let is_whole = hits.is_empty() || hits.len() == 4;
+            same("whether all four are found or none", &is_whole, &true)
         }
     })
     .await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::store::{RecordOutcome, RoundQuery};
 use context_core::trajectory::{Changes, Round, RoundState};
 
-use super::concurrency::race;
+use super::concurrency::{race, read_beside};
 use crate::case::cases;
 use crate::case_context::CaseContext;
 use crate::chat_fixture::ChatFixture;
@@ -223,30 +223,28 @@ async fn agents_do_not_wait_for_each_other(case: &CaseContext) -> Check {
 /// commit adds three. The reader never sees a node without its edge, or the head of another commit.
 async fn readers_see_whole_commits(case: &CaseContext) -> Check {
     let fixture = case.fixture().await?;
-    let round_fixture = fixture.asked("s", 0).await?;
-    race(4, |task| {
-        let mut round_fixture = round_fixture.clone();
-        async move {
-            for i in 0..20 {
-                if task == 0 {
-                    for n in 0..3 {
-                        round_fixture.conclude(round_fixture.query(), &format!("{i}, {n}"))?;
-                    }
-                    round_fixture.record().await?;
-                    continue;
-                }
-                let record = round_fixture.fixture.load(round_fixture.reference()).await?;
-                let record = record.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
-                let seen = (record.nodes.len(), record.edges.len(), record.head.nodes as usize);
-                let nodes = 1 + 3 * (record.head.revision as usize - 1);
-                same("nodes, edges, nodes of the head", &seen, &(nodes, nodes - 1, nodes))?;
-                tokio::task::yield_now().await;
+    let reader = fixture.asked("s", 0).await?;
+    let mut writer = reader.clone();
+    let write = async move {
+        for i in 0..20 {
+            for n in 0..3 {
+                writer.conclude(writer.query(), &format!("{i}, {n}"))?;
             }
-            Ok(())
+            writer.record().await?;
+        }
+        Ok(())
+    };
+    read_beside(3, write, move || {
+        let reader = reader.clone();
+        async move {
+            let record = reader.fixture.load(reader.reference()).await?;
+            let record = record.ok_or_else(|| Stop::Fail("the round is gone".into()))?;
+            let seen = (record.nodes.len(), record.edges.len(), record.head.nodes as usize);
+            let nodes = 1 + 3 * (record.head.revision as usize - 1);
+            same("nodes, edges, nodes of the head", &seen, &(nodes, nodes - 1, nodes))
         }
     })
     .await
-    .map(drop)
 }
 
 async fn a_lost_reply_is_found_out_by_the_same_commit(case: &CaseContext) -> Check {

@@ -1,6 +1,7 @@
 //! Mutants of commits.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use context_core::store::{Branch, ChatPatch, Commit, CommitOutcome, ForkName, Target};
 use context_core::{BranchName, ChatRef, Encoded, Node, Result, Store};
@@ -99,7 +100,9 @@ impl BrokenStore {
                     CommitOutcome::Applied(_) | CommitOutcome::Replayed(_) => {}
                     refused => return Ok(refused),
                 }
-                yield_now().await;
+                self.half_commit.store(true, Ordering::SeqCst);
+                self.until_read().await;
+                self.half_commit.store(false, Ordering::SeqCst);
                 let target = Target::Extend { branch, expected };
                 self.history().commit(Commit { target, nodes: rest, ..commit }).await
             }

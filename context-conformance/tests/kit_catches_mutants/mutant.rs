@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -22,6 +22,9 @@ use context_store_inmem::InMemoryStore;
 
 use crate::fault::Fault;
 use crate::memories::Stale;
+
+/// How often a writer lets others run before it goes on without a reader.
+pub(crate) const MOST_TURNS: usize = 100_000;
 
 #[derive(Clone)]
 pub(crate) struct Mutant(Arc<BrokenStore>);
@@ -51,6 +54,10 @@ pub(crate) struct BrokenStore {
     pub(crate) ending: Mutex<Ending>,
     /// Rounds that are being written.
     pub(crate) unfinished_rounds: Mutex<HashSet<RoundRef>>,
+    /// Whether a commit is there in part.
+    pub(crate) half_commit: AtomicBool,
+    /// How often something was read that was there in part.
+    pub(crate) reads_of_halves: AtomicUsize,
     /// Data of memories that should have been removed.
     pub(crate) stale: Mutex<Stale>,
     title: Mutex<Option<String>>,
@@ -71,6 +78,8 @@ impl BrokenStore {
             erased_fragments: Mutex::default(),
             ending: Mutex::default(),
             unfinished_rounds: Mutex::default(),
+            half_commit: AtomicBool::new(false),
+            reads_of_halves: AtomicUsize::new(0),
             stale: Mutex::default(),
             title: Mutex::default(),
             counter: AtomicUsize::new(0),
@@ -79,6 +88,17 @@ impl BrokenStore {
 
     pub(crate) fn is(&self, fault: Fault) -> bool {
         self.fault == fault
+    }
+
+    /// Waits until a reader has seen what is there in part, if there is a reader.
+    pub(crate) async fn until_read(&self) {
+        let before = self.reads_of_halves.load(Ordering::SeqCst);
+        for _ in 0..MOST_TURNS {
+            if self.reads_of_halves.load(Ordering::SeqCst) > before {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     fn hides(&self, chat: &ChatRef, placed: &PlacedNode) -> bool {
@@ -286,6 +306,12 @@ impl HistoryStore for BrokenStore {
             (Fault::HidesWhatWasSkipped, ..) => {
                 let chain = self.history().chain(chat, end, window).await?;
                 Ok(Chain::from_nodes(0, chain.iter().cloned()).with_generation(chain.generation()))
+            }
+            (Fault::AwaitsBetweenWrites, ..) => {
+                let is_half = self.half_commit.load(Ordering::SeqCst);
+                let chain = self.history().chain(chat, end, window).await;
+                self.reads_of_halves.fetch_add(usize::from(is_half), Ordering::SeqCst);
+                chain
             }
             (Fault::BoundsTheDepth, ..) => {
                 let chain = self.history().chain(chat, end, &Window::Last(1000)).await?;

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use context_core::store::{
@@ -63,6 +64,7 @@ impl BrokenStore {
                 if lock(&self.unfinished_rounds).contains(&record.head.round) =>
             {
                 record.nodes.pop();
+                self.reads_of_halves.fetch_add(1, Ordering::SeqCst);
             }
             _ => {}
         }
@@ -110,9 +112,7 @@ impl TrajectoryStore for BrokenStore {
         if self.is(Fault::WritesHalfRounds) {
             lock(&self.unfinished_rounds).insert(round.clone());
             let outcome = self.ledger().record_round(&commit).await;
-            for _ in 0..20 {
-                tokio::task::yield_now().await;
-            }
+            self.until_read().await;
             lock(&self.unfinished_rounds).remove(&round);
             return outcome;
         }

@@ -10,9 +10,7 @@ use context_core::store::{
 use context_core::{ChatRef, Result, Store, Timestamp};
 
 use crate::fault::Fault;
-use crate::mutant::{BrokenStore, lock};
-
-const MOST_TURNS: usize = 100_000;
+use crate::mutant::{BrokenStore, MOST_TURNS, lock};
 
 impl BrokenStore {
     fn flow(&self) -> &dyn StreamStore {
