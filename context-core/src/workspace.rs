@@ -43,8 +43,8 @@ pub struct Snapshot {
     pub key: String,
     /// The time when it was taken.
     pub at: Timestamp,
-    /// What the snapshot leaves out, such as nested repositories. Empty for a snapshot that was
-    /// listed.
+    /// Files that the snapshot leaves out, such as nested repositories. Empty for a snapshot that
+    /// was listed.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -37,7 +37,8 @@ pub use instruction_files::{
 pub use reminder::{
     Calendar, Comparison, ConversationSummary, Folded, Hemisphere, Predicate, Recent, Reminder,
     ReminderBuilder, ReminderError, ReminderTarget, Season, Situation, ToolActivity, Weekday,
-    fold_reminders, reminder, reminder_with, strip_ranges, strip_reminders, total_tokens,
+    fold_reminders, reminder, reminder_ids, reminder_with, strip_ranges, strip_reminders,
+    total_tokens,
 };
 pub use skills::{
     MAX_DESCRIPTION_CHARS, MAX_SKILL_BYTES, MAX_SKILL_ENTRIES, Skill, SkillError, SkillFolders,

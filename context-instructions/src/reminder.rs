@@ -31,7 +31,7 @@ mod summary;
 mod text;
 
 pub use error::ReminderError;
-pub use fold::{Folded, fold_reminders};
+pub use fold::{Folded, fold_reminders, reminder_ids};
 pub use predicate::{Calendar, Comparison, Hemisphere, Predicate, Season, Weekday};
 pub use recent::Recent;
 pub use situation::Situation;

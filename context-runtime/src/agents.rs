@@ -156,9 +156,13 @@ impl Agents {
         }
     }
 
-    /// Waits until captured memories and recorded nodes are stored, and closes the store. Call it
-    /// at the end of the program. Every step is tried; the error is the first one.
+    /// Waits until captured memories and recorded nodes are stored, gives up summaries that are
+    /// being written ahead, and closes the store. Call it at the end of the program. Every step is
+    /// tried; the error is the first one.
     pub async fn shutdown(&self) -> Result<()> {
+        if let Some(ahead) = &self.0.ahead {
+            ahead.forget_all();
+        }
         let flushed = self.0.runtime.flush().await;
         if let Some(portraits) = &self.0.portraits {
             let _unfinished = portraits.await_all(self.0.portrait_limit).await;

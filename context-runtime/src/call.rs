@@ -240,7 +240,8 @@ impl<'r> ModelCall<'r> {
 
     /// Sets the model that writes summaries when the runtime wants one. Default: none. Then no
     /// summary is requested, and the request is sent as prepared without it. Needed with a stage of
-    /// `summarize`. A small and cheap model is enough.
+    /// `summarize`. A small and cheap model is enough. A model of the same name as the
+    /// conversation's is taken for the same one, and may be sent the conversation's own request.
     pub fn summaries(mut self, model: Arc<dyn LanguageModel>) -> Self {
         self.summaries = Some(model);
         self

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use context_core::message::Text;
 use context_core::{Json, Message, MessageId, Node, Part, Role, Timestamp};
 
-use super::element::{Mark, REMINDERS, SOURCE, SyntheticMetadata};
+use super::element::{Mark, REMINDERS, SOURCE, SyntheticMetadata, marks};
 use super::recent::Event;
 use super::{ConversationSummary, Reminder, ReminderTarget, Situation};
 
@@ -125,6 +125,12 @@ pub fn fold_reminders(
         pending.insert(last + 1, Arc::new(node));
     }
     folded
+}
+
+/// Returns the [ids](Reminder::id) of the reminders that were folded into a message, in the order
+/// in which they were. Those without an id are left out.
+pub fn reminder_ids(message: &Message) -> impl Iterator<Item = String> {
+    marks(message).into_iter().flatten().filter_map(|mark| mark.id)
 }
 
 /// A reminder that fired.

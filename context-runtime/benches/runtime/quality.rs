@@ -1,4 +1,5 @@
-//! What sets of policies cost and keep of recorded conversations, ours and those of other agents.
+//! Costs of sets of policies, and their share of what is kept of recorded conversations: our sets
+//! and those of other agents.
 //!
 //! Every call of a conversation is made against a simulated provider with a prompt cache; the model
 //! repeats the recorded answers, whatever it is sent. Requests for summaries go to the same

@@ -30,6 +30,8 @@ pub struct AgentChat {
     pub(super) agents: Agents,
     pub(super) engine: ContextEngine,
     pub(super) agent: AgentRef,
+    /// Whether this is a sub-agent on a branch of its parent's chat.
+    pub(super) is_fork: bool,
     /// The first round of a sub-agent, which reserves its number.
     pub(super) reserved: Option<OpenRound>,
     /// The head of the round that the turn before closed.
@@ -58,7 +60,7 @@ impl AgentChat {
             Some(round) => round.reference().agent.clone(),
             None => AgentRef::from(&chat),
         };
-        Ok(Self { agents: agents.clone(), engine, agent, reserved, closed: None })
+        Ok(Self { agents: agents.clone(), engine, agent, is_fork: false, reserved, closed: None })
     }
 
     /// Sets fragments, as [`ContextEngine::set`] does.

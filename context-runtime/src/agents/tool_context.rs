@@ -90,6 +90,7 @@ impl ToolContext {
         let reserved = self.reserve().await?;
         let mut fork =
             AgentChat::open(agents, turn.chat.clone(), Some(branch.clone()), reserved).await?;
+        fork.is_fork = true;
         fork.engine.move_to_new(format!("{branch}/{name}/{call}").into()).await?;
         fork.engine.set(self.fragments.iter().cloned());
         let open_calls = newest_turn(&mut fork.engine).await?.map(|turn| turn.open_calls());

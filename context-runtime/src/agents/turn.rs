@@ -110,6 +110,8 @@ struct Settings<'c> {
     cancel: CancelSignal,
     max_output: Option<u64>,
     prepare: Option<Box<begin::ChangeInput<'c>>>,
+    /// Whether the chat is a branch of a parent that goes on with its own summaries.
+    is_fork: bool,
 }
 
 /// The state of a turn.

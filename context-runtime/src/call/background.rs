@@ -88,6 +88,12 @@ impl BackgroundSummaries {
         self.with(|jobs| jobs.of_chats.retain(|chat, _| chat.user != *user));
     }
 
+    /// Gives up all summaries.
+    #[cfg(feature = "agents")]
+    pub(crate) fn forget_all(&self) {
+        self.with(|jobs| jobs.of_chats.clear());
+    }
+
     pub(super) fn begin(&self, chat: &ChatRef, job: SummaryJob) {
         self.with(|jobs| {
             let oldest = jobs.of_chats.iter().min_by_key(|(_, (begun, _))| *begun);
@@ -114,7 +120,9 @@ impl BackgroundSummaries {
             jobs.of_chats.get(chat).filter(|(_, job)| job.writing.is_finished())?;
             jobs.of_chats.remove(chat)
         });
-        job.and_then(|(_, job)| job.written().now_or_never())
+        let (_, mut job) = job?;
+        let written = job.written().now_or_never()?;
+        Some((job, written))
     }
 
     fn with<T>(&self, use_jobs: impl FnOnce(&mut Jobs) -> T) -> T {
@@ -132,11 +140,10 @@ impl SummaryJob {
         Self { task, shown, before, writing }
     }
 
-    /// Returns the reply when it is there. `None` if the task that waits for it has ended without
-    /// one, which a runtime that shuts down does.
-    pub(super) async fn written(mut self) -> (Self, Option<WrittenSummary>) {
-        let written = (&mut self.writing).await.ok();
-        (self, written)
+    /// Returns the reply when it is there; to be asked once. `None` if the task that waits for it
+    /// has ended without one, as on a panic of the model.
+    pub(super) async fn written(&mut self) -> Option<WrittenSummary> {
+        (&mut self.writing).await.ok()
     }
 
     /// Returns whether a history begins with the one that the summary was requested for.

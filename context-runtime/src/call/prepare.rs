@@ -2,7 +2,7 @@
 //! if it helps.
 
 use context_core::history::Attempt;
-use context_core::runtime::ModelContext;
+use context_core::runtime::{ModelContext, SummariesAhead};
 
 use super::recover::MOST_DECISIONS;
 use super::reply::State;
@@ -81,11 +81,11 @@ impl ModelCall<'_> {
     /// made.
     async fn context(&mut self) -> Result<ModelContext, CallError> {
         self.accept_finished();
-        let mut context = self.asked().await?;
+        let mut context = self.asked(self.ahead_mode()).await?;
         if let Some(task) = context.summary.take()
             && self.summarised(task, &context).await?
         {
-            context = self.asked().await?;
+            context = self.asked(SummariesAhead::Never).await?;
         }
         self.adopt(&context);
         // The cut of last resort follows if the compaction did not make the history smaller.
@@ -94,7 +94,7 @@ impl ModelCall<'_> {
         {
             let vetoed = self.record.vetoed.len();
             if self.cut_instead() {
-                context = self.asked().await?;
+                context = self.asked(SummariesAhead::Never).await?;
                 self.adopt(&context);
             }
             self.record.uncut = self.record.vetoed.len() > vetoed;
@@ -103,9 +103,9 @@ impl ModelCall<'_> {
         Ok(context)
     }
 
-    async fn asked(&mut self) -> Result<ModelContext, CallError> {
+    async fn asked(&mut self, ahead: SummariesAhead) -> Result<ModelContext, CallError> {
         let mut input = self.input.clone();
-        input.ahead = self.ahead_mode();
+        input.ahead = ahead;
         let cancel = input.cancel.clone();
         let context =
             unless_cancelled(&cancel, OPERATION, self.runtime.prepare_for_model(input)).await??;

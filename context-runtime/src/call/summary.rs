@@ -6,7 +6,7 @@ use context_core::base::{DiagnosticCode, Severity};
 use context_core::history::{BoundaryKind, PlanReport, SummaryError, SummaryTask};
 use context_core::model::{LanguageModel, ModelErrorCode};
 use context_core::runtime::{ModelContext, SummariesAhead};
-use context_core::{Answer, Diagnostic, ModelError, ModelRequest};
+use context_core::{Answer, CancelSignal, Diagnostic, ModelError, ModelRequest};
 
 use super::background::{SummaryJob, WrittenSummary};
 use super::{CallError, ModelCall, OPERATION};
@@ -38,87 +38,94 @@ impl ModelCall<'_> {
     ) -> Result<bool, CallError> {
         let Some(model) = self.summaries.clone() else { return Ok(false) };
         if task.ahead {
-            self.summarise_ahead(model, task, context);
+            self.summarise_ahead(&model, task, context);
             return Ok(false);
         }
-        if let Some(job) = self.ahead.as_ref().and_then(|ahead| ahead.take(self.chat())) {
-            let cancel = self.input.cancel.clone();
-            let (job, written) = unless_cancelled(&cancel, OPERATION, job.written()).await?;
-            if self.accept_job(&job, written) {
-                return Ok(true);
-            }
+        if self.accept_running().await? {
+            return Ok(true);
+        }
+        // One for each call of the conversation.
+        if std::mem::replace(&mut self.record.summarised, true) {
+            return Ok(false);
         }
         let before = self.tokens_before(context);
+        let first = task.request_for(model.name());
         // A model that goes on with the conversation instead is shown it as a quotation.
-        for request in [task.continued.as_deref(), Some(&task.request)].into_iter().flatten() {
-            let is_last = std::ptr::eq(request, &task.request);
-            let is_for_model = request.model.as_deref().is_none_or(|name| name == model.name());
-            if !is_for_model || !self.has_spare_call() || self.record.summarised {
-                continue;
+        let quoted = Some(&task.request).filter(|quoted| !std::ptr::eq(*quoted, first));
+        for request in [first].into_iter().chain(quoted) {
+            if !self.has_spare_call() {
+                break;
             }
-            self.record.summarised = is_last;
-            let answer = self.ask_for_summary(&model, request).await?;
-            let may_help = answer.as_ref().err().is_none_or(another_form_may_help);
-            let accepted = answer.map_err(|error| SummaryError::Failed(error.to_string()));
-            let Err(error) = accepted.and_then(|answer| self.accept(&task, &answer, before)) else {
-                self.record.summarised = true;
-                return Ok(true);
-            };
+            let cancel = self.input.cancel.clone();
+            let writing = self.writing(&model, request, cancel.clone());
+            let written = unless_cancelled(&cancel, OPERATION, writing).await?;
+            cancel.check(OPERATION)?;
+            self.spent(&written);
+            let may_help = written.reply.as_ref().err().is_none_or(another_form_may_help);
+            let answer = written.reply.map_err(|error| SummaryError::Failed(error.to_string()));
+            let accepted = answer.and_then(|answer| self.accept(&task, &answer, before));
+            let Err(error) = accepted else { return Ok(true) };
             self.failed(&error, Severity::Warning);
             if !may_help || matches!(error, SummaryError::TooLarge { .. } | SummaryError::Plan(_)) {
-                self.record.summarised = true;
+                break;
             }
         }
         Ok(false)
     }
 
-    /// Asks a model for a summary.
-    async fn ask_for_summary(
+    /// Returns the future that asks a model for a summary, on behalf of this turn.
+    fn writing(
         &mut self,
         model: &Arc<dyn LanguageModel>,
         request: &ModelRequest,
-    ) -> Result<Result<Answer, ModelError>, CallError> {
+        cancel: CancelSignal,
+    ) -> impl Future<Output = WrittenSummary> + use<> {
         self.record.calls += 1;
         let mut request = request.clone();
         request.model.get_or_insert_with(|| model.name().to_owned());
-        let cancel = self.input.cancel.clone();
-        let begun = self.summary_begun(model.name());
-        let turn = self.input.turn.clone();
         let names = (self.provider().to_owned(), model.name().to_owned());
-        let writing =
-            WrittenSummary::write(Arc::clone(model), request, (turn, names), begun, cancel.clone());
-        let written = unless_cancelled(&cancel, OPERATION, writing).await?;
-        cancel.check(OPERATION)?;
+        let asked = (self.provider(), model.name());
+        let begun = BegunCall::new(&self.observers, &self.input.turn, asked, true);
+        let named = (self.input.turn.clone(), names);
+        WrittenSummary::write(Arc::clone(model), request, named, begun, cancel)
+    }
+
+    fn spent(&mut self, written: &WrittenSummary) {
         if let Some(usage) = &written.usage {
             self.record.spend(usage, written.cost_usd);
         }
-        Ok(written.reply)
-    }
-
-    fn summary_begun(&self, model: &str) -> Option<BegunCall> {
-        BegunCall::new(&self.observers, &self.input.turn, (self.provider(), model), true)
     }
 
     /// Begins a summary that nobody waits for.
     fn summarise_ahead(
         &mut self,
-        model: Arc<dyn LanguageModel>,
+        model: &Arc<dyn LanguageModel>,
         task: Box<SummaryTask>,
         context: &ModelContext,
     ) {
         let Some(ahead) = self.ahead.clone().filter(|_| self.has_spare_call()) else { return };
-        self.record.calls += 1;
-        let mut request = task.request_for(model.name()).clone();
-        request.model.get_or_insert_with(|| model.name().to_owned());
         let before = self.tokens_before(context);
         let shown = context.rewrite.as_ref().map_or(self.input.history(), |cut| &cut.messages);
-        let (shown, begun) = (shown.to_vec(), self.summary_begun(model.name()));
-        let names = (self.provider().to_owned(), model.name().to_owned());
-        let named = (self.input.turn.clone(), names);
+        let shown = shown.to_vec();
         // The turn may be cancelled, and the next one still wants the summary.
-        let cancel = context_core::CancelSignal::never();
-        let writing = WrittenSummary::write(model, request, named, begun, cancel);
-        ahead.begin(self.chat(), SummaryJob::new(task, shown, before, tokio::spawn(writing)));
+        let cancel = CancelSignal::never();
+        let writing = tokio::spawn(self.writing(model, task.request_for(model.name()), cancel));
+        ahead.begin(self.chat(), SummaryJob::new(task, shown, before, writing));
+    }
+
+    /// Waits for a summary that was begun before, if there is one, and accepts it. A call that is
+    /// cancelled meanwhile leaves it to the next one.
+    async fn accept_running(&mut self) -> Result<bool, CallError> {
+        let Some(ahead) = self.ahead.clone() else { return Ok(false) };
+        let Some(mut job) = ahead.take(self.chat()) else { return Ok(false) };
+        let cancel = self.input.cancel.clone();
+        match unless_cancelled(&cancel, OPERATION, job.written()).await {
+            Ok(written) => Ok(self.accept_job(&job, written)),
+            Err(cancelled) => {
+                ahead.begin(self.chat(), job);
+                Err(cancelled.into())
+            }
+        }
     }
 
     /// Accepts a summary that was begun before and is ready. Nothing is waited for.
@@ -132,11 +139,13 @@ impl ModelCall<'_> {
     /// Accepts a summary that was begun before, if the history has only grown since. Returns
     /// whether it shortened the history.
     fn accept_job(&mut self, job: &SummaryJob, written: Option<WrittenSummary>) -> bool {
-        let Some(written) = written else { return false };
-        if let Some(usage) = &written.usage {
-            self.record.spend(usage, written.cost_usd);
-        }
-        let answer = written.reply.map_err(|error| SummaryError::Failed(error.to_string()));
+        let answer = match written {
+            Some(written) => {
+                self.spent(&written);
+                written.reply.map_err(|error| SummaryError::Failed(error.to_string()))
+            }
+            None => Err(SummaryError::Failed("its task ended without an answer".to_owned())),
+        };
         let accepted = answer.and_then(|answer| match job.begins(self.input.history()) {
             true => self.accept(&job.task, &answer, job.before),
             false => Err(SummaryError::Stale),

@@ -97,10 +97,12 @@ impl ContextEngineBuilder {
     /// Freezes the system prompt, so that the provider's prompt cache stays valid while fragments
     /// change. The first prompt that is resolved is sent with every request. What changes since is
     /// told once, in a [reminder](ContextEngine::remind) that the next save folds into the user's
-    /// message or a tool result. The prompt is sent in full again after a compaction, after changes
-    /// that are larger than half of it, and wherever a resolve shows a change that no message
-    /// tells. The chat's metadata keeps the frozen text for other processes. Default: every request
-    /// has the current prompt.
+    /// message or a tool result. The prompt is sent in full again after a compaction, after a
+    /// change that is larger than half of it, and wherever a resolve shows a change that no message
+    /// tells; it says then that earlier notes no longer hold. The chat's metadata keeps the frozen
+    /// text for other processes if the record is at most 64 KiB, and the messages keep the notes,
+    /// so content of a fragment that was unset stays there. Default: every request has the current
+    /// prompt.
     pub fn freeze_prompt(mut self, freeze: bool) -> Self {
         self.freeze = freeze;
         self

@@ -15,7 +15,7 @@ use super::ContextEngine;
 use super::context::Slot;
 use super::loads::Purpose;
 use super::pending::Settle;
-use super::prompt::{Prompt, SystemPrompt};
+use super::prompt::SystemPrompt;
 use super::resolve::refuse;
 use crate::display::{clean, clean_lines, count, node_preview, preview, short_id};
 
@@ -136,18 +136,10 @@ impl ContextEngine {
         let boundaries = self.boundaries().await?;
         let turns = self.turn_count().await?;
         let reminders = self.inspect_reminders()?;
+        let system_prompt = self.prompt.peek(&self.fragments, &*self.parts.renderer)?;
+        let system_prompt = self.frozen_prompt(&shown).unwrap_or(system_prompt);
         let view = self.view.as_ref().expect("just read");
         diagnostics.extend(view.unreadable());
-        let mut system_prompt = self.prompt.peek(&self.fragments, &*self.parts.renderer)?;
-        let boundary = self.newest_boundary();
-        if let Some(standing) = &self.standing {
-            Prompt::prepare(&mut self.fragments, &*self.parts.renderer)?;
-            let pieces: Vec<_> = Prompt::pieces(&self.fragments).collect();
-
-            let is_shown = |id: &MessageId| shown.iter().rev().any(|node| node.id == *id);
-            let frozen = standing.frozen(&system_prompt, &pieces, boundary.as_ref(), is_shown);
-            system_prompt = frozen.cloned().unwrap_or(system_prompt);
-        }
         let settled = self.pending.settle(view, Settle::Shown).map_err(refuse)?;
         let pending = self.pending.nodes();
         let unsaved = settled.nodes.iter().chain(&settled.replacement).chain(&pending);

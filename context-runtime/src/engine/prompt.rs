@@ -50,6 +50,12 @@ impl PartialEq<String> for SystemPrompt {
     }
 }
 
+impl From<String> for SystemPrompt {
+    fn from(text: String) -> Self {
+        Self(Arc::new(text))
+    }
+}
+
 impl From<SystemPrompt> for String {
     /// Copies the text if it is shared.
     fn from(prompt: SystemPrompt) -> Self {

@@ -39,7 +39,9 @@ impl ContextEngine {
         let known = self.view.as_ref().filter(|view| !view.is_whole());
         if let Some(head) = known.and_then(View::head).cloned() {
             let source = Source { history: self.parts.history(), chat: &self.chat };
-            self.view = source.path(&head).await.map(Some).or_else(|error| match error {
+            let path = source.path(&head).await;
+            let path = path.map(|view| self.view.iter().fold(view, View::sharing));
+            self.view = path.map(Some).or_else(|error| match error {
                 // The message is gone, and with it what the caller saw.
                 gone if gone.is_not_found() => Ok(None),
                 error => Err::<_, Error>(error),

@@ -9,7 +9,6 @@ use context_instructions::{Reminder, fold_reminders, strip_reminders};
 use super::inspection::InspectedReminder;
 use super::pending::{Settle, mark};
 use super::resolve::refuse;
-use super::standing::PromptAddition;
 use super::{ContextEngine, Edits};
 
 /// The reminders of an engine.
@@ -82,41 +81,31 @@ impl ContextEngine {
         Ok(inspected.collect())
     }
 
-    /// Folds reminders that fire, and an addition to the prompt, into new messages. Amendments of
-    /// stored messages are left unchanged. Returns the message that tells the addition.
-    pub(super) fn fold(
-        &mut self,
-        nodes: &mut Vec<Arc<Node>>,
-        edits: Edits,
-        addition: Option<&PromptAddition>,
-    ) -> Option<MessageId> {
-        if self.reminders.0.is_empty() && addition.is_none() {
-            return None;
+    /// Folds reminders that fire, and a note on the prompt, into new messages. Amendments of stored
+    /// messages are left unchanged.
+    pub(super) fn fold(&mut self, nodes: &mut Vec<Arc<Node>>, edits: Edits) {
+        let note = match edits {
+            Edits::Amend => None,
+            _ => self.prompt_note(nodes),
+        };
+        let reminders: Vec<_> = note.into_iter().chain(self.reminders.0.iter().cloned()).collect();
+        if reminders.is_empty() {
+            return;
         }
-        let view = self.view.as_mut()?;
+        let Some(view) = &mut self.view else { return };
         if edits == Edits::Amend && nodes.iter().any(|node| view.position(&node.id).is_some()) {
-            return None;
-        }
-        let mut told = None;
-        let mut reminders = self.reminders.0.clone();
-        if let Some(PromptAddition { reminder, .. }) = addition {
-            // Folded alone in a copy, which tells the message that it goes to.
-            let (alone, mut copy) = (std::slice::from_ref(reminder), nodes.clone());
-            let now = self.parts.clock.now();
-            let folded = fold_reminders(alone, view.summary(), &mut copy, now, None, || "".into());
-            told = folded.changed.into_iter().next();
-            reminders.insert(0, reminder.clone());
+            return;
         }
         let (now, ids) = (self.parts.clock.now(), &self.parts.ids);
         let summary = view.summary();
         let usage = self.usage;
-        let _folded = fold_reminders(&reminders, summary, nodes, now, usage, || {
+        let folded = fold_reminders(&reminders, summary, nodes, now, usage, || {
             MessageId::from(ids.next_id())
         });
-        if let Some(written_in) = &self.written_in {
-            nodes.iter_mut().for_each(|node| mark(node, written_in));
+        let added = folded.steer.and_then(|id| nodes.iter_mut().find(|node| node.id == id));
+        if let (Some(added), Some(written_in)) = (added, &self.written_in) {
+            mark(added, written_in);
         }
-        told
     }
 }
 

@@ -134,15 +134,9 @@ impl ContextEngine {
             Some(renderer) => self.prompt.render(&mut self.fragments, renderer)?,
             None => self.prompt.update(&mut self.fragments, &*self.parts.renderer)?,
         };
-        let boundary = self.newest_boundary();
-        let system_prompt = match (&mut self.standing, options.renderer) {
-            (Some(standing), None) => {
-                let pieces: Vec<_> = Prompt::pieces(&self.fragments).collect();
-
-                let is_shown = |id: &MessageId| messages.iter().rev().any(|node| node.id == *id);
-                standing.resolve(system_prompt, &pieces, boundary.as_ref(), is_shown)
-            }
-            _ => system_prompt,
+        let system_prompt = match options.renderer {
+            Some(_) => system_prompt,
+            None => self.freeze_prompt(system_prompt, &messages),
         };
         let mut diagnostics = self.opened_with.clone();
         diagnostics.extend(loaded);

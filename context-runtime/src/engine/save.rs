@@ -129,8 +129,7 @@ impl ContextEngine {
         let view = self.view.as_ref().expect("just read");
         let settled = self.pending.settle(view, Settle::Stored).map_err(refuse)?;
         let Settled { mut nodes, replacement } = settled;
-        let addition = self.prompt_addition(&nodes).await?;
-        let told = self.fold(&mut nodes, edits, addition.as_ref());
+        self.fold(&mut nodes, edits);
         let mut draft = Draft { pending: self.pending.nodes(), nodes, amendments: Vec::new() };
         match edits {
             Edits::Auto => draft.amendments.extend(replacement),
@@ -147,9 +146,6 @@ impl ContextEngine {
             }
         }
         let saved = self.commit_draft(draft).await?;
-        if let Some((message, addition)) = told.zip(addition) {
-            self.prompt_told(message, addition);
-        }
         self.store_prompt().await;
         Ok(saved)
     }

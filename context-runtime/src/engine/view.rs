@@ -88,6 +88,25 @@ impl View {
         self.front.values()
     }
 
+    /// Returns the view with the nodes of an earlier one where they are the same, so that whoever
+    /// knows a message by its address knows it again.
+    pub(super) fn sharing(mut self, earlier: &Self) -> Self {
+        let known = earlier.chain.iter().chain(earlier.front.values());
+        let known: HashMap<&MessageId, &Arc<Node>> = known.map(|node| (&node.id, node)).collect();
+        let same = |node: &Node| known.get(&node.id).filter(|known| ****known == *node).copied();
+        for position in 0..self.chain.len() {
+            if let Some(node) = same(&self.chain[position]) {
+                self.chain.replace(position, Arc::clone(node));
+            }
+        }
+        for node in Arc::make_mut(&mut self.front).values_mut() {
+            if let Some(known) = same(node) {
+                *node = Arc::clone(known);
+            }
+        }
+        self
+    }
+
     /// Whether the chain was read from its root on.
     pub(super) fn is_whole(&self) -> bool {
         self.chain.is_whole()

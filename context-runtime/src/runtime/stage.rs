@@ -115,10 +115,10 @@ impl ResolvedStage {
         self.trigger.is_due(state)
     }
 
-    /// Whether the stage requests a summary ahead in this state.
+    /// Whether the stage requests a summary ahead in this state, in which it does not run yet.
     #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) fn is_due_ahead(&self, state: &HistoryState) -> bool {
-        self.ahead.is_some_and(|ahead| state.share >= ahead)
+        self.ahead.is_some_and(|ahead| state.share >= ahead) && !self.is_due(state)
     }
 
     /// Returns the target in tokens for a window with this room for input.

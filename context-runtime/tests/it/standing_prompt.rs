@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use context_runtime::compaction::HistoryRewrite;
 use context_runtime::{
-    ChangeKind, ContextEngine, ContextRuntime, Fragment, Store, assistant, hint, role, user,
+    ChangeKind, ContextEngine, ContextRuntime, Fragment, Store, assistant, hint, lazy, role, user,
 };
 
 use crate::kit::store;
@@ -115,6 +115,112 @@ async fn a_large_change_and_a_compaction_send_the_prompt_in_full() {
     chat.compact(&shown, &kept, &[]).await.unwrap().unwrap();
     let (fourth, _) = turn(&mut chat, "And tomorrow?").await;
     assert!(fourth.contains("USD") && fourth != third, "nothing was cached any more");
+}
+
+/// Regression: the record of what was told grew with each change, and was written with each.
+#[tokio::test]
+async fn the_record_of_many_changes_stays_small() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    let (first, _) = turn(&mut chat, "A train?").await;
+    let record = chat.chat().await.unwrap().metadata;
+    for number in 0..40 {
+        chat.set([currency(&format!("currency {number}"))]);
+        assert_eq!(turn(&mut chat, "And now?").await.0, first);
+    }
+    assert_eq!(chat.chat().await.unwrap().metadata, record);
+}
+
+/// Regression: a prompt that was sent in full again was contradicted by older notes behind it,
+/// which a model takes for the newer word.
+#[tokio::test]
+async fn a_prompt_that_is_sent_anew_says_that_older_notes_no_longer_hold() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    turn(&mut chat, "A train?").await;
+    chat.set([currency("USD")]);
+    turn(&mut chat, "And now?").await;
+    // No message tells that it is EUR again.
+    chat.set([currency("EUR"), user("And then?")]);
+    let anew = String::from(chat.resolve().await.unwrap().system_prompt);
+    insta::assert_snapshot!("prompt_anew", anew.replace(LONG, ""));
+    chat.save().await.unwrap();
+    let (next, _) = turn(&mut chat, "Thanks.").await;
+    assert_eq!(next, anew, "it is the frozen one now");
+    chat.set([currency("GBP")]);
+    let (last, messages) = turn(&mut chat, "And tomorrow?").await;
+    assert_eq!(last, anew);
+    assert!(messages.last().unwrap().contains("(state 2) have changed"));
+}
+
+/// Two branches tell different changes of the same prompt.
+#[tokio::test]
+async fn a_branch_is_sent_what_its_own_messages_tell() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    chat.set([user("A train?").with_id("ask")]);
+    chat.save().await.unwrap();
+    chat.resolve().await.unwrap();
+    chat.set([assistant("Fine.")]);
+    chat.save().await.unwrap();
+    chat.set([currency("USD")]);
+    turn(&mut chat, "And now?").await;
+    chat.rewind(&"ask".into()).await.unwrap();
+    chat.resolve().await.unwrap();
+    chat.set([currency("EUR")]);
+    turn(&mut chat, "Elsewhere?").await;
+    chat.switch_branch("main").await.unwrap();
+    let shown = chat.resolve().await.unwrap();
+    assert!(
+        shown.system_prompt.contains("in EUR.") && shown.system_prompt.contains("no longer hold")
+    );
+}
+
+/// Regression: a message that was sent again counted as one that tells the change.
+#[tokio::test]
+async fn a_message_that_was_stored_before_tells_nothing_new() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    chat.set([user("A train?").with_id("u1")]);
+    chat.save().await.unwrap();
+    chat.resolve().await.unwrap();
+    chat.set([currency("USD"), user("A train?").with_id("u1")]);
+    chat.save().await.unwrap();
+    assert!(chat.resolve().await.unwrap().system_prompt.contains("USD"));
+}
+
+/// Regression: a process sent the prompt that it had frozen beside another one's note.
+#[tokio::test]
+async fn another_writer_s_notes_are_seen() {
+    let store = store().await;
+    let (mut desk, mut phone) = (open(&store).await, open(&store).await);
+    standing(&mut desk, "EUR");
+    let (first, _) = turn(&mut desk, "A train?").await;
+    standing(&mut phone, "EUR");
+    turn(&mut phone, "Hello?").await;
+    desk.set([currency("USD")]);
+    assert_eq!(turn(&mut desk, "And now?").await.0, first);
+    // The other engine's fragments are as they were. The note that it finds contradicts them.
+    let (prompt, messages) = turn(&mut phone, "And here?").await;
+    assert!(messages.iter().any(|text| text.contains("Prices are in USD.")));
+    assert!(prompt.contains("Prices are in EUR.") && prompt.contains("no longer hold"));
+}
+
+/// Regression: a save ran the loaders of a prompt, and failed with them.
+#[tokio::test]
+async fn a_save_loads_nothing_for_the_prompt() {
+    let store = store().await;
+    let mut chat = open(&store).await;
+    standing(&mut chat, "EUR");
+    turn(&mut chat, "A train?").await;
+    let broken = lazy(|| async { Err::<&str, _>(std::io::Error::other("disk gone")) });
+    chat.set([hint(broken), user("And now?")]);
+    chat.save().await.unwrap();
+    assert!(chat.resolve().await.is_err());
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What Codex does, as far as its public sources tell.
+//! The rules of Codex, as far as its public sources tell.
 //!
 //! Sources: openai/codex, `codex-rs/core/src/compact.rs` at e06dd0e5, `auto_compact_token_limit`
 //! of `codex-rs/protocol/src/openai_models.rs` at 0d4367d0, `codex-rs/models-manager/models.json`

@@ -1,4 +1,4 @@
-//! What Gemini CLI does, as far as its public sources tell.
+//! The rules of Gemini CLI, as far as its public sources tell.
 //!
 //! Sources: google-gemini/gemini-cli, `packages/core/src/context/chatCompressionService.ts` at
 //! 1bbee037, `packages/core/src/services/toolOutputMaskingService.ts` at 00b73195,

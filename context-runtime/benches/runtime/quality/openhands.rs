@@ -1,4 +1,4 @@
-//! What OpenHands does, as far as its public sources tell.
+//! The rules of OpenHands, as far as its public sources tell.
 //!
 //! Sources: OpenHands/software-agent-sdk, `openhands-sdk/openhands/sdk/context/condenser/`
 //! `llm_summarizing_condenser.py` at 118402ab, `get_default_condenser` of

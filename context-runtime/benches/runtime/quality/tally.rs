@@ -1,4 +1,4 @@
-//! What a set of policies cost and kept, over conversations.
+//! Costs of a set of policies, and what it kept, over conversations.
 
 use super::facts::Fact;
 

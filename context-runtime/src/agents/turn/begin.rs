@@ -114,18 +114,16 @@ impl<'c> TurnBuilder<'c> {
     /// Begins the turn. The question is stored when this returns. An earlier turn of the chat that
     /// nobody ended is closed as interrupted.
     pub async fn begin(self) -> Result<Turn<'c>, TurnError> {
-        let AgentChat { agents, engine, agent, reserved, closed } = self.chat;
+        let AgentChat { agents, engine, agent, is_fork, reserved, closed } = self.chat;
         let parts = &*agents.0;
         self.cancel.check("turn")?;
         let stored = match self.question {
             Some(question) => {
-                let (id, question) = (MessageId::from(parts.ids.next_id()), Arc::new(question));
-                engine.write_in(Some(WrittenIn::turn(id.as_str())));
+                let id = MessageId::from(parts.ids.next_id());
+                let question = question.with_written_in(&WrittenIn::turn(id.as_str()));
+                let question = Arc::new(question);
                 engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);
-                if let Err(error) = engine.save().await {
-                    engine.write_in(None);
-                    return Err(error.into());
-                }
+                engine.save().await?;
                 if engine.snapshots_turns() {
                     engine.snapshot_workspace().await?;
                 }
@@ -157,6 +155,7 @@ impl<'c> TurnBuilder<'c> {
         let trajectories = parts.trajectories.as_ref();
         let before = (reserved.take(), closed.take());
         let recorder = TurnRecorder::begin(trajectories, agent, before, &stored).await;
+        // Nothing is awaited from here on, so the mark cannot outlive a turn that never began.
         let written_in = WrittenIn::turn(stored.question.0.as_str());
         engine.write_in(Some(match recorder.round() {
             Some(round) => written_in.run(run_of(round.reference())),
@@ -196,6 +195,7 @@ impl<'c> TurnBuilder<'c> {
                 cancel: self.cancel,
                 max_output: self.max_output,
                 prepare: self.prepare,
+                is_fork: *is_fork,
             },
             id,
             phase,

@@ -90,7 +90,9 @@ impl Turn<'_> {
         if let Some(model) = &self.parts.summaries {
             call = call.summaries(Arc::clone(model));
         }
-        if let Some(ahead) = &self.parts.ahead {
+        // A summary ahead belongs to the chat, and so to the parent of a fork.
+        let ahead = self.parts.ahead.as_ref().filter(|_| !self.settings.is_fork);
+        if let Some(ahead) = ahead {
             call = call.summaries_ahead(ahead.clone());
         }
         if let Some(chain) = &self.parts.recovery {

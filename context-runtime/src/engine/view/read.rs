@@ -13,7 +13,7 @@ use super::View;
 /// The part of a branch that a view has to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Reach {
-    /// What a model is shown.
+    /// The messages that a model is shown.
     Boundary,
     /// The chain from its root on.
     Whole,
@@ -35,21 +35,23 @@ impl Source<'_> {
         reach: Reach,
     ) -> Result<View> {
         let end = ChainEnd::Branch(branch.clone());
-        let known = known.filter(|view| reach == Reach::Boundary || view.is_whole());
         let Some((mut view, head)) =
             known.and_then(|view| view.head().cloned().map(|head| (view, head)))
         else {
             return self.open(&end, reach).await;
         };
+        if reach == Reach::Whole && !view.is_whole() {
+            return Ok(self.open(&end, reach).await?.sharing(&view));
+        }
         let after = Window::After { message: head, generation: view.chain.generation() };
         let news = self.history.chain(self.chat, &end, &after).await?;
         if news.is_whole() {
             // A known message was amended, or the branch no longer contains the known head.
-            return Ok(View::of(news));
+            return Ok(View::of(news).sharing(&view));
         }
         if !view.is_whole() && news.iter().any(|node| node.kind == NodeKind::Boundary) {
             // It may show messages that were not read.
-            return self.open(&end, reach).await;
+            return Ok(self.open(&end, reach).await?.sharing(&view));
         }
         news.iter().for_each(|node| view.push(Arc::clone(node)));
         Ok(view)

@@ -27,6 +27,9 @@ pub(super) struct Cuts {
     request: Option<(String, MessageHash)>,
     /// Until when no summary is requested.
     pause: Option<Timestamp>,
+    /// Whether there is no summary ahead of its need for the newest request: the policy has none,
+    /// or an observer refused it.
+    pub(super) refused_ahead: bool,
     /// A compaction that was asked for, with instructions for its summary.
     pub(super) requested: Option<String>,
     /// Whether a compaction took place since the last request.
@@ -158,12 +161,17 @@ impl Cuts {
         self.pause.is_none_or(|until| now >= until)
     }
 
+    /// Whether the last summary that was requested failed, and none was accepted since.
+    pub(super) fn has_failed(&self) -> bool {
+        self.pause.is_some()
+    }
+
     /// Records the newest user request. A new request resets the count of futile compactions.
     pub(super) fn requested(&mut self, turn: &str, request: Option<MessageHash>) {
         let Some(request) = request else { return };
         if self.request.as_ref().is_none_or(|(known, hash)| known != turn || *hash != request) {
             self.request = Some((turn.to_owned(), request));
-            self.futile = 0;
+            (self.futile, self.refused_ahead) = (0, false);
         }
     }
 

@@ -179,7 +179,8 @@ fn finish(
             compact(&call, session, &mut history, &goal, &mut context, &mut diagnostics);
         }
     }
-    if input.ahead == SummariesAhead::Wanted && context.summary.is_none() {
+    let is_planned = goal.focus.is_some() || context.summary.is_some();
+    if input.ahead == SummariesAhead::Wanted && !is_planned {
         context.summary = ask_ahead(&call, session, &history, &goal);
     }
     if std::mem::take(&mut session.cuts.failed) {
@@ -223,10 +224,14 @@ fn finish(
     };
     let provider = call.input.provider.clone();
     let cached_end = assemble::messages(call, session, request_parts, &mut context);
-    if let Some(mut task) = context.summary.take() {
-        let cached = (goal.cache.read, cached_end);
+    // After a failure the conversation is quoted: the model may not have written a summary in its
+    // midst.
+    if !session.cuts.has_failed()
+        && let Some(mut task) = context.summary.take()
+    {
+        let (cached, counter) = ((goal.cache.read, cached_end), counting.calibrated());
         task.continued =
-            summary::continued(&context, &task, &provider, cached, counter).map(Box::new);
+            summary::continued(&context, &task, &provider, cached, &counter).map(Box::new);
         context.summary = Some(task);
     }
     context
@@ -267,7 +272,8 @@ fn ask_ahead(
 ) -> Option<Box<SummaryTask>> {
     let Call { parts, ref input, .. } = *call;
     let is_due = parts.pipeline.is_due_ahead(&state(call, session, goal));
-    if !is_due || !session.cuts.may_ask(call.now) || session.cuts.is_stopped() {
+    let may_ask = session.cuts.may_ask(call.now) && !session.cuts.refused_ahead;
+    if !is_due || !may_ask || session.cuts.is_stopped() {
         return None;
     }
     let counter = call.counting.calibrated();
@@ -275,7 +281,10 @@ fn ask_ahead(
     let ask = |proposed: &ProposedCompaction<'_>| {
         parts.observers.before_compaction(&input.turn, proposed)
     };
-    let summary = parts.pipeline.ahead(&view, goal, &ask)?;
+    let Some(summary) = parts.pipeline.ahead(&view, goal, &ask) else {
+        session.cuts.refused_ahead = true;
+        return None;
+    };
     let covered = session.fingerprint(history.given());
     session.cuts.ask(history, covered, &summary, input.cuts);
     Some(summary.task)

@@ -43,7 +43,9 @@ pub(super) fn continued(
     if total.saturating_add(output) > budget.window {
         return None;
     }
-    let reused = context.prefix.reused.min(total);
+    // A provider that is to be told where entries end reads none without a mark.
+    let is_read = !prefix::wants_marks(provider) || cached_end.is_some();
+    let reused = if is_read { context.prefix.reused.min(total) } else { 0 };
     let quoted = counter.count_request(&task.request).total().tokens();
     if reused as f64 * read + (total - reused) as f64 > quoted as f64 {
         return None;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use context_runtime::summarize::Summarize;
 use context_runtime::{
-    BackgroundSummaries, CancelSignal, DefaultContextRuntime, Message, ModelCall, Part,
-    PrepareInput, Role,
+    BackgroundSummaries, CancelSignal, CancelSource, DefaultContextRuntime, Message, ModelCall,
+    Part, PrepareInput, Role,
     compaction::Stage,
     microcompact::Microcompact,
     model::{Answer, LanguageModel, ModelError, ModelErrorCode, ModelRequest},
@@ -28,13 +28,15 @@ struct Writer {
     name: &'static str,
     let_go: Semaphore,
     fails: AtomicBool,
+    panics: AtomicBool,
     asked: Mutex<Vec<ModelRequest>>,
 }
 
 impl Writer {
     fn new(name: &'static str) -> Arc<Self> {
         let (let_go, fails) = (Semaphore::new(0), AtomicBool::new(false));
-        Arc::new(Self { name, let_go, fails, asked: Mutex::default() })
+        let panics = AtomicBool::new(false);
+        Arc::new(Self { name, let_go, fails, panics, asked: Mutex::default() })
     }
 
     fn asked(&self) -> usize {
@@ -55,6 +57,7 @@ impl LanguageModel for Writer {
     ) -> Result<Answer, ModelError> {
         self.asked.lock().unwrap().push(request.clone());
         self.let_go.acquire().await.unwrap().forget();
+        assert!(!self.panics.load(Ordering::Relaxed), "the model is broken");
         if self.fails.swap(false, Ordering::Relaxed) {
             return Err(error(ModelErrorCode::Server));
         }
@@ -136,13 +139,20 @@ impl Chat {
         self.history.extend([Arc::new(call), Arc::new(result)]);
     }
 
+    fn input(&self) -> PrepareInput {
+        PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
+            .messages(self.history.iter().cloned())
+    }
+
+    fn model_call(&self, input: PrepareInput) -> ModelCall<'_> {
+        ModelCall::new(&self.runtime, provider("openai").unwrap(), input)
+            .summaries(Arc::clone(&self.writer) as _)
+            .summaries_ahead(self.ahead.clone())
+    }
+
     /// Makes a call, and returns whether it waited for the writer, with its diagnostics.
     async fn call(&self) -> (bool, Vec<String>) {
-        let input = PrepareInput::new(("ada", "s"), "t", "openai", "gpt-4o")
-            .messages(self.history.iter().cloned());
-        let mut call = ModelCall::new(&self.runtime, provider("openai").unwrap(), input)
-            .summaries(Arc::clone(&self.writer) as _)
-            .summaries_ahead(self.ahead.clone());
+        let mut call = self.model_call(self.input());
         let waited = {
             let running = call.run(&*self.model);
             tokio::pin!(running);
@@ -242,6 +252,44 @@ async fn a_summary_that_failed_is_told_and_not_requested_again_at_once() {
     let (waited, told) = chat.call().await;
     assert!(!waited && told[0].contains("the summary could not be made"), "{told:?}");
     assert_eq!((chat.sent(), chat.writer.asked()), (chat.history.clone(), 1));
+}
+
+/// Regression: a panic of the model left no trace, and the next call requested the summary again.
+#[tokio::test(start_paused = true)]
+async fn a_model_that_panics_is_told_and_not_asked_again_at_once() {
+    let mut chat = Chat::new("gpt-4o");
+    chat.say(8);
+    chat.writer.panics.store(true, Ordering::Relaxed);
+    chat.writer.let_go.add_permits(1);
+    assert_eq!(chat.call().await, (false, vec![]));
+    let (waited, told) = chat.call().await;
+    assert!(!waited && told[0].contains("its task ended without an answer"), "{told:?}");
+    assert!(!chat.call().await.0);
+    assert_eq!((chat.sent(), chat.writer.asked()), (chat.history.clone(), 1));
+}
+
+/// Regression: a call that was cancelled while it waited gave up the summary with it.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_cancelled_leaves_the_summary_to_the_next() {
+    let mut chat = Chat::new("gpt-4o");
+    chat.say(8);
+    assert_eq!(chat.call().await, (false, vec![]));
+    chat.say(1);
+    let source = CancelSource::new();
+    let mut input = chat.input();
+    input.cancel = source.signal();
+    let mut call = chat.model_call(input);
+    let cancelling = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        source.cancel();
+    };
+    let (answer, ()) = tokio::join!(call.run(&*chat.model), cancelling);
+    assert!(answer.is_err());
+    drop(call);
+    assert_eq!(chat.ahead.len(), 1);
+    chat.finish().await;
+    assert_eq!(chat.call().await, (false, vec![]));
+    assert!(chat.sent()[0].is_checkpoint() && chat.writer.asked() == 1);
 }
 
 #[tokio::test(start_paused = true)]
