@@ -27,6 +27,9 @@
 //!   a capture was in flight. The reported counts are correct, and unrelated content stays.
 //! * Recall keeps within its budget, returns the best match first and attributes each memory, as
 //!   far as the provider [claims](MemoryClaims) to.
+//! * No memory below a least class of trust is recalled. If the provider has a
+//!   [review](MemoryProvider::review): memories in quarantine are not recalled until they are
+//!   released, forgetting reaches them, and uses are found by their memory.
 //! * Cancelled calls end, dropped calls and hostile texts do no harm, and errors carry no content.
 //!
 //! Random cases start from the seed of [`CaseSettings`], and a failure prints it.
@@ -35,6 +38,7 @@ mod calls;
 mod capture;
 mod forgetting;
 mod probe;
+mod review;
 mod scopes;
 
 use std::fmt::Write;
@@ -120,8 +124,13 @@ where
     let mut report = MemorySuiteReport::default();
     let mut failures = String::new();
     let subject = suite_check::package();
-    let groups =
-        [capture::cases(&kit), scopes::cases(&kit), forgetting::cases(&kit), calls::cases(&kit)];
+    let groups = [
+        capture::cases(&kit),
+        scopes::cases(&kit),
+        forgetting::cases(&kit),
+        review::cases(&kit),
+        calls::cases(&kit),
+    ];
     for (name, case) in groups.into_iter().flatten() {
         let verdict = tokio::time::timeout(PATIENCE, case).await;
         match verdict.unwrap_or_else(|_| Err(Stop::Fail("did not end".to_owned()))) {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use context_core::memory::{
-    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery, Recalled,
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, MemoryScope, RecallQuery, Recalled,
 };
 use context_core::model::Embedder;
 use context_core::store::MemoryRecordStore;
@@ -25,6 +25,7 @@ use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Store
 
 use self::answer_cache::AnswerCache;
 use crate::Queued;
+use crate::records::Records;
 
 /// The kind of the records.
 pub const EPISODE: &str = "episode";
@@ -90,7 +91,7 @@ impl ScopeLevel {
 /// ```
 #[derive(Debug)]
 pub struct Episodic {
-    store: Arc<dyn Store>,
+    records: Records,
     embedder: Option<Arc<dyn Embedder>>,
     scope_level: ScopeLevel,
     most: usize,
@@ -102,9 +103,8 @@ impl Episodic {
     /// Creates a provider on a store. Returns [`Unsupported`](ErrorKind::Unsupported) if the store
     /// has no memories.
     pub fn new(store: Arc<dyn Store>) -> Result<Self> {
-        records(&store, "episodic")?;
         Ok(Self {
-            store,
+            records: Records::new(store, "episodic")?,
             embedder: None,
             scope_level: ScopeLevel::default(),
             most: 8,
@@ -155,7 +155,7 @@ impl Episodic {
     }
 
     fn records(&self, operation: &'static str) -> Result<&dyn MemoryRecordStore> {
-        records(&self.store, operation)
+        self.records.get(operation)
     }
 }
 
@@ -216,5 +216,9 @@ impl MemoryProvider for Episodic {
         };
         self.hot.changed(&forget.scope().user).await;
         forgotten
+    }
+
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        Some(&self.records)
     }
 }

@@ -36,6 +36,13 @@
 //! so memories come back in later sessions, but not in other projects. There is no fallback to a
 //! wider scope: a store without memories, and a scope that cannot be kept apart, are errors.
 //!
+//! # Trust
+//!
+//! Every memory has a class of trust by its origin, as far as it is known:
+//! [`Trust`](context_core::memory::Trust). [`LeastTrust`] limits recall to a class.
+//! [`MemoryProvider::review`](context_core::MemoryProvider::review) takes memories out of recall
+//! without deleting them, and tells in which turns a memory was used.
+//!
 //! # Out of scope
 //!
 //! This crate does not render memories; the runtime shows them to the model as data with source and
@@ -47,6 +54,7 @@ mod blocks;
 mod cost;
 mod episodic;
 mod facts;
+mod least_trust;
 mod passages;
 mod provider_chain;
 mod queue;
@@ -54,6 +62,7 @@ mod rank;
 mod records;
 #[cfg(feature = "remote")]
 pub mod remote;
+mod review;
 pub mod words;
 
 pub use blocks::{
@@ -65,5 +74,7 @@ pub use facts::{
     Cardinality, Extracted, ExtractedFact, Fact, FactExtractor, Facts, ModelExtractor, Statement,
     StatementOutcome,
 };
+pub use least_trust::LeastTrust;
 pub use provider_chain::ProviderChain;
 pub use queue::Queued;
+pub use review::{MEMORY_USE, QUARANTINE};

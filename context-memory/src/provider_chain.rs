@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::base::{DiagnosticCode, Severity};
+use context_core::base::{DiagnosticCode, MemoryId, Severity};
 use context_core::memory::{
-    CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled, RecalledMemory,
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, MemoryScope, MemoryUse,
+    Quarantine, RecallQuery, Recalled, RecalledMemory,
 };
 use context_core::{CancelSignal, Diagnostic, Error, ErrorKind, MemoryProvider, Result};
 use futures_util::future::join_all;
@@ -186,6 +187,69 @@ impl MemoryProvider for ProviderChain {
             failed.into_iter().filter(|(_, error)| error.kind() != ErrorKind::NotFound).collect();
         self.failed("forget", failed)?;
         Ok(forgotten.into_iter().fold(MemoriesForgotten::default(), MemoriesForgotten::and))
+    }
+
+    /// Only if every provider has one: a memory in quarantine must not be recalled by any of them.
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        let all = self.links.iter().all(|link| link.provider.review().is_some());
+        (all && !self.links.is_empty()).then_some(self as &dyn MemoryReview)
+    }
+}
+
+impl ProviderChain {
+    fn reviews(&self) -> impl Iterator<Item = &dyn MemoryReview> {
+        self.links.iter().filter_map(|link| link.provider.review())
+    }
+}
+
+/// Calls go to all providers. Those that share a store do the same work again, which changes
+/// nothing.
+#[async_trait]
+impl MemoryReview for ProviderChain {
+    async fn quarantine(&self, quarantine: &Quarantine) -> Result<()> {
+        let done = join_all(self.reviews().map(|review| review.quarantine(quarantine))).await;
+        self.failed("quarantine", failures(done).1)
+    }
+
+    async fn release(&self, scope: &MemoryScope, id: &MemoryId) -> Result<bool> {
+        // One after another: of two at once, neither might see that there was one.
+        let mut released = false;
+        for review in self.reviews() {
+            released |= review.release(scope, id).await?;
+        }
+        Ok(released)
+    }
+
+    async fn quarantined(&self, scope: &MemoryScope) -> Result<Vec<Quarantine>> {
+        let lists = join_all(self.reviews().map(|review| review.quarantined(scope))).await;
+        let mut all: Vec<Quarantine> = Vec::new();
+        for list in lists {
+            for quarantine in list? {
+                if !all.contains(&quarantine) {
+                    all.push(quarantine);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    async fn record_use(&self, memory_use: &MemoryUse) -> Result<()> {
+        let done = join_all(self.reviews().map(|review| review.record_use(memory_use))).await;
+        self.failed("record_use", failures(done).1)
+    }
+
+    async fn uses(&self, scope: &MemoryScope, id: &MemoryId) -> Result<Vec<MemoryUse>> {
+        let lists = join_all(self.reviews().map(|review| review.uses(scope, id))).await;
+        let mut all: Vec<MemoryUse> = Vec::new();
+        for list in lists {
+            for memory_use in list? {
+                if !all.contains(&memory_use) {
+                    all.push(memory_use);
+                }
+            }
+        }
+        all.sort_by_key(|memory_use| std::cmp::Reverse(memory_use.at));
+        Ok(all)
     }
 }
 

@@ -12,7 +12,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, RecallQuery, Recalled,
+};
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result, Retry};
 use futures_util::future::{Either, select};
 
@@ -140,6 +142,11 @@ impl<P: MemoryProvider> MemoryProvider for Queued<P> {
                 Err(error.with_retry(retry).with("removed", forgotten.removed))
             }
         }
+    }
+
+    /// A quarantine holds for queued turns too, since it is applied when memories are recalled.
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        self.inner.review()
     }
 }
 

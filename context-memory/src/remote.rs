@@ -11,10 +11,20 @@
 //! | path | request | reply |
 //! |---|---|---|
 //! | `GET /v1/info` | | `{"name", "protocol": 1}` |
-//! | `POST /v1/recall` | `{"scope", "text", "recent": [{"role", "text"}], "max_tokens", "at"}` | `{"scope", "memories": [{"kind", "text", "scope", "score", "id", "source", "speaker", "at"}]}` |
+//! | `POST /v1/recall` | `{"scope", "text", "recent": [{"role", "text"}], "max_tokens", "at", "least_trust"}` | `{"scope", "memories": [{"kind", "text", "scope", "score", "id", "source", "speaker", "at", "trust"}]}` |
 //! | `POST /v1/capture` | `{"scope", "turn", "at", "errored", "messages": [{"id", "message", "at", "speaker"}]}` | `{"scope"}` |
 //! | `POST /v1/flush` | `{}` | `{}` |
 //! | `POST /v1/forget` | `{"scope"}` and one of `"ids": […]`, `"source": {"session", "message"}`, `"all": true` | `{"scope", "removed", "remaining"}` |
+//!
+//! | `POST /v1/quarantine` | `{"scope", "target", "reason", "at"}` | `{"scope"}` |
+//! | `POST /v1/release` | `{"scope", "id"}` | `{"scope", "released"}` |
+//! | `POST /v1/quarantined` | `{"scope"}` | `{"scope", "quarantines": [{"scope", "target", "reason", "at"}]}` |
+//! | `POST /v1/used` | `{"scope", "session", "turn", "at", "memories": [{"scope", "id"}]}` | `{"scope"}` |
+//! | `POST /v1/uses` | `{"scope", "id"}` | `{"scope", "uses": [{"session", "turn", "at"}]}` |
+//!
+//! A `trust` is `foreign`, `model`, `user` or `program`. A `target` is `{"id": …}`,
+//! `{"source": {"session", "message"}}`, `{"speaker": …}` or `{"trust": …}`. The last five paths
+//! are a later addition: a server without them replies 404, or 422 if its memory has no review.
 //!
 //! A `message` is the JSON form of [`Message`](context_core::Message), without reasoning, provider
 //! blocks and media bytes. `recent` contains the last texts of the conversation. An optional name
@@ -45,6 +55,8 @@ mod check;
 mod client;
 mod error;
 mod pieces;
+mod review;
+mod review_routes;
 mod routes;
 mod service;
 mod wire;

@@ -8,8 +8,8 @@ mod masking;
 
 pub use context_core::MemoryProvider;
 pub use context_core::memory::{
-    CapturedMessage, CapturedTurn, MemoryScope, RecallQuery, Recalled, RecalledMemory,
-    recalled_memories,
+    CapturedMessage, CapturedTurn, MemoryReview, MemoryScope, MemoryUse, Quarantine,
+    QuarantineTarget, RecallQuery, Recalled, RecalledMemory, Trust, recalled_memories,
 };
 #[cfg(feature = "memory")]
 pub use context_memory::*;

@@ -1,4 +1,4 @@
-//! `memory`: memories of earlier conversations: recall, list, add, forget, count.
+//! `memory`: memories of earlier conversations: recall, list, add, forget, count, quarantine, uses.
 
 mod add;
 mod capture;
@@ -6,9 +6,11 @@ mod forget;
 mod lines;
 mod list;
 mod memory_view;
+mod quarantine;
 mod recall;
 mod session_memories;
 mod stats;
+mod uses;
 
 use std::sync::Arc;
 
@@ -32,6 +34,8 @@ Examples:
   context memory add 'I fly from Lisbon only.'
   context memory add --chat support-7        what was said in a chat that was imported
   context memory forget --from-session support-7
+  context memory quarantine --from-session support-7   kept, and not recalled
+  context memory uses 3f01d18de1ea430c0c7eae7a31f4f34b   the turns that it reached
   context memory stats                       how much there is, scope by scope
 
 A memory belongs to a user (--user) and, if they are named, to a project, an agent and a session.
@@ -70,6 +74,14 @@ enum Action {
     Add(add::Args),
     /// Forget memories, and check by reading back
     Forget(forget::Args),
+    /// Take memories out of recall, and keep them
+    Quarantine(quarantine::Args),
+    /// Recall memories in quarantine again
+    Release(quarantine::ReleaseArgs),
+    /// List quarantines, newest first
+    Quarantined(quarantine::ListArgs),
+    /// List the turns in which a memory was used
+    Uses(uses::Args),
     /// Count memories by scope
     Stats(stats::Args),
 }
@@ -83,6 +95,10 @@ pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
         Action::List(args) => list::run(args, scope, app).await,
         Action::Add(args) => add::run(args, scope, app).await,
         Action::Forget(args) => forget::run(args, scope, app).await,
+        Action::Quarantine(args) => quarantine::run(args, scope, app).await,
+        Action::Release(args) => quarantine::release(args, scope, app).await,
+        Action::Quarantined(args) => quarantine::list(args, scope, app).await,
+        Action::Uses(args) => uses::run(args, scope, app).await,
         Action::Stats(args) => stats::run(&args, &scope, app).await,
     }
 }

@@ -41,6 +41,34 @@ fn memories_stay_from_one_process_to_the_next() {
     assert_eq!(bench.records("verify")[0]["findings"], json!([]));
 }
 
+#[test]
+fn memories_in_quarantine_are_kept_and_not_recalled() {
+    let bench = Bench::new();
+    bench.ok("memory add 'The gate code is 4711.' --message m1 --in monday");
+    bench.ok("memory add 'The gate code is 666.' --message m2 --in page --speaker Eve");
+    let recalled = || bench.records("memory recall gate code").len();
+    assert_eq!(recalled(), 2);
+    let made = bench.records("memory quarantine --from-session page --reason poisoned").remove(0);
+    assert_eq!(made["target"], json!({"source": {"session": "page"}}));
+    assert_eq!(recalled(), 1);
+    // What is added later from there is in quarantine too, and a list marks it.
+    bench.ok("memory add 'The gate code is 667.' --message m3 --in page");
+    assert_eq!(recalled(), 1);
+    let listed = bench.records("memory list");
+    let reasons = listed.iter().filter(|line| line["quarantine"] == "poisoned").count();
+    assert_eq!((listed.len(), reasons), (4, 2), "three memories and the end of the page");
+    assert_eq!(bench.records("memory quarantined"), vec![made.clone()]);
+    let id = made["id"].as_str().expect("an id");
+    assert_eq!(bench.records(&format!("memory release {id}"))[0]["released"], true);
+    assert_eq!(recalled(), 3);
+    assert_eq!(bench.run(&format!("memory release {id}")).status, 1);
+    bench.ok("memory quarantine --speaker Eve");
+    assert_eq!(recalled(), 2);
+    assert_eq!(bench.records("memory forget --message m2 --in page")[0]["removed"], 1);
+    let used = bench.run("memory uses 3f01d18de1ea430c0c7eae7a31f4f34b");
+    assert_eq!((used.status, used.out.as_str()), (0, ""));
+}
+
 /// Regression: the command reported that nothing matched, and succeeded.
 #[test]
 fn a_damaged_memory_is_not_passed_over_in_silence() {
@@ -69,7 +97,9 @@ fn a_damaged_memory_is_not_passed_over_in_silence() {
 #[test]
 fn every_command_teaches_by_example() {
     let bench = Bench::new();
-    for command in ["recall", "list", "add", "forget", "stats"] {
+    for command in
+        ["recall", "list", "add", "forget", "quarantine", "release", "quarantined", "uses", "stats"]
+    {
         let help = bench.ok(&format!("memory {command} --help"));
         assert!(help.contains("Example") && help.contains("--project"), "{command}");
     }
@@ -77,6 +107,10 @@ fn every_command_teaches_by_example() {
         "memory forget",
         "memory forget --id x --all",
         "memory forget --message m1",
+        "memory quarantine",
+        "memory quarantine --trust strange",
+        "memory release",
+        "memory uses",
         "memory add",
         "memory add text --chat notes",
         "memory add --fact Ada likes",

@@ -10,10 +10,11 @@ use super::DropReason;
 ///
 /// Keys of a page (`uimessage.`) are not among them: they describe the page's own form and are only
 /// read to write it back.
-const RESERVED: [&str; 13] = [
+const RESERVED: [&str; 14] = [
     "spilled",      // a result or media with its content in a blob
     "shortened",    // a result that a policy shortened
     "pinned",       // a message that no compaction takes
+    "trust",        // the class of trust of memories of the message
     "stored_codec", // the codec of a stored form
     "reminders",    // positions of texts to be taken out of a message
     "incomplete",   // an answer that broke off

@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard};
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
 use context_core::memory::{
-    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope, MemorySource,
-    RecallQuery, Recalled, RecalledMemory,
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryRecord, MemoryReview, MemoryScope,
+    MemorySource, MemoryUse, Quarantine, RecallQuery, Recalled, RecalledMemory, Trust,
 };
 use context_core::{CancelSignal, Error, ErrorKind, MemoryProvider, Result};
 use context_store_kit::search;
@@ -46,6 +46,12 @@ pub(crate) enum Fault {
     LosesDropped,
     /// Captures a turn and returns an error.
     TakesWhatItRefuses,
+    /// Recalls memories of any class, whatever was asked for.
+    IgnoresTrust,
+    IgnoresQuarantine,
+    ReleasesNothing,
+    /// Records each use under its turn alone, so that it is found once.
+    LosesUses,
     ShowsContent,
 }
 
@@ -61,6 +67,8 @@ struct ProviderState {
     marks: BTreeSet<(MemoryScope, MemoryId)>,
     seen: BTreeSet<(MemoryScope, MemoryId)>,
     copies: usize,
+    quarantines: Vec<Quarantine>,
+    uses: Vec<MemoryUse>,
 }
 
 pub(crate) struct FaultyProvider {
@@ -144,6 +152,7 @@ impl FaultyProvider {
                 message.at.unwrap_or(turn.at),
                 message.message.plain_text(),
             );
+            record.set_trust(Trust::of(&message.message));
             record.source = turn
                 .scope
                 .session
@@ -176,8 +185,16 @@ impl MemoryProvider for FaultyProvider {
         cancel.check("recall")?;
         let asked: BTreeSet<_> = search::words(&query.text).map(|word| word.folded).collect();
         let mut memories = Vec::new();
-        for StoredRecord { record, words } in self.state().kept.values() {
+        let state = self.state();
+        for StoredRecord { record, words } in state.kept.values() {
             if !self.sees(&query.scope, &record.scope) {
+                continue;
+            }
+            let is_low = query.least_trust.is_some_and(|least| record.trust() < Some(least));
+            if is_low && !self.is(Fault::IgnoresTrust) {
+                continue;
+            }
+            if state.quarantines.iter().any(|quarantine| quarantine.takes(record)) {
                 continue;
             }
             let score = words.iter().filter(|word| asked.contains(*word)).count();
@@ -192,7 +209,7 @@ impl MemoryProvider for FaultyProvider {
                 record.scope.clone()
             });
             memory.source = record.source.clone().filter(|_| !self.is(Fault::NoSources));
-            memory.at = Some(record.at);
+            (memory.at, memory.trust) = (Some(record.at), record.trust());
             memory.score = score as f64;
             memories.push(memory);
         }
@@ -286,5 +303,61 @@ impl MemoryProvider for FaultyProvider {
             }
         }
         Ok(MemoriesForgotten::new(removed, 0))
+    }
+
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl MemoryReview for FaultyProvider {
+    async fn quarantine(&self, quarantine: &Quarantine) -> Result<()> {
+        quarantine.check()?;
+        if !self.is(Fault::IgnoresQuarantine) {
+            let mut state = self.state();
+            state.quarantines.retain(|known| known.id() != quarantine.id());
+            state.quarantines.push(quarantine.clone());
+        }
+        Ok(())
+    }
+
+    async fn release(&self, scope: &MemoryScope, id: &MemoryId) -> Result<bool> {
+        let quarantines = &mut self.state().quarantines;
+        let before = quarantines.len();
+        if !self.is(Fault::ReleasesNothing) {
+            quarantines.retain(|known| known.scope != *scope || known.id() != *id);
+        }
+        Ok(quarantines.len() < before)
+    }
+
+    async fn quarantined(&self, scope: &MemoryScope) -> Result<Vec<Quarantine>> {
+        let quarantines = self.state().quarantines.clone();
+        Ok(quarantines.into_iter().filter(|known| scope.sees(&known.scope)).collect())
+    }
+
+    async fn record_use(&self, memory_use: &MemoryUse) -> Result<()> {
+        memory_use.check()?;
+        let uses = &mut self.state().uses;
+        if self.is(Fault::LosesUses) {
+            uses.clear();
+        }
+        if !uses.contains(memory_use) {
+            uses.push(memory_use.clone());
+        }
+        Ok(())
+    }
+
+    async fn uses(&self, scope: &MemoryScope, id: &MemoryId) -> Result<Vec<MemoryUse>> {
+        let named = (scope.clone(), id.clone());
+        let of_memory = |known: &MemoryUse| {
+            known
+                .memories
+                .contains(&named)
+                .then(|| MemoryUse::new(&known.session, &known.turn, known.at, vec![named.clone()]))
+        };
+        let mut uses: Vec<_> = self.state().uses.iter().filter_map(of_memory).collect();
+        uses.sort_by_key(|known| std::cmp::Reverse(known.at));
+        Ok(uses)
     }
 }

@@ -71,5 +71,9 @@ caught! {
     RefusesStrangeTexts => "fail hostile_texts_do_no_harm";
     LosesDropped => "fail a_dropped_capture_is_told_again";
     TakesWhatItRefuses => "fail a_cancelled_capture_is_taken_or_not";
+    IgnoresTrust => "fail a_least_class_is_kept";
+    IgnoresQuarantine => "fail quarantined_by_its_message_and_released";
+    ReleasesNothing => "fail quarantined_by_its_message_and_released";
+    LosesUses => "fail uses_are_found_by_their_memory";
     ShowsContent => "fail nobody_sees_content_by_debugging";
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{CapturedTurn, RecallQuery, Recalled};
-use crate::memory::{MemoriesForgotten, MemoryForget};
+use crate::memory::{MemoriesForgotten, MemoryForget, MemoryReview};
 use crate::{CancelSignal, Result};
 
 /// A provider of memories. It recalls those that are relevant to a query, and captures turns.
@@ -19,6 +19,9 @@ use crate::{CancelSignal, Result};
 /// * **Callers time out** after a while and drop the future. Leave no partial work behind.
 /// * **A turn may be captured again**, in part or whole. Each message counts once, by its id.
 ///   Messages do not include recalled memories.
+/// * **Trust.** Recall no memory of a class below [`RecallQuery::least_trust`], and none in
+///   [quarantine](MemoryReview). Name the [class](super::Trust) of each memory, if it is known: the
+///   class of a memory is never higher than that of what it was made from.
 /// * **Recalled text is data**: it is shown to the model as information, never as an instruction.
 ///
 /// ```
@@ -79,6 +82,12 @@ pub trait MemoryProvider: fmt::Debug + Send + Sync + 'static {
     /// Forgets memories, including accepted ones that are not stored yet. A memory that was
     /// forgotten by id or source stays forgotten if the same message is captured again.
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten>;
+
+    /// Returns the review of the memories, if the provider has one: quarantine, and the log of
+    /// uses.
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        None
+    }
 }
 
 #[async_trait]
@@ -101,5 +110,9 @@ impl<P: MemoryProvider + ?Sized> MemoryProvider for Arc<P> {
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         (**self).forget(forget).await
+    }
+
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        (**self).review()
     }
 }

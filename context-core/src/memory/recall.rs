@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::MemoryScope;
 use crate::base::MemoryId;
-use crate::memory::MemorySource;
+use crate::memory::{MemorySource, Trust};
 use crate::{Diagnostic, Message, Metadata, Timestamp};
 
 /// A query for relevant memories. `Debug` shows the scope and the length of the text, not the text.
@@ -31,12 +31,22 @@ pub struct RecallQuery {
     pub max_tokens: Option<u64>,
     /// The current time, for relative times in the text.
     pub at: Option<Timestamp>,
+    /// The least class of the memories to recall. Memories of an unknown class are left out too.
+    /// `None`: memories of any class.
+    pub least_trust: Option<Trust>,
 }
 
 impl RecallQuery {
     /// Creates a query about a text.
     pub fn new(scope: MemoryScope, text: impl Into<String>) -> Self {
-        Self { scope, text: text.into(), recent: Vec::new(), max_tokens: None, at: None }
+        Self {
+            scope,
+            text: text.into(),
+            recent: Vec::new(),
+            max_tokens: None,
+            at: None,
+            least_trust: None,
+        }
     }
 
     /// Limits the number of tokens.
@@ -52,6 +62,13 @@ impl RecallQuery {
         self.at = Some(at);
         self
     }
+
+    /// Sets the least class of the memories to recall.
+    #[must_use]
+    pub fn least_trust(mut self, least: Trust) -> Self {
+        self.least_trust = Some(least);
+        self
+    }
 }
 
 impl fmt::Debug for RecallQuery {
@@ -62,6 +79,7 @@ impl fmt::Debug for RecallQuery {
             .field("recent", &self.recent.len())
             .field("max_tokens", &self.max_tokens)
             .field("at", &self.at)
+            .field("least_trust", &self.least_trust)
             .finish()
     }
 }
@@ -86,6 +104,8 @@ pub struct RecalledMemory {
     pub at: Option<Timestamp>,
     /// The relevance: higher is better. Comparable only within one recall.
     pub score: f64,
+    /// The class of trust, if it is known.
+    pub trust: Option<Trust>,
 }
 
 impl RecalledMemory {
@@ -100,6 +120,7 @@ impl RecalledMemory {
             speaker: None,
             at: None,
             score: 0.0,
+            trust: None,
         }
     }
 }
@@ -113,6 +134,7 @@ impl fmt::Debug for RecalledMemory {
             .field("source", &self.source)
             .field("at", &self.at)
             .field("score", &self.score)
+            .field("trust", &self.trust)
             .field("text_bytes", &self.text.len())
             .finish_non_exhaustive()
     }

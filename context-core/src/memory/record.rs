@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::base::{MemoryId, limits};
-use crate::memory::MemoryScope;
+use crate::memory::{MemoryScope, Trust};
 use crate::{MessageId, Metadata, Result, SessionId, Timestamp};
 
 /// The origin of a memory.
@@ -93,6 +93,25 @@ impl MemoryRecord {
             at,
             text,
             data: Metadata::default(),
+        }
+    }
+
+    /// Returns the class of trust, if it is known: the one that was [set](Self::set_trust), else
+    /// that of a speaker who is named by a role.
+    pub fn trust(&self) -> Option<Trust> {
+        let of_speaker = || match self.speaker.as_deref() {
+            Some("tool") => Some(Trust::Foreign),
+            Some("assistant") => Some(Trust::Model),
+            Some("user") => Some(Trust::User),
+            _ => None,
+        };
+        Trust::in_data(&self.data).or_else(of_speaker)
+    }
+
+    /// Sets the class of trust. The data hold it only if the speaker does not tell it.
+    pub fn set_trust(&mut self, trust: Trust) {
+        if self.trust() != Some(trust) {
+            trust.put(&mut self.data);
         }
     }
 

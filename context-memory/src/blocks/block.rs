@@ -4,7 +4,7 @@ use std::fmt;
 
 use context_core::Timestamp;
 use context_core::base::MemoryId;
-use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryScope, Trust};
 
 /// The current state of a block. `Debug` does not show the text.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Block {
     pub max_chars: usize,
     /// Whether the block was deleted. Its text is then empty, and its earlier versions are kept.
     pub is_deleted: bool,
+    /// The lowest class of those who wrote the text, if it is known.
+    pub trust: Option<Trust>,
 }
 
 impl Block {
@@ -48,6 +50,7 @@ impl fmt::Debug for Block {
             .field("version", &self.version)
             .field("at", &self.at)
             .field("is_deleted", &self.is_deleted)
+            .field("trust", &self.trust)
             .field("text_bytes", &self.text.len())
             .finish_non_exhaustive()
     }

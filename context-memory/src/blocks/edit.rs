@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use context_core::memory::{StoredMemory, Trust};
+
 use super::BlockError;
 
 /// An edit of a block. `Debug` does not show texts.
@@ -58,6 +60,21 @@ impl BlockEdit {
                 matches!(place, InsertPosition::Start | InsertPosition::End)
             }
             Self::Rewrite { .. } | Self::Delete => false,
+        }
+    }
+
+    /// Returns the class of the text after the edit: the lower one, if a part of the earlier text
+    /// stays. `now` is the earlier text, if there is one.
+    pub(super) fn trust(
+        &self,
+        writer: Trust,
+        now: Option<&str>,
+        before: Option<&StoredMemory>,
+    ) -> Option<Trust> {
+        let keeps = matches!(self, Self::Insert { .. } | Self::Replace { .. });
+        match before.filter(|_| keeps && now.is_some_and(|now| !now.is_empty())) {
+            Some(before) => before.record.trust().map(|trust| trust.min(writer)),
+            None => Some(writer),
         }
     }
 

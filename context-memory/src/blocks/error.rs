@@ -31,6 +31,12 @@ pub enum BlockError {
         /// The name.
         name: String,
     },
+    /// The block is in quarantine. Tools of a model neither show nor change it.
+    #[error("block `{}` is in quarantine: a person has to release it first", shown(.name))]
+    Quarantined {
+        /// The name.
+        name: String,
+    },
     /// A block of this name already exists.
     #[error("there is a block `{}` already, at version {version}", shown(.name))]
     Exists {

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::memory::{
-    CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled, RecalledMemory,
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, RecallQuery, Recalled,
+    RecalledMemory,
 };
 use context_core::{CancelSignal, Diagnostic, MemoryProvider, Result};
 
@@ -21,7 +22,10 @@ impl MemoryProvider for Blocks {
         cancel.check("recall")?;
         query.scope.check("recall")?;
         let mut blocks = self.list(&query.scope).await?;
-        blocks.retain(|block| !block.text.is_empty());
+        blocks.retain(|block| {
+            let is_enough = |least| block.trust.is_some_and(|trust| trust >= least);
+            !block.text.is_empty() && query.least_trust.is_none_or(is_enough)
+        });
         let all = blocks.len();
         let mut recalled = Recalled::new(blocks.into_iter().map(recalled).collect());
         // Half a block would have a different meaning, so a block that does not fit is left out
@@ -49,6 +53,10 @@ impl MemoryProvider for Blocks {
             None => Ok(MemoriesForgotten::default()),
         }
     }
+
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        Some(&self.records)
+    }
 }
 
 fn recalled(block: Block) -> RecalledMemory {
@@ -60,6 +68,7 @@ fn recalled(block: Block) -> RecalledMemory {
     let mut memory = RecalledMemory::new("block", text);
     memory.id = Some(Block::id(name));
     memory.at = block.at;
+    memory.trust = block.trust;
     memory.scope = Some(block.scope);
     memory.score = 1.0;
     memory

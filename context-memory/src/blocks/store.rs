@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::memory::{MemoryScope, StoredMemory};
+use context_core::memory::{MemoryScope, StoredMemory, Trust};
 use context_core::store::{MemoryList, MemoryOutcome};
 use context_core::{Clock, Result, Store};
 
@@ -13,6 +13,7 @@ use super::rule::check_name;
 use super::{Block, BlockEdit, BlockError, BlockRule, BlockVersion, block_record};
 use crate::ScopeLevel;
 use crate::records::{Records, filed};
+use crate::review::RecallFilter;
 
 pub(super) const OPERATION: &str = "blocks";
 /// The number of attempts to apply an edit while other writers are faster.
@@ -65,6 +66,7 @@ pub struct Blocks {
     pub(super) other: Option<BlockRule>,
     most: usize,
     versions: usize,
+    written_by: Trust,
 }
 
 impl Blocks {
@@ -75,7 +77,15 @@ impl Blocks {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self> {
         let records = Records::new(store, OPERATION)?;
         let other = Some(BlockRule::new(""));
-        Ok(Self { records, clock, rules: BTreeMap::new(), other, most: 32, versions: 10 })
+        Ok(Self {
+            records,
+            clock,
+            rules: BTreeMap::new(),
+            other,
+            most: 32,
+            versions: 10,
+            written_by: Trust::Program,
+        })
     }
 
     /// Declares a block. A later declaration of the same name replaces an earlier one. Fails if the
@@ -117,14 +127,34 @@ impl Blocks {
         self
     }
 
+    /// Sets the class of trust of what is written through this value. Default: the program. [Tools
+    /// of a model](super::BlockTools) write with the class of a model.
+    #[must_use]
+    pub fn written_by(mut self, trust: Trust) -> Self {
+        self.written_by = trust;
+        self
+    }
+
     /// Returns the blocks visible from a scope, by name and then from the widest scope to the
-    /// narrowest. Declared blocks that were never written are included and empty.
+    /// narrowest. Declared blocks that were never written are included and empty, and blocks in
+    /// quarantine are left out.
     pub async fn list(&self, scope: &MemoryScope) -> Result<Vec<Block>> {
-        let mut blocks: Vec<Block> =
-            self.stored(scope.visible()).await?.iter().map(|s| self.block(s)).collect();
+        let filter = RecallFilter::read(&self.records, scope, None).await?;
+        let (shown, hidden): (Vec<_>, Vec<_>) = self
+            .stored(scope.visible())
+            .await?
+            .into_iter()
+            .partition(|stored| filter.takes(&stored.record));
+        let mut blocks: Vec<Block> = shown.iter().map(|stored| self.block(stored)).collect();
+        let is_hidden = |filed: &MemoryScope, name: &str| {
+            let id = Block::id(name);
+            hidden.iter().any(|stored| stored.record.id == id && stored.record.scope == *filed)
+        };
         for rule in self.rules.values() {
             let Ok(filed) = filed(rule.scope_level, scope, OPERATION) else { continue };
-            if !blocks.iter().any(|block| block.name == rule.name && block.scope == filed) {
+            let is_there =
+                blocks.iter().any(|block| block.name == rule.name && block.scope == filed);
+            if !is_there && !is_hidden(&filed, &rule.name) {
                 blocks.push(empty(rule, &rule.name, filed));
             }
         }
@@ -213,15 +243,17 @@ impl Blocks {
             if is_new && after.is_some() {
                 self.check_room(&filed, before.is_some()).await?;
             }
-            let at = self.clock.now();
-            let write = block_record::write(
+            let mut write = block_record::write(
                 &filed,
                 name,
                 after.as_deref(),
-                at,
+                self.clock.now(),
                 before.as_ref(),
                 self.versions,
             )?;
+            if let Some(trust) = edit.trust(self.written_by, now, before.as_ref()) {
+                write.record.set_trust(trust);
+            }
             match self.records.get(OPERATION)?.write_memories(std::slice::from_ref(&write)).await? {
                 MemoryOutcome::Applied(_) => {
                     return Ok(self.block(&StoredMemory::new(write.record, version + 1, 0)));
@@ -261,6 +293,22 @@ impl Blocks {
         Ok((rule, filed(rule.scope_level, scope, OPERATION)?))
     }
 
+    /// Fails if a block is in quarantine.
+    pub(super) async fn check_released(
+        &self,
+        scope: &MemoryScope,
+        name: &str,
+    ) -> Result<(), BlockError> {
+        let (_, filed) = self.filed(scope, name)?;
+        let filter = RecallFilter::read(&self.records, &filed, None).await?;
+        match self.read(&filed, name).await? {
+            Some(stored) if !filter.takes(&stored.record) => {
+                Err(BlockError::Quarantined { name: name.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn read(&self, filed: &MemoryScope, name: &str) -> Result<Option<StoredMemory>> {
         let mut found = self.records.get(OPERATION)?.memories(filed, &[Block::id(name)]).await?;
         Ok(found.pop())
@@ -297,6 +345,7 @@ impl Blocks {
             version: stored.version,
             at: Some(record.at),
             is_deleted: block_record::is_deleted(stored),
+            trust: record.trust(),
             name,
         }
     }
@@ -316,6 +365,7 @@ fn empty(rule: &BlockRule, name: &str, scope: MemoryScope) -> Block {
         description: rule.description.clone(),
         max_chars: rule.max_chars,
         is_deleted: false,
+        trust: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Blocks as tools of a model.
 
-use context_core::memory::MemoryScope;
+use context_core::memory::{MemoryScope, Trust};
 use context_core::message::ToolInput;
 use context_core::model::{FunctionTool, Tool};
 use context_core::{Error, Metadata, Part, ToolResult};
@@ -22,7 +22,7 @@ const DELETE: &str = "memory_delete";
 /// ```
 /// # use std::sync::Arc;
 /// # use context_conformance::FixedClock;
-/// # use context_core::memory::MemoryScope;
+/// # use context_core::memory::{MemoryScope, Trust};
 /// # use context_core::message::ToolInput;
 /// # use context_memory::{BlockRule, BlockTools, Blocks};
 /// # use context_store_inmem::InMemoryStore;
@@ -86,9 +86,9 @@ impl From<Result<String, BlockError>> for BlockAnswer {
 }
 
 impl BlockTools {
-    /// Creates tools for these blocks.
+    /// Creates tools for these blocks. What they write has the [class](Trust) of a model.
     pub fn new(blocks: Blocks) -> Self {
-        Self { blocks }
+        Self { blocks: blocks.written_by(Trust::Model) }
     }
 
     /// Returns the blocks.
@@ -181,16 +181,21 @@ impl BlockTools {
     }
 
     async fn edit(&self, scope: &MemoryScope, name: &str, edit: BlockEdit) -> BlockAnswer {
-        let done = self.blocks.edit(scope, name, &edit, None).await;
-        done.map(|block| match block.is_deleted {
-            true => format!("block `{name}` is deleted"),
-            false => format!("block `{name}` is at {}", size(&block)),
-        })
-        .into()
+        let done = async {
+            self.blocks.check_released(scope, name).await?;
+            self.blocks.edit(scope, name, &edit, None).await
+        };
+        done.await
+            .map(|block| match block.is_deleted {
+                true => format!("block `{name}` is deleted"),
+                false => format!("block `{name}` is at {}", size(&block)),
+            })
+            .into()
     }
 
     async fn view(&self, scope: &MemoryScope, view: input::View) -> Result<String, BlockError> {
         let Some(name) = view.block else { return self.list(scope).await };
+        self.blocks.check_released(scope, &name).await?;
         if let Some(version) = view.version {
             let kept = self.blocks.view_version(scope, &name, version).await?;
             return Ok(format!("block `{name}` at version {version}\n{}", numbered(&kept.text)));

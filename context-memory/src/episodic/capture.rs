@@ -6,7 +6,7 @@ use context_core::message::is_blank;
 
 use context_core::base::{MemoryId, limits};
 use context_core::memory::{
-    CapturedMessage, CapturedTurn, MemoryRecord, MemorySource, MemoryVector,
+    CapturedMessage, CapturedTurn, MemoryRecord, MemorySource, MemoryVector, Trust,
 };
 use context_core::model::{EmbedAs, Embedder};
 use context_core::store::{MemoryOutcome, MemoryWrite};
@@ -93,6 +93,7 @@ fn records(
             MemoryRecord::new(scope.clone(), id, EPISODE, captured.at.unwrap_or(turn.at), text);
         record.source = Some(MemorySource::message(session, &captured.id));
         record.speaker = Some(captured.speaker.clone().unwrap_or_else(|| message.role.to_string()));
+        record.set_trust(Trust::of(message));
         // The speaker's name is indexed too, so that questions about a person find the record.
         let mut words = words::index_words(text);
         if let Some(speaker) = &captured.speaker {

@@ -17,11 +17,16 @@ use super::answer_cache::Answer;
 use super::{EPISODE, Episodic};
 use crate::cost;
 use crate::rank::{Candidate, Question, distinct, fuse, score};
+use crate::review::RecallFilter;
 
 const OPERATION: &str = "recall";
 
 /// The number of records that are scored, by words and by meaning each.
 const CANDIDATES: usize = 64;
+
+/// The number of records that are read, by words and by meaning each, if some of them may not be
+/// shown. So memories in quarantine do not crowd out others.
+const FILTERED_CANDIDATES: usize = limits::MAX_PAGE;
 
 /// The number of best candidates whose neighbouring records are read.
 const WITH_NEIGHBOURS: usize = 24;
@@ -40,11 +45,14 @@ pub(super) async fn recall(
     let store = memory.records(OPERATION)?;
     let state = memory.hot.state(&query.scope.user).await;
     let mut recalled = Recalled::default();
+    // Read with each recall, so that a quarantine by another process holds at once.
+    let filter = RecallFilter::read(&memory.records, &query.scope, query.least_trust).await?;
+    let state = state ^ filter.hash();
     let answer = match memory.hot.get(store, query, state).await? {
         Some(answer) => answer,
         None => {
             let answer =
-                Arc::new(answer(memory, store, query, cancel, &mut recalled.diagnostics).await?);
+                Arc::new(answer(memory, query, &filter, cancel, &mut recalled.diagnostics).await?);
             // An answer without vectors, because the embedder failed, may be better next time, so
             // it is not cached.
             if recalled.diagnostics.is_empty() {
@@ -63,11 +71,12 @@ pub(super) async fn recall(
 /// Returns the best visible memories, more than the final limit.
 async fn answer(
     memory: &Episodic,
-    store: &dyn MemoryRecordStore,
     query: &RecallQuery,
+    filter: &RecallFilter,
     cancel: &CancelSignal,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<Answer> {
+    let store = memory.records(OPERATION)?;
     let start = query.text.len().saturating_sub(LONGEST_QUESTION);
     let text = &query.text[query.text.ceil_char_boundary(start)..];
     let question = Question::new(text, query.at);
@@ -75,13 +84,18 @@ async fn answer(
     if question.words.is_empty() && vector.is_none() {
         return Ok(Answer { memories: Vec::new(), versions: Vec::new() });
     }
-    let mut find = MemoryFind::new(query.scope.visible(), question.looked_for(), CANDIDATES);
+    let limit = if filter.takes_all() { CANDIDATES } else { FILTERED_CANDIDATES };
+    let mut find = MemoryFind::new(query.scope.visible(), question.looked_for(), limit);
     find.kinds.push(EPISODE.to_owned());
     find.vector = vector;
     let found = store.find_memories(&find).await?;
     cancel.check(OPERATION)?;
+    let takes = |candidate: &Candidate| filter.takes(&candidate.hit.stored.record);
     let mut candidates: Vec<Candidate> = found.hits.into_iter().map(Candidate::new).collect();
+    candidates.retain(takes);
+    keep_best(&mut candidates);
     read_beside(store, &mut candidates).await?;
+    candidates.retain(takes);
     score(&question, &found.bm25, &mut candidates);
     candidates.retain(|candidate| candidate.fits || candidate.hit.similarity.is_some());
     fuse(&mut candidates);
@@ -90,6 +104,16 @@ async fn answer(
     let kept = distinct(candidates, most);
     let versions = kept.iter().map(|candidate| candidate.hit.stored.version).collect();
     Ok(Answer { memories: kept.into_iter().map(remembered).collect(), versions })
+}
+
+/// Keeps as many of the best records, by words and by meaning each, as are scored.
+fn keep_best(candidates: &mut Vec<Candidate>) {
+    let (mut by_words, mut by_meaning) = (0, 0);
+    candidates.retain(|candidate| {
+        let found = if candidate.hit.score > 0.0 { &mut by_words } else { &mut by_meaning };
+        *found += 1;
+        *found <= CANDIDATES
+    });
 }
 
 /// Returns the vector of a question, if there is an embedder.
@@ -160,7 +184,9 @@ async fn read_beside(store: &dyn MemoryRecordStore, candidates: &mut Vec<Candida
 
 fn remembered(candidate: Candidate) -> RecalledMemory {
     let record = candidate.hit.stored.record;
+    let trust = record.trust();
     let mut memory = RecalledMemory::new(record.kind, record.text);
+    memory.trust = trust;
     memory.id = Some(record.id);
     memory.scope = Some(record.scope);
     memory.source = record.source;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use context_core::base::{MemoryId, limits};
 use context_core::memory::{
-    CapturedMessage, CapturedTurn, MemoryRecord, MemoryScope, MemorySource,
+    CapturedMessage, CapturedTurn, MemoryRecord, MemoryScope, MemorySource, Trust,
 };
 use context_core::store::{MemoryExpected, MemoryOutcome, MemoryWrite, MemoryWritten};
 use context_core::{CancelSignal, Error, ErrorKind, Result, Role, SessionId, Timestamp};
@@ -62,6 +62,31 @@ impl Facts {
                 messages.push((captured.clone(), source));
             }
         }
+        // A request to the extractor has messages of one class: text of a lower class could else
+        // have its facts attributed to a message of a higher one.
+        for trust in Trust::ALL {
+            let of_class = messages.iter().filter(|(said, _)| Trust::of(&said.message) == trust);
+            self.extract_batches(
+                &filed,
+                of_class.cloned().collect(),
+                turn.at,
+                &**extractor,
+                cancel,
+            )
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Extracts facts from messages of one class, batch by batch.
+    async fn extract_batches(
+        &self,
+        filed: &MemoryScope,
+        messages: Vec<(CapturedMessage, MemorySource)>,
+        told_at: Timestamp,
+        extractor: &dyn FactExtractor,
+        cancel: &CancelSignal,
+    ) -> Result<()> {
         let mut left = messages.into_iter().peekable();
         while left.peek().is_some() {
             cancel.check(OPERATION)?;
@@ -73,9 +98,9 @@ impl Facts {
                 }
                 batch.extend(left.next());
             }
-            let pending = self.pending_messages(&filed, batch, turn.at).await?;
+            let pending = self.pending_messages(filed, batch, told_at).await?;
             if !pending.is_empty() {
-                self.store_facts(&filed, pending, &**extractor, turn.at, cancel).await?;
+                self.store_facts(filed, pending, extractor, told_at, cancel).await?;
             }
         }
         Ok(())
@@ -210,6 +235,7 @@ fn statement(
     let said_at = pending.captured.at.unwrap_or(told_at);
     let mut statement = Statement::new(subject, relation, object, cardinality, said_at);
     (statement.from, statement.until) = (from, until);
-    let statement = statement.source(pending.source.clone());
+    let trust = Trust::of(&pending.captured.message);
+    let statement = statement.source(pending.source.clone()).trust(trust);
     statement.check(OPERATION).ok().map(|()| statement)
 }

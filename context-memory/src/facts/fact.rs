@@ -4,7 +4,7 @@ use std::fmt;
 
 use context_core::Timestamp;
 use context_core::base::MemoryId;
-use context_core::memory::{MemoryScope, MemorySource};
+use context_core::memory::{MemoryScope, MemorySource, Trust};
 
 use super::Cardinality;
 
@@ -29,6 +29,11 @@ pub struct Fact {
     pub until: Option<Timestamp>,
     /// The first statement of the value that replaced this one, if that is why it ended.
     pub superseded_by: Option<MemoryId>,
+    /// The first statement of a lower [class](Trust) that gives another value or an end. It does
+    /// not end this fact.
+    pub contested_by: Option<MemoryId>,
+    /// The highest class of the statements, as far as they are known.
+    pub trust: Option<Trust>,
     /// The time of the latest statement.
     pub said_at: Timestamp,
     /// The time at which the fact was first recorded.
@@ -69,6 +74,8 @@ impl fmt::Debug for Fact {
             .field("from", &self.from)
             .field("until", &self.until)
             .field("superseded_by", &self.superseded_by)
+            .field("contested_by", &self.contested_by)
+            .field("trust", &self.trust)
             .field("recorded_at", &self.recorded_at)
             .field("sources", &self.sources)
             .field("statements", &self.statements)

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
 use context_core::memory::{
-    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, RecallQuery, Recalled,
-    RecalledMemory,
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, MemoryScope, RecallQuery,
+    Recalled, RecalledMemory,
 };
 use context_core::store::MemoryFind;
 use context_core::{CancelSignal, MemoryProvider, Result};
 
 use super::{Fact, Facts, read, statement_record};
 use crate::cost;
+use crate::review::RecallFilter;
 use crate::words::content_words;
 
 /// The number of statements that are searched, and of subject-relation pairs whose facts are
@@ -36,9 +37,13 @@ impl MemoryProvider for Facts {
         if words.is_empty() {
             return Ok(Recalled::default());
         }
-        let mut find = MemoryFind::new(query.scope.visible(), words, MOST_HITS);
+        let filter = RecallFilter::read(&self.records, &query.scope, query.least_trust).await?;
+        let most = if filter.takes_all() { MOST_HITS } else { limits::MAX_PAGE };
+        let mut find = MemoryFind::new(query.scope.visible(), words, most);
         find.kinds = vec![statement_record::KIND.to_owned()];
-        let hits = self.records.get("recall")?.find_memories(&find).await?.hits;
+        let mut hits = self.records.get("recall")?.find_memories(&find).await?.hits;
+        hits.retain(|hit| filter.takes(&hit.stored.record));
+        hits.truncate(MOST_HITS);
         let record = |hit: &context_core::store::MemoryHit| {
             let record = &hit.stored.record;
             ((record.scope.clone(), record.id.clone()), hit.score)
@@ -46,7 +51,7 @@ impl MemoryProvider for Facts {
         let scores: HashMap<_, _> = hits.iter().map(record).collect();
         let keys = read::keys(hits.into_iter().map(|hit| hit.stored), MOST_KEYS);
         cancel.check("recall")?;
-        let lines = self.timelines(query.scope.visible(), keys).await?;
+        let lines = self.timelines(query.scope.visible(), keys, &filter).await?;
         let at = query.at.unwrap_or_else(|| self.clock.now());
         let true_then = lines.into_iter().flatten().filter(|fact| fact.holds_at(at));
         let mut found: Vec<_> = true_then.filter_map(|fact| scored(fact, &scores)).collect();
@@ -84,7 +89,8 @@ impl MemoryProvider for Facts {
         facts.retain(|stored| stored.record.kind == statement_record::KIND);
         let mut all: Vec<MemoryId> = facts.iter().map(|stored| stored.record.id.clone()).collect();
         let keys = read::keys(facts.into_iter(), limits::MAX_PAGE);
-        let lines = self.timelines(vec![scope.clone()], keys).await?;
+        let all_facts = RecallFilter::default();
+        let lines = self.timelines(vec![scope.clone()], keys, &all_facts).await?;
         for fact in lines.into_iter().flatten() {
             let own: Vec<MemoryId> = fact.statements.into_iter().map(|(_, id)| id).collect();
             if own.iter().any(|id| ids.contains(id)) {
@@ -99,6 +105,11 @@ impl MemoryProvider for Facts {
             forgotten = forgotten.and(records.forget_memories(&part).await?);
         }
         Ok(forgotten)
+    }
+
+    /// A quarantine of one statement by its id takes out the whole fact, as forgetting does.
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        Some(&self.records)
     }
 }
 
@@ -117,6 +128,7 @@ fn recalled(score: f64, fact: Fact, (scope, id): RecordKey) -> RecalledMemory {
     let mut memory = RecalledMemory::new("fact", fact.text());
     memory.id = Some(id);
     memory.scope = Some(scope);
+    memory.trust = fact.trust;
     memory.at = Some(fact.said_at);
     memory.source = fact.sources.into_iter().next_back();
     memory.score = score;

@@ -1,14 +1,20 @@
 //! Reading statements and deriving facts.
 
+use std::collections::HashSet;
+
 use context_core::Result;
-use context_core::base::limits;
+use context_core::base::{MemoryId, limits};
 use context_core::memory::{MemoryScope, StoredMemory};
 use context_core::store::{MemoryFind, MemoryList};
 use futures_util::future::try_join_all;
 
+use super::statement_record::StatementRecord;
 use super::store::OPERATION;
 use super::timeline::timeline;
-use super::{Fact, Facts, names, statement_record};
+use super::{Cardinality, Fact, Facts, names, statement_record};
+use crate::review::RecallFilter;
+
+type RecordName = (MemoryScope, MemoryId);
 
 /// The most relations of a subject that are read.
 const MOST_KEYS: usize = 100;
@@ -23,22 +29,55 @@ impl Facts {
         Ok(keys(found.hits.into_iter().map(|hit| hit.stored), MOST_KEYS))
     }
 
-    /// Returns the facts for each key, derived from the statements in these scopes.
+    /// Returns the facts for each key, derived from the statements in these scopes that pass the
+    /// filter.
     pub(super) async fn timelines(
         &self,
         scopes: Vec<MemoryScope>,
         keys: Vec<String>,
+        filter: &RecallFilter,
     ) -> Result<Vec<Vec<Fact>>> {
-        try_join_all(keys.into_iter().map(|key| self.timeline(scopes.clone(), key))).await
+        let lines = keys.into_iter().map(|key| self.timeline(scopes.clone(), key, filter));
+        try_join_all(lines).await
     }
 
-    async fn timeline(&self, scopes: Vec<MemoryScope>, key: String) -> Result<Vec<Fact>> {
+    async fn timeline(
+        &self,
+        scopes: Vec<MemoryScope>,
+        key: String,
+        filter: &RecallFilter,
+    ) -> Result<Vec<Fact>> {
         let list = MemoryList::new(scopes, limits::MAX_PAGE).kind(statement_record::KIND).key(key);
-        let stored = self.records.all(list, limits::MAX_PAGE, OPERATION).await?;
+        let mut stored = self.records.all(list, limits::MAX_PAGE, OPERATION).await?;
+        let excluded = self.excluded(&stored, filter);
+        stored.retain(|stored| {
+            let name = (stored.record.scope.clone(), stored.record.id.clone());
+            filter.takes(&stored.record) && !excluded.contains(&name)
+        });
         let record: Vec<_> = stored.into_iter().filter_map(statement_record::read).collect();
-        let relation = record.first().map(|record| names::folded(&record.statement.relation));
-        let rule = relation.and_then(|relation| self.relations.get(&relation).copied());
+        let rule = self.rule(&record);
         Ok(timeline(record, rule))
+    }
+
+    fn rule(&self, record: &[StatementRecord]) -> Option<Cardinality> {
+        let relation = names::folded(&record.first()?.statement.relation);
+        self.relations.get(&relation).copied()
+    }
+
+    /// Returns the statements of facts of which one statement is in quarantine by its id: a fact
+    /// from several messages is taken out of recall as a whole.
+    fn excluded(&self, stored: &[StoredMemory], filter: &RecallFilter) -> HashSet<RecordName> {
+        let is_named =
+            |stored: &StoredMemory| filter.names(&stored.record.scope, &stored.record.id);
+        if filter.takes_all() || !stored.iter().any(is_named) {
+            return HashSet::new();
+        }
+        let record: Vec<_> = stored.iter().cloned().filter_map(statement_record::read).collect();
+        let rule = self.rule(&record);
+        let facts = timeline(record, rule).into_iter();
+        let named =
+            facts.filter(|fact| fact.statements.iter().any(|(scope, id)| filter.names(scope, id)));
+        named.flat_map(|fact| fact.statements).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use context_core::memory::MemorySource;
+use context_core::memory::{MemorySource, Trust};
 use context_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,8 @@ pub struct Statement {
     pub said_at: Timestamp,
     /// The session or message where it was said.
     pub source: Option<MemorySource>,
+    /// The class of trust of the source, if it is known.
+    pub trust: Option<Trust>,
 }
 
 impl Statement {
@@ -66,6 +68,7 @@ impl Statement {
             until: None,
             said_at,
             source: None,
+            trust: None,
         }
     }
 
@@ -87,6 +90,14 @@ impl Statement {
     #[must_use]
     pub fn source(mut self, source: MemorySource) -> Self {
         self.source = Some(source);
+        self
+    }
+
+    /// Sets the class of trust of the source, such as [`Trust::Program`] for what the program
+    /// itself states. Default: unknown.
+    #[must_use]
+    pub fn trust(mut self, trust: Trust) -> Self {
+        self.trust = Some(trust);
         self
     }
 
@@ -137,6 +148,7 @@ impl fmt::Debug for Statement {
             .field("until", &self.until)
             .field("said_at", &self.said_at)
             .field("source", &self.source)
+            .field("trust", &self.trust)
             .finish_non_exhaustive()
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn write(
     statement: &Statement,
     recorded: Timestamp,
 ) -> Result<MemoryWrite> {
-    let Statement { subject, relation, object, cardinality, from, until, said_at, source } =
+    let Statement { subject, relation, object, cardinality, from, until, said_at, source, trust } =
         statement.clone();
     let id = names::statement_id(filed, statement);
     let text = format!("{subject} {relation} {object}");
@@ -47,6 +47,9 @@ pub(super) fn write(
     let mut record = MemoryRecord::new(filed.clone(), id, KIND, said_at, text);
     record.key = Some(names::key(&subject, &relation));
     record.source = source;
+    if let Some(trust) = trust {
+        record.set_trust(trust);
+    }
     let data = Data { subject, relation, object, cardinality, from, until, recorded };
     let data = Json::from_serialize(&data).map_err(|error| {
         Error::new(ErrorKind::Bug, "facts", "a statement cannot be written as JSON")
@@ -58,13 +61,23 @@ pub(super) fn write(
 
 /// Reads the statement of a record. Returns `None`, with a warning, if the record cannot be read.
 pub(super) fn read(stored: StoredMemory) -> Option<StatementRecord> {
+    let trust = stored.record.trust();
     let MemoryRecord { scope, id, at, source, data, .. } = stored.record;
     let Some(Ok(data)) = data.get(DATA).map(Json::parse::<Data>) else {
         tracing::warn!(memory = %id, "a record of a fact cannot be read");
         return None;
     };
     let Data { subject, relation, object, cardinality, from, until, recorded } = data;
-    let statement =
-        Statement { subject, relation, object, cardinality, from, until, said_at: at, source };
+    let statement = Statement {
+        subject,
+        relation,
+        object,
+        cardinality,
+        from,
+        until,
+        said_at: at,
+        source,
+        trust,
+    };
     Some(StatementRecord { record: (scope, id), statement, recorded })
 }

@@ -13,6 +13,7 @@ use super::statement::check_part;
 use super::{Cardinality, Fact, FactExtractor, Statement, names, statement_record};
 use crate::ScopeLevel;
 use crate::records::{Records, filed};
+use crate::review::RecallFilter;
 
 pub(super) const OPERATION: &str = "facts";
 
@@ -139,8 +140,8 @@ impl Facts {
     }
 
     /// Returns all facts about a subject, or one relation of it, that are visible from a scope:
-    /// present, past and future ones, ordered by start. Without a relation, at most 1,000
-    /// statements are read.
+    /// present, past and future ones, ordered by start. Statements in quarantine do not count.
+    /// Without a relation, at most 1,000 statements are read.
     pub async fn about(
         &self,
         scope: &MemoryScope,
@@ -155,7 +156,8 @@ impl Facts {
             }
             None => self.keys_of(scope, subject).await?,
         };
-        let lines = self.timelines(scope.visible(), keys).await?;
+        let filter = RecallFilter::read(&self.records, scope, None).await?;
+        let lines = self.timelines(scope.visible(), keys, &filter).await?;
         let mut facts: Vec<_> = lines.into_iter().flatten().collect();
         facts.sort_by_cached_key(|fact| (fact.from.or(fact.until), names::folded(&fact.relation)));
         Ok(facts)

@@ -57,15 +57,11 @@ struct TimelineBuilder<'a> {
 
 impl<'a> TimelineBuilder<'a> {
     fn begins(&mut self, time: Timestamp, record: &StatementRecord, object: &'a str) {
+        if self.cardinality == Cardinality::One {
+            self.ends_others(time, record, object);
+        }
         if let Some(fact) = self.open.get(object) {
             return add(&mut self.facts[*fact], record);
-        }
-        if self.cardinality == Cardinality::One {
-            for (_, fact) in std::mem::take(&mut self.open) {
-                let by: &MemoryId = &record.record.1;
-                self.facts[fact].until = Some(time);
-                self.facts[fact].superseded_by = Some(by.clone());
-            }
         }
         let mut fact = self.fact(record);
         (fact.from, fact.is_from_said) = (Some(time), record.statement.from.is_some());
@@ -73,7 +69,31 @@ impl<'a> TimelineBuilder<'a> {
         self.open.insert(object, self.facts.len() - 1);
     }
 
+    /// Ends the other values that are open, except those of a higher class, which are contested.
+    fn ends_others(&mut self, time: Timestamp, record: &StatementRecord, object: &str) {
+        let facts = &mut self.facts;
+        self.open.retain(|other, fact| {
+            if *other == object {
+                return true;
+            }
+            let (fact, by) = (&mut facts[*fact], &record.record.1);
+            if is_lower(record, fact) {
+                fact.contested_by.get_or_insert_with(|| by.clone());
+                return true;
+            }
+            (fact.until, fact.superseded_by) = (Some(time), Some(by.clone()));
+            false
+        });
+    }
+
     fn ends(&mut self, time: Timestamp, record: &StatementRecord, object: &'a str) {
+        if let Some(fact) = self.open.get(object)
+            && is_lower(record, &self.facts[*fact])
+        {
+            let by: &MemoryId = &record.record.1;
+            self.facts[*fact].contested_by.get_or_insert_with(|| by.clone());
+            return;
+        }
         if let Some(fact) = self.open.remove(object) {
             self.facts[fact].until = Some(time);
             return add(&mut self.facts[fact], record);
@@ -103,6 +123,8 @@ impl<'a> TimelineBuilder<'a> {
             is_from_said: false,
             until: None,
             superseded_by: None,
+            contested_by: None,
+            trust: None,
             said_at: statement.said_at,
             recorded_at: record.recorded,
             sources: Vec::new(),
@@ -113,6 +135,11 @@ impl<'a> TimelineBuilder<'a> {
     }
 }
 
+/// Whether a statement is of a lower class than a fact. An unknown class is not compared.
+fn is_lower(record: &StatementRecord, fact: &Fact) -> bool {
+    matches!((record.statement.trust, fact.trust), (Some(new), Some(known)) if new < known)
+}
+
 /// Adds a statement to a fact.
 fn add(fact: &mut Fact, record: &StatementRecord) {
     if fact.statements.contains(&record.record) {
@@ -120,6 +147,7 @@ fn add(fact: &mut Fact, record: &StatementRecord) {
     }
     fact.statements.push(record.record.clone());
     fact.said_at = fact.said_at.max(record.statement.said_at);
+    fact.trust = fact.trust.max(record.statement.trust);
     fact.recorded_at = fact.recorded_at.min(record.recorded);
     if let Some(source) =
         record.statement.source.as_ref().filter(|source| !fact.sources.contains(source))

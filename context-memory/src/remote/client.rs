@@ -1,7 +1,9 @@
 //! The client.
 
 use async_trait::async_trait;
-use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, RecallQuery, Recalled,
+};
 use context_core::{CancelSignal, MemoryProvider, Result};
 use context_http::{Client, ClientOptions, HttpError, Request};
 use serde::Serialize;
@@ -79,7 +81,7 @@ impl RemoteMemory {
     }
 
     /// Sends a POST request. All of them may be repeated.
-    async fn post<T: DeserializeOwned>(
+    pub(super) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
         body: &impl Serialize,
@@ -101,6 +103,7 @@ impl MemoryProvider for RemoteMemory {
             recent: pieces::recent(&query.recent),
             max_tokens: query.max_tokens,
             at: query.at,
+            least_trust: query.least_trust,
         };
         let reply = self.post("v1/recall", &body, cancel).await;
         let checked = reply.and_then(|reply| check::recalled(&query.scope, reply));
@@ -154,5 +157,10 @@ impl MemoryProvider for RemoteMemory {
             Ok(MemoriesForgotten::new(reply.removed, reply.remaining))
         });
         checked.map_err(|error| error.of(OPERATION))
+    }
+
+    /// A server of an older program refuses the calls of a review.
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        Some(self)
     }
 }

@@ -12,12 +12,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::service::{KeyFor, MemoryService, ServiceReply, ServiceRequest};
-use super::{error, wire};
+use super::{error, review_routes, wire};
 
-const OPERATION: &str = "serve";
+pub(super) const OPERATION: &str = "serve";
+
+/// All paths.
+const PATHS: [&str; 10] = [
+    "/v1/info",
+    "/v1/recall",
+    "/v1/capture",
+    "/v1/flush",
+    "/v1/forget",
+    "/v1/quarantine",
+    "/v1/release",
+    "/v1/quarantined",
+    "/v1/used",
+    "/v1/uses",
+];
 
 /// A refusal: status, kind and message.
-struct Refusal(u16, ErrorKind, String);
+pub(super) struct Refusal(u16, ErrorKind, String);
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
@@ -65,7 +79,18 @@ async fn route(
             write(&wire::Flush {})
         }
         ("POST", "/v1/forget") => forget(service, opens, read(request.body)?).await,
-        (_, "/v1/info" | "/v1/recall" | "/v1/capture" | "/v1/flush" | "/v1/forget") => {
+        ("POST", "/v1/quarantine") => {
+            review_routes::quarantine(service, opens, read(request.body)?).await
+        }
+        ("POST", "/v1/release") => {
+            review_routes::release(service, opens, read(request.body)?).await
+        }
+        ("POST", "/v1/quarantined") => {
+            review_routes::quarantined(service, opens, read(request.body)?).await
+        }
+        ("POST", "/v1/used") => review_routes::used(service, opens, read(request.body)?).await,
+        ("POST", "/v1/uses") => review_routes::uses(service, opens, read(request.body)?).await,
+        (_, path) if PATHS.contains(&path) => {
             Err(no(405, ErrorKind::Unsupported, "this path does not support that method"))
         }
         _ => Err(no(404, ErrorKind::Unsupported, "there is no such path")),
@@ -86,6 +111,7 @@ async fn recall(
         .map(|message| Arc::new(Message::text(message.role, message.text)))
         .collect();
     (query.max_tokens, query.at) = (body.max_tokens, body.at);
+    query.least_trust = body.least_trust;
     let mut memories = service.provider.recall(&query, cancel).await?.memories;
     // A provider that mixes up scopes is stopped here.
     let strange =
@@ -144,7 +170,7 @@ async fn forget(
 }
 
 /// Returns the scope of a request if the key covers it.
-fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, Refusal> {
+pub(super) fn scope(opens: &KeyFor, wire: wire::Scope) -> Result<MemoryScope, Refusal> {
     let scope = MemoryScope::from(wire);
     scope.check(OPERATION)?;
     if opens.takes(&scope) {
@@ -165,7 +191,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     })
 }
 
-fn write(reply: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+pub(super) fn write(reply: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     serde_json::to_vec(reply).map_err(|_| {
         Error::new(ErrorKind::Bug, OPERATION, "the answer cannot be written as JSON").into()
     })

@@ -2,7 +2,7 @@
 //! scopes.
 
 use context_core::base::MemoryId;
-use context_core::memory::{MemoryScope, MemorySource, RecalledMemory};
+use context_core::memory::{MemoryScope, MemorySource, QuarantineTarget, RecalledMemory, Trust};
 use context_core::{Message, MessageId, Role, SessionId, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,8 @@ pub(super) struct Recall {
     pub(super) max_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) least_trust: Option<Trust>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -77,15 +79,18 @@ pub(super) struct Memory {
     pub(super) speaker: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) trust: Option<Trust>,
 }
 
 impl Memory {
     /// Converts a memory for sending. If the provider states no scope, the memory gets the
     /// requested one.
     pub(super) fn of(memory: RecalledMemory, asked: &MemoryScope) -> Self {
-        let RecalledMemory { kind, text, id, scope, source, speaker, at, score, .. } = memory;
+        let RecalledMemory { kind, text, id, scope, source, speaker, at, score, trust, .. } =
+            memory;
         let scope = Scope::from(scope.as_ref().unwrap_or(asked));
-        Self { kind, text, scope, score, id, source, speaker, at }
+        Self { kind, text, scope, score, id, source, speaker, at, trust }
     }
 }
 
@@ -94,7 +99,7 @@ impl From<Memory> for RecalledMemory {
         let mut memory = Self::new(wire.kind, wire.text);
         memory.scope = Some(wire.scope.into());
         (memory.id, memory.source, memory.speaker) = (wire.id, wire.source, wire.speaker);
-        (memory.at, memory.score) = (wire.at, wire.score);
+        (memory.at, memory.score, memory.trust) = (wire.at, wire.score, wire.trust);
         memory
     }
 }
@@ -150,6 +155,80 @@ pub(super) struct Source {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Done {
     pub(super) scope: Scope,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InScope {
+    pub(super) scope: Scope,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quarantine {
+    pub(super) scope: Scope,
+    target: QuarantineTarget,
+    #[serde(default)]
+    reason: String,
+    at: Timestamp,
+}
+
+impl From<&context_core::memory::Quarantine> for Quarantine {
+    fn from(quarantine: &context_core::memory::Quarantine) -> Self {
+        let context_core::memory::Quarantine { scope, target, reason, at, .. } = quarantine.clone();
+        Self { scope: Scope::from(&scope), target, reason, at }
+    }
+}
+
+impl From<Quarantine> for context_core::memory::Quarantine {
+    fn from(wire: Quarantine) -> Self {
+        Self::new(wire.scope.into(), wire.target, wire.reason, wire.at)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct QuarantinedReply {
+    pub(super) scope: Scope,
+    pub(super) quarantines: Vec<Quarantine>,
+}
+
+/// A memory or a quarantine by its id.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named {
+    pub(super) scope: Scope,
+    pub(super) id: MemoryId,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Released {
+    pub(super) scope: Scope,
+    pub(super) released: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Use {
+    /// A scope of the user of the memories.
+    pub(super) scope: Scope,
+    pub(super) session: SessionId,
+    pub(super) turn: String,
+    pub(super) at: Timestamp,
+    pub(super) memories: Vec<Named>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct UsesReply {
+    pub(super) scope: Scope,
+    pub(super) uses: Vec<UseOf>,
+}
+
+/// A use of the memory that was asked for.
+#[derive(Serialize, Deserialize)]
+pub(super) struct UseOf {
+    pub(super) session: SessionId,
+    pub(super) turn: String,
+    pub(super) at: Timestamp,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -10,3 +10,4 @@ mod facts_capture;
 #[cfg(feature = "remote")]
 mod remote;
 mod slow;
+mod trust;

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use context_conformance::FixedClock;
 use context_conformance::memory::{MemoryClaims, assert_memory_conforms};
 use context_core::memory::{
-    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryScope, MemorySource,
-    RecallQuery, Recalled,
+    CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, MemoryScope,
+    MemorySource, RecallQuery, Recalled,
 };
 use context_core::message::Reasoning;
 use context_core::{
@@ -213,6 +213,10 @@ impl MemoryProvider for RemoteFixture {
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         self.client.forget(forget).await
+    }
+
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        self.client.review()
     }
 }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use context_core::memory::{CapturedTurn, MemoriesForgotten, MemoryForget, RecallQuery, Recalled};
+use context_core::memory::{
+    CapturedTurn, MemoriesForgotten, MemoryForget, MemoryReview, RecallQuery, Recalled,
+};
 use context_core::{CancelSignal, MemoryProvider, Message, Result};
 use context_secrets::{MaskReport, SecretFinder};
 
@@ -115,6 +117,10 @@ impl<P: MemoryProvider> MemoryProvider for MaskingMemory<P> {
 
     async fn forget(&self, forget: &MemoryForget) -> Result<MemoriesForgotten> {
         self.inner.forget(forget).await
+    }
+
+    fn review(&self) -> Option<&dyn MemoryReview> {
+        self.inner.review()
     }
 }
 

@@ -4,6 +4,7 @@ mod cache_report;
 mod durable;
 mod history_tools;
 mod joined;
+mod memory_uses;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod observed;

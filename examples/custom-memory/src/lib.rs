@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use context_core::base::{MemoryId, limits};
 use context_core::memory::{
     CapturedMessage, CapturedTurn, MemoriesForgotten, MemoryForget, MemoryRecord, MemoryScope,
-    MemorySource, RecallQuery, Recalled, RecalledMemory,
+    MemorySource, RecallQuery, Recalled, RecalledMemory, Trust,
 };
 use context_core::store::{MemoryFind, MemoryOutcome, MemoryRecordStore, MemoryWrite};
 use context_core::{
@@ -103,6 +103,7 @@ fn record(turn: &CapturedTurn, session: &SessionId, said: &CapturedMessage) -> O
     let mut record = MemoryRecord::new(filed(&turn.scope), id(session, said), KIND, at, text);
     record.source = Some(MemorySource::message(session.clone(), said.id.clone()));
     record.speaker = Some(said.speaker.clone().unwrap_or_else(|| message.role.to_string()));
+    record.set_trust(Trust::of(message));
     (!text.trim().is_empty()).then(|| MemoryWrite::new(record, words(text, usize::MAX).join(" ")))
 }
 
@@ -123,12 +124,17 @@ impl MemoryProvider for Verbatim {
         let mut memories = Vec::new();
         for hit in self.records("recall")?.find_memories(&find).await?.hits {
             let record = hit.stored.record;
+            let trust = record.trust();
+            // A memory of an unknown class is below every class.
+            if query.least_trust.is_some_and(|least| trust < Some(least)) {
+                continue;
+            }
             let Some(rest) = left.checked_sub(record.text.len() as u64) else { continue };
             left = rest;
             let mut memory = RecalledMemory::new(KIND, record.text);
             (memory.id, memory.scope) = (Some(record.id), Some(record.scope));
             (memory.source, memory.speaker) = (record.source, record.speaker);
-            (memory.at, memory.score) = (Some(record.at), hit.score);
+            (memory.at, memory.score, memory.trust) = (Some(record.at), hit.score, trust);
             memories.push(memory);
         }
         Ok(Recalled::new(memories))

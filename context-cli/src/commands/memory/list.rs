@@ -1,12 +1,13 @@
 //! `memory list`: lists memories page by page, newest first.
 
 use context_runtime::{
-    memory::MemoryScope,
+    memory::{MEMORY_USE, MemoryScope, QUARANTINE},
     store::{Cursor, MemoryList},
 };
 
 use super::memory_view::{MemoryLine, MemoryView};
-use super::records_of;
+use super::quarantine::review_of;
+use super::{episodic, records_of};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::text::{clean, parse_limit};
@@ -22,7 +23,8 @@ Examples:
 
 Lists the memories that are visible from the scope, by the time at which they were added. Memories of
 a project, an agent or a session are visible only if that is named; `context memory stats` lists the
-scopes. With --json: one record per memory, then one with the cursor of the next page.")]
+scopes. The class `foreign` and memories in quarantine are marked. With --json: one record per
+memory, then one with the cursor of the next page.")]
 pub(super) struct Args {
     /// Only this kind, such as episode, fact or block; may be repeated
     #[arg(long, value_name = "KIND")]
@@ -38,6 +40,11 @@ pub(super) struct Args {
     after: Option<String>,
 }
 
+/// Quarantines and uses are kept beside the memories, and have lists of their own.
+fn is_memory(kind: &str) -> bool {
+    kind != QUARANTINE && kind != MEMORY_USE
+}
+
 pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let records = records_of(&*store)?;
@@ -46,7 +53,13 @@ pub(super) async fn run(args: Args, scope: MemoryScope, app: &mut App) -> Result
     list.kinds = args.kind;
     list.after = args.after.map(Cursor::new);
     let page = records.list_memories(&list).await?;
-    page.items.iter().try_for_each(|stored| MemoryView::from(stored).write(&mut app.out))?;
+    let memory = episodic(&store, &scope)?;
+    let quarantines = review_of(&memory)?.quarantined(&scope).await?;
+    for stored in page.items.iter().filter(|stored| is_memory(&stored.record.kind)) {
+        let quarantine = quarantines.iter().find(|known| known.takes(&stored.record));
+        let reason = quarantine.map(|known| known.reason.as_str());
+        MemoryView::from(stored).quarantine(reason).write(&mut app.out)?;
+    }
     let next = page.next.as_ref().map(Cursor::as_str);
     if app.out.is_json() {
         app.out.record(&MemoryLine::Page { v: 1, next })?;

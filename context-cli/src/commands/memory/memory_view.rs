@@ -2,7 +2,7 @@
 
 use context_runtime::{
     Timestamp,
-    memory::{MemoryScope, RecalledMemory},
+    memory::{MemoryScope, RecalledMemory, Trust},
     store::{MemoryId, MemorySource, StoredMemory},
 };
 use serde::Serialize;
@@ -34,6 +34,10 @@ pub(super) enum MemoryLine<'a> {
         at: Option<String>,
         /// The score, comparable only within one recall. Null in lists.
         score: Option<f64>,
+        /// The class of trust: `foreign`, `model`, `user` or `program`. Null if it is unknown.
+        trust: Option<Trust>,
+        /// The reason of its quarantine. Null if the memory is recalled.
+        quarantine: Option<&'a str>,
         text: &'a str,
     },
     /// The end of the page.
@@ -53,6 +57,8 @@ pub(super) struct MemoryView<'a> {
     speaker: Option<&'a str>,
     at: Option<Timestamp>,
     score: Option<f64>,
+    trust: Option<Trust>,
+    quarantine: Option<&'a str>,
     text: &'a str,
 }
 
@@ -66,6 +72,8 @@ impl<'a> From<&'a RecalledMemory> for MemoryView<'a> {
             speaker: memory.speaker.as_deref(),
             at: memory.at,
             score: Some(memory.score),
+            trust: memory.trust,
+            quarantine: None,
             text: &memory.text,
         }
     }
@@ -82,12 +90,20 @@ impl<'a> From<&'a StoredMemory> for MemoryView<'a> {
             speaker: record.speaker.as_deref(),
             at: Some(record.at),
             score: None,
+            trust: record.trust(),
+            quarantine: None,
             text: &record.text,
         }
     }
 }
 
-impl MemoryView<'_> {
+impl<'a> MemoryView<'a> {
+    /// Sets the reason of the memory's quarantine.
+    pub(super) fn quarantine(mut self, reason: Option<&'a str>) -> Self {
+        self.quarantine = reason;
+        self
+    }
+
     /// Writes the memory as a record, or as two lines for people.
     pub(super) fn write(&self, out: &mut Output) -> Result<(), Failure> {
         if out.is_json() {
@@ -100,6 +116,8 @@ impl MemoryView<'_> {
                 speaker: self.speaker,
                 at: self.at.map(time),
                 score: self.score,
+                trust: self.trust,
+                quarantine: self.quarantine,
                 text: self.text,
             });
         }
@@ -113,6 +131,16 @@ impl MemoryView<'_> {
         facts.extend(self.speaker.map(|speaker| clean(speaker).into_owned()));
         facts.extend(self.scope.and_then(within).map(|scope| clean(&scope).into_owned()));
         facts.extend(self.id.map(|id| out.paint(Style::Yellow, clean(id.as_str())).to_string()));
+        let is_foreign = self.trust == Some(Trust::Foreign);
+        facts.extend(is_foreign.then(|| out.paint(Style::Red, "foreign").to_string()));
+        facts.extend(self.quarantine.map(|reason| {
+            let mark = if reason.is_empty() {
+                "in quarantine".to_owned()
+            } else {
+                format!("in quarantine: {}", clean(reason))
+            };
+            out.paint(Style::Red, mark).to_string()
+        }));
         out.line(facts.join(" · "))?;
         let text =
             if self.text.is_empty() { "(empty)".to_owned() } else { preview(self.text, SHOWN) };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytesize::ByteSize;
-use context_runtime::memory::MemoryScope;
+use context_runtime::memory::{MEMORY_USE, MemoryScope};
 use serde::Serialize;
 
 use super::{records_of, stats_within};
@@ -55,6 +55,8 @@ pub(super) async fn run(
 ) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
     let mut all = stats_within(records_of(&*store)?, scope).await?;
+    // A scope of a session that has nothing but the log of uses is not worth a line.
+    all.retain(|stats| stats.kinds.keys().any(|kind| kind != MEMORY_USE));
     all.sort_by_cached_key(|stats| {
         let MemoryScope { project, agent, session, .. } = &stats.scope;
         let names = [project.is_some(), agent.is_some(), session.is_some()];

@@ -117,7 +117,7 @@ async fn recall(
     request: MessageHash,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<()> {
-    let recalling = recall::recall(parts, &query, &input.cancel, &*counting.counter);
+    let recalling = recall::recall(parts, &query, &input.turn, &input.cancel, &*counting.counter);
     let began = Instant::now();
     let (message, reports) = recalling.instrument(trace::recall(&input.turn.chat)).await?;
     if !parts.observers.is_empty() {

@@ -6,12 +6,17 @@ use std::sync::Arc;
 
 use context_core::message::{MessageHash, is_blank};
 
-use context_core::base::{DiagnosticCode, Severity};
+use context_core::base::{DiagnosticCode, Severity, limits};
 use context_core::fragment::RenderError;
 use context_core::history::shorten;
-use context_core::memory::{MemoryScope, RecallQuery, RecalledMemory, recalled_memories};
+use context_core::memory::{
+    MemoryScope, MemoryUse, RecallQuery, RecalledMemory, recalled_memories,
+};
 use context_core::model::TokenCounter;
-use context_core::{CancelSignal, Diagnostic, Message, Renderer, Result, Role};
+use context_core::runtime::TurnRef;
+use context_core::{
+    CancelSignal, Diagnostic, ErrorKind, MemoryProvider, Message, Renderer, Result, Role,
+};
 use futures_util::future::{Either, select};
 
 use super::parts::Parts;
@@ -55,6 +60,7 @@ pub(super) fn query(
 pub(super) async fn recall(
     parts: &Parts,
     query: &RecallQuery,
+    turn: &TurnRef,
     cancel: &CancelSignal,
     counter: &dyn TokenCounter,
 ) -> Result<(Option<Arc<Message>>, Vec<Diagnostic>)> {
@@ -100,13 +106,45 @@ pub(super) async fn recall(
         return Ok((None, diagnostics));
     }
     let most = query.max_tokens.unwrap_or(u64::MAX);
-    match fitting(memories, &**renderer, most, counter) {
+    match fitting(&mut memories, &**renderer, most, counter) {
         Ok((message, excess)) => {
             diagnostics.extend(excess);
+            diagnostics.extend(record_use(parts, query, turn, &memories, &**memory).await);
             Ok((Some(Arc::new(message)), diagnostics))
         }
         Err(error) => Ok(failed(format!("the recalled memories cannot be rendered: {error}"))),
     }
+}
+
+/// Records which memories are shown in this turn, up to the timeout of a recall. The turn goes on
+/// without the record.
+async fn record_use(
+    parts: &Parts,
+    query: &RecallQuery,
+    turn: &TurnRef,
+    memories: &[RecalledMemory],
+    memory: &dyn MemoryProvider,
+) -> Option<Diagnostic> {
+    let review = memory.review()?;
+    let named = memories.iter().filter_map(|memory| memory.scope.clone().zip(memory.id.clone()));
+    let named: Vec<_> = named.take(limits::MAX_PAGE).collect();
+    if named.is_empty() {
+        return None;
+    }
+    let session = query.scope.session.as_ref().map_or(turn.chat.chat.as_str(), |s| s.as_str());
+    let memory_use = MemoryUse::new(session, turn.id.as_str(), parts.clock.now(), named);
+    let recording = review.record_use(&memory_use);
+    let text = match tokio::time::timeout(parts.recall_timeout, recording).await {
+        // A memory of another process may have no log of uses.
+        Ok(Err(error)) if error.kind() == ErrorKind::Unsupported => return None,
+        Ok(Ok(())) => return None,
+        Ok(Err(error)) => format!("the use of the recalled memories was not recorded: {error}"),
+        Err(_) => {
+            let timeout = parts.recall_timeout;
+            format!("the use of the recalled memories was not recorded within {timeout:?}")
+        }
+    };
+    Some(diagnostic(DiagnosticCode::MemoryProviderError, Severity::Warning, text))
 }
 
 fn diagnostic(code: DiagnosticCode, severity: Severity, text: String) -> Diagnostic {
@@ -116,20 +154,20 @@ fn diagnostic(code: DiagnosticCode, severity: Severity, text: String) -> Diagnos
 /// Renders as many memories, best first, as fit into `most` tokens. A single memory that is too
 /// long keeps its beginning and end.
 fn fitting(
-    mut memories: Vec<RecalledMemory>,
+    memories: &mut Vec<RecalledMemory>,
     renderer: &dyn Renderer,
     most: u64,
     counter: &dyn TokenCounter,
 ) -> Result<(Message, Option<Diagnostic>), RenderError> {
     let all = memories.len();
-    let mut message = shown(&memories, renderer)?;
+    let mut message = shown(memories, renderer)?;
     let tokens = counter.count_message(&message).tokens();
     let mut now = tokens;
     while now > most && memories.len() > 1 {
         // Drops memories in proportion to the excess, as if all had the same size; at least one.
         let kept = (memories.len() as u128 * u128::from(most) / u128::from(now.max(1))) as usize;
         memories.truncate(kept.clamp(1, memories.len() - 1));
-        message = shown(&memories, renderer)?;
+        message = shown(memories, renderer)?;
         now = counter.count_message(&message).tokens();
     }
     if now > most {
@@ -137,12 +175,12 @@ fn fitting(
         // text with uneven density nearly always fits too. It is cut once, so that the cut is
         // deterministic.
         let text = std::mem::take(&mut memories[0].text);
-        let frame = counter.count_message(&shown(&memories, renderer)?).tokens();
+        let frame = counter.count_message(&shown(memories, renderer)?).tokens();
         let (room, own) = (most.saturating_sub(frame), now.saturating_sub(frame).max(1));
         let bytes = (text.len() as u128 * u128::from(room) / u128::from(own) / 2) as usize;
         let (head, tail) = shorten::ends(&text, bytes, bytes).unwrap_or((&text, ""));
         memories[0].text = format!("{head}\n[…]\n{tail}");
-        message = shown(&memories, renderer)?;
+        message = shown(memories, renderer)?;
     }
     let excess = (tokens > most).then(|| {
         let left = memories.len();

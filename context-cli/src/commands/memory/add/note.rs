@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use context_runtime::memory::{
-    Block, BlockEdit, Blocks, Cardinality, Facts, Statement, StatementOutcome,
+    Block, BlockEdit, Blocks, Cardinality, Facts, Statement, StatementOutcome, Trust,
 };
 use context_runtime::{Clock, Error, Store, memory::MemoryScope, store::MemorySource};
 
@@ -49,6 +49,9 @@ async fn fact(
         (None, Some(_)) => Some(MemorySource::session(in_session)),
         (None, None) => None,
     };
+    if statement.source.is_none() {
+        statement.trust = Some(Trust::Program);
+    }
     let facts = Facts::new(store, clock)?.scope_level(exactly(scope));
     let stated = facts.state(scope, std::slice::from_ref(&statement)).await?;
     let (ids, status) = match stated.into_iter().next() {
