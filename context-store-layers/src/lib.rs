@@ -3,7 +3,7 @@
 //!
 //! | feature | layer | what it does |
 //! |---|---|---|
-//! | `masking` | `MaskingStore` | replaces secrets by marks before they are written |
+//! | `masking` | `MaskingStore` | replaces secrets by marks before they are written; `MaskingTrajectories` does so for local files of trajectories |
 //! | `cached` | `CachedStore` | keeps chains in memory, bounded by bytes; never returns stale data |
 //! | `traced` | `TracedStore` | opens a span of `tracing` for each call, with stable names |
 //! | `retry` | `RetryStore` | retries calls that failed temporarily, and returns the correct answer after a lost reply |
@@ -66,7 +66,7 @@ pub use encrypted::{
     SealError,
 };
 #[cfg(feature = "masking")]
-pub use masking::{MaskError, MaskEvent, MaskObserver, MaskingStore};
+pub use masking::{MaskError, MaskEvent, MaskObserver, MaskingStore, MaskingTrajectories};
 #[cfg(feature = "retry")]
 pub use retry::{RetryPolicy, RetryStore, Sleeper, TokioSleeper};
 #[cfg(feature = "split")]

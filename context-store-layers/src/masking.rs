@@ -6,6 +6,7 @@ mod memories;
 mod observe;
 mod rounds;
 mod stream_tail;
+mod trajectories;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,6 +19,7 @@ use context_secrets::{MaskReport, SecretFinder};
 use self::commit::HashMemory;
 pub use self::observe::{MaskError, MaskEvent, MaskObserver};
 use self::stream_tail::{StreamTail, mask_append};
+pub use self::trajectories::MaskingTrajectories;
 use crate::call::Call;
 use crate::forward::forward;
 

@@ -39,6 +39,8 @@ mod lazy_messages;
 #[cfg(all(feature = "summarize", feature = "tokens"))]
 mod left_branches;
 mod lost_replies;
+#[cfg(all(feature = "layers", feature = "trajectory", feature = "sqlite"))]
+mod masked_files;
 mod message_graph;
 mod migrate;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]

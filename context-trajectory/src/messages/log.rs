@@ -1,10 +1,11 @@
 //! An append-only log of records.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use context_core::base::limits;
-use context_core::{Error, ErrorKind, Result};
+use context_core::{Error, ErrorKind, Json, Result};
 use tokio::sync::Mutex;
 
 use super::record::MessageRecord;
@@ -46,6 +47,19 @@ pub struct MessageLog {
     path: Arc<Path>,
     journal: Arc<Mutex<Journal>>,
     synced: bool,
+    mask: Option<RecordMask>,
+}
+
+/// A function that masks a record before it is written.
+#[derive(Clone)]
+struct RecordMask(Arc<MaskFunction>);
+
+type MaskFunction = dyn Fn(&Json) -> Option<Json> + Send + Sync;
+
+impl fmt::Debug for RecordMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecordMask")
+    }
 }
 
 impl MessageLog {
@@ -67,7 +81,10 @@ impl MessageLog {
             Ok((journal, LoadedMessages { records, torn }))
         })
         .await?;
-        Ok((Self { path, journal: Arc::new(Mutex::new(journal)), synced: true }, loaded))
+        Ok((
+            Self { path, journal: Arc::new(Mutex::new(journal)), synced: true, mask: None },
+            loaded,
+        ))
     }
 
     /// Reads a file without changing it. A torn tail is reported and left in place.
@@ -96,6 +113,15 @@ impl MessageLog {
         self
     }
 
+    /// Masks each record before it is written. The function returns `None` for a record that stays
+    /// as it is, such as `SecretFinder::mask_json` of `context-secrets` does. Records of earlier
+    /// appends stay as they are.
+    #[must_use]
+    pub fn masked(mut self, mask: impl Fn(&Json) -> Option<Json> + Send + Sync + 'static) -> Self {
+        self.mask = Some(RecordMask(Arc::new(mask)));
+        self
+    }
+
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -111,8 +137,12 @@ impl MessageLog {
     /// system. In each case nothing was appended. The exception is a failed sync: the outcome is
     /// then unknown, and further calls fail until the log is opened again.
     pub async fn append(&self, records: &[MessageRecord]) -> Result<()> {
-        let lines: Vec<_> =
-            records.iter().map(|record| record.to_json().as_str().to_owned()).collect();
+        let line = |record: &MessageRecord| {
+            let json = record.to_json();
+            let masked = self.mask.as_ref().and_then(|mask| (mask.0)(&json));
+            masked.unwrap_or(json).as_str().to_owned()
+        };
+        let lines: Vec<_> = records.iter().map(line).collect();
         if let Some(index) = lines.iter().position(|line| line.len() > MAX_RECORD_BYTES) {
             let error = Error::invalid(APPEND, "a record is too long").with("record", index);
             return Err(error.with("limit", MAX_RECORD_BYTES));
