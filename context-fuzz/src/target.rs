@@ -55,6 +55,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     FuzzTarget { name: "trajectory-file", check: file::trajectory, seeds: file::trajectory_seeds },
     FuzzTarget { name: "round", check: graph::round, seeds: graph::round_seeds },
     FuzzTarget { name: "atif", check: graph::atif, seeds: graph::atif_seeds },
+    FuzzTarget { name: "otlp", check: graph::otlp, seeds: graph::otlp_seeds },
     FuzzTarget { name: "peer", check: graph::peer, seeds: graph::peer_seeds },
     FuzzTarget {
         name: "peer-messages",

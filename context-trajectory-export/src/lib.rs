@@ -46,6 +46,7 @@ mod dot;
 mod html;
 mod mermaid;
 pub mod otlp;
+mod otlp_import;
 pub mod peer;
 mod prov;
 mod text;
@@ -58,5 +59,6 @@ pub use context_trajectory::{
 pub use dot::write_dot;
 pub use html::write_html;
 pub use mermaid::write_mermaid;
+pub use otlp_import::{OtlpError, OtlpImported, is_otlp_json, read_otlp_json};
 pub use prov::write_prov_json;
 pub use text::DiagramOptions;

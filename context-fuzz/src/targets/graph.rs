@@ -7,7 +7,7 @@ use context_core::Timestamp;
 use context_core::trajectory::{AgentRef, Round, RoundRecord};
 use context_trajectory::{BridgeFrom, SessionGraph, Trajectory};
 use context_trajectory_export::peer::{Generation, export_round, import_round};
-use context_trajectory_export::{AtifOptions, read_atif, write_atif};
+use context_trajectory_export::{AtifOptions, read_atif, read_otlp_json, write_atif};
 
 use super::file::commits;
 
@@ -66,6 +66,42 @@ fn written(rounds: Vec<Round>) -> String {
 pub(crate) fn atif_seeds() -> Vec<Vec<u8>> {
     let ours = commits().pop().map(|(_, round)| written(vec![round])).unwrap_or_default();
     vec![include_bytes!("../../seeds/atif.json").to_vec(), ours.into_bytes()]
+}
+
+/// Checks that the rounds of traces are sound, and the same when they are read again.
+pub(crate) fn otlp(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let Ok(read) = read_otlp_json(text, "ada", None) else { return false };
+    for round in &read.rounds {
+        Round::from_record(round.to_record()).expect("an imported round is sound");
+    }
+    let again = read_otlp_json(text, "ada", None).expect("what was read can be read");
+    assert_eq!(sorted(&again.rounds), sorted(&read.rounds));
+    true
+}
+
+pub(crate) fn otlp_seeds() -> Vec<Vec<u8>> {
+    let attribute =
+        |key: &str, text: &str| format!(r#"{{"key":"{key}","value":{{"stringValue":"{text}"}}}}"#);
+    let span = |id: &str, parent: &str, attributes: &[String]| {
+        let attributes = attributes.join(",");
+        format!(
+            r#"{{"traceId":"t","spanId":"{id}","parentSpanId":"{parent}","startTimeUnixNano":"9","attributes":[{attributes}]}}"#
+        )
+    };
+    let agent = span("a", "", &[attribute("gen_ai.operation.name", "invoke_agent")]);
+    let model = span(
+        "m",
+        "a",
+        &[
+            attribute("openinference.span.kind", "LLM"),
+            attribute("llm.output_messages.0.message.content", "Yes."),
+            attribute("gen_ai.input.messages", r#"[{\"role\":\"user\",\"parts\":[]}]"#),
+        ],
+    );
+    let traces =
+        format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{agent},{model}]}}]}}]}}"#);
+    vec![traces.into_bytes()]
 }
 
 /// Checks a graph in the peer's format, followed by a byte 0 and its pointers. An imported round is

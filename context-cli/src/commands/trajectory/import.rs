@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use context_runtime::trajectory::RoundImported;
-use context_runtime::trajectory::export::read_atif;
+use context_runtime::trajectory::export::{is_otlp_json, read_atif, read_otlp_json};
 use context_runtime::trajectory::peer::import_folder;
-use context_runtime::{CancelSignal, Error, trajectory::RoundRef};
+use context_runtime::trajectory::{RoundRef, SessionId};
+use context_runtime::{CancelSignal, Error};
 use serde::Serialize;
 
 use super::{all_rounds, recorder};
@@ -23,15 +24,18 @@ use crate::text::{clean, count};
 Examples:
   context trajectory import runs/ --session support-7
   context trajectory import trajectory.json
+  context trajectory import traces.jsonl          OpenTelemetry traces, as a collector writes them
 
 A folder is one of DataGallery's dataagent: Run0_Sub0.json, Run0_Sub0.meta.json and so on, of either
-generation. A file is a trajectory in ATIF. Parts that cannot be imported are left out and reported.
+generation. A file is a trajectory in ATIF, or traces in OTLP JSON with the names of OpenTelemetry
+for generative AI or of OpenInference. Traces name their sessions themselves, unless --session does.
+Parts that cannot be imported are left out and reported.
 Existing rounds are not changed, so an interrupted import can be run again.")]
 pub(super) struct Args {
     /// The folder or the file
     #[arg(value_name = "FOLDER|FILE")]
     path: PathBuf,
-    /// The session of the rounds [default: the name of the folder or file]
+    /// The session of the rounds [default: the name of the folder or file, or what traces name]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
 }
@@ -56,7 +60,7 @@ pub(super) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     };
     let (imported, there, findings) = match args.path.is_dir() {
         true => folder(app, &args.path, &session).await?,
-        false => file(app, &args.path, &session).await?,
+        false => file(app, &args, &session).await?,
     };
     if app.out.is_json() {
         let record = TrajectoryImportRecord { v: 1, session: &session, imported, there, findings };
@@ -117,15 +121,31 @@ async fn folder(app: &mut App, path: &Path, session: &str) -> Result<Imported, F
     Ok((imported, there, findings))
 }
 
-async fn file(app: &mut App, path: &Path, session: &str) -> Result<Imported, Failure> {
-    let input = input::read(path)?;
-    let rounds = read_atif(input.text(), app.user.clone(), session).map_err(|error| {
-        Failure::NoRounds { file: input.shown().to_owned(), problem: error.to_string() }
-    })?;
+async fn file(app: &mut App, args: &Args, session: &str) -> Result<Imported, Failure> {
+    let input = input::read(&args.path)?;
+    let mut findings = Vec::new();
+    let problem = |problem: String| Failure::NoRounds { file: input.shown().to_owned(), problem };
+    let rounds = if is_otlp_json(input.text()) {
+        let session = args.session.as_deref().map(SessionId::from);
+        let read = read_otlp_json(input.text(), app.user.clone(), session)
+            .map_err(|error| problem(error.to_string()))?;
+        if read.other_spans > 0 {
+            let others = count(read.other_spans, "span");
+            findings.push(format!("{others} of no agent, model or tool were left out"));
+        }
+        if read.circles > 0 {
+            let circles = count(read.circles, "circle");
+            findings.push(format!("{circles} of spans within each other were cut open"));
+        }
+        read.rounds
+    } else {
+        read_atif(input.text(), app.user.clone(), session)
+            .map_err(|error| problem(error.to_string()))?
+    };
     let store = app.store_or_new().await?;
     let recorder = recorder(app, &store)?;
-    let (interrupt, bar) = begin(app, path, rounds.len());
-    let (mut imported, mut there, mut findings) = (0, 0, Vec::new());
+    let (interrupt, bar) = begin(app, &args.path, rounds.len());
+    let (mut imported, mut there) = (0, 0);
     for round in &rounds {
         interrupt.check("import")?;
         match recorder.import(&round.to_record()).await.map_err(Error::from)? {
