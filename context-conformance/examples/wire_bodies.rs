@@ -15,12 +15,12 @@ use std::process::ExitCode;
 
 use context_codec_anthropic::messages::MessagesCodec;
 use context_codec_gemini::generate::GenerateCodec;
+use context_codec_kit::provider_rules::check_body;
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::ResponsesCodec;
 use context_conformance::histories::{damaged_media, requests};
 use context_core::model::WireError;
 use context_core::{MessageCodec, ModelRequest};
-use context_simulator::wire::check_request;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn bodies(
                 continue;
             }
         };
-        let found = check_request(known, &body);
+        let found = check_body(known, &body);
         for violation in &found {
             eprintln!("{known}, {name} {written}, seed {seed}: {violation}");
         }

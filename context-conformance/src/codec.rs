@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use context_conformance::codec::assert_codec_conforms;
-//! use context_simulator::wire::check_request;
+//! use context_codec_kit::provider_rules::check_body;
 //! use context_core::model::ModelCodec;
 //!
 //! fn conforms(codec: &dyn ModelCodec) {
-//!     assert_codec_conforms(codec, |body| check_request("openai", body));
+//!     assert_codec_conforms(codec, |body| check_body("openai", body));
 //! }
 //! ```
 //!
@@ -22,6 +22,7 @@ mod hostile;
 use std::fmt;
 
 use context_codec_kit::JsonPatch;
+use context_codec_kit::provider_rules::Violation;
 use context_core::model::{LoweredRequest, ModelCodec, WireError};
 use context_core::{Json, Message, ModelRequest, Part};
 use proptest::prelude::*;
@@ -31,7 +32,6 @@ use serde_json::Value;
 use crate::histories::{plain, requests};
 use crate::property::{Counterexample, ask};
 use crate::suite_check::SuiteCheck;
-use context_simulator::wire::Violation;
 
 /// Runs all checks, [`assert_sends_valid`] and [`assert_reads_anything`]. Panics with the smallest
 /// case that breaks the contract.

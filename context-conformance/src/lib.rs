@@ -103,7 +103,7 @@
 //! # Prove your codec
 //!
 //! [`codec::assert_codec_conforms`] lowers random conversations after random damage, and checks the
-//! resulting bodies against a set of rules. [`context_simulator::wire`] has such rules for the
+//! resulting bodies against a set of rules. [`context_codec_kit::provider_rules`] has those of the
 //! providers that the context layer knows. [`histories`] has the conversations, for your own tests.
 //!
 //! # Prove your policy

@@ -237,6 +237,7 @@
 //! | [`store`] | the store traits and their data: chats, commits, searches, blobs |
 //! | [`fragments`] | fragments below the builders: stored forms, custom kinds |
 //! | [`tokens`], [`instructions`], [`layers`], [`model_http`] | counts and prices; reminders and skills; stores that wrap stores; HTTP clients |
+//! | [`provider_rules`] | whether a provider accepts a body or a request |
 //! | [`secrets`] | finding and masking secrets |
 //! | [`transcript`] | files of other programs: Claude Code, Codex, Gemini CLI, Pi, opencode, OpenHands, ChatGPT, Claude.ai, Pydantic AI, goose, llm, SWE-agent, ToolBench, lists of messages |
 //! | [`removal`] | removing content with everything derived from it, and finding the copies that remain |
@@ -334,6 +335,7 @@ pub use agents::{
 #[cfg(feature = "tokens")]
 pub use call::{BackgroundSummaries, CallError, CallOptions, CallRequest, ModelCall, Refusal};
 pub use context_codec_kit::JsonPatch;
+pub use context_codec_kit::provider_rules;
 pub use context_codec_kit::sanitize;
 pub use context_codec_kit::wire;
 pub use context_core::base::{

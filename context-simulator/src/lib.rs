@@ -5,7 +5,6 @@
 //! |---|---|
 //! | [`Simulator`] | a provider with the rules, the window and the error texts of a real one |
 //! | `http` | the simulator over HTTP, and servers that misbehave (feature `http`) |
-//! | [`wire`] | the rules that a provider has for a request |
 //! | [`faults`] | a store whose calls fail, hang or lose their reply according to a plan |
 //! | [`proxy`] | a TCP proxy that cuts connections according to a plan |
 //! | [`recordings`], [`conversations`] | recorded exchanges with providers, and conversations of agents |
@@ -14,12 +13,12 @@
 //! # The simulated provider
 //!
 //! A [`Simulator`] takes the bodies that would go over the wire. It refuses a body that breaks the
-//! published rules of its provider ([`wire`]), that does not fit the window according
-//! to the given counter, that holds too many or too large images, or that asks for more output than
-//! the model writes. A refusal has the provider's status, form and error text. A valid body is
-//! answered, whole or as events, with usage. The usage includes the tokens read from a prompt
-//! cache and written to it, so that a test can check the cost of a conversation. The cache heeds
-//! breakpoints, keys and lifetimes; its entries expire by the clock that the test gives.
+//! published [rules](context_codec_kit::provider_rules) of its provider, that does not fit the
+//! window according to the given counter, that holds too many or too large images, or that asks for
+//! more output than the model writes. A refusal has the provider's status, form and error text. A
+//! valid body is answered, whole or as events, with usage. The usage includes the tokens read from
+//! a prompt cache and written to it, so that a test can check the cost of a conversation. The cache
+//! heeds breakpoints, keys and lifetimes; its entries expire by the clock that the test gives.
 //! `classify` of `context-codec-kit` recognizes every refusal, with the numbers that the provider
 //! reports.
 //!
@@ -69,18 +68,19 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `CONTEXT_TEST_DATA` | the folder of test data, for [`recordings`] and [`conversations`] |
-//! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`wire::check_with_official_clients`] |
+//! | `CONTEXT_PYTHON` | a Python with the providers' packages, for [`check_with_official_clients`] |
 
 pub mod conversations;
 pub mod faults;
 #[cfg(feature = "http")]
 pub mod http;
+mod official_clients;
 mod provider;
 pub mod proxy;
 mod random;
 pub mod recordings;
-pub mod wire;
 
+pub use official_clients::{OfficialClientsError, check_with_official_clients};
 pub use provider::{
     Agent, AnswerPiece, Behaviour, ConversationReplay, ProviderFault, ReplayStep, ReplyContent,
     Script, Served, SimulatedReply, Simulator,

@@ -10,8 +10,9 @@
 //!    on. The command depends on the facade alone.
 //! 3. The conformance kit, the simulator and the crate that starts servers are dev-dependencies
 //!    only, and core has neither of the first two. The kit uses the simulator, never the other way
-//!    round. The crate that starts servers depends on no crate of the workspace, so tasks may link
-//!    it. The crates for fuzzing and for torture tests are at the top: no crate depends on them.
+//!    round. Both use the crates of shared parts. The crate that starts servers depends on no crate
+//!    of the workspace, so tasks may link it. The crates for fuzzing and for torture tests are at
+//!    the top: no crate depends on them.
 //! 4. Core, renderers, policies, wire codecs and transcripts are pure: no clock, no files, no
 //!    network, and no `async` except for core's traits.
 //! 5. No variant of a public enum is behind a feature.
@@ -214,7 +215,7 @@ fn edge(from: &Package, to: &Dependency) -> Option<Violation> {
         (Role::Torture, Role::Command | Role::Facade) => None,
         (Role::Command, _) => broken(2, "the command depends on the facade alone"),
         (_, Role::Core) | (Role::PlugIn, Role::Client) => None,
-        (Role::Facade | Role::Kit | Role::Fuzz, Role::Shared) => None,
+        (Role::Facade | Role::Kit | Role::Simulator | Role::Fuzz, Role::Shared) => None,
         (Role::PlugIn, Role::Shared) if shares(&to.name, &from.name) => None,
         (_, Role::Shared) => broken(2, "it belongs to another family of plug-ins"),
         (Role::PlugIn, Role::PlugIn)

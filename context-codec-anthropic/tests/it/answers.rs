@@ -196,7 +196,7 @@ fn a_broken_stream_leaves_what_can_be_sent() {
         assert_eq!(kinds, expected, "{count}");
         let request = ModelRequest::new([Message::from("q"), answer.message]).model("m");
         let sent: Value = MessagesCodec.lower(&request).unwrap().body.parse().unwrap();
-        assert_eq!(context_simulator::wire::check_request("anthropic", &sent), [], "{sent}");
+        assert_eq!(context_codec_kit::provider_rules::check_body("anthropic", &sent), [], "{sent}");
     }
 }
 

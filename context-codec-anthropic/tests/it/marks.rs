@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use context_codec_anthropic::messages::{BODY_KEY, CACHE_KEY, MessagesCodec};
+use context_codec_kit::provider_rules::check_body;
 use context_core::message::{Media, MediaSource, Origin, Reasoning, Text, ToolInput};
 use context_core::model::{CacheMarks, FunctionTool, WireError};
 use context_core::{
     Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolCall, ToolResult,
 };
-use context_simulator::wire::check_request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -241,7 +241,7 @@ proptest! {
             Err(error) => prop_assert!(matches!(error, WireError::NothingToSend)),
             Ok(lowered) => {
                 let body = value(&lowered.body);
-                prop_assert_eq!(check_request("anthropic", &body), [], "{}", body);
+                prop_assert_eq!(check_body("anthropic", &body), [], "{}", body);
                 prop_assert_eq!(MessagesCodec.lower(&request).unwrap(), lowered);
                 // The body can be lifted again and is then sent unchanged.
                 let again = MessagesCodec.lift(&Json::from(&body)).unwrap().request;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use context_codec_anthropic::messages::{DEFAULT_MAX_TOKENS, MessagesCodec};
+use context_codec_kit::provider_rules::{Rule, check_body};
 use context_core::model::{ModelCodec, StopReason};
 use context_core::{Answer, Json, Message, MessageCodec, ModelRequest};
+use context_simulator::check_with_official_clients;
 use context_simulator::recordings::folder;
-use context_simulator::wire::{Rule, check_request, check_with_official_clients};
 use serde_json::{Value, json};
 
 use crate::data;
@@ -106,7 +107,7 @@ fn assert_sendable(answer: Message, name: &str) {
         let mut request = ModelRequest::new([Message::from("Go on."), answer.clone()]).model("m");
         request.prefill = prefill;
         let sent = value(&MessagesCodec.lower(&request).expect("the user said something").body);
-        let wrong = check_request("anthropic", &sent);
+        let wrong = check_body("anthropic", &sent);
         // Not checked here: blocks that are sent back unchanged, such as those of betas, keys that
         // only answers have, and a tool that waits for the results of calls it made.
         let blocks = sent["messages"][1].to_string();

@@ -3,10 +3,10 @@
 use context_codec_anthropic::messages::{
     BODY_KEY, CACHE_KEY, DEFAULT_MAX_TOKENS, MessagesCodec, PARALLEL_KEY,
 };
+use context_codec_kit::provider_rules::check_body;
 use context_core::message::{Data, Media, MediaSource, OpaqueBlock, Reasoning, Text};
 use context_core::model::{CacheMarks, FunctionTool, OutputSchema, ToolChoice, WireError};
 use context_core::{Json, Message, MessageCodec, Metadata, ModelRequest, Part, Role, ToolResult};
-use context_simulator::wire::check_request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) fn sent(request: &ModelRequest) -> Value {
     // The newest types have no temperature, and each requires a model.
     checked.as_object_mut().unwrap().remove("temperature");
     checked["model"] = json!("m");
-    assert_eq!(check_request("anthropic", &checked), [], "{body}");
+    assert_eq!(check_body("anthropic", &checked), [], "{body}");
     body
 }
 

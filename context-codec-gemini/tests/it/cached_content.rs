@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use context_codec_gemini::generate::{GenerateCodec, cached_content};
+use context_codec_kit::provider_rules::check_body;
 use context_core::model::{CachedContent, FunctionTool, ToolChoice, WireError};
 use context_core::{Message, MessageCodec, ModelRequest, Part, Role};
-use context_simulator::wire::check_request;
 use serde_json::{Value, json};
 
 use crate::sending::{call, result};
@@ -27,7 +27,7 @@ fn talk() -> ModelRequest {
 fn sent(request: &ModelRequest, messages: usize) -> Value {
     let content = CachedContent::of("cachedContents/8kz", request, messages);
     let body = value(&GenerateCodec.lower(&request.clone().cached_content(content)).unwrap().body);
-    assert_eq!(check_request("gemini", &body), []);
+    assert_eq!(check_body("gemini", &body), []);
     body
 }
 

@@ -7,5 +7,6 @@ mod model_errors;
 mod model_errors_properties;
 mod normalize;
 mod normalize_properties;
+mod provider_rules;
 mod sanitize;
 mod sanitize_properties;

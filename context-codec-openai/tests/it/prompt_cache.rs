@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use context_codec_kit::provider_rules::check_body;
 use context_codec_openai::chat::ChatCodec;
 use context_codec_openai::responses::ResponsesCodec;
 use context_core::{Json, Message, MessageCodec, ModelRequest};
-use context_simulator::wire::check_request;
 use serde_json::{Value, json};
 
 const CODECS: [&dyn MessageCodec; 2] = [&ChatCodec, &ResponsesCodec];
 
 fn sent(codec: &dyn MessageCodec, request: &ModelRequest) -> Value {
     let body = codec.lower(request).unwrap().body.parse().unwrap();
-    assert_eq!(check_request(codec.name(), &body), []);
+    assert_eq!(check_body(codec.name(), &body), []);
     body
 }
 

@@ -66,6 +66,8 @@ mod pins;
 mod prompt;
 #[cfg(feature = "tokens")]
 mod prompt_cache;
+#[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini"))]
+mod provider_rules;
 #[cfg(feature = "tokens")]
 mod readable_media;
 #[cfg(all(feature = "openai", feature = "anthropic", feature = "gemini", feature = "tokens"))]

@@ -9,12 +9,13 @@ use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::model::WireError;
 use context_runtime::openai::chat::{self, ChatCodec};
 use context_runtime::openai::responses::ResponsesCodec;
+use context_runtime::provider_rules::check_body;
 use context_runtime::wire::Lifted;
 use context_runtime::{
     Json, Message,
     model::{MessageCodec, ModelRequest},
 };
-use context_simulator::wire::{check_request, check_with_official_clients};
+use context_simulator::check_with_official_clients;
 use serde_json::Value;
 
 type Lift = fn(&Json) -> Result<Lifted, WireError>;
@@ -101,7 +102,7 @@ fn every_chat_is_taken_by_every_provider() {
             let lowered =
                 codec.lower(&request).unwrap_or_else(|error| panic!("{}: {error}", chat.name));
             let body: Value = lowered.body.parse().unwrap();
-            let broken = check_request(codec.name(), &body);
+            let broken = check_body(codec.name(), &body);
             assert!(broken.is_empty(), "{} for {}: {broken:#?}", chat.name, codec.name());
             bodies.push((codec.name(), body));
             names.push(&chat.name);

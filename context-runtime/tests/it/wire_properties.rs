@@ -10,20 +10,20 @@ use context_runtime::anthropic::messages::MessagesCodec;
 use context_runtime::gemini::generate::GenerateCodec;
 use context_runtime::openai::chat::ChatCodec;
 use context_runtime::openai::responses::ResponsesCodec;
+use context_runtime::provider_rules::check_body;
 use context_runtime::{
     Message,
     model::{HistoryRules, ModelCodec, Unanswered, normalize},
 };
-use context_simulator::wire::check_request;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
 fn sends_valid(codec: &dyn ModelCodec) {
-    assert_sends_valid(codec, |body| check_request(codec.name(), body));
+    assert_sends_valid(codec, |body| check_body(codec.name(), body));
 }
 
 fn reads_anything(codec: &dyn ModelCodec) {
-    assert_reads_anything(codec, |body| check_request(codec.name(), body));
+    assert_reads_anything(codec, |body| check_body(codec.name(), body));
 }
 
 #[test]

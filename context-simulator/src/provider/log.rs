@@ -1,10 +1,10 @@
 //! The request log of a simulated provider.
 
+use context_codec_kit::provider_rules::Violation;
 use context_core::model::ModelErrorCode;
 use serde::Serialize;
 
 use super::fault::ProviderFault;
-use crate::wire::Violation;
 
 /// A request and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use context_codec_kit::provider_rules::Violation;
+
 use super::fault::ProviderFault;
-use crate::wire::Violation;
 
 /// The reason for which a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,10 +82,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire::{Rule, check_request};
+    use context_codec_kit::provider_rules::{Rule, check_body};
 
     fn pairing(provider: &str, body: serde_json::Value) -> Violation {
-        let found = check_request(provider, &body);
+        let found = check_body(provider, &body);
         found.into_iter().find(|violation| violation.rule == Rule::Pairing).expect("a broken pair")
     }
 

@@ -1,5 +1,6 @@
 //! Decides whether a provider accepts a request, by its rules and its limits.
 
+use context_codec_kit::provider_rules::{Rule, Violation, check_body};
 use context_core::model::{ModelCodec, TokenCounter};
 use context_core::{Json, ModelRequest};
 use serde_json::Value;
@@ -8,7 +9,6 @@ use super::images::{Image, images};
 use super::limits::Limits;
 use super::refusal::Refusal;
 use super::signature;
-use crate::wire::{Rule, Violation, check_request};
 
 /// A request that keeps the rules.
 pub(super) struct ValidRequest {
@@ -29,14 +29,14 @@ pub(super) struct Validator<'a> {
 impl Validator<'_> {
     /// Returns the published rules that the body breaks.
     pub(super) fn violations(&self, body: &Value) -> Vec<Violation> {
-        check_request(self.codec.name(), body)
+        check_body(self.codec.name(), body)
     }
 
     /// Lifts a body that keeps the rules and counts its tokens.
     pub(super) fn read(&self, body: &Value) -> Result<ValidRequest, Refusal> {
         let lifted = self.codec.lift(&Json::from(body)).map_err(|error| {
             let (path, message) = (error.path().to_owned(), error.to_string());
-            Refusal::Rule(Violation { path, rule: Rule::Type, message })
+            Refusal::Rule(Violation::new(path, Rule::Type, message))
         })?;
         let input = self.counter.count_request(&lifted.request).total().tokens();
         Ok(ValidRequest { request: lifted.request, input })

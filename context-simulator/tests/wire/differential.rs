@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use context_codec_kit::provider_rules::check_body;
+use context_simulator::check_with_official_clients;
 use context_simulator::recordings::folder;
-use context_simulator::wire::{check_request, check_with_official_clients};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
@@ -24,7 +25,7 @@ fn what_the_official_types_refuse_is_refused() {
     // A body that our rules refuse already does not show what else they would refuse.
     let recorded: Vec<_> = recorded()
         .into_iter()
-        .filter(|each| check_request(each.provider, &each.body).is_empty())
+        .filter(|each| check_body(each.provider, &each.body).is_empty())
         .collect();
     if recorded.is_empty() {
         println!("skipped: no recorded requests (set CONTEXT_TEST_DATA)");
@@ -56,7 +57,7 @@ fn what_the_official_types_refuse_is_refused() {
     let mut stricter: BTreeMap<String, usize> = BTreeMap::new();
     let (mut both, mut laxer) = (0, Vec::new());
     for (i, ((provider, body), theirs)) in bodies.iter().zip(&theirs).enumerate() {
-        let ours = check_request(provider, body);
+        let ours = check_body(provider, body);
         match (ours.is_empty(), theirs.is_empty()) {
             (true, false) => {
                 laxer.push(format!("{provider}: {theirs:?}\n  {}\n  {body}", names[i]))

@@ -7,4 +7,3 @@ mod data;
 mod differential;
 mod mutate;
 mod recorded;
-mod rules;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use context_simulator::wire::{Rule, check_request};
+use context_codec_kit::provider_rules::{Rule, check_body};
 
 use crate::data::recorded;
 
@@ -37,7 +37,7 @@ fn what_providers_took_is_taken() {
     }
     let mut found: BTreeMap<(&str, Rule), Vec<String>> = BTreeMap::new();
     for each in &bodies {
-        for violation in check_request(each.provider, &each.body) {
+        for violation in check_body(each.provider, &each.body) {
             let seen = found.entry((each.provider, violation.rule)).or_default();
             let place = format!("{}: {violation}", each.name);
             if seen.last().is_none_or(|last| !last.starts_with(&format!("{}:", each.name))) {

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use context_codec_kit::provider_rules::{Rule, Violation};
 use context_conformance::codec::assert_codec_conforms;
 use context_core::model::{AnswerDelta, FunctionTool, ModelCodec, StopReason};
 use context_core::{Json, Message, MessageCodec, ModelRequest, Part, Role};
-use context_simulator::wire::{Rule, Violation};
 use custom_codec::AcmeCodec;
 use serde_json::{Value, json};
 

@@ -345,6 +345,7 @@ fn rule_2_shared_parts_belong_to_a_family() {
     assert!(shared("context-codec-x", "context-codec-kit").is_empty());
     assert!(shared("context-store-x", "context-store-kit").is_empty());
     assert!(shared("context-runtime", "context-store-kit").is_empty());
+    assert!(shared("context-simulator", "context-codec-kit").is_empty());
     assert_eq!(
         shared("context-render", "context-store-kit"),
         ["rule 2: context-render depends on context-store-kit: \

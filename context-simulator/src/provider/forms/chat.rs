@@ -1,5 +1,6 @@
 //! The wire form of OpenAI's Chat Completions API.
 
+use context_codec_kit::provider_rules::{Rule, Violation};
 use serde_json::{Value, json};
 
 use super::form::Form;
@@ -7,7 +8,6 @@ use super::openai::{OpenAiError, arguments, limits, rule, shared};
 use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
 use crate::provider::limits::Limits;
 use crate::provider::refusal::{Pair, Refusal};
-use crate::wire::{Rule, Violation};
 
 pub(super) struct Chat;
 

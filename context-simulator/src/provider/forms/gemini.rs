@@ -1,5 +1,6 @@
 //! The wire form of Gemini's `generateContent`.
 
+use context_codec_kit::provider_rules::{Rule, Violation};
 use serde_json::{Value, json};
 
 use super::form::Form;
@@ -8,7 +9,6 @@ use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
 use crate::provider::limits::Limits;
 use crate::provider::refusal::Refusal;
 use crate::provider::signature::sign;
-use crate::wire::{BESIDE_CACHED_CONTENT, Rule, Violation};
 
 pub(super) struct Gemini;
 
@@ -150,9 +150,13 @@ fn words(refusal: &Refusal, model: &str) -> (u16, &'static str, String) {
     }
 }
 
+/// The keys that a request with cached content may not have. They have no other place to break.
+const BESIDE_CACHED_CONTENT: [&str; 3] = ["systemInstruction", "tools", "toolConfig"];
+
 fn rule(violation: &Violation) -> String {
     let (path, message) = (violation.path.as_str(), violation.message.as_str());
-    if message == BESIDE_CACHED_CONTENT {
+    let has_place = |key: &&str| violation.rule == Rule::Place && path == *key;
+    if BESIDE_CACHED_CONTENT.iter().any(has_place) {
         return "CachedContent can not be used with GenerateContent request setting system_instruction, tools or \
                 tool_config.\n\nProposed fix: move those values to CachedContent from GenerateContent request."
             .to_owned();

@@ -1,12 +1,12 @@
 //! The parts that OpenAI's two APIs share: limits, errors and most error texts.
 
+use context_codec_kit::provider_rules::{Rule, Violation};
 use context_core::Json;
 use serde_json::{Value, json};
 
 use super::format::seconds;
 use crate::provider::limits::Limits;
 use crate::provider::refusal::Refusal;
-use crate::wire::{Rule, Violation};
 
 pub(super) fn limits() -> Limits {
     Limits { request_bytes: Some(50 << 20), images: Some(500), ..Limits::default() }

@@ -1,5 +1,6 @@
 //! The wire form of OpenAI's Responses API.
 
+use context_codec_kit::provider_rules::{Rule, Violation};
 use serde_json::{Value, json};
 
 use super::form::Form;
@@ -8,7 +9,6 @@ use crate::provider::answer::{End, Piece, ProviderAnswer, in_pieces};
 use crate::provider::limits::Limits;
 use crate::provider::refusal::{Pair, Refusal};
 use crate::provider::signature::sign;
-use crate::wire::{Rule, Violation};
 
 pub(super) struct Responses;
 

@@ -1,6 +1,6 @@
 //! The rules one by one: a valid body of each provider, and the rule that a single change breaks.
 
-use context_simulator::wire::{PROVIDERS, Rule, check_request};
+use context_codec_kit::provider_rules::{PROVIDERS, Rule, check_body};
 use serde_json::{Value, json};
 
 fn chat() -> Value {
@@ -106,9 +106,9 @@ fn body(provider: &str) -> Value {
 #[test]
 fn valid_bodies_are_taken() {
     for provider in PROVIDERS {
-        assert_eq!(check_request(provider, &body(provider)), [], "{provider}");
+        assert_eq!(check_body(provider, &body(provider)), [], "{provider}");
     }
-    assert_eq!(check_request("elsewhere", &chat())[0].rule, Rule::Provider);
+    assert_eq!(check_body("elsewhere", &chat())[0].rule, Rule::Provider);
 }
 
 /// Sets the value at a pointer, whose key may be new. An index equal to the length appends an item.
@@ -128,7 +128,7 @@ fn set(body: &mut Value, pointer: &str, value: Value) {
 fn breaks(provider: &str, pointer: &str, value: Value, rule: Rule, path: &str) {
     let mut body = body(provider);
     set(&mut body, pointer, value);
-    let found = check_request(provider, &body);
+    let found = check_body(provider, &body);
     let there = found.iter().any(|violation| violation.rule == rule && violation.path == path);
     assert!(there, "{provider} {pointer}: no {rule:?} at {path} in {found:#?}");
 }
@@ -349,6 +349,6 @@ fn a_path_names_the_deepest_place() {
     let mut body = anthropic();
     set(&mut body, "/messages/2/content/0/content/0/extra", json!(1));
     let found: Vec<String> =
-        check_request("anthropic", &body).into_iter().map(|each| each.path).collect();
+        check_body("anthropic", &body).into_iter().map(|each| each.path).collect();
     assert_eq!(found, ["messages[2].content[0].content[0].extra"]);
 }

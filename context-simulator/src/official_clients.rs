@@ -41,7 +41,7 @@ pub enum OfficialClientsError {
 /// Runs `tools/validate_wire.py` in the folder of test data on bodies. Returns the complaints about
 /// each body, an empty list if the body is accepted. Needs the environment variable
 /// `CONTEXT_PYTHON`: a Python that has the providers' packages. Providers have the names in
-/// [`PROVIDERS`](super::PROVIDERS).
+/// [`PROVIDERS`](context_codec_kit::provider_rules::PROVIDERS).
 pub fn check_with_official_clients(
     data: &Path,
     bodies: &[(&str, &Value)],

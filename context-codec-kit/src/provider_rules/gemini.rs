@@ -29,8 +29,8 @@ const DATA: [&str; 9] = [
     "toolResponse",
 ];
 
-/// What is wrong with a key that stands beside cached content.
-pub(crate) const BESIDE_CACHED_CONTENT: &str = "the cached content has its own";
+/// The message about a key that stands beside cached content.
+const BESIDE_CACHED_CONTENT: &str = "the cached content has its own";
 
 pub(super) fn check(body: &Value) -> Vec<Violation> {
     let mut findings = Findings::default();
