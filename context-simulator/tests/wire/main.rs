@@ -7,3 +7,4 @@ mod data;
 mod differential;
 mod mutate;
 mod recorded;
+mod round_trips;
