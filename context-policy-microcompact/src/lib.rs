@@ -33,10 +33,14 @@
 //! assert!(plan.saved() > 9_000);
 //! ```
 //!
+//! Long texts of the user stay whole, unless [`Microcompact::user_texts`] bounds them: then they
+//! are shortened to their ends too, as soon as the policy runs, and the stored message keeps the
+//! whole text.
+//!
 //! The policy does not decide when to compact: the caller does, with
 //! [`Plan::price`](context_core::history::Plan::price). It does not keep the whole result anywhere
 //! (results that are too large when they arrive are spilled before they enter a conversation), and
-//! it does not touch messages that the model has not read yet.
+//! it does not touch results that the model has not read yet.
 //!
 //! All old results are shortened in one plan, whatever the goal asks. Each change of an old message
 //! makes the provider read everything after it again, so one large change is cheaper than many

@@ -12,7 +12,7 @@ use context_core::{CompactionPolicy, Message, Part, Role};
 use crate::candidates::{Candidates, candidates};
 use crate::content::media_note;
 use crate::options::{Bound, KeepNewest, Tools};
-use crate::shorten::shorten;
+use crate::shorten::{shorten, shorten_user_text};
 
 /// Shortens old tool results to their beginning and end.
 ///
@@ -22,6 +22,7 @@ use crate::shorten::shorten;
 /// | kept whole | the four newest results, all results that the model has not answered yet, and pinned messages |
 /// | tools | all but the [stateful](ToolNames::stateful) ones |
 /// | media | in old results they are replaced by a note; media that the user attached stay |
+/// | texts of the user | stay, unless [`user_texts`](Self::user_texts) sets a bound |
 ///
 /// A shortened result is marked in its metadata (`shortened`: its tokens, the bound) and not
 /// changed again, unless by a policy with a smaller bound. A spilled result (metadata `spilled`)
@@ -32,6 +33,7 @@ pub struct Microcompact {
     keep: KeepNewest,
     tools: Tools,
     protected: ToolNames,
+    user_texts: Option<u64>,
     clears_attached: bool,
     when_cold: bool,
 }
@@ -55,6 +57,7 @@ impl Microcompact {
             keep: KeepNewest::Results(Self::KEEP),
             tools: Tools::All,
             protected: ToolNames::stateful(),
+            user_texts: None,
             clears_attached: false,
             when_cold: false,
         }
@@ -112,6 +115,22 @@ impl Microcompact {
         self
     }
 
+    /// Also shortens each text of the user that has more than this many tokens to its beginning and
+    /// end, as results are, whether old or new: a pasted log or document, also of the newest
+    /// request. So a text is sent in one form from its first request on, and the provider's prompt
+    /// cache stays valid. Default: texts of the user stay.
+    ///
+    /// The stored message keeps the whole text, and the note names `read_messages`, the tool that
+    /// reads it. Requests within the budget of the
+    /// [user's words](HistoryView::user_words) and pinned messages stay whole, so the budget should
+    /// be smaller than this bound. Run the policy with every message to shorten texts as they
+    /// arrive, for example with a trigger of one message.
+    #[must_use]
+    pub fn user_texts(mut self, tokens: u64) -> Self {
+        self.user_texts = Some(tokens);
+        self
+    }
+
     /// Also clears media that the user attached, if the goal is not met without it. Media of the
     /// newest request stay.
     #[must_use]
@@ -148,13 +167,17 @@ impl CompactionPolicy for Microcompact {
             return Proposal::nothing("the provider's cache is warm");
         }
         let candidates = candidates(view.messages(), self.keep, |name| self.is_included(name));
-        if candidates.positions.is_empty() {
+        if candidates.positions.is_empty() && self.user_texts.is_none() {
             return Proposal::nothing("no result is old enough");
         }
-        let mut pass = Pass { view, bound: self.bound, edits: BTreeMap::new(), cut: 0, cleared: 0 };
+        let mut pass =
+            Pass { view, bound: self.bound, edits: BTreeMap::new(), cut: 0, cleared: 0, texts: 0 };
         pass.results(&candidates);
         if self.clears_attached {
             pass.attached(candidates.end, goal);
+        }
+        if let Some(tokens) = self.user_texts {
+            pass.user_texts(tokens);
         }
         match pass.plan(self.name()) {
             Ok(plan) => Proposal::Plan(plan),
@@ -171,6 +194,8 @@ struct Pass<'a, 'v> {
     edits: BTreeMap<usize, Arc<Message>>,
     cut: usize,
     cleared: usize,
+    /// The texts of the user that were shortened.
+    texts: usize,
 }
 
 impl Pass<'_, '_> {
@@ -218,7 +243,7 @@ impl Pass<'_, '_> {
         if shorter.is_empty() {
             return false;
         }
-        let message = &self.view.messages()[position];
+        let message = self.edits.get(&position).unwrap_or(&self.view.messages()[position]);
         let mut shorter = shorter.into_iter().peekable();
         let parts = message.parts.iter().enumerate().map(|(at, part)| {
             match shorter.next_if(|(index, _)| *index == at) {
@@ -263,18 +288,40 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn plan(self, name: &'static str) -> Result<Plan, PlanError> {
-        let summary = match (self.cut, self.cleared) {
-            (cut, 0) => counted_text(cut, "result", "shortened"),
-            (0, media) => counted_text(media, "place", "cleared of media"),
-            (cut, media) => {
-                let media = counted_text(media, "place", "cleared of media");
-                format!("{}, {media}", counted_text(cut, "result", "shortened"))
+    /// Shortens texts of the user that have more tokens.
+    fn user_texts(&mut self, tokens: u64) {
+        for position in 0..self.view.messages().len() {
+            let message = self.edits.get(&position).unwrap_or(&self.view.messages()[position]);
+            let is_short = self.view.tokens(position) <= tokens;
+            if is_short || !message.is_request() || self.view.anchors().is_verbatim(position) {
+                continue;
             }
-        };
+            let shorter = message.parts.iter().enumerate().filter_map(|(at, part)| match part {
+                Part::Text(text) => {
+                    Some((at, Part::Text(shorten_user_text(text, tokens, self.view)?)))
+                }
+                _ => None,
+            });
+            let shorter: Vec<_> = shorter.collect();
+            let count = shorter.len();
+            if self.replace(position, shorter) {
+                self.texts += count;
+            }
+        }
+    }
+
+    fn plan(self, name: &'static str) -> Result<Plan, PlanError> {
+        let counts = [
+            (self.cut, "result", "shortened"),
+            (self.texts, "user text", "shortened"),
+            (self.cleared, "place", "cleared of media"),
+        ];
+        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let summary: Vec<_> =
+            counts.map(|(count, subject, outcome)| counted_text(count, subject, outcome)).collect();
         let edits =
             self.edits.into_iter().map(|(position, message)| Edit::replace(position, message));
-        Plan::new(name, BoundaryKind::Microcompact, self.view, edits.collect(), summary)
+        Plan::new(name, BoundaryKind::Microcompact, self.view, edits.collect(), summary.join(", "))
     }
 }
 

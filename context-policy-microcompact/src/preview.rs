@@ -5,6 +5,11 @@ use context_core::history::shorten::ends;
 
 /// The beginning of a shortened text.
 pub(crate) const SHORTENED: &str = "[Result shortened: ";
+/// The beginning of a shortened text of the user.
+pub(crate) const USER_TEXT_SHORTENED: &str = "[Text shortened: ";
+/// The line that says where the whole text of the user is.
+pub(crate) const STORED: &str =
+    "[All of it is stored in this conversation: read_messages shows it, if that tool is offered]";
 /// The beginning of a note that replaces a whole text.
 pub(crate) const CLEARED: &str = "[Result cleared: ";
 /// The beginning's share of the shown text, in percent.
@@ -24,6 +29,8 @@ pub(crate) struct LongText<'a> {
     pub(crate) original: u64,
     /// A line that must stay.
     pub(crate) reference: Option<&'a str>,
+    /// The beginning of the note.
+    pub(crate) note: &'static str,
 }
 
 impl LongText<'_> {
@@ -58,26 +65,26 @@ impl LongText<'_> {
             let aim = usize::try_from(aim).unwrap_or(usize::MAX);
             bytes = if low < aim && aim < high { aim } else { low + (high - low) / 2 };
         }
-        best.unwrap_or_else(|| self.note(SHORTENED, "nothing of it is shown"))
+        best.unwrap_or_else(|| self.noted(self.note, "nothing of it is shown"))
     }
 
     /// Returns the note and the reference alone.
     pub(crate) fn cleared(&self) -> String {
-        self.note(CLEARED, "call the tool again if it is needed")
+        self.noted(CLEARED, "call the tool again if it is needed")
     }
 
     fn showing(&self, bytes: usize) -> Option<String> {
         let head = bytes / 100 * HEAD_PERCENT + bytes % 100 * HEAD_PERCENT / 100;
         let (head, tail) = ends(self.text, head, bytes - head)?;
         let (first, last) = (grouped(head.len() as u64), grouped(tail.len() as u64));
-        let mut out =
-            self.note(SHORTENED, &format!("the first {first} and the last {last} bytes are shown"));
+        let mut out = self
+            .noted(self.note, &format!("the first {first} and the last {last} bytes are shown"));
         out.push('\n');
         [head, ELLIPSIS, tail].into_iter().for_each(|text| out.push_str(text));
         Some(out)
     }
 
-    fn note(&self, begin: &str, end: &str) -> String {
+    fn noted(&self, begin: &str, end: &str) -> String {
         let tokens = grouped(self.original);
         let reference = self.reference.map(|line| format!("\n{line}")).unwrap_or_default();
         format!("{begin}{tokens} tokens; {end}]{reference}")
@@ -86,8 +93,8 @@ impl LongText<'_> {
 
 /// Returns the text after the note that an earlier run put in front, or the whole text if there is
 /// none.
-pub(crate) fn behind_note<'a>(text: &'a str, reference: Option<&str>) -> &'a str {
-    let noted = text.starts_with(SHORTENED).then(|| text.split_once('\n')).flatten();
+pub(crate) fn behind_note<'a>(text: &'a str, note: &str, reference: Option<&str>) -> &'a str {
+    let noted = text.starts_with(note).then(|| text.split_once('\n')).flatten();
     let Some((_, rest)) = noted else { return text };
     let behind =
         reference.and_then(|line| rest.strip_prefix(line)).and_then(|rest| rest.strip_prefix('\n'));

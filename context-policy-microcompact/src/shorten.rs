@@ -1,15 +1,16 @@
-//! One result, shorter.
+//! One result or one text of the user, shorter.
 
 use context_core::base::JsonMap;
 use context_core::history::HistoryView;
 use context_core::history::shorten::kept_at;
-use context_core::{Json, Part, ToolResult};
+use context_core::message::Text;
+use context_core::{Json, Metadata, Part, ToolResult};
 
 use crate::content::{Piece, joined, pieces};
 use crate::options::Bound;
-use crate::preview::{CLEARED, LongText, SHORTENED, behind_note};
+use crate::preview::{CLEARED, LongText, SHORTENED, STORED, USER_TEXT_SHORTENED, behind_note};
 
-/// The metadata key of a shortened result: how many tokens it had, and the bound.
+/// The metadata key of a shortened result or text: how many tokens it had, and the bound.
 const KEY: &str = "shortened";
 /// The number of tokens that note and separators may add to the bound.
 const TOLERANCE: u64 = 32;
@@ -34,7 +35,7 @@ pub(crate) fn shorten(
     view: &HistoryView<'_>,
 ) -> Option<ShortenedResult> {
     let (pieces, media) = pieces(result);
-    let record = ShorteningRecord::of(result);
+    let record = ShorteningRecord::of(&result.metadata);
     let limit = match bound {
         Bound::Preview { tokens } => tokens.saturating_add(TOLERANCE),
         Bound::Clear { .. } => 0,
@@ -63,8 +64,14 @@ pub(crate) fn shorten(
     }
     let original = record.map_or(measured, |record| record.tokens.max(measured));
     let reference = kept_at(result, &text);
-    let body = behind_note(&text, reference.as_deref());
-    let long = LongText { text: body, tokens: measured, original, reference: reference.as_deref() };
+    let body = behind_note(&text, SHORTENED, reference.as_deref());
+    let long = LongText {
+        text: body,
+        tokens: measured,
+        original,
+        reference: reference.as_deref(),
+        note: SHORTENED,
+    };
     let (short, limit) = match bound {
         Bound::Preview { tokens } => (long.shortened(tokens, limit, view), tokens),
         Bound::Clear { .. } => (long.cleared(), 0),
@@ -72,6 +79,32 @@ pub(crate) fn shorten(
     let mut result = ToolResult { output: output(&pieces, Some(short)), ..without_output(result) };
     result.metadata.insert(KEY, ShorteningRecord { tokens: original, bound: limit }.to_json());
     Some(ShortenedResult { result, is_cut: true })
+}
+
+/// Returns a text of the user within a number of tokens, or `None` if it is so already.
+pub(crate) fn shorten_user_text(text: &Text, bound: u64, view: &HistoryView<'_>) -> Option<Text> {
+    let record = ShorteningRecord::of(&text.metadata);
+    if record.is_some_and(|record| record.bound <= bound) {
+        return None;
+    }
+    let tokens = view.count_text(&text.text);
+    let limit = bound.saturating_add(TOLERANCE);
+    if tokens <= limit {
+        return None;
+    }
+    let original = record.map_or(tokens, |record| record.tokens.max(tokens));
+    let body = behind_note(&text.text, USER_TEXT_SHORTENED, Some(STORED));
+    let long = LongText {
+        text: body,
+        tokens,
+        original,
+        reference: Some(STORED),
+        note: USER_TEXT_SHORTENED,
+    };
+    let mut shorter =
+        Text { text: long.shortened(bound, limit, view), metadata: text.metadata.clone() };
+    shorter.metadata.insert(KEY, ShorteningRecord { tokens: original, bound }.to_json());
+    Some(shorter)
 }
 
 fn tokens(pieces: &[Piece<'_>], view: &HistoryView<'_>) -> u64 {
@@ -110,8 +143,8 @@ struct ShorteningRecord {
 }
 
 impl ShorteningRecord {
-    fn of(result: &ToolResult) -> Option<Self> {
-        let facts: JsonMap = result.metadata.get(KEY)?.parse().ok()?;
+    fn of(metadata: &Metadata) -> Option<Self> {
+        let facts: JsonMap = metadata.get(KEY)?.parse().ok()?;
         let number = |key: &str| facts.get(key)?.parse().ok();
         Some(Self { tokens: number("tokens")?, bound: number("bound")? })
     }

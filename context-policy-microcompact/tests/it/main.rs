@@ -1,4 +1,4 @@
-//! Tests of the policy: the selection of results, their previews and media.
+//! Tests of the policy: the selection of results, their previews, media, texts of the user.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -8,3 +8,4 @@ mod helpers;
 mod media;
 mod properties;
 mod selection;
+mod user_texts;

@@ -23,6 +23,12 @@ fn attached_media_keep_the_contract() {
 }
 
 #[test]
+fn texts_of_the_user_keep_the_contract() {
+    assert_policy_conforms(&Microcompact::new().user_texts(20).clear_attached());
+    assert_policy_conforms(&Microcompact::new().user_texts(0));
+}
+
+#[test]
 fn clearing_keeps_the_contract() {
     assert_policy_conforms(&Microcompact::clearing().tools(Tools::All));
 }

@@ -38,6 +38,8 @@ mod lazy_data;
 mod lazy_messages;
 #[cfg(all(feature = "summarize", feature = "tokens"))]
 mod left_branches;
+#[cfg(all(feature = "tokens", feature = "microcompact"))]
+mod long_requests;
 mod lost_replies;
 #[cfg(all(feature = "layers", feature = "trajectory", feature = "sqlite"))]
 mod masked_files;
