@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use context_codec_kit::normalize::HistoryRules;
 use context_codec_kit::wire::{self, Entries, Key};
 use context_core::model::{CachedContent, LoweredRequest, WireError};
 use context_core::{Json, ModelRequest, Role};
@@ -9,8 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::request::whole;
-use super::{UNSIGNED_KEY, json};
+use super::{RULES, UNSIGNED_KEY, json};
 
+/// The rules for what is stored, behind which a request goes on: it may end with an answer.
+const STORED_RULES: HistoryRules = {
+    let mut rules = RULES;
+    rules.assistant_last = true;
+    rules
+};
 const CONTENTS: &str = "contents";
 const NAME: &str = "cachedContent";
 /// The keys that the provider refuses beside cached content.
@@ -51,7 +58,7 @@ pub fn cached_content(
     model: &str,
     lifetime: Duration,
 ) -> Result<LoweredRequest, WireError> {
-    let stored = whole(&request_of(content).model(model)).0;
+    let stored = whole(&request_of(content).model(model), &STORED_RULES).0;
     let contents = json(&stored_contents(content, &stored.body)?);
     let read: Entries<'_> = wire::read(stored.body.as_str(), "")?;
     let name = match model.strip_prefix("models/") {
@@ -81,7 +88,7 @@ pub(super) fn without(
     if let Some(signs) = request.metadata.get(UNSIGNED_KEY) {
         beginning.metadata.insert(UNSIGNED_KEY, signs.clone());
     }
-    let stored = whole(&beginning).0.body;
+    let stored = whole(&beginning, &STORED_RULES).0.body;
     let settings: Entries<'_> = wire::read(stored.as_str(), "")?;
     let mut body: Entries<'_> = wire::read(lowered.body.as_str(), "")?;
     for (key, part) in STORED {
@@ -124,18 +131,13 @@ struct ContentParts {
     parts: Vec<Json>,
 }
 
-/// Returns the contents that are stored, without what a request needs behind them.
+/// Returns the contents that are stored.
 fn stored_contents(content: &CachedContent, body: &Json) -> Result<Vec<Json>, WireError> {
-    let mut contents = contents(body)?;
-    let Some(last) = content.messages.last().filter(|last| last.role == Role::Assistant) else {
-        return Ok(contents);
-    };
-    if last.tool_calls().next().is_some() {
+    let last = content.messages.last().filter(|last| last.role == Role::Assistant);
+    if last.is_some_and(|last| last.tool_calls().next().is_some()) {
         return Err(fault(content, "results", NO_OPEN_CALLS));
     }
-    // A request may not end with an answer, so the codec adds a message, which is not stored.
-    contents.pop();
-    Ok(contents)
+    contents(body)
 }
 
 fn contents(body: &Json) -> Result<Vec<Json>, WireError> {

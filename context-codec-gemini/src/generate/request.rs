@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use context_core::message::{OpaqueBlock, is_blank};
 
-use context_codec_kit::normalize::Normalized;
+use context_codec_kit::normalize::{HistoryRules, Normalized};
 use context_codec_kit::wire::Entries;
 use context_codec_kit::{JsonPatch, wire};
 use context_core::base::{DiagnosticCode, JsonMap, Severity};
@@ -239,7 +239,7 @@ fn generation(config: &RawValue, request: &mut ModelRequest) -> Result<Option<Js
 
 /// Writes a body for sending.
 pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError> {
-    let (lowered, contents) = whole(request);
+    let (lowered, contents) = whole(request, &RULES);
     if contents == 0 {
         return Err(WireError::NothingToSend);
     }
@@ -251,8 +251,8 @@ pub(super) fn lower(request: &ModelRequest) -> Result<LoweredRequest, WireError>
 
 /// Writes a body for sending, with everything that is stored as cached content, and returns it with
 /// the number of its contents.
-pub(super) fn whole(request: &ModelRequest) -> (LoweredRequest, usize) {
-    let normalized = context_codec_kit::normalize::normalize_request(request, &RULES);
+pub(super) fn whole(request: &ModelRequest, rules: &HistoryRules) -> (LoweredRequest, usize) {
+    let normalized = context_codec_kit::normalize::normalize_request(request, rules);
     let messages: &[Arc<Message>] = &normalized.messages;
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let leading_texts = messages[..leading].iter().flat_map(|message| &message.parts);

@@ -90,6 +90,11 @@ fn a_request_that_does_not_begin_with_what_is_stored_is_refused() {
         "tools"
     );
     assert_eq!(fault(talk().tool_choice(ToolChoice::Required)), "tool choice");
+    let settings = json!({"toolConfig": {"retrievalConfig": {"languageCode": "pt"}}});
+    let mut with_settings = talk();
+    with_settings.metadata.insert("gemini.body", settings);
+    assert!(stored.fits(&with_settings));
+    assert_eq!(fault(with_settings), "tool choice");
     let mut cut = talk();
     cut.messages.remove(0);
     assert_eq!(fault(cut), "messages");
@@ -121,6 +126,22 @@ fn stored_messages_do_not_end_with_open_calls() {
     more.messages.push(Message::from("And now?").into());
     let body = value(&GenerateCodec.lower(&more.cached_content(whole)).unwrap().body);
     assert_eq!(body["contents"], json!([user("And now?")]));
+}
+
+/// An answer of which nothing is sent, such as a thought of another provider, once took the message
+/// before it out of what is stored.
+#[test]
+fn stored_messages_may_end_with_an_answer_of_which_nothing_is_sent() {
+    let mut request = talk();
+    request.messages = vec![
+        Message::from("<timetable/>").into(),
+        Message::text(Role::Assistant, " ").into(),
+        Message::from("Which train is first?").into(),
+    ];
+    let content = CachedContent::of("n", &request, 2);
+    let stored = cached_content(&content, "gemini-2.5-flash", Duration::from_secs(90)).unwrap();
+    assert_eq!(value(&stored.body)["contents"], json!([user("<timetable/>")]));
+    assert_eq!(sent(&request, 2)["contents"], json!([user("Which train is first?")]));
 }
 
 #[test]

@@ -22,7 +22,8 @@ use crate::{Message, ModelRequest};
 /// let stored = CachedContent::of("cachedContents/8kz", &request, 1);
 /// assert!(stored.fits(&request));
 /// assert!(!stored.fits(&request.clone().system("Be brief.")));
-/// assert!(!CachedContent::new("cachedContents/8kz").fits(&request)); // nobody said what it holds
+/// let named = CachedContent::new("cachedContents/8kz");
+/// assert!(!named.fits(&request) && !named.is_known()); // nobody said what it holds
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -41,7 +42,8 @@ pub struct CachedContent {
 
 impl CachedContent {
     /// Creates cached content of which only the name is known. A request with it may have no system
-    /// prompt, tools or tool choice of its own, and all its messages are sent.
+    /// prompt, tools or tool choice of its own, and all its messages are sent. Runtimes leave it in
+    /// the request, since nothing stands for what it holds.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -58,7 +60,14 @@ impl CachedContent {
         }
     }
 
-    /// Returns whether the request begins with this content.
+    /// Returns whether more than the name is known.
+    pub fn is_known(&self) -> bool {
+        let has_settings = self.tool_choice.is_some() || !self.tools.is_empty();
+        has_settings || !self.system.is_empty() || !self.messages.is_empty()
+    }
+
+    /// Returns whether the request begins with this content. Keys in the metadata of a request are
+    /// not compared: a `toolConfig` in `gemini.body` is refused by the codec, as by the provider.
     pub fn fits(&self, request: &ModelRequest) -> bool {
         request.system == self.system
             && request.tools == self.tools

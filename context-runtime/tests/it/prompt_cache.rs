@@ -257,6 +257,26 @@ async fn stored_content_is_used_as_long_as_the_request_begins_with_it() {
     assert_eq!(context.request.cached_content, None);
 }
 
+/// Without its name, what is stored would be missing from the request, and the report would say
+/// that all of it is sent.
+#[tokio::test]
+async fn stored_content_of_which_only_the_name_is_known_stays_in_the_request() {
+    let mut chat = PausedChat::new(wide(), ("gemini", "gemini-2.5-pro"));
+    chat.history.push(ask("Which is first?"));
+    let named = Arc::new(CachedContent::new("cachedContents/1"));
+    let mut input = chat.input();
+    input.request.cached_content = Some(Arc::clone(&named));
+    let context = chat.runtime.prepare_for_model(input).await.unwrap();
+    assert_eq!(codes(&context), Vec::<&str>::new());
+    assert_eq!(context.request.cached_content, Some(named));
+    #[cfg(feature = "gemini")]
+    {
+        let refused = context_runtime::provider("gemini").unwrap().lower(&context.request);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("cachedContents/1 holds other system prompt"), "{refused}");
+    }
+}
+
 #[cfg(feature = "gemini")]
 #[tokio::test]
 async fn the_provider_reads_stored_content_by_its_name() {

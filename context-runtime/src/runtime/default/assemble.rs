@@ -369,7 +369,8 @@ pub(super) fn messages(
     request.cache_key = request.cache_key.or(key);
     request.cache_lifetime = lifetime.asked;
     if let Some(content) = request.cached_content.take() {
-        if content.fits(&request) {
+        // Of a name alone nobody can send what it holds, so it is for the provider to refuse it.
+        if content.fits(&request) || !content.is_known() {
             request.cached_content = Some(content);
         } else {
             context.diagnostics.push(Diagnostic::new(
