@@ -58,7 +58,8 @@ pub const AS_OF: &str = "2026-11-26";
 /// Windows and outputs are in tokens, prices per million tokens in the currency of the table.
 /// `long` has the prices of a whole call whose input is above `above` tokens. Framing is
 /// `[usual, least, most]` tokens around a message, a call or result, a tool, a request. `images` is
-/// `tiles`, `patches`, `area`, `blocks` or `flat`, see [`ImageRule`].
+/// `tiles`, `patches`, `area`, `blocks` or `flat`, see [`ImageRule`]. A family may have a `window`
+/// for the case that none of its models is listed.
 ///
 /// `input` and `output` of a model are lists of [`Modality`]; without `input` its modalities are
 /// unknown, without `output` it writes text. `cache` has the fields of
@@ -134,6 +135,9 @@ pub(crate) struct Family {
     pub(crate) framing: FramingForm,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<CacheRulesForm>,
+    /// The window of the family's models if none of them is listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<String>,
 }
@@ -229,7 +233,8 @@ impl ModelTable {
         for (name, family) in &table.families {
             let cache = family.cache.as_ref().is_none_or(CacheRulesForm::is_sound);
             let images = family.images.is_none_or(|rule| rule.is_sound());
-            if !family.factor.is_sound() || !images || !cache {
+            let window = family.window.is_none_or(|window| window > 0);
+            if !family.factor.is_sound() || !images || !cache || !window {
                 return Err(TableError::OutOfRange { name: name.clone() });
             }
         }
@@ -306,10 +311,12 @@ impl ModelTable {
     }
 
     /// Returns the smallest known window of a family: in this table, otherwise in the built-in one.
+    /// A family without listed models may have a window of its own.
     pub(crate) fn smallest_window(&self, family: &str) -> Option<u64> {
         let smallest = |table: &Self| {
             let entries = table.models.values().filter(|entry| entry.family == family);
-            entries.filter_map(|entry| entry.window).min()
+            let own = || table.families.get(family).and_then(|family| family.window);
+            entries.filter_map(|entry| entry.window).min().or_else(own)
         };
         smallest(self).or_else(|| smallest(Self::builtin()))
     }

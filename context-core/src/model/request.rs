@@ -53,8 +53,9 @@ pub struct ModelRequest {
     pub cache_key: Option<String>,
     /// The time that the provider's prompt cache should keep an entry after its last use. A codec
     /// asks for the shortest lifetime of its provider that is at least as long, or else for the
-    /// longest; where the provider offers no choice, it asks for none. `None`: the provider's
-    /// default.
+    /// longest; where the provider offers no choice, it asks for none. A codec does not know which
+    /// model offers which lifetime, and a model may refuse the parameter: the default runtime asks
+    /// its table of models. `None`: the provider's default.
     pub cache_lifetime: Option<Duration>,
     /// The beginning of this request that the provider has stored under a name, for providers that
     /// store it.

@@ -75,7 +75,11 @@ async fn a_chat_has_a_key_of_its_own_for_providers_that_take_one() {
     assert_ne!(key(wide(), ("bob", "lisbon").into(), GPT).await.as_deref(), Some(&*of_chat));
     assert_ne!(key(wide(), ("ada", "rome").into(), GPT).await.as_deref(), Some(&*of_chat));
     assert!(of_chat.len() <= 64 && !of_chat.contains("ada"));
-    for (provider, model) in [CLAUDE, ("gemini", "gemini-2.5-pro"), ("openai", "house-1")] {
+    let keyless = [CLAUDE, ("gemini", "gemini-2.5-pro"), ("openai", "house-1")];
+    // Gateways refuse keys that they do not know: Groq and NVIDIA have names with a vendor in
+    // front, Cerebras has the open models alone.
+    let gateways = ["openai/gpt-oss-120b", "gpt-oss-120b", "openai/gpt-4o"];
+    for (provider, model) in keyless.into_iter().chain(gateways.map(|model| ("openai", model))) {
         assert_eq!(key(wide(), lisbon(), (provider, model)).await, None, "{model}");
     }
     assert_eq!(key(wide().cache_key(CacheKey::Off), lisbon(), GPT).await, None);
@@ -134,28 +138,59 @@ async fn a_program_asks_for_the_lifetime_that_it_wants() {
     assert_eq!(asked(wide().cache_lifetime(seconds(600)), CLAUDE).await, (Some(HOUR), Some(3_600)));
     assert_eq!(asked(wide().cache_lifetime(DAY), CLAUDE).await, (Some(HOUR), Some(3_600)));
     assert_eq!(asked(wide().cache_lifetime(HOUR), GPT).await, (Some(DAY), Some(86_400)));
-    // No choice: nothing is asked for, and the program states what it knows.
+    // No choice: nothing is asked for, and the table knows better than the program.
     let only = ("openai", "gpt-4o");
-    assert_eq!(asked(wide(), only).await, (None, Some(300)));
-    assert_eq!(asked(wide().cache_lifetime(HOUR), only).await, (None, Some(3_600)));
+    assert_eq!(asked(wide(), only).await, (None, None), "a setting of the organisation");
+    assert_eq!(asked(wide().cache_lifetime(HOUR), only).await, (None, Some(300)));
+    let half_an_hour = ("openai", "gpt-5.6-sol");
+    assert_eq!(asked(wide(), half_an_hour).await, (None, Some(1_800)));
+    assert_eq!(asked(wide().cache_lifetime(HOUR), half_an_hour).await, (None, Some(1_800)));
+    // Twelve hours are for breakpoints alone, which this wire form does not set.
+    let twelve = ("openai", "gpt-6.2-sol");
+    assert_eq!(asked(wide().cache_lifetime(DAY), twelve).await, (None, Some(1_800)));
+    // Of a model that the table does not have, the program states what it knows.
     let unknown = ("openai", "house-1");
     assert_eq!(asked(wide(), unknown).await, (None, None));
     assert_eq!(asked(wide().cache_lifetime(HOUR), unknown).await, (None, Some(3_600)));
-    // Twelve hours are for breakpoints alone, which this wire form does not set.
-    assert_eq!(asked(wide().cache_lifetime(DAY), ("openai", "gpt-6.2-sol")).await.0, None);
+    // A Claude model caches what has breakpoints, which this wire form does not set.
+    let elsewhere = ("openai", "claude-sonnet-4-5");
+    assert_eq!(asked(wide().cache_lifetime(HOUR), elsewhere).await, (None, None));
     // No cache, or too little for one.
     assert_eq!(asked(wide(), ("openai", "gpt-4")).await, (None, None));
     let runtime = wide().build().unwrap();
     let context = prepare(&runtime, &[ask("short")]).await;
     assert_eq!(context.prefix.cached_until, None);
-    // One call asks for itself.
-    let mut chat = PausedChat::new(wide(), CLAUDE);
-    chat.history.push(ask("q"));
-    let mut input = chat.input();
-    input.request.cache_lifetime = Some(HOUR);
-    let context = chat.runtime.prepare_for_model(input).await.unwrap();
-    assert_eq!(context.request.cache_lifetime, Some(HOUR));
-    assert_eq!(context.prefix.cached_until, Some(Timestamp::from_micros(3_600_000_000)));
+    // One call asks for itself, unless the model is known to offer none.
+    let hour = Some(Timestamp::from_micros(3_600_000_000));
+    for (model, lifetime, until) in
+        [(CLAUDE, Some(HOUR), hour), (unknown, Some(HOUR), hour), (("openai", "gpt-4"), None, None)]
+    {
+        let mut chat = PausedChat::new(wide(), model);
+        chat.history.push(ask("q"));
+        let mut input = chat.input();
+        input.request.cache_lifetime = Some(HOUR);
+        let context = chat.runtime.prepare_for_model(input).await.unwrap();
+        assert_eq!(
+            (context.request.cache_lifetime, context.prefix.cached_until),
+            (lifetime, until)
+        );
+    }
+}
+
+/// Both lifetimes of these models have one price, so the longer one would be taken after the first
+/// pause. But endpoints that take the model may refuse the parameter, and with it every request.
+#[tokio::test]
+async fn no_pause_makes_a_request_name_a_lifetime_at_openai() {
+    let mut chat = PausedChat::new(wide(), GPT);
+    for pause in [20, 20 * MINUTE, 3 * 60 * MINUTE, 20] {
+        let context = chat.ask_after(pause).await;
+        assert_eq!((context.request.cache_lifetime, chat.cached_until()), (None, None));
+        // The organisation may keep entries for a day, so nobody knows that they are gone.
+        assert_eq!(codes(&context), Vec::<&str>::new());
+    }
+    let mut chat = PausedChat::new(wide().cache_lifetime(DAY), GPT);
+    assert_eq!(chat.ask_after(0).await.request.cache_lifetime, Some(DAY));
+    assert!(chat.ask_after(3 * 60 * MINUTE).await.prefix.reused > 15_000);
 }
 
 /// Returns what a day of a chat costs, with pauses of some minutes between its turns, and the

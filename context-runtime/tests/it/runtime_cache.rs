@@ -134,9 +134,9 @@ async fn an_entry_lives_as_long_as_the_table_says() {
     };
     let hour = std::time::Duration::from_secs(3_600);
     for (model, lives, lives_an_hour) in [
-        ("claude-sonnet-4-5", false, true), // five minutes
-        ("gpt-6.1-sol", true, true),        // half an hour
-        ("house-1", false, true),           // not known
+        ("claude-sonnet-4-5", false, false), // five minutes: this form cannot ask for an hour
+        ("gpt-6.1-sol", true, true),         // half an hour
+        ("house-1", false, true),            // not known
     ] {
         assert_eq!(reused(builder(), model).await, lives, "{model}");
         assert_eq!(reused(builder().cache_lifetime(hour), model).await, lives_an_hour, "{model}");

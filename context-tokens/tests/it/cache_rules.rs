@@ -66,6 +66,10 @@ fn providers_differ_in_how_entries_come_about() {
     assert!(gemini.automatic && !gemini.key && gemini.ahead == Some(3_600));
     assert_eq!(rules("gemini-4-argon").ahead, None); // its family has the call
     assert!(!rules("gpt-4").is_supported());
+    // Of models that anybody may serve, the name says nothing about the provider.
+    for open in ["gpt-oss-120b", "openai/gpt-oss-20b"] {
+        assert_eq!(ModelTable::builtin().model(open).cache_rules(), None, "{open}");
+    }
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn a_model_that_is_not_listed_has_the_smallest_window_of_its_family() {
         ("gpt-4o-something-else", 128_000),
         ("gpt-4-of-mine", 8_192),
         ("gpt-9", 1_050_000),
+        ("gpt-oss-120b", 131_072),
         ("claude-opus-4-55", 200_000),
         ("anthropic/claude-opus-5-9", 1_000_000),
         ("gemini-2.9-flash", 1_048_576),
@@ -88,7 +89,7 @@ fn a_model_that_is_not_listed_has_the_smallest_window_of_its_family() {
         let known = (model.window(), model.window_source());
         assert_eq!(known, (Some(window), Some(WindowSource::Family)), "{name}");
     }
-    // A custom table that adds a model to a family without a window.
+    // A custom table that adds a model to a family without a window of its own.
     let mine = r#"{"as_of": "d", "currency": "USD", "families": {}, "models": {"house-1": {"family": "claude"}}}"#;
     let mine = ModelTable::from_json(mine).unwrap();
     let known = mine.model("house-1");
@@ -229,6 +230,10 @@ fn tables_that_make_no_sense_are_refused() {
     assert!(matches!(table(empty), Err(TableError::OutOfRange { .. })));
     let never = r#"{"a":{"family":"claude","cache":{"lifetimes":[{"seconds":0,"write":1}]}}}"#;
     assert!(matches!(table(never), Err(TableError::OutOfRange { .. })));
+    let closed = r#"{"as_of":"d","currency":"USD","models":{},"families":{"house":{"prefixes":["house-"],
+        "vocabulary":"o200k_base","factor":{"typical":1,"low":1,"high":1},"window":0,"framing":
+        {"message":[4,3,8],"call":[12,3,30],"tool":[12,4,40],"request":[3,0,30]}}}}"#;
+    assert!(matches!(ModelTable::from_json(closed), Err(TableError::OutOfRange { .. })));
     assert!(matches!(
         table(r#"{"a":{"family":"claude","input":["smell"]}}"#),
         Err(TableError::Malformed(_))

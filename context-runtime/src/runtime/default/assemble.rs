@@ -359,7 +359,8 @@ pub(super) fn messages(
         breakdown,
     });
     session.index.sent();
-    let key = call.parts.cache_key.of(&call.input.turn.chat, call.counting.cache_rules.as_deref());
+    let rules = call.counting.cache_rules.as_deref();
+    let key = call.parts.cache_key.of(&call.input.turn.chat, &call.counting.model, rules);
     let mut request = call.input.request;
     request.model = Some(call.counting.model.clone()).filter(|model| !model.is_empty());
     request.system = system;

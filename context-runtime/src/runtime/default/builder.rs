@@ -276,13 +276,20 @@ impl DefaultContextRuntimeBuilder {
 
     /// Sets how long an entry of the provider's prompt cache lives after its last use. Requests ask
     /// for the provider's shortest lifetime that is at least as long, or else for its longest.
-    /// Where the provider of a model offers no choice, nothing is asked for, and entries are
-    /// assumed to live this long. A request with a
-    /// [lifetime of its own](context_core::ModelRequest::cache_lifetime) comes first.
+    /// Where the provider of a model offers no choice, nothing is asked for, and entries live as
+    /// long as the table of [`models`](Self::models) says, or this long if it says nothing. A
+    /// request with a [lifetime of its own](context_core::ModelRequest::cache_lifetime) comes
+    /// first.
     ///
-    /// Default: of the lifetimes that the table of [`models`](Self::models) has for the model, the
-    /// one with which the last calls of the chat, up to 64, would have cost the least. It is the
-    /// provider's usual one until a pause was longer. 5 minutes are assumed if the table has none.
+    /// A lifetime that is named is a parameter of the request (`prompt_cache_retention` at OpenAI),
+    /// which other endpoints for the same model, or the settings of an organisation, may refuse.
+    ///
+    /// Default: of the lifetimes that the table has for the model, if they differ in price, the one
+    /// with which the last calls of the chat, up to 64, would have cost the least. It is the
+    /// provider's usual one until a pause was longer. If they do not differ, as at OpenAI, none is
+    /// asked for, and the time until which a request [is cached](crate::Prefix::cached_until) is
+    /// not stated where it is a setting of the organisation. 5 minutes are assumed if the table has
+    /// none.
     pub fn cache_lifetime(mut self, lifetime: Duration) -> Self {
         self.parts.cache_lifetime = Some(lifetime);
         self

@@ -8,6 +8,7 @@ use context_core::{ChatRef, Diagnostic, Timestamp};
 use context_tokens::{CacheLifetime, CacheRules};
 
 use super::assemble::Call;
+use super::prefix;
 use super::session::Session;
 
 /// The lifetime of an unused entry in a prompt cache whose provider states none.
@@ -24,7 +25,9 @@ const ASKABLE: [(&str, &[u64]); 2] = [("anthropic", &[300, 3_600]), ("openai", &
 pub enum CacheKey {
     /// A key for each chat: a hash of its user and its id, which is the same in every process and
     /// for all branches of the chat, so forked sub-agents share the cache of their parent. Only for
-    /// models of which the [table](crate::tokens::CacheRules::key) says that they take a key.
+    /// models of which the [table](crate::tokens::CacheRules::key) says that they take a key, and
+    /// under their provider's own name: `openai/gpt-4o` is a name of a gateway, which may refuse
+    /// the key. A gateway that uses plain names and refuses it needs [`Off`](Self::Off).
     #[default]
     Chat,
     /// This key for all chats, whatever the model: for chats that have more in common with each
@@ -36,9 +39,17 @@ pub enum CacheKey {
 
 impl CacheKey {
     /// Returns the key for requests of a chat.
-    pub(super) fn of(&self, chat: &ChatRef, rules: Option<&CacheRules>) -> Option<String> {
+    pub(super) fn of(
+        &self,
+        chat: &ChatRef,
+        model: &str,
+        rules: Option<&CacheRules>,
+    ) -> Option<String> {
         match self {
-            Self::Chat => rules.is_some_and(|rules| rules.key).then(|| key_of(chat)),
+            Self::Chat => {
+                let takes_key = rules.is_some_and(|rules| rules.key && !model.contains('/'));
+                takes_key.then(|| key_of(chat))
+            }
             Self::Shared(key) => Some(key.clone()),
             Self::Off => None,
         }
@@ -122,7 +133,10 @@ impl ChosenLifetime {
     /// Returns the time until which a request of so many tokens is cached, if it is.
     pub(super) fn cached_until(&self, call: &Call<'_>, total: u64) -> Option<Timestamp> {
         let rules = call.counting.cache_rules.as_deref();
-        let is_cached = rules.is_none_or(|rules| rules.is_supported() && total >= rules.minimum);
+        let is_cached = rules.is_none_or(|rules| {
+            let has_entry = rules.automatic || prefix::wants_marks(&call.input.provider);
+            rules.is_supported() && has_entry && total >= rules.minimum
+        });
         let lifetime = i64::try_from(self.lifetime.as_micros()).unwrap_or(i64::MAX);
         let until = call.now.as_micros().saturating_add(lifetime);
         (self.is_known && is_cached).then(|| Timestamp::from_micros(until))
@@ -130,8 +144,10 @@ impl ChosenLifetime {
 }
 
 /// Chooses the lifetime for a request of so many tokens, of which the last request had `shared`.
-/// The program's choice comes first: that of the input, then that of the builder. Otherwise the
-/// lifetime is the one with which the last calls of the chat would have been cheapest.
+/// The program's choice comes first: that of the input, then that of the builder. Otherwise, where
+/// lifetimes differ in price, it is the one with which the last calls of the chat would have been
+/// cheapest. Nothing else makes a request name a lifetime: endpoints that take the model may refuse
+/// the parameter, and an organisation may not allow what it stands for.
 pub(super) fn choose(
     call: &Call<'_>,
     session: &mut Session,
@@ -145,28 +161,25 @@ pub(super) fn choose(
     let wanted = input.request.cache_lifetime.or(parts.cache_lifetime);
     let lifetimes = counting.cache_rules.as_ref().map(|rules| rules.lifetimes.as_slice());
     let (Some(usual), Some(offered)) = (lifetimes.and_then(<[_]>::first), lifetimes) else {
-        let (asked, is_known) = (input.request.cache_lifetime, wanted.is_some());
+        // Rules without lifetimes are those of a model for which none can be named.
+        let asked = input.request.cache_lifetime.filter(|_| counting.cache_rules.is_none());
         let lifetime = wanted.unwrap_or(UNKNOWN_LIFETIME);
-        return ChosenLifetime { lifetime, asked, write: None, is_known };
+        return ChosenLifetime { lifetime, asked, write: None, is_known: wanted.is_some() };
     };
     let offered: Vec<CacheLifetime> =
         offered.iter().filter(|offer| is_askable(&input.provider, offer)).copied().collect();
     let has_choice = offered.len() > 1;
+    let has_prices = offered.iter().any(|offer| offer.write.total_cmp(&usual.write).is_ne());
     let chosen = match wanted {
         Some(wanted) if has_choice => {
             let longest = offered.iter().max_by_key(|offer| offer.seconds);
             let long = offered.iter().filter(|offer| offer.duration() >= wanted);
             long.min_by_key(|offer| offer.seconds).or(longest).copied()
         }
-        // The provider does not offer it, so the program states what it knows.
-        Some(lifetime) => {
-            let write = Some(usual.write);
-            return ChosenLifetime { lifetime, asked: None, write, is_known: true };
-        }
-        None if has_choice && total >= counting.minimum() => {
+        None if has_prices && total >= counting.minimum() => {
             session.recent_calls.cheapest(&offered, counting.cache_read)
         }
-        None => None,
+        _ => None,
     };
     let chosen = chosen.unwrap_or(*usual);
     let lifetime = chosen.duration();
@@ -194,14 +207,24 @@ pub(super) fn choose(
         lifetime,
         asked: is_asked.then_some(lifetime),
         write: Some(chosen.write),
-        is_known: true,
+        is_known: wanted.is_some() || !is_setting(&input.provider, usual),
     }
 }
 
 /// Returns whether a request to a provider can ask for a lifetime.
 fn is_askable(provider: &str, offer: &CacheLifetime) -> bool {
-    let family = provider.split('-').next().unwrap_or_default();
+    let family = family(provider);
     ASKABLE.iter().any(|(name, seconds)| *name == family && seconds.contains(&offer.seconds))
+}
+
+/// Returns whether the lifetime of a request that names none is a setting of the organisation,
+/// which this program cannot know: at OpenAI it may be a day where the table has some minutes.
+fn is_setting(provider: &str, usual: &CacheLifetime) -> bool {
+    family(provider) == "openai" && is_askable(provider, usual)
+}
+
+fn family(provider: &str) -> &str {
+    provider.split('-').next().unwrap_or_default()
 }
 
 /// Returns a report if the provider has forgotten `shared` tokens since the last request.
