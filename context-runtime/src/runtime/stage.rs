@@ -24,8 +24,8 @@ const AHEAD: f64 = 0.1;
 /// has 0.90. The default target is 0.60. The distance between trigger and target prevents a
 /// compaction with every message.
 ///
-/// A stage that summarizes requests the summary a tenth of the window [before](Self::ahead) its
-/// trigger, if the caller [goes on meanwhile](context_core::runtime::SummariesAhead).
+/// A stage that summarizes requests the summary up to a tenth of the window [before](Self::ahead)
+/// its trigger, if the caller [goes on meanwhile](context_core::runtime::SummariesAhead).
 ///
 /// A trigger that is not a share of the window, such as a number of messages, is a decision of the
 /// program: the plan is carried out whatever its price, and the default target is 0.60 of the
@@ -82,9 +82,10 @@ impl Stage {
     }
 
     /// Sets the share of the window from which a summary is requested ahead of its need, if the
-    /// caller writes it while the conversation goes on. It is below the trigger. Default: a tenth
-    /// of the window before a trigger that is a share; none before another trigger. Policies that
-    /// need no model are not asked ahead.
+    /// caller writes it while the conversation goes on. It is below the trigger and above the
+    /// target, since a summary has nothing to shorten before. Default: a tenth of the window before
+    /// a trigger that is a share, but not before the target; none before another trigger. Policies
+    /// that need no model are not asked ahead.
     pub fn ahead(mut self, share: f64) -> Self {
         self.ahead = Some(share);
         self
@@ -163,6 +164,16 @@ pub enum StageFault {
         /// The trigger, as a share of the window.
         trigger: f64,
     },
+    /// The share for summaries ahead is not above the target.
+    #[error("{policy}: summaries from {ahead} on are not above the target {target}")]
+    AheadOfTarget {
+        /// The policy.
+        policy: &'static str,
+        /// The share from which summaries are requested ahead.
+        ahead: f64,
+        /// The target, as a share of the window.
+        target: f64,
+    },
     /// The trigger is below that of an earlier stage.
     #[error("{policy} begins at {trigger}, before {before}, which is to be asked first")]
     Order {
@@ -227,6 +238,10 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
             && ahead >= trigger
         {
             faults.push(StageFault::Ahead { policy: name, ahead, trigger });
+        } else if let (Some(target), Some(ahead)) = (target, ahead)
+            && ahead <= target
+        {
+            faults.push(StageFault::AheadOfTarget { policy: name, ahead, target });
         }
         if let Some(share) = trigger.share()
             && let Some(before) = resolved
@@ -239,7 +254,10 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
         if resolved.iter().any(|before| before.policy.name() == name) {
             faults.push(StageFault::Twice { policy: name });
         }
-        let default = trigger.share().map(|share| share - AHEAD).filter(|share| *share > 0.0);
+        let default = trigger.share().and_then(|share| {
+            let ahead = (share - AHEAD).max(target.unwrap_or(0.0));
+            Some(ahead).filter(|ahead| *ahead > 0.0 && *ahead < share)
+        });
         let ahead = ahead.or(default).filter(|_| policy.kind() == PolicyKind::Summarize);
         resolved.push(ResolvedStage { policy, trigger, target, ahead });
     }

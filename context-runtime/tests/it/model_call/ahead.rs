@@ -186,6 +186,41 @@ impl Chat {
     }
 }
 
+/// A tenth of the window before this trigger is below the target, where a summary has nothing to
+/// shorten.
+#[tokio::test(start_paused = true)]
+async fn no_summary_is_begun_below_the_target() {
+    let stage = Stage::new(Summarize::new()).trigger(0.65);
+    let builder = DefaultContextRuntime::builder().window(24_000).reserve(4_000);
+    let runtime = builder.counter(Arc::new(ByteCounter)).compaction([stage]).build().unwrap();
+    let mut chat = Chat { runtime, ..Chat::new("gpt-4o") };
+    chat.say(5);
+    chat.add(Role::User);
+    assert_eq!(chat.call().await, (false, vec![]));
+    assert!(chat.ahead.is_empty(), "55 percent are full");
+    chat.add(Role::Assistant);
+    assert_eq!(chat.call().await, (false, vec![]));
+    assert_eq!((chat.sent().len(), chat.ahead.len()), (12, 1), "60 percent are full");
+}
+
+#[test]
+fn summaries_are_requested_ahead_between_target_and_trigger() {
+    let faults = |stage: Stage| match DefaultContextRuntime::builder()
+        .window(24_000)
+        .compaction([stage])
+        .build()
+    {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.0.iter().map(ToString::to_string).collect(),
+    };
+    let stage = || Stage::new(Summarize::new()).trigger(0.8).target(0.5);
+    assert_eq!(faults(stage().ahead(0.51)), Vec::<String>::new());
+    let target = "summarize: summaries from 0.5 on are not above the target 0.5";
+    assert_eq!(faults(stage().ahead(0.5)), [target]);
+    let trigger = "summarize: summaries from 0.8 on are not ahead of the trigger 0.8";
+    assert_eq!(faults(stage().ahead(0.8)), [trigger]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn no_turn_waits_for_a_summary_that_was_begun_in_time() {
     for name in ["gpt-4o", "another"] {
