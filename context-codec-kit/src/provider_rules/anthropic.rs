@@ -33,7 +33,29 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     last_words(messages, &at, &mut findings);
     tools(body, &mut findings);
     marks::check(body, &mut findings);
+    no_answer(body, &mut findings);
     findings.into_violations()
+}
+
+/// Checks what stands beside a limit of no output tokens, with which a request only fills the
+/// prompt cache.
+fn no_answer(body: &Value, findings: &mut Findings) {
+    if body.get("max_tokens").and_then(Value::as_i64) != Some(0) {
+        return;
+    }
+    let is = |path: &str, of: &[&str]| {
+        body.pointer(path).and_then(Value::as_str).is_some_and(|value| of.contains(&value))
+    };
+    let beside = [
+        ("stream", body.get("stream") == Some(&Value::Bool(true))),
+        ("thinking", is("/thinking/type", &["enabled"])),
+        ("output_config", body.pointer("/output_config/format").is_some_and(|it| !it.is_null())),
+        ("tool_choice", is("/tool_choice/type", &["any", "tool"])),
+    ];
+    for (key, _) in beside.into_iter().filter(|(_, stands)| *stands) {
+        let at = BodyPath::Body.key(key);
+        findings.add(Rule::Place, &at, "not beside max_tokens 0".to_owned());
+    }
 }
 
 fn system(body: &Value, findings: &mut Findings) {

@@ -17,6 +17,8 @@ static FORMS: LazyLock<Forms> =
 
 /// The maximum length of the id of an item or a call.
 const MAX_ID: usize = 64;
+/// The minimum of `max_output_tokens`.
+const LEAST_OUTPUT: i64 = 16;
 /// The maximum length of a tool name.
 const MAX_NAME: usize = 64;
 /// Item types with a call, and the item types with its output. The provider's own tools hold their
@@ -55,6 +57,12 @@ pub(super) fn check(body: &Value) -> Vec<Violation> {
     }
     tools(body, &mut findings);
     cache_key(body, &mut findings);
+    if let Some(most) = body.get("max_output_tokens").and_then(Value::as_i64)
+        && most < LEAST_OUTPUT
+    {
+        let at = BodyPath::Body.key("max_output_tokens");
+        findings.add(Rule::Type, &at, format!("{most} is below the minimum of {LEAST_OUTPUT}"));
+    }
     findings.into_violations()
 }
 

@@ -64,6 +64,24 @@ fn anthropic() {
         json!({"model": "m", "messages": [user(json!("q"))]}),
         "max_tokens: Field required",
     );
+    // A request for no answer, which only fills the cache.
+    let silent = |key: &str, value: Value| {
+        let mut body = body(json!([user(json!("q"))]));
+        body["max_tokens"] = json!(0);
+        body["tools"] = json!([{"name": "t", "input_schema": {"type": "object"}}]);
+        body[key] = value;
+        body
+    };
+    for (key, value) in [
+        ("stream", json!(true)),
+        ("thinking", json!({"type": "enabled", "budget_tokens": 1_024})),
+        ("output_config", json!({"format": {"type": "json_schema", "schema": {"type": "object"}}})),
+        ("tool_choice", json!({"type": "any"})),
+    ] {
+        assert_said("anthropic", silent(key, value), "not beside max_tokens 0");
+    }
+    let taken = silent("tool_choice", json!({"type": "auto"}));
+    assert_eq!(simulator("anthropic").send(&taken.to_string()).status, 200);
 }
 
 #[test]
@@ -111,6 +129,9 @@ fn responses() {
     ] {
         assert_said("openai-responses", body(input), words);
     }
+    let short = |tokens: u64| json!({"model": "m", "input": [{"role": "user", "content": "q"}], "max_output_tokens": tokens});
+    assert_said("openai-responses", short(15), "'max_output_tokens'");
+    assert_eq!(simulator("openai-responses").send(&short(16).to_string()).status, 200);
 }
 
 #[test]
