@@ -258,7 +258,7 @@ impl App {
 
     /// Returns a signal that Ctrl-C raises, for work that checks it between two steps. A second
     /// Ctrl-C ends the process. All other work may be killed at any time, since data is written in
-    /// complete commits.
+    /// complete commits, and a git that restores files goes on by itself.
     pub(crate) fn interrupt(&self) -> CancelSignal {
         self.opened.interrupt_signal()
     }

@@ -82,7 +82,10 @@ impl Restored {
 ///   only files that this snapshot has. If a file was written since that snapshot, the call is
 ///   refused with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), and no file is changed.
 /// * **Refuse before changing.** A limit or a missing program is an error before anything is
-///   written.
+///   written. [`Conflict`](crate::ErrorKind::Conflict), [`Invalid`](crate::ErrorKind::Invalid),
+///   [`NotFound`](crate::ErrorKind::NotFound) and [`Unsupported`](crate::ErrorKind::Unsupported)
+///   say that [`restore`](Self::restore) changed no file. After every other error it may have
+///   changed some, and the caller repeats the call later.
 /// * **Repeatable.** Restoring the same snapshot again has the same result.
 /// * A future of [`restore`](Self::restore) that is dropped leaves the files restored or not, as a
 ///   caller that repeats the call cannot tell the difference.

@@ -156,6 +156,8 @@ pub struct ContextEngine {
     decoded: DecodedMessages,
     /// Diagnostics of opening, returned with the next resolve.
     opened_with: Vec<Diagnostic>,
+    /// Of the newest snapshot of the workspace.
+    left_out: Vec<Diagnostic>,
     /// Pending messages that may have been captured by memory providers already.
     captured: CapturedIds,
     workspace: Option<Workspace>,

@@ -66,6 +66,36 @@ fn what_is_missing_is_named_with_what_helps() {
     assert!(error.contains("git is not installed"), "{error}");
 }
 
+/// A terminal sends the signal to all processes of the foreground group.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_does_not_reach_git() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let bench = bench(true);
+    let log = bench.path().join("groups");
+    let path = std::env::var("PATH").expect("there is one");
+    let script = format!(
+        "#!/bin/sh\necho $$ $(cut -d' ' -f5 /proc/$$/stat) >> '{}'\nPATH='{path}' exec git \"$@\"\n",
+        log.display()
+    );
+    fs::create_dir(bench.path().join("bin")).expect("a folder in a new one");
+    bench.file("bin/git", &script);
+    let git = bench.path().join("bin/git");
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("it is there");
+    for command in ["checkpoint", "restore"] {
+        let mut command =
+            context(bench.path(), &[command, "notes", "start", "--workspace", "work"]);
+        command.env("PATH", format!("{}:{path}", bench.path().join("bin").display()));
+        assert!(command.output().expect("it runs").status.success());
+    }
+    let groups = fs::read_to_string(log).expect("git ran");
+    for line in groups.lines() {
+        let (process, group) = line.split_once(' ').expect("two numbers");
+        assert_eq!(process, group, "a group of its own");
+    }
+}
+
 /// Within a hook, git points its own programs to the repository of the hook.
 #[test]
 fn variables_of_git_do_not_lead_to_another_repository() {

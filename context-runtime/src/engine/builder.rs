@@ -256,6 +256,7 @@ impl ContextEngineBuilder {
             in_flight: None,
             decoded: DecodedMessages::default(),
             opened_with,
+            left_out: Vec::new(),
             captured: CapturedIds::default(),
             workspace: self.workspace,
         })

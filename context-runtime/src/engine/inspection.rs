@@ -131,6 +131,7 @@ impl ContextEngine {
     /// ```
     pub async fn inspect(&mut self) -> Result<Inspection> {
         let mut diagnostics = self.opened_with.clone();
+        diagnostics.extend_from_slice(&self.left_out);
         diagnostics.extend(self.load_fragments(Purpose::Show, &CancelSignal::never()).await?);
         let shown = self.shown_messages().await?;
         let boundaries = self.boundaries().await?;

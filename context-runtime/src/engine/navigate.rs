@@ -70,7 +70,7 @@ impl ContextEngine {
         let files = self.move_files(to, Some(message), snapshot).await?;
         let patch = files.as_ref().map(|files| files.patch.clone());
         let committed = self.branch_at(OPERATION, message.clone(), true, patch).await?;
-        self.drop_replaced(files.as_ref()).await?;
+        self.end_move(files.as_ref()).await?;
         let branch = committed.branch.unwrap_or_else(|| self.branch.clone());
         let dropped = self.pending.clear();
         self.compaction = None;
@@ -104,7 +104,7 @@ impl ContextEngine {
         self.parts.history().activate_branch(&self.chat, &branch, self.parts.clock.now()).await?;
         if let Some(files) = &files {
             let _chat = self.update_chat(&files.patch).await?;
-            self.drop_replaced(Some(files)).await?;
+            self.end_move(Some(files)).await?;
         }
         if branch != self.branch {
             self.view = None;

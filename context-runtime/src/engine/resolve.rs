@@ -139,6 +139,7 @@ impl ContextEngine {
             None => self.freeze_prompt(system_prompt, &messages),
         };
         let mut diagnostics = self.opened_with.clone();
+        diagnostics.extend_from_slice(&self.left_out);
         diagnostics.extend(loaded);
         diagnostics.extend(self.view.iter().flat_map(View::unreadable));
         diagnostics.extend(self.decoded.diagnostics());

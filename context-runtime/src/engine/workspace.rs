@@ -101,6 +101,7 @@ impl ContextEngine {
         for record in stale {
             workspace.snapshots().remove(&record.snapshot).await?;
         }
+        self.left_out.clone_from(&snapshot.diagnostics);
         Ok(snapshot)
     }
 
@@ -129,7 +130,7 @@ impl ContextEngine {
         if let Some(replaced) = record_of(&chat, &key) {
             workspace.snapshots().remove(&replaced.snapshot).await?;
         }
-        self.opened_with.extend(snapshot.diagnostics.iter().cloned());
+        self.left_out.clone_from(&snapshot.diagnostics);
         Ok(Checkpointed { checkpoint, snapshot: Some(snapshot) })
     }
 
@@ -200,7 +201,9 @@ impl ContextEngine {
     /// Removes the record of a move that is under way.
     async fn forget_move(&mut self) -> Result<()> {
         let patch = ChatPatch { remove: vec![MOVE.to_owned()], ..ChatPatch::default() };
-        self.update_chat(&patch).await.map(drop)
+        let _chat = self.update_chat(&patch).await?;
+        self.opened_with.retain(|diagnostic| !is_of_move(diagnostic));
+        Ok(())
     }
 
     /// Returns the snapshot of a checkpoint, if there is one of the message it points to.
@@ -249,20 +252,17 @@ impl ContextEngine {
         let (mut before, restored) = match &goal {
             None => (workspace.snapshots().take(&new).await?, None),
             Some(goal) => {
+                let mut moving = chat.clone();
                 if earlier.is_none() {
                     let (key, left) = (new.key.clone(), left.clone());
                     let record = MoveRecord { to, snapshot: goal.clone(), key, left };
                     let set = Metadata::default().with(MOVE, json(&record)?);
-                    let _chat = self.update_chat(&ChatPatch { set, ..Default::default() }).await?;
+                    moving = self.update_chat(&ChatPatch { set, ..Default::default() }).await?;
                 }
                 let restored = match workspace.snapshots().restore(goal, &new).await {
                     Ok(restored) => restored,
                     Err(error) => {
-                        // The files are as they were, and so is the conversation. If the record
-                        // stays, the next move to the same place begins with it.
-                        if earlier.is_none() {
-                            let _ = self.forget_move().await;
-                        }
+                        self.end_failed_move(&error, earlier.is_some(), &moving).await;
                         return Err(error);
                     }
                 };
@@ -281,12 +281,34 @@ impl ContextEngine {
             replaced = record_of(&chat, &key).map(|record| record.snapshot);
             patch.set = record(&key, &before, &left)?;
         }
-        self.opened_with.extend(before.diagnostics);
+        self.left_out = before.diagnostics;
         Ok(Some(MovedFiles { restored, patch, replaced }))
     }
 
-    /// Removes the snapshot that a move replaced by a newer one.
-    pub(super) async fn drop_replaced(&self, moved: Option<&MovedFiles>) -> Result<()> {
+    /// Forgets a move whose restore failed, if the files are as they were before its first attempt.
+    /// Otherwise it stays to be finished.
+    async fn end_failed_move(&mut self, error: &Error, is_repeated: bool, moving: &Chat) {
+        let is_over = match error.kind() {
+            // There is nothing to finish it with.
+            ErrorKind::NotFound => true,
+            // Of all other errors, the contract does not say that no file was changed.
+            ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::Unsupported => !is_repeated,
+            _ => false,
+        };
+        if is_over {
+            // If the record stays, the next move to the same place begins with it.
+            let _ = self.forget_move().await;
+        } else if !self.opened_with.iter().any(is_of_move) {
+            self.opened_with.extend(interrupted(moving));
+        }
+    }
+
+    /// Ends a move whose commit removed its record. Removes the snapshot that it replaced by a
+    /// newer one.
+    pub(super) async fn end_move(&mut self, moved: Option<&MovedFiles>) -> Result<()> {
+        if moved.is_some() {
+            self.opened_with.retain(|diagnostic| !is_of_move(diagnostic));
+        }
         let replaced = moved.and_then(|moved| moved.replaced.as_ref());
         if let (Some(workspace), Some(replaced)) = (&self.workspace, replaced) {
             workspace.snapshots().remove(replaced).await?;
@@ -314,6 +336,11 @@ pub(super) fn interrupted(chat: &Chat) -> Option<Diagnostic> {
     };
     let text = "files may have gone back and the conversation has not: call `finish_move`";
     Some(Diagnostic::new(DiagnosticCode::RewindInterrupted, Severity::Warning, place, text))
+}
+
+/// Whether a diagnostic is the one that [`interrupted`] returns.
+fn is_of_move(diagnostic: &Diagnostic) -> bool {
+    diagnostic.code == DiagnosticCode::RewindInterrupted
 }
 
 fn pending_move(chat: &Chat) -> Option<MoveRecord> {

@@ -8,20 +8,23 @@
 //! branches, stash, configuration or hooks. The private folder's attributes switch off all filters
 //! and conversions, so files come back byte for byte, whatever `.gitattributes` says.
 
+mod call;
 mod files;
 mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use async_trait::async_trait;
 use context_core::base::SnapshotId;
 use context_core::workspace::{NewSnapshot, Restored, Snapshot, WorkspaceSnapshots};
 use context_core::{Error, ErrorKind, Result, Retry, Timestamp};
 
+use self::call::{Call, to_its_end};
 pub use self::files::SnapshotLimits;
 use self::files::{examine, join, split};
-use self::program::{Git, failed, message};
+use self::program::{Git, failed, message, wait};
 
 /// Attributes of the private folder, which win over all others.
 const ATTRIBUTES: &str = "* -text -filter -ident !eol !crlf !working-tree-encoding\n";
@@ -43,13 +46,17 @@ const RESTORE: &str = "restore_snapshot";
 /// that are untracked and not ignored. Symbolic links, the executable bit, and names of any bytes
 /// come back as they were. Folders without files, other permissions and times of files do not.
 /// Ignored files are neither in a snapshot nor touched by a restore. Submodules and nested
-/// repositories are left alone, and the [snapshot](Snapshot::diagnostics) names them.
+/// repositories are left alone, and the [snapshot](Snapshot::diagnostics) names them. A restore that
+/// would write into one, or overwrite an ignored file, is refused as a
+/// [conflict](ErrorKind::Conflict).
 ///
 /// A restore removes the files that its own snapshot of before has and the older one has not. If
-/// another program writes a file at the same time, the restore is refused as a
-/// [conflict](ErrorKind::Conflict) before it changes a file; only a write within the moment of the
-/// change itself is not noticed. A snapshot is not one moment of all files, either: a file that is
-/// written meanwhile is in it before or after.
+/// another program writes a file at the same time, the restore is refused as a conflict before it
+/// changes a file; only a write within the moment of the change itself is not noticed. A snapshot is
+/// not one moment of all files, either: a file that is written meanwhile is in it before or after.
+///
+/// Calls for one folder wait for each other, in other processes too. A call goes on if its future
+/// is dropped. On Unix, git runs in a process group of its own, so Ctrl-C does not reach it.
 ///
 /// ```no_run
 /// use context_runtime::workspace::{GitSnapshots, Workspace};
@@ -198,19 +205,17 @@ impl GitSnapshots {
     }
 
     /// Takes a snapshot that also has those files of `wanted` that are there.
-    async fn take_with(&self, new: &NewSnapshot, wanted: Vec<u8>) -> Result<Snapshot> {
+    async fn take_with(&self, call: &Call, new: &NewSnapshot, wanted: Vec<u8>) -> Result<Snapshot> {
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listed = self.keeper.run(TAKE, &list).await?;
         let (workspace, limits) = (self.workspace.clone(), self.limits);
         let files =
             tokio::task::spawn_blocking(move || examine(&workspace, &listed, &wanted, &limits));
-        let files = files.await.map_err(|error| {
-            Error::new(ErrorKind::Cancelled, TAKE, "the runtime was shut down").with_source(error)
-        })??;
-        let tree = match self.write_tree(new, &files.paths, true).await {
+        let files = files.await.map_err(|error| call::lost(TAKE, error))??;
+        let tree = match self.write_tree(call, &files.paths, true).await {
             Ok(tree) => tree,
             // Git may have removed objects that only the index of before refers to.
-            Err(_) => self.write_tree(new, &files.paths, false).await?,
+            Err(_) => self.write_tree(call, &files.paths, false).await?,
         };
         let at = new.at.as_micros();
         let date = format!("@{} +0000", at.max(0) / 1_000_000);
@@ -235,12 +240,11 @@ impl GitSnapshots {
     /// Brings the private index up to date with files, and writes them as a tree.
     async fn write_tree(
         &self,
-        new: &NewSnapshot,
+        call: &Call,
         paths: &std::collections::BTreeSet<Vec<u8>>,
         reuse: bool,
     ) -> Result<String> {
-        let index = PrivateIndex::begin(&self.private, &new.key, reuse)?;
-        let git = self.files.clone().with("GIT_INDEX_FILE", &index.path);
+        let git = self.files.clone().with("GIT_INDEX_FILE", call.index(reuse)?);
         let known = git.run(TAKE, &["ls-files", "-z"]).await?;
         let gone: Vec<_> =
             split(&known).map(<[u8]>::to_vec).filter(|path| !paths.contains(path)).collect();
@@ -251,38 +255,46 @@ impl GitSnapshots {
         let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
         git.feed(TAKE, &args, join(paths)).await?;
         let tree = git.run(TAKE, &["write-tree"]).await?;
-        index.keep()?;
+        call.keep_index()?;
         Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
     }
 
     /// Changes the files from one snapshot to another. Refuses to if a file is not as the first one
     /// has it.
-    async fn apply(&self, before: &Snapshot, id: &SnapshotId) -> Result<Restored> {
+    async fn apply(&self, call: &Call, before: &Snapshot, id: &SnapshotId) -> Result<Restored> {
         let (from, to) = (before.id.as_str(), id.as_str());
         let args = ["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to];
         let changes = self.files.run(RESTORE, &args).await?;
         let states = split(&changes).step_by(2);
         let (removed, written): (Vec<_>, Vec<_>) = states.partition(|state| *state == b"D");
-        let index = PrivateIndex::begin(&self.private, &before.key, true)?;
-        let git = self.files.clone().with("GIT_INDEX_FILE", &index.path);
-        let args = ["read-tree", "-m", "-u", from, to];
-        let output = git.output(RESTORE, &args, Vec::new()).await?;
-        if !output.status.success() {
-            let text = message(&output);
-            let conflicts =
-                ["not uptodate", "would be overwritten", "would lose", "would be removed"];
-            let error = match conflicts.iter().any(|words| text.contains(words)) {
+        let git = self.files.clone().with("GIT_COMMON_DIR", &self.private);
+        let git = git.with("GIT_INDEX_FILE", call.index(true)?);
+        let git = git.with("GIT_DIR", call.head_at(from)?);
+        // The only command that spares ignored files. Its HEAD is that of the call.
+        let args = [
+            "-c",
+            "core.logAllRefUpdates=false",
+            "checkout",
+            "--quiet",
+            "--no-overwrite-ignore",
+            "--no-recurse-submodules",
+            "--detach",
+            to,
+        ];
+        let output = wait(RESTORE, git.spawn(RESTORE, &args, call.hold()?)?).await?;
+        if !is_complete(&output) {
+            let error = match is_conflict(&output) {
                 true => Error::new(
                     ErrorKind::Conflict,
                     RESTORE,
                     "a file was changed meanwhile, or is not in the snapshot of before",
                 )
-                .with("message", text),
-                false => failed(RESTORE, &args, &output),
+                .with("message", message(&output)),
+                false => failed(RESTORE, &args[2..], &output),
             };
             return Err(error.with("snapshot of before", from));
         }
-        index.keep()?;
+        call.keep_index()?;
         Ok(Restored::new(before.clone(), written.len() as u64, removed.len() as u64))
     }
 
@@ -299,7 +311,14 @@ impl GitSnapshots {
 #[async_trait]
 impl WorkspaceSnapshots for GitSnapshots {
     async fn take(&self, new: &NewSnapshot) -> Result<Snapshot> {
-        self.take_with(new, Vec::new()).await
+        let call = Call::begin(TAKE, &self.private, &new.key).await?;
+        let (this, new) = (self.clone(), new.clone());
+        to_its_end(TAKE, async move {
+            let taken = this.take_with(&call, &new, Vec::new()).await;
+            call.end();
+            taken
+        })
+        .await
     }
 
     async fn restore(&self, id: &SnapshotId, before: &NewSnapshot) -> Result<Restored> {
@@ -311,8 +330,17 @@ impl WorkspaceSnapshots for GitSnapshots {
         }
         let args = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", id.as_str()];
         let wanted = self.files.run(RESTORE, &args).await?;
-        let before = self.take_with(before, wanted).await?;
-        self.apply(&before, id).await
+        let call = Call::begin(RESTORE, &self.private, &before.key).await?;
+        let (this, before, id) = (self.clone(), before.clone(), id.clone());
+        to_its_end(RESTORE, async move {
+            let restored = match this.take_with(&call, &before, wanted).await {
+                Ok(before) => this.apply(&call, &before, &id).await,
+                Err(error) => Err(error),
+            };
+            call.end();
+            restored
+        })
+        .await
     }
 
     async fn remove(&self, id: &SnapshotId) -> Result<bool> {
@@ -346,38 +374,21 @@ impl WorkspaceSnapshots for GitSnapshots {
     }
 }
 
-/// An index for one call: a copy of the one that the last call left, which becomes the new one if
-/// the call succeeds. Calls at the same time do not disturb each other.
-struct PrivateIndex {
-    path: PathBuf,
-    kept: PathBuf,
+/// Whether the files are those of the snapshot. Git reports success if only some could be written.
+fn is_complete(output: &Output) -> bool {
+    let says = |line: &[u8]| {
+        ["error:", "fatal:", "warning: unable to unlink"]
+            .iter()
+            .any(|words| line.starts_with(words.as_bytes()))
+    };
+    output.status.success() && !output.stderr.split(|byte| *byte == b'\n').any(says)
 }
 
-impl PrivateIndex {
-    fn begin(private: &Path, key: &str, reuse: bool) -> Result<Self> {
-        let kept = private.join("index");
-        let path = private.join(format!("index-{}", short_hash(key)));
-        let refuse = |error| unusable(TAKE, "the private index cannot be copied", error);
-        if let (true, Ok(found)) = (reuse, fs::metadata(&kept)) {
-            fs::copy(&kept, &path).map_err(refuse)?;
-            // Git compares this time with those of files, to know which it has to read again.
-            let file = fs::File::options().write(true).open(&path).map_err(refuse)?;
-            file.set_modified(found.modified().map_err(refuse)?).map_err(refuse)?;
-        }
-        Ok(Self { path, kept })
-    }
-
-    fn keep(self) -> Result<()> {
-        fs::rename(&self.path, &self.kept)
-            .map_err(|error| unusable(TAKE, "the private index cannot be kept", error))
-    }
-}
-
-impl Drop for PrivateIndex {
-    fn drop(&mut self) {
-        // After `keep` there is none.
-        let _ = fs::remove_file(&self.path);
-    }
+/// Whether git refused before it changed a file.
+fn is_conflict(output: &Output) -> bool {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let conflicts = ["not uptodate", "would be overwritten", "would lose", "would be removed"];
+    output.status.code() == Some(1) && conflicts.iter().any(|words| text.contains(words))
 }
 
 /// Returns the real path of a folder that exists.
@@ -425,7 +436,8 @@ mod tests {
             write("kept", "two");
             let before = snapshots.take(&new(name)).await.unwrap();
             write(file, "written meanwhile");
-            let refused = snapshots.apply(&before, &first.id).await.unwrap_err();
+            let call = Call::begin(RESTORE, &snapshots.private, name).await.unwrap();
+            let refused = snapshots.apply(&call, &before, &first.id).await.unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
             assert_eq!(fs::read_to_string(at(file)).unwrap(), "written meanwhile");
             assert_eq!(fs::read_to_string(at("kept")).unwrap(), "two", "nothing else is changed");

@@ -9,13 +9,15 @@ use context_runtime::{
     ContextEngine, Error, ErrorKind, Result, SnapshotId, Store, assistant, user,
 };
 
-/// What the next restore does.
+/// The fate of the next restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Fault {
     #[default]
     None,
     /// It is refused.
     Refused,
+    /// It fails after it changed files.
+    Half,
     /// It restores the file and never returns, as if the process ended then.
     Lost,
 }
@@ -82,6 +84,10 @@ impl WorkspaceSnapshots for FakeFiles {
         let file = file.ok_or_else(|| Error::not_found("restore_snapshot", "snapshot", id))?;
         let before = self.take(before).await?;
         self.write(&file);
+        if fault == Fault::Half {
+            self.write("half of it");
+            return Err(Error::new(ErrorKind::Unavailable, "restore_snapshot", "the disk is full"));
+        }
         if fault == Fault::Lost {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! What comes back, and what is refused.
+//! Files that come back, and restores that are refused.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -220,41 +220,85 @@ async fn nested_repositories_and_submodules_are_left_alone_and_named() {
     assert_eq!(folder.read("module/committed"), "changed");
     assert_eq!(folder.read("nested/committed"), "changed");
 
-    // A folder of the snapshot that is a repository now is not written into.
+    // Nor is a repository written into that took the place of a folder or a file of the snapshot.
     fs::remove_dir_all(folder.at("vendor")).unwrap();
     folder.git(&["clone", "-q", from, "vendor"]);
-    folder.write("vendor/file", "theirs");
-    let refused = snapshots.restore(&first.id, &new("again")).await.unwrap_err();
-    assert_eq!(
-        (refused.kind(), folder.read("vendor/file")),
-        (ErrorKind::Conflict, "theirs".into())
-    );
+    for theirs in [None, Some("theirs")] {
+        theirs.iter().for_each(|text| folder.write("vendor/file", text));
+        folder.write("committed", "changed");
+        let refused = snapshots.restore(&first.id, &new("again")).await.unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.get("file")),
+            (ErrorKind::Conflict, Some("vendor/file"))
+        );
+        assert_eq!(folder.has("vendor/file"), theirs.is_some());
+        assert_eq!(folder.read("committed"), "changed", "nothing is changed");
+    }
+    fs::remove_dir_all(folder.at("vendor")).unwrap();
+    folder.write("vendor", "a file");
+    let file = take(&snapshots, "file").await;
+    fs::remove_file(folder.at("vendor")).unwrap();
+    folder.git(&["clone", "-q", from, "vendor"]);
+    let refused = snapshots.restore(&file.id, &new("file again")).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert_eq!(folder.read("vendor/committed"), "committed\n");
+}
+
+/// Lets git ignore a name by one of the three ways.
+fn ignore(folder: &Folder, by: &str, name: &str) {
+    if by != "core.excludesFile" {
+        return folder.write(by, &format!("{name}\n"));
+    }
+    folder.write(".git/excludes", &format!("{name}\n"));
+    let file = folder.at(".git/excludes").display().to_string();
+    // As in a user's own configuration, which reaches the private folder too.
+    let private = fs::read_dir(folder.at(".git/context")).unwrap().next().unwrap().unwrap();
+    for config in [folder.at(".git/config"), private.path().join("config")] {
+        folder.git(&["config", "--file", config.to_str().unwrap(), by, &file]);
+    }
 }
 
 #[tokio::test]
 async fn what_no_snapshot_has_is_never_overwritten() {
-    let folder = Folder::repository();
-    folder.write("place", "a file");
-    folder.write("other", "1");
-    let snapshots = GitSnapshots::open(folder.path()).await.unwrap();
-    let first = take(&snapshots, "first").await;
-    // An ignored file stands where a file of the snapshot would be.
-    fs::remove_file(folder.at("place")).unwrap();
-    folder.write(".git/info/exclude", "precious\n");
-    folder.write("place/precious", "not in any snapshot");
-    folder.write("other", "2");
-    let now = folder.everything();
-    let refused = snapshots.restore(&first.id, &new("before")).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Conflict);
-    assert!(refused.get("snapshot of before").is_some());
-    assert_eq!(folder.everything(), now, "nothing is changed");
-
-    // A file that is ignored by now is in the snapshot of before, and comes back.
-    fs::remove_dir_all(folder.at("place")).unwrap();
-    folder.write(".git/info/exclude", "place\n");
-    folder.write("place", "ignored by now");
-    let restored = snapshots.restore(&first.id, &new("again")).await.unwrap();
-    assert_eq!(folder.read("place"), "a file");
-    snapshots.restore(&restored.before.id, &new("back")).await.unwrap();
-    assert_eq!(folder.read("place"), "ignored by now");
+    for by in [".gitignore", ".git/info/exclude", "core.excludesFile"] {
+        // What is ignored now, and stands where a file of the snapshot would be.
+        type Put = fn(&Folder);
+        let cases: [(&str, &str, Put); 4] = [
+            ("place", "precious", |now| now.write("place/precious", "in no snapshot")),
+            ("place", "place/", |now| now.write("place/deep/precious", "in no snapshot")),
+            ("place/file", "place", |now| now.write("place", "in no snapshot")),
+            ("place/file", "place", |now| symlink("/nowhere", now.at("place")).unwrap()),
+        ];
+        for (case, (then, ignored, put)) in cases.into_iter().enumerate() {
+            let folder = Folder::repository();
+            folder.write(then, "then");
+            folder.write("other", "1");
+            let snapshots = GitSnapshots::open(folder.path()).await.unwrap();
+            let first = take(&snapshots, "first").await;
+            match folder.at("place").is_dir() {
+                true => fs::remove_dir_all(folder.at("place")).unwrap(),
+                false => fs::remove_file(folder.at("place")).unwrap(),
+            }
+            ignore(&folder, by, ignored);
+            put(&folder);
+            folder.write("other", "2");
+            let now = folder.everything();
+            let refused = snapshots.restore(&first.id, &new("before")).await;
+            assert_eq!(folder.everything(), now, "{by}, case {case}: nothing is changed");
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Conflict, "{by}, case {case}");
+            assert!(refused.get("snapshot of before").is_some());
+        }
+        // A file that is ignored by now is in the snapshot of before, and comes back.
+        let folder = Folder::repository();
+        folder.write("place", "a file");
+        let snapshots = GitSnapshots::open(folder.path()).await.unwrap();
+        let first = take(&snapshots, "first").await;
+        ignore(&folder, by, "place");
+        folder.write("place", "ignored by now");
+        let restored = snapshots.restore(&first.id, &new("again")).await.unwrap();
+        assert_eq!(folder.read("place"), "a file");
+        snapshots.restore(&restored.before.id, &new("back")).await.unwrap();
+        assert_eq!(folder.read("place"), "ignored by now");
+    }
 }

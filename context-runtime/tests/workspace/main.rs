@@ -5,6 +5,7 @@
 
 mod fake;
 mod git;
+mod git_interrupted;
 mod git_repository;
 mod moves;
 mod unfinished_moves;

@@ -40,7 +40,6 @@ async fn a_move_that_a_crash_interrupted_is_seen_and_finished() {
         assert!(files.snapshots().contains(&"something after the crash".into()));
         assert_eq!(chat.finish_move().await.unwrap(), None);
 
-        let mut chat = files.engine(&store).await;
         assert!(chat.resolve().await.unwrap().diagnostics.is_empty());
         chat.switch_branch("main").await.unwrap();
         assert_eq!(files.file(), "two");
@@ -67,6 +66,35 @@ async fn an_interrupted_switch_is_finished_too() {
     assert_eq!((moved.branch.as_str(), files.file()), ("main", "two".into()));
     chat.rewind(&"u1".into()).await.unwrap();
     assert_eq!(files.file(), "one");
+}
+
+/// Such as on a disk that is full: some files are those of the destination, others are not.
+#[tokio::test]
+async fn a_restore_that_fails_half_way_is_an_unfinished_move() {
+    let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+    let mut chat = files.engine(&store).await;
+    files.write("one");
+    say(&mut chat, "u1").await;
+    chat.checkpoint("start").await.unwrap();
+    files.write("two");
+    say(&mut chat, "a1").await;
+    files.fail(Fault::Half);
+    for _ in 0..2 {
+        assert_eq!(chat.restore("start").await.unwrap_err().kind(), ErrorKind::Unavailable);
+        let told = chat.resolve().await.unwrap().diagnostics;
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].code, DiagnosticCode::RewindInterrupted);
+    }
+    // Refused now, but the files are not as they were.
+    files.fail(Fault::Refused);
+    assert_eq!(chat.finish_move().await.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(chat.resolve().await.unwrap().diagnostics.len(), 1);
+    files.fail(Fault::None);
+    chat.finish_move().await.unwrap().unwrap();
+    assert_eq!(files.file(), "one");
+    assert!(chat.resolve().await.unwrap().diagnostics.is_empty());
+    chat.switch_branch("main").await.unwrap();
+    assert_eq!(files.file(), "two");
 }
 
 /// Otherwise no move would be possible any more.

@@ -40,8 +40,8 @@ pub(super) struct Files {
 
 /// Looks at the paths that git lists and at those of the snapshot to restore.
 ///
-/// A path below a symbolic link is no file of the workspace. A path of the snapshot within a nested
-/// repository is none either: it belongs to that repository now.
+/// A path below a symbolic link is no file of the workspace. A path of the snapshot that is in a
+/// nested repository by now is a [conflict](ErrorKind::Conflict): a restore would write there.
 pub(super) fn examine(
     workspace: &Path,
     listed: &[u8],
@@ -63,14 +63,22 @@ pub(super) fn examine(
             files.leave_out(path, "a nested repository, which has a history of its own");
             continue;
         }
-        let parent = relative.parent().unwrap_or(Path::new(""));
-        if !folders.is_own(parent, is_wanted) || files.paths.contains(path) {
+        if files.paths.contains(path) {
+            continue;
+        }
+        let (is_real, is_nested) = folders.look(relative.parent().unwrap_or(Path::new("")));
+        if is_wanted && is_nested {
+            return Err(nested(path));
+        }
+        if !is_real {
             continue;
         }
         let Some(found) = look(&full).map_err(|error| unreadable(error, path))? else { continue };
         if found.is_dir() {
-            if !is_wanted && full.join(".git").exists() {
-                files.leave_out(path, "a submodule, which has a history of its own");
+            match full.join(".git").exists() {
+                true if is_wanted => return Err(nested(path)),
+                true => files.leave_out(path, "a submodule, which has a history of its own"),
+                false => {}
             }
             continue;
         }
@@ -117,14 +125,14 @@ impl Files {
 /// The folders of a workspace that were looked at.
 struct Folders<'a> {
     workspace: &'a Path,
-    /// Whether each is a real folder, and whether it is in a nested repository.
+    /// What [`look`](Self::look) found of each.
     known: HashMap<PathBuf, (bool, bool)>,
 }
 
 impl Folders<'_> {
-    /// Returns whether files of a folder belong to the workspace: no symbolic link leads there, and
-    /// for `outside_nested` no nested repository is around it.
-    fn is_own(&mut self, folder: &Path, outside_nested: bool) -> bool {
+    /// Returns whether a folder is there and no symbolic link leads to it, and whether a nested
+    /// repository is around it.
+    fn look(&mut self, folder: &Path) -> (bool, bool) {
         let mut above: Vec<_> = folder.ancestors().collect();
         above.retain(|folder| !folder.as_os_str().is_empty());
         let (mut is_real, mut is_nested) = (true, false);
@@ -140,7 +148,7 @@ impl Folders<'_> {
                 }
             };
         }
-        is_real && !(outside_nested && is_nested)
+        (is_real, is_nested)
     }
 }
 
@@ -151,6 +159,11 @@ fn look(path: &Path) -> std::io::Result<Option<Metadata>> {
         Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotADirectory) => Ok(None),
         found => found.map(Some),
     }
+}
+
+fn nested(path: &[u8]) -> Error {
+    let text = "a nested repository is where the snapshot has a file; move it away first";
+    Error::new(ErrorKind::Conflict, "restore_snapshot", text).with("file", shown(path))
 }
 
 fn unreadable(error: std::io::Error, path: &[u8]) -> Error {

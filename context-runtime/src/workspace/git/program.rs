@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 use context_core::base::display::clean;
 use context_core::{Error, ErrorKind, Result, Retry};
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 /// Settings for every call, which win over those of the user: no hook and no monitor is run, and
 /// no line ending is converted.
@@ -75,6 +75,25 @@ impl Git {
         args: &[&str],
         input: Vec<u8>,
     ) -> Result<Output> {
+        let mut child = self.spawn(operation, args, Stdio::piped())?;
+        let stdin = child.stdin.take();
+        let feed = async {
+            if let Some(mut stdin) = stdin {
+                // If git ends before it has read everything, its status and message say why.
+                let _ = stdin.write_all(&input).await;
+            }
+        };
+        let ((), output) = tokio::join!(feed, wait(operation, child));
+        output
+    }
+
+    /// Starts a command. It goes on if the child is dropped.
+    pub(super) fn spawn(
+        &self,
+        operation: &'static str,
+        args: &[&str],
+        stdin: Stdio,
+    ) -> Result<Child> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             let of_git = name.to_str().is_some_and(|name| name.starts_with("GIT_"));
@@ -88,8 +107,11 @@ impl Git {
         command.args(args).current_dir(&self.folder).env("LC_ALL", "C");
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| {
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C in a terminal is for the caller alone: git is not to stop half way.
+        #[cfg(unix)]
+        command.process_group(0);
+        command.spawn().map_err(|error| {
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             let (kind, text) = match missing && self.folder.is_dir() {
                 true => {
@@ -99,20 +121,15 @@ impl Git {
             };
             let retry = Retry::of_io(&error);
             Error::new(kind, operation, text).with_retry(retry).with_source(error)
-        })?;
-        let stdin = child.stdin.take();
-        let feed = async {
-            if let Some(mut stdin) = stdin {
-                // If git ends before it has read everything, its status and message say why.
-                let _ = stdin.write_all(&input).await;
-            }
-        };
-        let ((), output) = tokio::join!(feed, child.wait_with_output());
-        output.map_err(|error| {
-            Error::new(ErrorKind::Unavailable, operation, "the program git was lost")
-                .with_source(error)
         })
     }
+}
+
+/// Waits until a command ends.
+pub(super) async fn wait(operation: &'static str, child: Child) -> Result<Output> {
+    child.wait_with_output().await.map_err(|error| {
+        Error::new(ErrorKind::Unavailable, operation, "the program git was lost").with_source(error)
+    })
 }
 
 /// Returns the error of a command that failed.
