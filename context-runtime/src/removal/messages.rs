@@ -73,8 +73,8 @@ pub async fn redact_messages(
 ) -> Result<RemovalReport> {
     const OPERATION: &str = "redact_messages";
     let mut report = RemovalReport::default();
-    let mut messages: BTreeSet<MessageId> = messages.iter().cloned().collect();
-    messages.extend(branch_summaries(store.history(), chat, &messages).await?);
+    let messages: BTreeSet<MessageId> = messages.iter().cloned().collect();
+    let messages = with_branch_summaries(store.history(), chat, &messages).await?;
     let messages: Vec<MessageId> = messages.into_iter().collect();
     let removed = RemovedContent::read(store, chat, &messages).await?;
     options.cancel.check(OPERATION)?;
@@ -175,26 +175,39 @@ impl RemovedContent {
     }
 }
 
-/// Returns the messages that summarise a part of a branch with one of these messages.
-async fn branch_summaries(
+/// Adds the messages that summarise a part of a branch with one of these messages.
+async fn with_branch_summaries(
     history: &dyn HistoryStore,
     chat: &ChatRef,
     messages: &BTreeSet<MessageId>,
-) -> Result<Vec<MessageId>> {
+) -> Result<BTreeSet<MessageId>> {
     let nodes = reads::messages(history, chat).await?;
     let parents: HashMap<&MessageId, &MessageId> = nodes
         .iter()
         .filter_map(|placed| Some((&placed.node.id, placed.parent.as_ref()?)))
         .collect();
     let readable = nodes.iter().filter(|placed| placed.node.role() == Some(Role::User));
-    let summaries = readable.filter_map(|placed| {
-        let left = LeftBranch::of(placed.node.message().ok()?)?;
-        let path = std::iter::successors(Some(&left.last), |id| {
-            (**id != left.first).then(|| parents.get(*id).copied()).flatten()
+    let mut summaries: Vec<_> = readable
+        .filter_map(|placed| Some((&placed.node.id, LeftBranch::of(placed.node.message().ok()?)?)))
+        .collect();
+    let mut found = messages.clone();
+    // A summary may be of a branch with another summary.
+    loop {
+        let known = found.len();
+        summaries.retain(|(id, left)| {
+            let mut path = std::iter::successors(Some(&left.last), |id| {
+                (**id != left.first).then(|| parents.get(*id).copied()).flatten()
+            });
+            let is_of_them = path.any(|id| found.contains(id));
+            if is_of_them {
+                found.insert((*id).clone());
+            }
+            !is_of_them
         });
-        path.into_iter().any(|id| messages.contains(id)).then(|| placed.node.id.clone())
-    });
-    Ok(summaries.collect())
+        if found.len() == known {
+            return Ok(found);
+        }
+    }
 }
 
 /// Removes the streams that are named like one of the messages, or whose chunks contain its words.

@@ -80,3 +80,29 @@ async fn a_redaction_reaches_the_summary() {
     let after = shown(&mut crate::kit::engine(&store).await).await;
     assert!(after[1].starts_with(id.as_str()) && !after[1].contains("zebra"), "{after:?}");
 }
+
+/// The branch with the first summary was left too.
+#[tokio::test]
+async fn a_redaction_reaches_the_summary_of_a_summary() {
+    let (store, mut chat) = went_back().await;
+    let (policy, budget) = (Summarize::new(), Budget::new(100_000, 2_000));
+    let mut ids = Vec::new();
+    for branch in ["main", "main-v2"] {
+        if branch != "main" {
+            chat.set([say("u3", &"Without a queue. ".repeat(400))]);
+            let _saved = chat.save().await.unwrap();
+            let _moved = chat.rewind(&"u1".into()).await.unwrap();
+        }
+        let left = chat.summarize_branch(&branch.into(), &policy, &ByteCounter, &budget).await;
+        let left = left.unwrap().unwrap();
+        ids.push(chat.accept_branch_summary(&left, &answer(SAID), &ByteCounter).unwrap());
+        let _saved = chat.save().await.unwrap();
+    }
+    let options = RemovalOptions::at(Timestamp::from_micros(9));
+    let chat_ref = chat.chat_ref().clone();
+    let removed =
+        redact_messages(&*store, &chat_ref, &["a1".into()], Redaction::Words, &options).await;
+    assert_eq!(removed.unwrap().messages, 3);
+    let after = shown(&mut crate::kit::engine(&store).await).await;
+    assert!(after[1].starts_with(ids[1].as_str()) && !after[1].contains("zebra"), "{after:?}");
+}
