@@ -4,7 +4,10 @@
 //! and [`restore`](crate::ContextEngine::restore), [`rewind`](crate::ContextEngine::rewind) and
 //! [`switch_branch`](crate::ContextEngine::switch_branch) bring back the files of the place that
 //! they go to, if there is a snapshot of it. What the files were at the place that is left is kept
-//! too, so that going forth again brings them back.
+//! too, in place of an earlier snapshot of that place, so that going forth again brings them back.
+//! A move to a place with the same newest message has no other place to come back to: the snapshot
+//! of the files before is the one of [`Moved::restored`](crate::Moved::restored), until a
+//! [sweep](crate::ContextEngine::sweep_snapshots).
 //!
 //! [`WorkspaceSnapshots`] is the seam. `GitSnapshots` (feature `git`) implements it with the git
 //! program.
@@ -14,10 +17,10 @@ mod git;
 
 use std::sync::Arc;
 
-use context_core::Result;
 use context_core::base::SnapshotId;
 use context_core::store::Chat;
 pub use context_core::workspace::{NewSnapshot, Restored, Snapshot, WorkspaceSnapshots};
+use context_core::{Metadata, Result};
 #[cfg(feature = "git")]
 pub use git::{GitSnapshots, SnapshotLimits};
 
@@ -26,7 +29,9 @@ pub use git::{GitSnapshots, SnapshotLimits};
 /// The ids of snapshots are in the chat's metadata, under keys that begin with `workspace:`. The
 /// snapshots themselves are where the implementation keeps them. Deleting a chat does not reach
 /// them: [`discard`](Self::discard) does. Redaction does not reach them either: a secret in a file
-/// is in its snapshots until they are removed.
+/// is in its snapshots, and after their removal until the implementation clears what they held. Git
+/// keeps objects for two weeks, if not told otherwise. Records do not go along to copies, forks and
+/// exports.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     snapshots: Arc<dyn WorkspaceSnapshots>,
@@ -35,6 +40,9 @@ pub struct Workspace {
 
 impl Workspace {
     /// Creates a workspace whose snapshots are taken at checkpoints, and of a place that is left.
+    /// Each message that was left adds a record to the chat's metadata, which have a
+    /// [limit](context_core::base::limits::MAX_METADATA_BYTES): [`each_turn`](Self::each_turn) also
+    /// bounds their number.
     pub fn new(snapshots: impl WorkspaceSnapshots) -> Self {
         Self::shared(Arc::new(snapshots))
     }
@@ -45,7 +53,8 @@ impl Workspace {
     }
 
     /// Also takes a snapshot when a [turn](crate::Agents) begins, and keeps the newest `keep` of
-    /// those that belong to messages. Programs with a loop of their own call
+    /// those that belong to messages. If it cannot be taken, the turn's report says so. Programs
+    /// with a loop of their own call
     /// [`snapshot_workspace`](crate::ContextEngine::snapshot_workspace) where they want one.
     #[must_use]
     pub fn each_turn(mut self, keep: usize) -> Self {
@@ -86,13 +95,19 @@ pub(crate) fn owner_of(chat: &Chat) -> String {
 }
 
 /// The first part of every key of a chat's metadata that is about its workspace.
-pub(crate) const PREFIX: &str = "workspace:";
+const PREFIX: &str = "workspace:";
 /// The first part of the keys of snapshots of messages.
 pub(crate) const OF_MESSAGE: &str = "workspace:message:";
 /// The first part of the keys of snapshots of checkpoints.
 pub(crate) const OF_CHECKPOINT: &str = "workspace:checkpoint:";
 /// The key of a move that is under way.
 pub(crate) const MOVE: &str = "workspace:move";
+
+/// Returns metadata without the records of snapshots, which are of one chat.
+pub(crate) fn without_records(metadata: &Metadata) -> Metadata {
+    let others = metadata.iter().filter(|(key, _)| !key.starts_with(PREFIX));
+    others.map(|(key, value)| (key.to_owned(), value.clone())).collect()
+}
 
 /// Returns the ids of the snapshots that the metadata of a chat name.
 pub(crate) fn named(chat: &Chat) -> impl Iterator<Item = SnapshotId> {

@@ -23,6 +23,9 @@ pub(super) struct WorkspaceArgs {
     /// Keep the snapshots in this folder instead of the repository of the workspace
     #[arg(long, value_name = "DIR", requires = "workspace")]
     snapshots: Option<PathBuf>,
+    /// First give up an earlier move of files and conversation that was interrupted
+    #[arg(long, requires = "workspace")]
+    abandon_move: bool,
 }
 
 impl WorkspaceArgs {
@@ -41,6 +44,9 @@ impl WorkspaceArgs {
         let workspace = self.open().await?;
         let mut engine = engine(app, store, chat).await?;
         engine.set_workspace(workspace);
+        if self.abandon_move {
+            engine.abandon_move().await?;
+        }
         Ok(engine)
     }
 

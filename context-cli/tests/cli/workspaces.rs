@@ -66,23 +66,86 @@ fn what_is_missing_is_named_with_what_helps() {
     assert!(error.contains("git is not installed"), "{error}");
 }
 
+/// A process that was killed leaves a move that every other one would have to finish.
+#[test]
+fn an_interrupted_move_is_done_again_or_given_up() {
+    for args in [&[][..], &["--abandon-move"]] {
+        let bench = bench(true);
+        bench.ok("checkpoint notes start --workspace work");
+        bench.file("work/plan.md", "two\n");
+        let path = std::env::var("PATH").expect("there is one");
+        let script = "case \" $* \" in *' checkout '*) kill -9 $PPID; exit 1;; esac".to_owned();
+        git_through(&bench, &format!("{script}\nPATH='{path}' exec git \"$@\"\n"));
+        let restore = ["restore", "notes", "start", "--workspace", "work"];
+        let mut command = context(bench.path(), &restore);
+        command.env("PATH", format!("{}:{path}", bench.path().join("bin").display()));
+        assert!(!command.status().expect("it runs").success());
+        let other = bench.run("rewind notes m4 --workspace work");
+        assert!(other.status == 1 && other.err.contains("abandon"), "{}", other.err);
+        assert_eq!(plan(&bench), "two\n");
+        let done = match args {
+            [] => bench.run("restore notes start --workspace work"),
+            _ => bench.run("rewind notes m4 --workspace work --abandon-move"),
+        };
+        assert_eq!(done.status, 0, "{}", done.err);
+        assert_eq!(plan(&bench), if args.is_empty() { "one\n" } else { "two\n" });
+    }
+}
+
+/// Settings of a user that would hide changes, or names and links.
+#[test]
+fn settings_of_the_user_do_not_change_a_snapshot() {
+    let bench = bench(true);
+    let names = ["git~1", "aux.txt", ".g\u{200c}it"];
+    names.iter().for_each(|name| drop(bench.file(&format!("work/{name}"), "one\n")));
+    std::os::unix::fs::symlink("plan.md", bench.path().join("work/link")).expect("a new link");
+    let settings = bench.file(
+        "settings",
+        "[core]\nignoreStat = true\nsymlinks = false\ncheckStat = minimal\ntrustctime = false\n\
+         protectNTFS = true\nprotectHFS = true\n[init]\ndefaultObjectFormat = sha256\n",
+    );
+    let run = |command: &str| {
+        let args = [command, "notes", "start", "--workspace", "work"];
+        let mut command = context(bench.path(), &args);
+        let output = command.env("GIT_CONFIG_GLOBAL", &settings).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run("checkpoint");
+    bench.file("work/plan.md", "changed\n");
+    run("checkpoint");
+    bench.file("work/plan.md", "two\n");
+    for name in names.into_iter().chain(["link"]) {
+        fs::remove_file(bench.path().join("work").join(name)).expect("it was there");
+    }
+    run("restore");
+    assert_eq!(plan(&bench), "changed\n");
+    for name in names {
+        assert!(bench.path().join("work").join(name).is_file(), "{name}");
+    }
+    assert!(bench.path().join("work/link").is_symlink());
+}
+
+/// Lets commands whose path begins with the folder `bin` find this script as git.
+fn git_through(bench: &Bench, script: &str) {
+    use std::os::unix::fs::PermissionsExt;
+
+    fs::create_dir(bench.path().join("bin")).expect("a folder in a new one");
+    let git = bench.file("bin/git", format!("#!/bin/sh\n{script}"));
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("it is there");
+}
+
 /// A terminal sends the signal to all processes of the foreground group.
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_does_not_reach_git() {
-    use std::os::unix::fs::PermissionsExt;
-
     let bench = bench(true);
     let log = bench.path().join("groups");
     let path = std::env::var("PATH").expect("there is one");
     let script = format!(
-        "#!/bin/sh\necho $$ $(cut -d' ' -f5 /proc/$$/stat) >> '{}'\nPATH='{path}' exec git \"$@\"\n",
+        "echo $$ $(cut -d' ' -f5 /proc/$$/stat) >> '{}'\nPATH='{path}' exec git \"$@\"\n",
         log.display()
     );
-    fs::create_dir(bench.path().join("bin")).expect("a folder in a new one");
-    bench.file("bin/git", &script);
-    let git = bench.path().join("bin/git");
-    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("it is there");
+    git_through(&bench, &script);
     for command in ["checkpoint", "restore"] {
         let mut command =
             context(bench.path(), &[command, "notes", "start", "--workspace", "work"]);

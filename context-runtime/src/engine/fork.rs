@@ -9,7 +9,7 @@ use super::builder::ContextEngineBuilder;
 use super::chat::USAGE;
 use super::{ContextEngine, View};
 use crate::transfer::write_fork;
-use crate::workspace::PREFIX;
+use crate::workspace::without_records;
 
 /// The metadata key of the origin of a fork.
 const FORKED_FROM: &str = "forked_from";
@@ -103,11 +103,8 @@ impl ContextEngine {
         let source = self.chat().await?;
         new.title = source.title;
         let own = std::mem::take(&mut new.metadata);
-        new.metadata = source.metadata.clone();
+        new.metadata = without_records(&source.metadata);
         new.metadata.remove(USAGE);
-        let of_files =
-            source.metadata.iter().map(|(key, _)| key).filter(|key| key.starts_with(PREFIX));
-        of_files.for_each(|key| drop(new.metadata.remove(key)));
         own.iter().for_each(|(key, value)| new.metadata.insert(key, value.clone()));
         self.fork_to(new, path).await
     }

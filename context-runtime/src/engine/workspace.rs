@@ -1,8 +1,10 @@
 //! Snapshots of the files beside the conversation, and moves of both.
 //!
-//! A move restores the files first, since that may be refused, and moves the conversation in the
-//! same commit that records what was left. A record in the chat's metadata marks the time between,
-//! so that a move that a crash interrupts is seen and done again.
+//! A move restores the files first, since that may be refused. A rewind moves the conversation in
+//! the commit that records what was left, a switch of branch just before it. A record in the chat's
+//! metadata marks the time between, so that a move that a crash interrupts is seen and done again.
+
+use std::fmt;
 
 use context_core::base::{CheckpointName, DiagnosticCode, Severity, SnapshotId};
 use context_core::store::{Chat, ChatPatch, Checkpoint};
@@ -44,6 +46,15 @@ pub(super) enum Destination {
     Branch(BranchName),
 }
 
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(message) => write!(f, "message {message}"),
+            Self::Branch(branch) => write!(f, "branch {branch}"),
+        }
+    }
+}
+
 /// The record of a move that is under way.
 #[derive(Serialize, Deserialize)]
 struct MoveRecord {
@@ -59,8 +70,8 @@ struct MoveRecord {
 pub(super) struct MovedFiles {
     pub(super) restored: Option<Restored>,
     pub(super) patch: ChatPatch,
-    /// The snapshot whose record the patch replaces.
-    pub(super) replaced: Option<SnapshotId>,
+    /// The snapshots whose records the patch replaces.
+    replaced: Vec<SnapshotId>,
 }
 
 impl ContextEngine {
@@ -108,8 +119,10 @@ impl ContextEngine {
     /// Sets a checkpoint as [`checkpoint`](Self::checkpoint) does, and also returns the snapshot of
     /// the files.
     ///
-    /// The snapshot is taken first. After a crash between the two, the checkpoint is where it was,
-    /// and the snapshot is one that [`sweep_snapshots`](Self::sweep_snapshots) removes.
+    /// The snapshot is taken first, then the checkpoint is set, then the snapshot is recorded.
+    /// After a crash before the last step, the snapshot is one that
+    /// [`sweep_snapshots`](Self::sweep_snapshots) removes. The checkpoint has the earlier snapshot
+    /// if it is at the same message as before, and otherwise none.
     pub async fn checkpoint_workspace(
         &mut self,
         name: impl Into<CheckpointName>,
@@ -151,19 +164,30 @@ impl ContextEngine {
         Ok(deleted)
     }
 
-    /// Removes the snapshots of this chat that its records do not name, or whose messages are gone,
-    /// if they are older than a time. An interrupted call leaves such snapshots, and so does a
-    /// deleted branch. Returns the number of removed snapshots.
+    /// Removes the snapshots of this chat that its records do not name, or whose messages or
+    /// checkpoints are gone, if they are older than a time. An interrupted call leaves such
+    /// snapshots, and so do a deleted branch, and a checkpoint that a program without the workspace
+    /// moved or deleted. Returns the number of removed snapshots.
     pub async fn sweep_snapshots(&mut self, older_than: Timestamp) -> Result<u64> {
         let Some(workspace) = self.workspace.clone() else { return Ok(0) };
         let chat = self.chat().await?;
-        let records = chat.metadata.iter().filter(|(key, _)| key.starts_with(OF_MESSAGE));
-        let (keys, ids): (Vec<_>, Vec<_>) = records
-            .filter_map(|(key, value)| Some((key, value.parse::<SnapshotRecord>().ok()?.message)))
-            .unzip();
+        let old = |(key, value): (&'_ str, &Json)| {
+            let record: SnapshotRecord = value.parse().ok()?;
+            (record.at < older_than).then(|| (key.to_owned(), record.message))
+        };
+        let of = |prefix| chat.metadata.iter().filter(move |(key, _)| key.starts_with(prefix));
+        let (keys, ids): (Vec<_>, Vec<_>) = of(OF_MESSAGE).filter_map(old).unzip();
         let found = self.parts.history().messages(&self.chat, &ids).await?;
-        let gone = keys.iter().zip(found).filter(|(_, message)| message.is_none());
-        let remove: Vec<_> = gone.map(|(key, _)| (*key).to_owned()).collect();
+        let gone = keys.into_iter().zip(found).filter(|(_, message)| message.is_none());
+        let mut remove: Vec<_> = gone.map(|(key, _)| key).collect();
+        let checkpoints = self.parts.history().checkpoints(&self.chat).await?;
+        let is_set = |(key, message): &(String, MessageId)| {
+            checkpoints.iter().any(|set| {
+                key[OF_CHECKPOINT.len()..] == *set.name.as_str() && set.message == *message
+            })
+        };
+        let gone = of(OF_CHECKPOINT).filter_map(old).filter(|record| !is_set(record));
+        remove.extend(gone.map(|(key, _)| key));
         let chat = match remove.is_empty() {
             true => chat,
             false => self.update_chat(&ChatPatch { remove, ..ChatPatch::default() }).await?,
@@ -193,15 +217,32 @@ impl ContextEngine {
             Destination::Branch(branch) => self.switch_branch(branch).await,
         };
         if moved.as_ref().is_err_and(Error::is_not_found) {
-            self.forget_move().await?;
+            self.abandon_move().await?;
         }
         moved.map(Some)
     }
 
+    /// Gives up an interrupted move of files and conversation. Neither is changed. If there is a
+    /// snapshot of the files before the move, it becomes that of the message that was left. Returns
+    /// false if there is no such move.
+    pub async fn abandon_move(&mut self) -> Result<bool> {
+        let chat = self.chat().await?;
+        let Some(given_up) = pending_move(&chat) else { return Ok(false) };
+        let mut set = Metadata::default();
+        if let (Some(workspace), Some(left)) = (&self.workspace, &given_up.left) {
+            let all = workspace.snapshots().list(&owner_of(&chat)).await?;
+            if let Some(before) = all.iter().find(|one| one.key == given_up.key) {
+                set = record(&format!("{OF_MESSAGE}{left}"), before, left)?;
+            }
+        }
+        self.forget_move(set).await?;
+        Ok(true)
+    }
+
     /// Removes the record of a move that is under way.
-    async fn forget_move(&mut self) -> Result<()> {
-        let patch = ChatPatch { remove: vec![MOVE.to_owned()], ..ChatPatch::default() };
-        let _chat = self.update_chat(&patch).await?;
+    async fn forget_move(&mut self, set: Metadata) -> Result<()> {
+        let remove = vec![MOVE.to_owned()];
+        let _chat = self.update_chat(&ChatPatch { set, remove, ..ChatPatch::default() }).await?;
         self.opened_with.retain(|diagnostic| !is_of_move(diagnostic));
         Ok(())
     }
@@ -233,9 +274,9 @@ impl ContextEngine {
         let chat = self.chat().await?;
         let earlier = pending_move(&chat);
         if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.to != to) {
-            let text = "an interrupted move is not finished: call `finish_move` first";
+            let text = "an interrupted move is not finished: go there first, or abandon it";
             let error = Error::new(ErrorKind::Conflict, OPERATION, text);
-            return Err(error.with("snapshot", &earlier.snapshot));
+            return Err(error.with("to", &earlier.to).with("snapshot", &earlier.snapshot));
         }
         let of_message = || Some(record_of(&chat, &format!("{OF_MESSAGE}{}", head?))?.snapshot);
         let goal = earlier.as_ref().map(|earlier| earlier.snapshot.clone());
@@ -249,7 +290,7 @@ impl ContextEngine {
             return Ok(None);
         }
         let new = self.new_snapshot(&chat);
-        let (mut before, restored) = match &goal {
+        let (before, restored) = match &goal {
             None => (workspace.snapshots().take(&new).await?, None),
             Some(goal) => {
                 let mut moving = chat.clone();
@@ -269,17 +310,25 @@ impl ContextEngine {
                 (restored.before.clone(), Some(restored))
             }
         };
+        let mut places = vec![(left, before.clone())];
         if let Some(earlier) = &earlier {
-            // The files of before are those of before the first attempt.
+            // The files of before are those of before the first attempt. What was worked on since
+            // has a place of its own, if it has a message.
             let all = workspace.snapshots().list(&owner_of(&chat)).await?;
-            before = all.into_iter().find(|one| one.key == earlier.key).unwrap_or(before);
+            if let Some(first) = all.into_iter().find(|one| one.key == earlier.key) {
+                places[0].1 = first;
+            }
+            places.push((self.view().await?.head().cloned(), before.clone()));
         }
         let mut patch = ChatPatch { remove: vec![MOVE.to_owned()], ..ChatPatch::default() };
-        let mut replaced = None;
-        if let Some(left) = left.filter(|left| Some(left) != head) {
+        let mut replaced = Vec::new();
+        for (left, before) in places {
+            let Some(left) = left.filter(|left| Some(left) != head) else { continue };
             let key = format!("{OF_MESSAGE}{left}");
-            replaced = record_of(&chat, &key).map(|record| record.snapshot);
-            patch.set = record(&key, &before, &left)?;
+            if patch.set.get(&key).is_none() {
+                replaced.extend(record_of(&chat, &key).map(|record| record.snapshot));
+                patch.set.insert(key, json(&snapshot_record(&before, &left))?);
+            }
         }
         self.left_out = before.diagnostics;
         Ok(Some(MovedFiles { restored, patch, replaced }))
@@ -297,29 +346,37 @@ impl ContextEngine {
         };
         if is_over {
             // If the record stays, the next move to the same place begins with it.
-            let _ = self.forget_move().await;
+            let _ = match is_repeated {
+                true => self.abandon_move().await.map(drop),
+                false => self.forget_move(Metadata::default()).await,
+            };
         } else if !self.opened_with.iter().any(is_of_move) {
             self.opened_with.extend(interrupted(moving));
         }
     }
 
-    /// Ends a move whose commit removed its record. Removes the snapshot that it replaced by a
-    /// newer one.
+    /// Ends a move whose commit removed its record. Removes the snapshots that it replaced by
+    /// newer ones.
     pub(super) async fn end_move(&mut self, moved: Option<&MovedFiles>) -> Result<()> {
         if moved.is_some() {
             self.opened_with.retain(|diagnostic| !is_of_move(diagnostic));
         }
-        let replaced = moved.and_then(|moved| moved.replaced.as_ref());
-        if let (Some(workspace), Some(replaced)) = (&self.workspace, replaced) {
+        let Some(workspace) = &self.workspace else { return Ok(()) };
+        for replaced in moved.iter().flat_map(|moved| &moved.replaced) {
             workspace.snapshots().remove(replaced).await?;
         }
         Ok(())
     }
 
-    /// Whether a snapshot is taken when a turn begins.
+    /// Takes the snapshot of a turn that begins, if the workspace wants one. The question is stored
+    /// by then, so a failure is reported and does not end the turn.
     #[cfg(feature = "agents")]
-    pub(crate) fn snapshots_turns(&self) -> bool {
-        self.workspace.as_ref().is_some_and(|workspace| workspace.kept().is_some())
+    pub(crate) async fn snapshot_turn(&mut self) -> Option<Diagnostic> {
+        let _kept = self.workspace.as_ref()?.kept()?;
+        let error = self.snapshot_workspace().await.err()?;
+        let (code, text) =
+            (DiagnosticCode::NotInSnapshot, format!("no snapshot of the turn: {error}"));
+        Some(Diagnostic::new(code, Severity::Warning, "workspace", text))
     }
 
     fn new_snapshot(&self, chat: &Chat) -> NewSnapshot {
@@ -330,12 +387,9 @@ impl ContextEngine {
 /// Returns the diagnostic of a chat whose files and conversation may not fit together.
 pub(super) fn interrupted(chat: &Chat) -> Option<Diagnostic> {
     let record = pending_move(chat)?;
-    let place = match &record.to {
-        Destination::Message(message) => format!("message {message}"),
-        Destination::Branch(branch) => format!("branch {branch}"),
-    };
+    let (code, place) = (DiagnosticCode::RewindInterrupted, record.to.to_string());
     let text = "files may have gone back and the conversation has not: call `finish_move`";
-    Some(Diagnostic::new(DiagnosticCode::RewindInterrupted, Severity::Warning, place, text))
+    Some(Diagnostic::new(code, Severity::Warning, place, text))
 }
 
 /// Whether a diagnostic is the one that [`interrupted`] returns.
@@ -352,9 +406,11 @@ fn record_of(chat: &Chat, key: &str) -> Option<SnapshotRecord> {
 }
 
 fn record(key: &str, snapshot: &Snapshot, message: &MessageId) -> Result<Metadata> {
-    let (id, message) = (snapshot.id.clone(), message.clone());
-    let record = SnapshotRecord { snapshot: id, message, at: snapshot.at };
-    Ok(Metadata::default().with(key, json(&record)?))
+    Ok(Metadata::default().with(key, json(&snapshot_record(snapshot, message))?))
+}
+
+fn snapshot_record(snapshot: &Snapshot, message: &MessageId) -> SnapshotRecord {
+    SnapshotRecord { snapshot: snapshot.id.clone(), message: message.clone(), at: snapshot.at }
 }
 
 fn json(record: &impl Serialize) -> Result<Json> {

@@ -5,9 +5,11 @@ use context_core::{CancelSignal, ChatRef, Error, Result, Store};
 use super::reader::ChatReader;
 use super::record::ChatRecord;
 use super::writer::{ChatWriter, WrittenChat};
+use crate::workspace::without_records;
 
 /// Copies a chat with its whole graph, within a store or to another one. Checks `cancel` between
-/// pages. A copy that is cancelled or fails is deleted.
+/// pages. A copy that is cancelled or fails is deleted. Snapshots of a
+/// [workspace](crate::workspace) stay those of the first chat alone.
 ///
 /// Returns [`ErrorKind::Invalid`](context_core::ErrorKind::Invalid) if the new chat exists.
 ///
@@ -34,9 +36,10 @@ pub async fn copy_chat(
 ) -> Result<WrittenChat> {
     const OPERATION: &str = "copy_chat";
     let mut reader = ChatReader::open(from, chat).await?;
-    let Some(ChatRecord::Chat(source)) = reader.next().await? else {
+    let Some(ChatRecord::Chat(mut source)) = reader.next().await? else {
         return Err(Error::not_found(OPERATION, "chat", &chat.chat));
     };
+    source.metadata = without_records(&source.metadata);
     let writer = ChatWriter::create(to, new.clone(), &source).await?;
     let writer = writer.ok_or_else(|| {
         Error::invalid(OPERATION, "there is a chat of this name").with("chat", &new.chat)

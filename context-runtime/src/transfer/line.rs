@@ -17,6 +17,7 @@ use context_core::{
 use serde::{Deserialize, Serialize};
 
 use super::record::{BlobRecord, ChatMessageRecord, ChatRecord};
+use crate::workspace::without_records;
 
 /// The operation that errors of an import name.
 pub(super) const OPERATION: &str = "import_jsonl";
@@ -237,8 +238,7 @@ pub(super) fn write(record: &ChatRecord) -> Result<Vec<u8>, serde_json::Error> {
                 v: VERSION,
                 chat: chat.chat.chat.clone(),
                 title: chat.title.clone(),
-                metadata: chat
-                    .metadata
+                metadata: without_records(&chat.metadata)
                     .iter()
                     .map(|(key, value)| (key.to_owned(), value.compact()))
                     .collect(),
@@ -335,7 +335,7 @@ pub(super) fn read(line: &[u8], user: &UserId) -> Result<ChatRecord, LineError> 
                 return Err(LineError::Newer(line.v));
             }
             let mut new = NewChat::new(ChatRef::new(user.clone(), line.chat), line.created_at);
-            (new.title, new.metadata) = (line.title, line.metadata);
+            (new.title, new.metadata) = (line.title, without_records(&line.metadata));
             let mut chat = Chat::new(new);
             (chat.active, chat.updated_at) = (line.active, line.updated_at);
             ChatRecord::Chat(chat)

@@ -12,6 +12,7 @@ mod call;
 mod files;
 mod program;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -46,17 +47,19 @@ const RESTORE: &str = "restore_snapshot";
 /// that are untracked and not ignored. Symbolic links, the executable bit, and names of any bytes
 /// come back as they were. Folders without files, other permissions and times of files do not.
 /// Ignored files are neither in a snapshot nor touched by a restore. Submodules and nested
-/// repositories are left alone, and the [snapshot](Snapshot::diagnostics) names them. A restore that
-/// would write into one, or overwrite an ignored file, is refused as a
+/// repositories are left alone, and the [snapshot](Snapshot::diagnostics) names them. A restore
+/// that would write into one, or overwrite an ignored file, is refused as a
 /// [conflict](ErrorKind::Conflict).
 ///
 /// A restore removes the files that its own snapshot of before has and the older one has not. If
 /// another program writes a file at the same time, the restore is refused as a conflict before it
-/// changes a file; only a write within the moment of the change itself is not noticed. A snapshot is
-/// not one moment of all files, either: a file that is written meanwhile is in it before or after.
+/// changes a file; only a write within the moment of the change itself is not noticed. A snapshot
+/// is not one moment of all files, either: a file that is written meanwhile is in it before or
+/// after.
 ///
-/// Calls for one folder wait for each other, in other processes too. A call goes on if its future
-/// is dropped. On Unix, git runs in a process group of its own, so Ctrl-C does not reach it.
+/// Calls for one folder wait for each other, in other processes too. A call that has its turn goes
+/// on if its future is dropped. On Unix, git runs in a process group of its own, so Ctrl-C does not
+/// reach it.
 ///
 /// ```no_run
 /// use context_runtime::workspace::{GitSnapshots, Workspace};
@@ -104,36 +107,35 @@ impl GitSnapshots {
         const OPERATION: &str = "open_workspace";
         let workspace = folder(workspace.as_ref())?;
         let keeper = Git::at(&workspace);
-        let args = ["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-prefix"];
+        let args = ["rev-parse", "--is-inside-work-tree"];
         let output = keeper.output(OPERATION, &args, Vec::new()).await?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let mut lines = text.lines();
-        let inside = lines.next() == Some("true");
-        if !output.status.success() && !message(&output).contains("not a git repository") {
+        let text = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() && !text.contains("not a git repository") {
             return Err(failed(OPERATION, &args, &output));
         }
-        let (true, Some(git_dir)) = (inside && output.status.success(), lines.next()) else {
+        if output.stdout.trim_ascii() != b"true" {
             return Err(Error::not_found(OPERATION, "repository", workspace.display()));
-        };
-        let prefix = lines.next().unwrap_or_default();
+        }
+        let git_dir = keeper.path(OPERATION, &["--absolute-git-dir"]).await?;
+        let prefix = keeper.path(OPERATION, &["--show-prefix"]).await?;
         let ignored = keeper.output(OPERATION, &["check-ignore", "-q", "."], Vec::new()).await?;
-        if !prefix.is_empty() && ignored.status.success() {
+        if !prefix.as_os_str().is_empty() && ignored.status.success() {
             return Err(Error::invalid(
                 OPERATION,
                 "the repository ignores this folder; keep its snapshots apart",
             )
             .with("folder", workspace.display()));
         }
-        let objects = keeper.run(OPERATION, &["rev-parse", "--git-path", "objects"]).await?;
-        let objects = workspace.join(String::from_utf8_lossy(&objects).trim_end());
-        let format = keeper.run(OPERATION, &["rev-parse", "--show-object-format"]).await?;
-        let format = String::from_utf8_lossy(&format).trim_end().to_owned();
-        let name = short_hash(prefix);
-        let private = Path::new(git_dir).join("context").join(&name);
+        let objects = workspace.join(keeper.path(OPERATION, &["--git-path", "objects"]).await?);
+        let format = keeper.path(OPERATION, &["--show-object-format"]).await?;
+        // All work trees of a repository have the same refs.
+        let tree = git_dir.file_name().unwrap_or_default().as_encoded_bytes();
+        let name = short_hash(&[tree, b"/", prefix.as_os_str().as_encoded_bytes()].concat());
+        let private = git_dir.join("context").join(&name);
         let refs = format!("refs/context/{name}/");
         let git = Git::at(&workspace).with("GIT_OBJECT_DIRECTORY", objects);
         let opened = Self::with(workspace, private, git, keeper, refs);
-        opened.prepare(OPERATION, Some(&format)).await?;
+        opened.prepare(OPERATION, Some(format.as_os_str())).await?;
         Ok(opened)
     }
 
@@ -183,17 +185,20 @@ impl GitSnapshots {
     }
 
     /// Makes the private git folder, if it is not there.
-    async fn prepare(&self, operation: &'static str, format: Option<&str>) -> Result<()> {
+    async fn prepare(&self, operation: &'static str, format: Option<&OsStr>) -> Result<()> {
         let attributes = self.private.join("info").join("attributes");
         if fs::read_to_string(&attributes).is_ok_and(|text| text == ATTRIBUTES) {
             return Ok(());
         }
         let refuse = |error| unusable(operation, "the private git folder cannot be made", error);
         fs::create_dir_all(&self.private).map_err(refuse)?;
-        let format = format.map(|format| format!("--object-format={format}"));
-        let mut args = vec!["init", "--quiet", "--template="];
-        args.extend(format.as_deref().filter(|format| !format.ends_with("=sha1")));
-        self.files.run(operation, &args).await?;
+        // Otherwise a setting of the user decides.
+        let git = self.files.clone();
+        let git = match format {
+            Some(format) => git.with("GIT_DEFAULT_HASH", format),
+            None => git,
+        };
+        git.run(operation, &["init", "--quiet", "--template="]).await?;
         if self.is_apart {
             for (name, value) in [("gc.auto", "2000"), ("gc.pruneExpire", "1.day.ago")] {
                 self.files.run(operation, &["config", name, value]).await?;
@@ -207,11 +212,16 @@ impl GitSnapshots {
     /// Takes a snapshot that also has those files of `wanted` that are there.
     async fn take_with(&self, call: &Call, new: &NewSnapshot, wanted: Vec<u8>) -> Result<Snapshot> {
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let listed = self.keeper.run(TAKE, &list).await?;
+        let listed = self.keeper.output(TAKE, &list, Vec::new()).await?;
+        if !listed.status.success() {
+            return Err(failed(TAKE, &list, &listed));
+        }
         let (workspace, limits) = (self.workspace.clone(), self.limits);
-        let files =
-            tokio::task::spawn_blocking(move || examine(&workspace, &listed, &wanted, &limits));
-        let files = files.await.map_err(|error| call::lost(TAKE, error))??;
+        let files = tokio::task::spawn_blocking(move || {
+            examine(&workspace, &listed.stdout, &wanted, &limits)
+        });
+        let mut files = files.await.map_err(|error| call::lost(TAKE, error))??;
+        files.leave_out_unread(&listed.stderr);
         let tree = match self.write_tree(call, &files.paths, true).await {
             Ok(tree) => tree,
             // Git may have removed objects that only the index of before refers to.
@@ -227,7 +237,7 @@ impl GitSnapshots {
         let body = format!("Snapshot of a workspace\n\nAt: {at}\nKey: {}\n", new.key);
         let id = git.feed(TAKE, &["commit-tree", &tree], body.into_bytes()).await?;
         let id = String::from_utf8_lossy(&id).trim_end().to_owned();
-        let name = format!("{}{}/{id}", self.refs, short_hash(&new.owner));
+        let name = format!("{}{}/{id}", self.refs, short_hash(new.owner.as_bytes()));
         self.keeper.run(TAKE, &["update-ref", &name, &id]).await?;
         if self.is_apart {
             self.files.run(TAKE, &["gc", "--auto", "--quiet"]).await?;
@@ -357,7 +367,7 @@ impl WorkspaceSnapshots for GitSnapshots {
 
     async fn list(&self, owner: &str) -> Result<Vec<Snapshot>> {
         const OPERATION: &str = "list_snapshots";
-        let below = format!("{}{}/", self.refs, short_hash(owner));
+        let below = format!("{}{}/", self.refs, short_hash(owner.as_bytes()));
         let args = ["for-each-ref", "--format=%(objectname)%00%(contents:body)%00", &below];
         let list = self.keeper.run(OPERATION, &args).await?;
         let list = String::from_utf8_lossy(&list);
@@ -411,8 +421,8 @@ fn unusable(operation: &'static str, text: &'static str, error: std::io::Error) 
 }
 
 /// Returns a part of a name of refs that stands for a text and does not show it.
-fn short_hash(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+fn short_hash(text: &[u8]) -> String {
+    blake3::hash(text).to_hex()[..16].to_owned()
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     None,
     /// It is refused.
     Refused,
+    /// So is every snapshot, because a file is too large.
+    TooLarge,
     /// It fails after it changed files.
     Half,
     /// It restores the file and never returns, as if the process ended then.
@@ -68,6 +70,9 @@ pub(crate) async fn say(chat: &mut ContextEngine, id: &str) {
 impl WorkspaceSnapshots for FakeFiles {
     async fn take(&self, new: &NewSnapshot) -> Result<Snapshot> {
         let mut state = self.0.lock().unwrap();
+        if state.fault == Fault::TooLarge {
+            return Err(Error::new(ErrorKind::Invalid, "take_snapshot", "a file is too large"));
+        }
         state.taken += 1;
         let id = format!("s{:03}", state.taken);
         let file = state.file.clone();

@@ -1,6 +1,10 @@
 //! The user's repository around the snapshots.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use context_runtime::ErrorKind;
 use context_runtime::workspace::{GitSnapshots, WorkspaceSnapshots};
@@ -37,7 +41,7 @@ async fn index_head_branches_stash_and_configuration_are_not_touched() {
     folder.write(".git/hooks/reference-transaction", "#!/bin/sh\ntouch \"$0.ran\"\n");
     folder.git(&["config", "core.hooksPath", ".git/hooks"]);
     let hook = folder.at(".git/hooks/reference-transaction");
-    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     folder.git(&["status"]);
     let before = state(&folder);
     let snapshots = GitSnapshots::open(folder.path()).await.unwrap();
@@ -137,6 +141,46 @@ async fn a_workspace_within_a_repository_keeps_to_its_folder() {
     let tree = GitSnapshots::open(aside.at("tree")).await.unwrap();
     take(&tree, "tree").await;
     assert_eq!(folder.read("lib/file"), "two");
+    let whole = GitSnapshots::open(folder.path()).await.unwrap();
+    let other = take(&whole, "whole").await;
+    let refused = tree.restore(&other.id, &new("tree too")).await.unwrap_err();
+    assert_eq!((refused.kind(), folder.read("lib/file")), (ErrorKind::NotFound, "two".into()));
+    assert_eq!(tree.list("chat").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_repository_may_be_at_a_path_of_any_bytes() {
+    let folder = Folder::plain();
+    let odd = Path::new(OsStr::from_bytes(b"odd\xff\n\nname\n"));
+    fs::create_dir(folder.at(odd)).unwrap();
+    folder.git(&["init", "-q", "made"]);
+    fs::rename(folder.at("made/.git"), folder.at(odd).join(".git")).unwrap();
+    let (root, below) = (odd.join("file"), odd.join(odd).join("file"));
+    for name in [&root, &below] {
+        folder.write(name, "one");
+        let parent = folder.at(name).parent().unwrap().to_owned();
+        let snapshots = GitSnapshots::open(&parent).await.unwrap();
+        let first = take(&snapshots, "first").await;
+        folder.write(name, "two");
+        snapshots.restore(&first.id, &new("before")).await.unwrap();
+        assert_eq!(folder.read(name), "one");
+    }
+    assert!(folder.at(odd).join(".git/context").is_dir());
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_read_is_named() {
+    let folder = Folder::repository();
+    folder.write("closed/file", "one");
+    fs::set_permissions(folder.at("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(folder.at("closed")).is_ok() {
+        // An administrator may read it all the same.
+        return;
+    }
+    let snapshots = GitSnapshots::open(folder.path()).await.unwrap();
+    let told = take(&snapshots, "first").await.diagnostics;
+    fs::set_permissions(folder.at("closed"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!((told.len(), told[0].path.as_str()), (1, "closed/"));
 }
 
 #[tokio::test]

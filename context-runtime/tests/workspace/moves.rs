@@ -1,7 +1,10 @@
 //! Checkpoints, rewinds and switches with files.
 
+use context_runtime::transfer::{copy_chat, export_jsonl};
 use context_runtime::workspace::{GitSnapshots, Workspace};
-use context_runtime::{Clock, ContextEngine, ErrorKind, SystemClock, Timestamp};
+use context_runtime::{
+    CancelSignal, ChatRef, Clock, ContextEngine, ErrorKind, Metadata, SystemClock, Timestamp,
+};
 
 use crate::fake::{FakeFiles, Fault, say};
 use crate::git::Folder;
@@ -117,6 +120,15 @@ async fn snapshots_of_turns_are_the_newest_ones_and_a_sweep_takes_what_nobody_na
         copy.chat().await.unwrap().metadata.iter().all(|(key, _)| !key.starts_with("workspace"))
     );
     assert_eq!(copy.finish_move().await.unwrap(), None);
+    // Nor do copies, exports and imports have records of snapshots that are of this chat.
+    let (cancel, copied) = (CancelSignal::never(), ChatRef::new("bob", "copy"));
+    let _written = copy_chat(&*store, chat.chat_ref(), &*store, &copied, &cancel).await.unwrap();
+    let copied = store.history().chat(&copied).await.unwrap().unwrap();
+    assert_eq!(copied.metadata, Metadata::default());
+    let (mut lines, chats) = (Vec::new(), [chat.chat_ref().clone()]);
+    let _done = export_jsonl(&*store, &chats, &mut lines, &cancel, &mut |_| {}).await.unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    assert!(lines.contains("\"id\":\"u3\"") && !lines.contains("workspace:"), "{lines}");
 
     let far = Timestamp::from_micros(i64::MAX);
     assert_eq!(chat.sweep_snapshots(far).await.unwrap(), 0);
@@ -126,6 +138,20 @@ async fn snapshots_of_turns_are_the_newest_ones_and_a_sweep_takes_what_nobody_na
     assert_eq!(chat.sweep_snapshots(Timestamp::from_micros(0)).await.unwrap(), 0);
     assert_eq!(chat.sweep_snapshots(far).await.unwrap(), 1);
     assert_eq!(files.snapshots(), ["u2"]);
+
+    // Moved and deleted by somebody without a workspace.
+    chat.checkpoint("kept").await.unwrap();
+    for name in ["moved", "deleted"] {
+        files.write(name);
+        chat.checkpoint(name).await.unwrap();
+    }
+    let (chat_ref, history) = (chat.chat_ref().clone(), store.history());
+    history.set_checkpoint(&chat_ref, &"moved".into(), &"u1".into(), far).await.unwrap();
+    assert!(history.delete_checkpoint(&chat_ref, &"deleted".into()).await.unwrap());
+    assert_eq!(chat.sweep_snapshots(Timestamp::from_micros(0)).await.unwrap(), 0);
+    assert_eq!(chat.sweep_snapshots(far).await.unwrap(), 2);
+    assert_eq!(files.snapshots(), ["u2", "u2"]);
+    assert!(chat.delete_checkpoint(&"kept".into()).await.unwrap());
 
     let stored = chat.chat().await.unwrap();
     assert_eq!(Workspace::new(files.clone()).discard(&stored).await.unwrap(), 1);
@@ -152,4 +178,22 @@ async fn a_turn_begins_with_a_snapshot_if_the_program_wants_that() {
     turn.cancel().await.unwrap();
     chat.engine_mut().rewind(&question).await.unwrap();
     assert_eq!(files.file(), "one");
+}
+
+/// The question is stored by then, and a second attempt would store it again.
+#[cfg(feature = "agents")]
+#[tokio::test]
+async fn a_turn_whose_snapshot_cannot_be_taken_begins_and_says_so() {
+    let agents = context_runtime::Agents::open("mem:").await.unwrap();
+    let agents = agents.model("claude-sonnet-4-5").build().unwrap();
+    let mut chat = agents.chat("ada", "c").await.unwrap();
+    let files = FakeFiles::default();
+    files.fail(Fault::TooLarge);
+    chat.engine_mut().set_workspace(Workspace::new(files.clone()).each_turn(10));
+    let turn = chat.turn("Change the file.").begin().await.unwrap();
+    let told = turn.report().diagnostics;
+    assert_eq!(told.len(), 1);
+    assert!(told[0].message.contains("a file is too large"), "{told:?}");
+    turn.cancel().await.unwrap();
+    assert_eq!(chat.engine_mut().turn_count().await.unwrap(), 1);
 }

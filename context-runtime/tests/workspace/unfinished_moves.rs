@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use context_runtime::{DiagnosticCode, ErrorKind};
+use context_runtime::workspace::Workspace;
+use context_runtime::{DiagnosticCode, ErrorKind, Timestamp};
 
 use crate::fake::{FakeFiles, Fault, say};
 
@@ -66,6 +67,67 @@ async fn an_interrupted_switch_is_finished_too() {
     assert_eq!((moved.branch.as_str(), files.file()), ("main", "two".into()));
     chat.rewind(&"u1".into()).await.unwrap();
     assert_eq!(files.file(), "one");
+}
+
+/// Files and messages that were written between the crash and the end of the move have their place.
+#[tokio::test(start_paused = true)]
+async fn work_done_after_the_crash_can_be_gone_back_to() {
+    let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+    let mut chat = files.engine(&store).await;
+    files.write("one");
+    say(&mut chat, "u1").await;
+    chat.checkpoint("start").await.unwrap();
+    files.write("two");
+    say(&mut chat, "a1").await;
+    files.fail(Fault::Lost);
+    let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
+    assert!(lost.is_err());
+    files.fail(Fault::None);
+    let mut chat = files.engine(&store).await;
+    files.write("three");
+    say(&mut chat, "u2").await;
+    chat.finish_move().await.unwrap().unwrap();
+    assert_eq!(files.file(), "one");
+    assert_eq!(chat.sweep_snapshots(Timestamp::from_micros(i64::MAX)).await.unwrap(), 0);
+    chat.switch_branch("main").await.unwrap();
+    assert_eq!(files.file(), "three");
+    chat.rewind(&"a1".into()).await.unwrap();
+    assert_eq!(files.file(), "two");
+}
+
+/// A restore may be refused each time, or its place may be gone.
+#[tokio::test(start_paused = true)]
+async fn an_unfinished_move_can_be_abandoned() {
+    let (files, store) = (FakeFiles::default(), context_runtime::open("mem:").await.unwrap());
+    let mut chat = files.engine(&store).await;
+    files.write("one");
+    say(&mut chat, "u1").await;
+    chat.checkpoint("start").await.unwrap();
+    files.write("two");
+    say(&mut chat, "a1").await;
+    assert!(!chat.abandon_move().await.unwrap());
+    files.fail(Fault::Half);
+    chat.restore("start").await.unwrap_err();
+    files.fail(Fault::Refused);
+    assert_eq!(chat.finish_move().await.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(chat.rewind(&"a1".into()).await.unwrap_err().get("to"), Some("message u1"));
+    assert!(chat.abandon_move().await.unwrap());
+    assert!(chat.resolve().await.unwrap().diagnostics.is_empty());
+    assert_eq!((chat.branch().as_str(), files.file()), ("main", "half of it".into()));
+    // The files of before the move belong to the message that it would have left.
+    files.fail(Fault::None);
+    chat.rewind(&"a1".into()).await.unwrap();
+    assert_eq!(files.file(), "two");
+    // The same call says that the snapshot is gone, and blocks no other one.
+    files.fail(Fault::Lost);
+    let lost = tokio::time::timeout(Duration::from_secs(1), chat.restore("start")).await;
+    assert!(lost.is_err());
+    files.fail(Fault::None);
+    let snapshots = Workspace::new(files.clone());
+    let removed = snapshots.discard(&chat.chat().await.unwrap()).await.unwrap();
+    assert!(removed > 0);
+    assert_eq!(chat.restore("start").await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(!chat.abandon_move().await.unwrap());
 }
 
 /// Such as on a disk that is full: some files are those of the destination, others are not.

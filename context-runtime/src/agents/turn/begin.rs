@@ -117,6 +117,7 @@ impl<'c> TurnBuilder<'c> {
         let AgentChat { agents, engine, agent, is_fork, reserved, closed } = self.chat;
         let parts = &*agents.0;
         self.cancel.check("turn")?;
+        let mut report = TurnReport::default();
         let stored = match self.question {
             Some(question) => {
                 let id = MessageId::from(parts.ids.next_id());
@@ -124,9 +125,7 @@ impl<'c> TurnBuilder<'c> {
                 let question = Arc::new(question);
                 engine.set([Fragment::from(Arc::clone(&question)).with_id(id.clone())]);
                 engine.save().await?;
-                if engine.snapshots_turns() {
-                    engine.snapshot_workspace().await?;
-                }
+                report.diagnostics.extend(engine.snapshot_turn().await);
                 StoredTurn {
                     chat: engine.chat_ref().chat.clone(),
                     question: (id, question),
@@ -206,7 +205,7 @@ impl<'c> TurnBuilder<'c> {
             recorder,
             closed,
             deltas,
-            report: TurnReport::default(),
+            report,
             began: Instant::now(),
         };
         turn.tell(&TurnEvent::TurnBegan);

@@ -49,7 +49,7 @@ impl Call {
                 fs::remove_dir_all(entry.path()).map_err(refuse)?;
             }
         }
-        let folder = private.join(format!("{PREFIX}{}", short_hash(key)));
+        let folder = private.join(format!("{PREFIX}{}", short_hash(key.as_bytes())));
         Ok(Self { lock, private: private.to_owned(), folder })
     }
 

@@ -34,7 +34,7 @@ impl Default for SnapshotLimits {
 pub(super) struct Files {
     /// Regular files and symbolic links, relative to the workspace, as git writes them.
     pub(super) paths: BTreeSet<Vec<u8>>,
-    /// What is left out.
+    /// One for each part that is left out.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
@@ -112,6 +112,16 @@ pub(super) fn examine(
 }
 
 impl Files {
+    /// Leaves out the folders that git could not list, as its messages say.
+    pub(super) fn leave_out_unread(&mut self, messages: &[u8]) {
+        const SAYS: &[u8] = b"warning: could not open directory '";
+        for line in messages.split(|byte| *byte == b'\n') {
+            let Some(rest) = line.strip_prefix(SAYS) else { continue };
+            let end = rest.iter().rposition(|byte| *byte == b'\'').unwrap_or(rest.len());
+            self.leave_out(&rest[..end], "a folder that cannot be read");
+        }
+    }
+
     fn leave_out(&mut self, path: &[u8], reason: &'static str) {
         self.diagnostics.push(Diagnostic::new(
             DiagnosticCode::NotInSnapshot,
@@ -195,13 +205,13 @@ pub(super) fn shown(path: &[u8]) -> String {
 
 /// Returns a path of git as one of the host.
 #[cfg(unix)]
-fn native(path: &[u8]) -> Option<PathBuf> {
+pub(super) fn native(path: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
 /// Returns a path of git as one of the host.
 #[cfg(not(unix))]
-fn native(path: &[u8]) -> Option<PathBuf> {
+pub(super) fn native(path: &[u8]) -> Option<PathBuf> {
     std::str::from_utf8(path).ok().map(|path| PathBuf::from(OsStr::new(path)))
 }

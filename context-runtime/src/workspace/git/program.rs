@@ -9,14 +9,26 @@ use context_core::{Error, ErrorKind, Result, Retry};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
+use super::files::{native, shown};
+
 /// Settings for every call, which win over those of the user: no hook and no monitor is run, and
-/// no line ending is converted.
-const SETTINGS: [&str; 6] = [
+/// no line ending is converted. Whether a file changed is seen by all that the system says of it.
+const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.autocrlf=false",
     "core.safecrlf=false",
     "core.splitIndex=false",
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    // Names and links that only other systems do not have.
+    #[cfg(unix)]
+    "core.symlinks=true",
+    #[cfg(unix)]
+    "core.protectNTFS=false",
+    #[cfg(unix)]
+    "core.protectHFS=false",
     "gc.autoDetach=false",
 ];
 
@@ -52,6 +64,17 @@ impl Git {
     /// Runs a command and returns its output.
     pub(super) async fn run(&self, operation: &'static str, args: &[&str]) -> Result<Vec<u8>> {
         self.feed(operation, args, Vec::new()).await
+    }
+
+    /// Returns a value of `rev-parse`, such as a path.
+    pub(super) async fn path(&self, operation: &'static str, what: &[&str]) -> Result<PathBuf> {
+        let args = [&["rev-parse"], what].concat();
+        let output = self.run(operation, &args).await?;
+        let value = output.strip_suffix(b"\n").unwrap_or(&output);
+        native(value).ok_or_else(|| {
+            Error::invalid(operation, "a path of the repository is not Unicode")
+                .with("path", shown(value))
+        })
     }
 
     /// Runs a command with an input and returns its output.
