@@ -92,6 +92,29 @@ fn an_interrupted_move_is_done_again_or_given_up() {
     }
 }
 
+/// Git has begun to write files. It does not stop half way, and nobody writes beside it.
+#[test]
+fn the_next_call_waits_for_the_git_of_a_killed_process() {
+    let bench = bench(true);
+    bench.ok("checkpoint notes start --workspace work");
+    bench.file("work/plan.md", "two\n");
+    let (path, ended) = (std::env::var("PATH").expect("there is one"), bench.path().join("ended"));
+    let script = format!(
+        "PATH='{path}'\ncase \" $* \" in *' checkout '*) kill -9 $PPID; sleep 1; git \"$@\"\n\
+         touch '{}'; exit;; esac\nexec git \"$@\"\n",
+        ended.display()
+    );
+    git_through(&bench, &script);
+    let mut command = context(bench.path(), &["restore", "notes", "start", "--workspace", "work"]);
+    command.env("PATH", format!("{}:{path}", bench.path().join("bin").display()));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    assert!(!command.status().expect("it runs").success());
+    assert!(!ended.exists() && plan(&bench) == "two\n");
+    bench.ok("checkpoint notes next --workspace work");
+    assert!(ended.exists());
+    assert_eq!(plan(&bench), "one\n");
+}
+
 /// Settings of a user that would hide changes, or names and links.
 #[test]
 fn settings_of_the_user_do_not_change_a_snapshot() {
