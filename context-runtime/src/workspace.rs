@@ -68,7 +68,8 @@ impl Workspace {
     }
 
     /// Removes all snapshots of a chat, and returns how many there were. Call it before the chat is
-    /// deleted, whose record it needs.
+    /// deleted, whose record it needs. A chat that stays still names them: moves to their places
+    /// are [`NotFound`](context_core::ErrorKind::NotFound) while it has a workspace.
     pub async fn discard(&self, chat: &Chat) -> Result<u64> {
         let mut removed = 0;
         for snapshot in self.snapshots.list(&owner_of(chat)).await? {
