@@ -41,6 +41,15 @@ impl Cargo {
         // Cargo passes its own path, so that the selected toolchain is kept.
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(folder).arg(subcommand);
+        // These are about xtask itself. The build scripts of some crates run again if they change,
+        // so everything behind those crates would be built once more than without xtask. And
+        // cargo-machete takes its own name for a folder if it finds them.
+        let of_xtask = |name: &str| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_xtask)) {
+            command.env_remove(name);
+        }
         Self(command)
     }
 
@@ -64,12 +73,6 @@ impl Cargo {
     /// Sets environment variables.
     pub(crate) fn envs<V: AsRef<OsStr>>(mut self, variables: &[(&'static str, V)]) -> Self {
         self.0.envs(variables.iter().map(|(name, value)| (name, value.as_ref())));
-        self
-    }
-
-    /// Removes an environment variable.
-    pub(crate) fn without(mut self, name: &str) -> Self {
-        self.0.env_remove(name);
         self
     }
 

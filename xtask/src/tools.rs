@@ -75,9 +75,7 @@ impl Tool {
     pub(crate) fn cargo(&self, workspace: &Workspace, folder: &Path) -> Result<Cargo> {
         self.find(workspace).with_context(|| self.missing())?;
         let path = env::join_paths(folders(workspace)).context("the PATH cannot be written")?;
-        // cargo-machete takes this variable as a sign that cargo did not call it as a subcommand,
-        // and then takes its own name for a folder.
-        Ok(Cargo::new(folder, self.subcommand).env("PATH", path).without("CARGO_PKG_NAME"))
+        Ok(Cargo::new(folder, self.subcommand).env("PATH", path))
     }
 
     /// Returns the message that the tool is not installed, with the installation command.
