@@ -12,6 +12,10 @@ use super::trigger::{HistoryState, Trigger, is_share};
 const TRIGGER: f64 = 0.9;
 /// The default target, as a share of the window.
 const TARGET: f64 = 0.6;
+/// The default target of a large window, as a share of it. See `docs/quality.md` for the costs.
+const LARGE_TARGET: f64 = 0.3;
+/// The number of tokens that a default target leaves at least in a large window.
+const LARGE_TARGET_TOKENS: u64 = 9_600;
 /// How far before its trigger a stage that summarizes may request a summary, as a share of the
 /// window.
 const AHEAD: f64 = 0.1;
@@ -21,8 +25,10 @@ const AHEAD: f64 = 0.1;
 /// The default trigger depends on the policy's [kind](CompactionPolicy::kind). A policy that
 /// shortens has 0.80. One that leaves turns out has 0.90, or, after a stage that summarizes, runs
 /// only as a last resort. One that truncates always runs only as a last resort. Any other policy
-/// has 0.90. The default target is 0.60. The distance between trigger and target prevents a
-/// compaction with every message.
+/// has 0.90. The default target is 0.60, and in larger windows less, except of a policy that
+/// truncates: from 16,000 tokens of input on it is 9,600 tokens, and from 32,000 on 0.30. The
+/// distance between trigger and target prevents a compaction with every message: each makes the
+/// provider read again what its cache had.
 ///
 /// A stage that summarizes requests the summary up to a tenth of the window [before](Self::ahead)
 /// its trigger, if the caller [goes on meanwhile](context_core::runtime::SummariesAhead).
@@ -75,7 +81,7 @@ impl Stage {
         self
     }
 
-    /// Sets the target, as a share of the window.
+    /// Sets the target, as a share of the window of any size.
     pub fn target(mut self, share: f64) -> Self {
         self.target = Some(share);
         self
@@ -105,6 +111,8 @@ pub(super) struct ResolvedStage {
     pub(super) trigger: Trigger,
     /// The target as a share of the window. `None` for 0.60 of the request's tokens.
     pub(super) target: Option<f64>,
+    /// Whether the target is lower in a large window.
+    pub(super) target_falls: bool,
     /// The share of the window from which a summary is requested ahead. `None` for never.
     #[cfg_attr(not(feature = "tokens"), allow(dead_code, reason = "for the default runtime"))]
     pub(super) ahead: Option<f64>,
@@ -128,7 +136,12 @@ impl ResolvedStage {
             Some(share) => (input, share),
             None => (state.tokens.min(input), TARGET),
         };
-        (of as f64 * share).floor() as u64
+        let tokens = |of: u64, share: f64| (of as f64 * share).floor() as u64;
+        let target = tokens(of, share);
+        match self.target_falls && self.target.is_some() {
+            true => target.min(tokens(input, LARGE_TARGET).max(LARGE_TARGET_TOKENS)),
+            false => target,
+        }
     }
 }
 
@@ -224,6 +237,8 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
             _ => TRIGGER,
         }));
         let default = |share: f64| if share > TARGET { TARGET } else { share * 0.75 };
+        // The last resort loses messages without a trace, so it takes no more than it must.
+        let target_falls = target.is_none() && policy.kind() != PolicyKind::Truncate;
         let target = target.or_else(|| trigger.share().map(default));
         let wrong = target.into_iter().chain(ahead).find(|share| !is_share(*share));
         if let Some(share) = trigger.wrong_share().or(wrong) {
@@ -259,7 +274,7 @@ pub(super) fn resolve(stages: Vec<Stage>) -> Result<Vec<ResolvedStage>, StageFau
             Some(ahead).filter(|ahead| *ahead > 0.0 && *ahead < share)
         });
         let ahead = ahead.or(default).filter(|_| policy.kind() == PolicyKind::Summarize);
-        resolved.push(ResolvedStage { policy, trigger, target, ahead });
+        resolved.push(ResolvedStage { policy, trigger, target, target_falls, ahead });
     }
     if faults.is_empty() { Ok(resolved) } else { Err(StageFaults(faults)) }
 }

@@ -10,6 +10,7 @@ use context_runtime::{
         Stage,
     },
     model::{Answer, SummaryError, Usage},
+    snip::Snip,
     truncate_head::TruncateHead,
 };
 
@@ -355,4 +356,25 @@ fn a_pipeline_shows_what_it_would_do() {
     goal.target = budget.input();
     let again = pipeline.run(&HistoryView::new(&compacted.messages, &ByteCounter), &goal);
     assert!(again.steps.is_empty());
+}
+
+/// Each cut makes the provider read again what its cache had, so a large window is cut to less.
+#[test]
+fn by_default_a_large_window_is_cut_to_a_smaller_share() {
+    let after = |stage: Stage, input: u64| {
+        let turns = input as usize * 19 / 20 / 200;
+        let messages = (0..turns).flat_map(|_| [ask(&"a".repeat(100)), reply(&"r".repeat(100))]);
+        let history: Vec<_> = messages.collect();
+        let goal = Goal::new(Budget::new(input, 0), 0, input);
+        let view = HistoryView::new(&history, &ByteCounter);
+        Pipeline::new([stage]).unwrap().run(&view, &goal).after
+    };
+    for (input, target) in
+        [(8_000, 4_800), (16_000, 9_600), (24_000, 9_600), (32_000, 9_600), (100_000, 30_000)]
+    {
+        let after = after(Stage::new(Snip::new()), input);
+        assert!((target - 500..=target).contains(&after), "{after} of {input}");
+    }
+    let after = after(Stage::new(Snip::new()).target(0.6), 100_000);
+    assert!((59_500..=60_000).contains(&after), "{after} where the program has chosen");
 }

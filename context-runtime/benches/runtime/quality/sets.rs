@@ -36,7 +36,7 @@ impl Set {
 
     /// The defaults of an agent without and with a model for summaries, the latter with history
     /// tools, and other agents.
-    pub(crate) const WHOLE: [Self; 9] = [
+    pub(crate) const WHOLE: [Self; 10] = [
         Self::Ours {
             name: "ours, no summaries",
             stages: &["microcompact", "snip"],
@@ -61,6 +61,12 @@ impl Set {
             stages: &["microcompact", "snip"],
             tools: false,
             target: Some(0.3),
+        },
+        Self::Ours {
+            name: "no summaries, to 0.6",
+            stages: &["microcompact", "snip"],
+            tools: false,
+            target: Some(0.6),
         },
         Self::Ours {
             name: "summaries, to 0.3",

@@ -109,7 +109,7 @@ async fn a_second_summary_holds_the_facts_of_the_first_and_is_the_only_checkpoin
     let mut chat =
         ContextEngine::builder(Arc::clone(&store)).user("ada").chat("c").open().await.unwrap();
     chat.set([Fragment::from(Message::from("And why only on Fridays?"))]);
-    chat.set(steps("b", 10).iter().map(|message| Fragment::from((**message).clone())));
+    chat.set(steps("b", 13).iter().map(|message| Fragment::from((**message).clone())));
     let (sent, summaries) = turn(&mut chat, SECOND, "Rotation.").await;
     assert!(summaries.asked()[0].messages[0].plain_text().contains("Half of the files are read"));
     assert_eq!(sent.iter().filter(|message| message.is_checkpoint()).count(), 1);

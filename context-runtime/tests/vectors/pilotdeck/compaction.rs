@@ -42,6 +42,8 @@ type MessageList = Vec<Arc<Message>>;
 /// The tokens of input that fit, and those reserved for the answer.
 const INPUT: u64 = 100_000;
 const RESERVE: u64 = 10;
+/// The target of a summary. The window is large only because a byte is a token here.
+const TARGET: f64 = 0.6;
 /// The diagnostics that a compaction may have.
 const CODES: [DiagnosticCode; 3] = [
     DiagnosticCode::CompactionTargetNotReached,
@@ -115,9 +117,9 @@ fn runtime(case: &Case, tail: Option<usize>) -> Result<DefaultContextRuntime, Di
     }
     // Without a summary the recorded runtime stops here.
     if flag(engines, "summary") {
-        stages.push(
-            Summarize::new().summary_tokens(1_000).keep_latest(tail.unwrap_or(3).min(3)).into(),
-        );
+        let summarize =
+            Summarize::new().summary_tokens(1_000).keep_latest(tail.unwrap_or(3).min(3));
+        stages.push(Stage::new(summarize).target(TARGET));
         if flag(engines, "snip") {
             stages.push(Snip::new().into());
         }
