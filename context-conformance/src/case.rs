@@ -42,6 +42,8 @@ pub enum Requires {
     Blobs,
     /// [`StreamStore`](context_core::store::StreamStore).
     Streams,
+    /// [`LeaseStore`](context_core::store::LeaseStore).
+    Leases,
     /// [`TrajectoryStore`](context_core::store::TrajectoryStore).
     Trajectories,
     /// [`MemoryRecordStore`](context_core::store::MemoryRecordStore).

@@ -17,6 +17,7 @@ mod hygiene;
 mod info;
 mod isolation;
 mod kill;
+mod leases;
 mod limits;
 mod listing;
 mod maintenance;
@@ -68,6 +69,7 @@ const GROUPS: &[&[Case]] = &[
     stream_reads::CASES,
     stream_races::CASES,
     stream_removal::CASES,
+    leases::CASES,
     rounds::CASES,
     round_values::CASES,
     round_listing::CASES,

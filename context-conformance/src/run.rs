@@ -131,6 +131,7 @@ async fn lacks(context: &CaseContext, requires: Requires) -> Option<Verdict> {
         Requires::Search => (store.search().is_none(), false, "search"),
         Requires::Blobs => (store.blobs().is_none(), false, "blobs"),
         Requires::Streams => (store.streams().is_none(), false, "streams"),
+        Requires::Leases => (store.leases().is_none(), false, "leases"),
         Requires::Memories => (store.memories().is_none(), false, "memories"),
         Requires::Trajectories => (store.trajectories().is_none(), false, "trajectories"),
     };

@@ -18,5 +18,7 @@ pub use cancel::{CancelSource, Cancelled};
 pub use diagnostic::{CodeName, CodeNameError, DiagnosticCode, Severity};
 pub use encoded::{CodecError, MisfitError};
 pub use error::write_readable;
-pub use id::{CheckpointName, CommitKey, FragmentId, MemoryId, SnapshotId, StreamId, StreamWriter};
+pub use id::{
+    CheckpointName, CommitKey, FragmentId, LeaseOwner, MemoryId, SnapshotId, StreamId, StreamWriter,
+};
 pub use json::JsonMap;

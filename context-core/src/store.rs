@@ -5,6 +5,7 @@ mod blob;
 mod chat;
 mod commit;
 mod history;
+mod lease;
 mod maintenance;
 mod memory;
 mod search;
@@ -27,6 +28,7 @@ pub use commit::{
     StoredFragment, Target,
 };
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
+pub use lease::{Lease, LeaseClaim, LeaseOutcome, LeaseRefusal, LeaseStore};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed};
 pub use memory::{
     Bm25, MemoriesFound, MemoryExpected, MemoryFind, MemoryHit, MemoryList, MemoryOutcome,
@@ -110,7 +112,8 @@ impl StoreInfo {
 ///
 /// # Contract with callers
 ///
-/// * Conflicts are outcomes, not errors. Match on the outcome.
+/// * Conflicts are outcomes, not errors. Match on the outcome. A commit that a
+///   [lease](crate::store::LeaseStore) excludes is an error: its writer must stop.
 /// * Give a commit that may be repeated a [`key`](crate::store::Commit::key), or let it extend a
 ///   branch with new messages, whose ids make it idempotent, too.
 /// * A handle is cheap to clone behind `Arc` and may be used from any number of tasks.
@@ -146,6 +149,12 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Returns the ability for streams of answers in flight, if the store has it.
     fn streams(&self) -> Option<&dyn StreamStore> {
+        None
+    }
+
+    /// Returns the ability for leases of chats, if the store has it. A commit with a
+    /// [lease](crate::store::Commit::lease) is refused by a store without it.
+    fn leases(&self) -> Option<&dyn LeaseStore> {
         None
     }
 

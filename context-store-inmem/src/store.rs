@@ -10,9 +10,9 @@ use bytes::Bytes;
 use context_core::base::{BlobId, StreamId, limits};
 use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, CheckReport, Cursor, Durability, Erasure,
-    FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, NewBlob, Page, SearchStore,
-    StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart, StreamPrune,
-    StreamStore, StreamsPruned, TrajectoryStore,
+    FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewBlob, Page,
+    SearchStore, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart,
+    StreamPrune, StreamStore, StreamsPruned, TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
 use context_store_kit::{ChatState, StateBacked, StateStore};
@@ -75,6 +75,10 @@ impl Store for InMemoryStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         Some(&self.0.0)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
+        Some(&self.0)
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {

@@ -25,7 +25,7 @@ use context_core::base::{CheckpointName, CommitKey, FragmentId, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, Committed, Cursor,
-    Finding, Page, Revision, StoredFragment, Window,
+    Finding, Lease, LeaseClaim, LeaseOutcome, Page, Revision, StoredFragment, Window,
 };
 use context_core::{BranchName, Chain, Error, MessageId, Result, Timestamp};
 
@@ -67,6 +67,7 @@ pub struct ChatState {
     fragments: Vec<StoredFragment>,
     /// The digests and results of commits with a key.
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
+    lease: Option<Lease>,
 }
 
 impl ChatState {
@@ -86,6 +87,7 @@ impl ChatState {
             checkpoints: BTreeMap::new(),
             fragments: Vec::new(),
             keys: BTreeMap::new(),
+            lease: None,
         }
     }
 
@@ -185,6 +187,28 @@ impl ChatState {
         let before = self.fragments.len();
         self.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
         self.fragments.len() < before
+    }
+
+    /// Returns the last lease, in force or ended.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    /// Takes the lease, renews it, or takes it over.
+    pub fn take_lease(&mut self, claim: &LeaseClaim) -> LeaseOutcome {
+        let outcome = Lease::take(self.lease.as_ref(), claim);
+        if let LeaseOutcome::Taken(lease) = &outcome {
+            self.lease = Some(lease.clone());
+        }
+        outcome
+    }
+
+    /// Ends the lease with this number. Returns false if the last lease has another one.
+    pub fn release_lease(&mut self, number: u64, at: Timestamp) -> bool {
+        let released = self.lease.as_ref().and_then(|lease| lease.release(number, at));
+        let is_released = released.is_some();
+        self.lease = released.or(self.lease.take());
+        is_released
     }
 
     /// Returns the violated invariants of the graph.

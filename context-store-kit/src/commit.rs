@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use context_core::base::limits;
 use context_core::message::{NodeKind, PlacedNode};
-use context_core::store::{Chat, Commit, CommitOutcome, Committed, ForkName, Target};
+use context_core::store::{Chat, Commit, CommitOutcome, Committed, ForkName, Lease, Target};
 use context_core::{BranchName, Error, MessageId, Node, Result, Timestamp};
 
 const OPERATION: &str = "commit";
@@ -36,6 +36,9 @@ pub struct CommitFacts<P> {
     pub names: Vec<BranchName>,
     /// The chat. Looked up only if the commit has a patch.
     pub chat: Option<Chat>,
+    /// The last lease of the chat. A store without leases looks up none, so that a commit with a
+    /// lease is refused.
+    pub lease: Option<Lease>,
 }
 
 /// The head of a branch, as a store has looked it up.
@@ -104,7 +107,8 @@ pub fn changes(commit: &Commit) -> impl Iterator<Item = (&Arc<Node>, Option<Time
 }
 
 /// Returns the branch and the expected head of a commit that does nothing but append messages other
-/// than boundaries to a branch. Stores have a fast path for such a commit.
+/// than boundaries to a branch, and has no lease. Stores have a fast path for such a commit, which
+/// must leave a commit to a chat whose lease is in force to [`decide_commit`].
 pub fn plain_append(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)> {
     let Target::Extend { branch, expected } = &commit.target else { return None };
     let plain = !commit.nodes.is_empty()
@@ -113,6 +117,7 @@ pub fn plain_append(commit: &Commit) -> Option<(&BranchName, Option<&MessageId>)
         && commit.fragments.is_empty()
         && commit.patch.is_none()
         && commit.key.is_none()
+        && commit.lease.is_none()
         && commit.nodes.iter().all(|node| node.kind != NodeKind::Boundary);
     plain.then_some((branch, expected.as_ref()))
 }
@@ -127,6 +132,7 @@ impl<P> CommitFacts<P> {
             head: BranchHead::Missing,
             names: Vec::new(),
             chat: None,
+            lease: None,
         }
     }
 
@@ -183,7 +189,8 @@ impl<P> Default for CommitFacts<P> {
 /// [`NotFound`](context_core::ErrorKind::NotFound) for a branch, a fork point or a changed message
 /// that the chat does not have. [`Invalid`](context_core::ErrorKind::Invalid) for a key that was
 /// used with other content, for a chosen branch name that is too long, and for a patch that cannot
-/// be applied.
+/// be applied. [`Conflict`](context_core::ErrorKind::Conflict) for a commit that a
+/// [lease](Lease::check_commit) excludes.
 pub fn decide_commit<P: Clone>(
     commit: &Commit,
     facts: CommitFacts<P>,
@@ -199,6 +206,7 @@ pub fn decide_commit<P: Clone>(
     if let Some(outcome) = facts.written_before(commit) {
         return Ok(CommitDecision::Answer(outcome));
     }
+    Lease::check_commit(facts.lease.as_ref(), commit)?;
     let CommitFacts { stored, head, names, chat, .. } = facts;
     let stored_message = |id: &MessageId| {
         stored.get(id).cloned().ok_or_else(|| Error::not_found(OPERATION, "message", id))

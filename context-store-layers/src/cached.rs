@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use context_core::Store;
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, StoreInfo,
-    StreamStore, TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
+    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 
 use self::chains::CachedChains;
@@ -142,6 +142,10 @@ impl Store for CachedStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         self.0.inner.streams()
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
+        self.0.inner.leases()
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {

@@ -8,8 +8,8 @@
 //! descriptions, texts and JSON of nodes and of their earlier versions; params of steps.
 //!
 //! These are readable for anyone with access to the backend: ids of users, chats, messages,
-//! fragments and streams; names of branches, checkpoints and commit keys; roles, times, token
-//! counts, sizes; keys of metadata; and numbers that are
+//! fragments and streams; names of branches, checkpoints, commit keys and owners of leases; roles,
+//! times, token counts, sizes; keys of metadata; and numbers that are
 //! [added](context_core::store::ChatPatch::add) to metadata, with the names of their fields,
 //! because the backend adds them. Of trajectories: labels, kinds, ids and authors of nodes; names
 //! of edges; names of fields; booleans; links to messages;
@@ -69,8 +69,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::store::{
-    BlobStore, Finding, FragmentStore, HistoryStore, Maintenance, StoreInfo, StreamStore,
-    TrajectoryStore,
+    BlobStore, Finding, FragmentStore, HistoryStore, LeaseStore, Maintenance, StoreInfo,
+    StreamStore, TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Result, Store, UserId};
 
@@ -172,6 +172,10 @@ impl Store for EncryptedStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         self.0.inner.streams().map(|_| &self.0 as &dyn StreamStore)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
+        self.0.inner.leases()
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {

@@ -34,6 +34,11 @@ macro_rules! forward_store {
                 self.0.inner().streams().map(|_| &self.0 as &dyn context_core::store::StreamStore)
             }
 
+            // Not passed to `make_call`: calls on leases are neither traced nor repeated.
+            fn leases(&self) -> Option<&dyn context_core::store::LeaseStore> {
+                self.0.inner().leases()
+            }
+
             fn trajectories(&self) -> Option<&dyn context_core::store::TrajectoryStore> {
                 self.0
                     .inner()

@@ -281,6 +281,10 @@ impl Store for MaskingStore {
         self.0.inner.streams().map(|_| &*self.0 as &dyn context_core::store::StreamStore)
     }
 
+    fn leases(&self) -> Option<&dyn context_core::store::LeaseStore> {
+        self.0.inner.leases()
+    }
+
     fn trajectories(&self) -> Option<&dyn context_core::store::TrajectoryStore> {
         self.0.inner.trajectories().map(|_| &*self.0 as &dyn context_core::store::TrajectoryStore)
     }

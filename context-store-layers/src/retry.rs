@@ -57,6 +57,7 @@ use crate::forward_store::forward_store;
 /// | `check`, `vacuum` | repeated |
 /// | `erase_user` | repeated; counts what the last try erased, and what remains |
 /// | `backup` | not retried: the file may exist by then |
+/// | `take_lease`, `release_lease`, `lease` | not retried: a lease is renewed again and again anyway |
 ///
 /// Calls that *read before* make one more read before the first try. If all tries fail, a commit
 /// whose key was added by this layer, and an update that adds, fail with

@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, StoreInfo,
-    StreamStore, TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
+    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Error, ErrorKind, Result, Store};
 
@@ -209,6 +209,10 @@ impl Store for SplitStore {
             Some(_) => Some(&self.0),
             None => self.0.main.streams(),
         }
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
+        self.0.main.leases()
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {

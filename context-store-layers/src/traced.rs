@@ -17,7 +17,7 @@ use crate::forward::forward;
 use crate::forward_store::forward_store;
 
 /// A store that opens a span for every call, at the level `INFO` and with the target
-/// `context.store`.
+/// `context.store`. Calls on leases have none.
 ///
 /// Names of spans and fields are stable, so dashboards may rely on them. No field has content
 /// unless [`content`](Self::content) is enabled, and no field names users or chats unless

@@ -1,6 +1,10 @@
 //! Cases about chats: creating, reading, changing and deleting them, and their owners.
 
-use context_core::store::{Chat, ChatPatch, CommitOutcome, Created, NewChat, TitleChange, Window};
+use std::time::Duration;
+
+use context_core::store::{
+    Chat, ChatPatch, CommitOutcome, Created, LeaseClaim, NewChat, TitleChange, Window,
+};
 use context_core::{BranchName, Error, ErrorKind, Metadata, Result};
 use serde_json::json;
 
@@ -197,6 +201,12 @@ async fn every_call(fixture: &ChatFixture) -> Vec<(&'static str, Result<String>)
     call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], fixture.at()));
     call!("put_fragments without any", fragments.put_fragments(chat, &[], fixture.at()));
     call!("remove_fragment", fragments.remove_fragment(chat, &"f".into()));
+    if let Some(leases) = fixture.store.leases() {
+        let claim = LeaseClaim::new("w", fixture.at(), Duration::from_micros(1));
+        call!("take_lease", leases.take_lease(chat, &claim));
+        call!("release_lease", leases.release_lease(chat, 1, fixture.at()));
+        call!("lease", leases.lease(chat));
+    }
     call!("delete_chat", history.delete_chat(chat, None));
     calls
 }

@@ -16,7 +16,7 @@ cases!("durability":
     deleted_stays_deleted if Durable,
 );
 
-async fn reopened(case: &CaseContext, fixture: ChatFixture) -> Check<ChatFixture> {
+pub(super) async fn reopened(case: &CaseContext, fixture: ChatFixture) -> Check<ChatFixture> {
     let ChatFixture { chat, .. } = fixture.clone();
     let at = fixture.at().as_micros();
     drop(fixture);

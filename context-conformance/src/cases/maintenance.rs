@@ -2,9 +2,10 @@
 //! backup is a usable store.
 
 use std::path::Path;
+use std::time::Duration;
 
 use context_core::base::CancelSource;
-use context_core::store::{Commit, Maintenance};
+use context_core::store::{Commit, LeaseClaim, Maintenance};
 use context_core::{CancelSignal, ErrorKind};
 
 use crate::case::cases;
@@ -46,6 +47,11 @@ async fn busy(fixture: &ChatFixture) -> Check {
     fixture.applied(fixture.fork("root", "", ["r"])).await?;
     let _ = fixture.commit(fixture.extend("m0", ["refused"])).await?;
     fixture.fragments().remove_fragment(&fixture.chat, &"f".into()).await?;
+    if let Some(leases) = fixture.store.leases() {
+        // Ended when the next call is made.
+        let claim = LeaseClaim::new("w", fixture.at(), Duration::from_micros(1));
+        let _ = leases.take_lease(&fixture.chat, &claim).await?;
+    }
     Ok(())
 }
 

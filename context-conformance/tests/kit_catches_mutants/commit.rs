@@ -46,6 +46,14 @@ impl BrokenStore {
 
     pub(crate) async fn broken_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
         commit.nodes = commit.nodes.iter().map(|node| self.spoil(node)).collect();
+        let ignores_the_lease = match self.fault {
+            Fault::LetsOldOwnersCommit => commit.lease.is_some(),
+            Fault::CommitsPastLeases => commit.lease.is_none(),
+            _ => false,
+        };
+        if ignores_the_lease && let Some(leases) = self.inner.leases() {
+            commit.lease = leases.lease(&commit.chat).await?.map(|lease| lease.number);
+        }
         match (self.fault, commit.target.clone()) {
             (Fault::IgnoresExpected, Target::Extend { .. }) => self.force(commit).await,
             (Fault::HidesTheActualHead, _) => match self.history().commit(commit).await? {

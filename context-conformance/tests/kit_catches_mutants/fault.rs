@@ -87,6 +87,10 @@ pub(crate) enum Fault {
     /// Ignores the run that the caller has seen.
     BeginsAnyRunAnew,
     CreatingBeginsAnew,
+    /// Applies commits under any lease.
+    LetsOldOwnersCommit,
+    /// Applies commits without a lease while one is in force.
+    CommitsPastLeases,
     LosesEmptyChunks,
     PrunesWhatRuns,
     /// Writes to a round at any revision.

@@ -92,6 +92,8 @@ caught! {
     CancellingEndsWhatRuns => "streams::cancelled_while_it_waits_runs_and_after_it_ended";
     BeginsAnyRunAnew => "streams::begun_anew_once";
     CreatingBeginsAnew => "streams::created_once";
+    LetsOldOwnersCommit => "leases::a_commit_under_a_lost_lease_writes_nothing";
+    CommitsPastLeases => "leases::a_writer_without_a_lease_is_refused_while_one_is_in_force";
     LosesEmptyChunks => "stream_reads::chunks_come_back_byte_for_byte";
     PrunesWhatRuns => "stream_removal::pruned_by_when_they_ended";
     IgnoresRevisions => "rounds::a_stale_commit_is_a_conflict", "round_races::one_of_sixteen_commits_is_applied",

@@ -11,8 +11,8 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
     Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentStore,
-    HistoryStore, Maintenance, MemoryRecordStore, NewChat, Page, Revision, SearchStore, StoreInfo,
-    StoredFragment, StreamEnd, StreamStore, TrajectoryStore, Window,
+    HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewChat, Page, Revision, SearchStore,
+    StoreInfo, StoredFragment, StreamEnd, StreamStore, TrajectoryStore, Window,
 };
 use context_core::trajectory::RoundRef;
 use context_core::{
@@ -137,6 +137,10 @@ impl Store for Mutant {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         Some(&*self.0)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
+        self.0.inner.leases()
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {

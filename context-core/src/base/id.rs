@@ -128,6 +128,10 @@ id! {
     SnapshotId
 }
 id! {
+    /// The name of the owner of a lease, which no other program or task uses.
+    LeaseOwner
+}
+id! {
     /// The name of a stream's writer, which no other writer uses.
     StreamWriter
 }

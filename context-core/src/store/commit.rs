@@ -49,6 +49,10 @@ pub struct Commit {
     /// A commit that extends a branch with new messages needs no key: the ids of its messages
     /// identify it.
     pub key: Option<CommitKey>,
+    /// The fencing number of the writer's [lease](crate::store::LeaseStore). A commit with another
+    /// number than that of the chat's last lease is refused, and so is a commit without a number
+    /// while a lease is in force.
+    pub lease: Option<u64>,
     /// The current time.
     pub at: Timestamp,
 }
@@ -225,6 +229,7 @@ impl Commit {
             fragments: Vec::new(),
             patch: None,
             key: None,
+            lease: None,
             at,
         }
     }
@@ -237,8 +242,8 @@ impl Commit {
         }
     }
 
-    /// Returns a hash of the target and the content, without timestamps. It distinguishes a
-    /// repeated commit from a different one with the same key. The hash is the same in every
+    /// Returns a hash of the target and the content, without timestamps and lease. It distinguishes
+    /// a repeated commit from a different one with the same key. The hash is the same in every
     /// process and version of this crate.
     pub fn digest(&self) -> [u8; 32] {
         let mut hash = Digest(blake3::Hasher::new());

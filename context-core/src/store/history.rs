@@ -111,7 +111,8 @@ pub trait HistoryStore: Send + Sync {
     ///    and on the chain of the named branch, the outcome is `Replayed`. If any of them is stored
     ///    otherwise, it is [`Exists`](CommitOutcome::Exists), also for a repeated
     ///    [`NextVersionOf`](crate::store::ForkName::NextVersionOf), which names no branch.
-    /// 4. A branch with another head than expected, or an exact name that is taken, is a
+    /// 4. A commit that a [lease](crate::store::Lease::check_commit) excludes is refused.
+    /// 5. A branch with another head than expected, or an exact name that is taken, is a
     ///    [`Conflict`](CommitOutcome::Conflict).
     ///
     /// A branch, message or fork point that does not exist is

@@ -13,9 +13,9 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
-    Cursor, Erasure, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, NewBlob, NewChat,
-    Page, Revision, SearchHit, SearchQuery, SearchStore, StoreInfo, StoredFragment, StreamStore,
-    TrajectoryStore, Vacuumed, Window,
+    Cursor, Erasure, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
+    NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchStore, StoreInfo,
+    StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
 };
 use context_core::{
     BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
@@ -107,6 +107,10 @@ impl Store for FaultStore {
 
     fn streams(&self) -> Option<&dyn StreamStore> {
         self.0.inner.streams().map(|_| &*self.0 as &dyn StreamStore)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
+        self.0.inner.leases()
     }
 
     fn trajectories(&self) -> Option<&dyn TrajectoryStore> {

@@ -14,7 +14,9 @@ use super::ChatState;
 use crate::pack;
 use context_core::base::{CheckpointName, CommitKey, FragmentId};
 use context_core::message::PlacedNode;
-use context_core::store::{Branch, Chat, Checkpoint, Committed, NewChat, Revision, StoredFragment};
+use context_core::store::{
+    Branch, Chat, Checkpoint, Committed, Lease, NewChat, Revision, StoredFragment,
+};
 use context_core::{
     BranchName, ChatRef, Encoded, Error, ErrorKind, MessageId, Metadata, Result, Timestamp,
 };
@@ -42,6 +44,8 @@ struct Header {
     checkpoints: Vec<(CheckpointName, MessageId, Timestamp)>,
     fragments: Vec<FragmentHeader>,
     keys: Vec<KeyHeader>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease: Option<Lease>,
 }
 
 /// A key, the digest of its commit, and the resulting branch and head.
@@ -107,6 +111,7 @@ impl ChatState {
                     (key.clone(), *digest, at.branch.clone(), at.head.clone())
                 })
                 .collect(),
+            lease: self.lease.clone(),
         };
         let header = serde_json::to_vec(&header).expect("text keys and valid raw values");
         let mut out = Vec::with_capacity(8 + header.len() + nodes.len() + revisions.len());
@@ -186,6 +191,7 @@ impl ChatState {
             state.fragments.push(StoredFragment { id, metadata, body });
         }
         let key = |(key, digest, branch, head)| (key, (digest, Committed::new(branch, head)));
+        state.lease = header.lease;
         state.keys = header.keys.into_iter().map(key).collect();
         Ok(state)
     }

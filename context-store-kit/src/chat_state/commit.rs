@@ -78,6 +78,7 @@ impl ChatState {
                 facts.names = self.branches.iter().map(|branch| branch.name.clone()).collect();
             }
         }
+        facts.lease = self.lease.clone();
         facts.chat = commit.patch.as_ref().map(|_| self.chat.clone());
         facts
     }

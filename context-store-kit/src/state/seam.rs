@@ -11,8 +11,9 @@ use context_core::base::{CheckpointName, FragmentId, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, FragmentStore, HistoryStore, NewChat, Page,
-    Revision, SearchHit, SearchQuery, SearchStore, StoredFragment, Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, FragmentStore, HistoryStore, Lease,
+    LeaseClaim, LeaseOutcome, LeaseStore, NewChat, Page, Revision, SearchHit, SearchQuery,
+    SearchStore, StoredFragment, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, Error, MessageId, Result, Timestamp, UserId};
 
@@ -215,6 +216,24 @@ impl<S: StateStore> FragmentStore for StateBacked<S> {
     async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
         let id = id.clone();
         write(&self.0, "remove_fragment", chat, move |state| Ok(state.remove_fragment(&id))).await
+    }
+}
+
+#[async_trait]
+impl<S: StateStore> LeaseStore for StateBacked<S> {
+    async fn take_lease(&self, chat: &ChatRef, claim: &LeaseClaim) -> Result<LeaseOutcome> {
+        claim.check(chat)?;
+        let claim = claim.clone();
+        write(&self.0, "take_lease", chat, move |state| Ok(state.take_lease(&claim))).await
+    }
+
+    async fn release_lease(&self, chat: &ChatRef, number: u64, at: Timestamp) -> Result<bool> {
+        write(&self.0, "release_lease", chat, move |state| Ok(state.release_lease(number, at)))
+            .await
+    }
+
+    async fn lease(&self, chat: &ChatRef) -> Result<Option<Lease>> {
+        Ok(find(&self.0, "lease", chat).await?.lease().cloned())
     }
 }
 
