@@ -145,6 +145,7 @@ tables! {
     BRANCH = "branch" ("no") ("chat", "name", "parent", "base", "created_at") "sum";
     REVISION = "revision" ("no") ("chat", "id", "record", "replaced_at") "sum";
     CHECKPOINT = "checkpoint" ("chat", "name") ("message", "created_at") "sum";
+    LEASE = "lease" ("chat") ("owner", "number", "until") "sum";
     APPLIED = "applied" ("chat", "key") ("digest", "branch", "head") "sum";
     FRAGMENT = "fragment" ("no") ("chat", "id", "kind", "version", "metadata", "body") "sum";
     BLOB = "blob" ("no") ("user", "hash", "size") "sum";

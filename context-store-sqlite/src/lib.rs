@@ -167,6 +167,7 @@ mod error;
 mod file;
 mod fragments;
 mod history;
+mod leases;
 mod maintenance;
 mod memories;
 mod rounds;

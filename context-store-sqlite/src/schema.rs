@@ -21,14 +21,16 @@ use tokio::sync::OnceCell;
 pub(crate) use self::opening::open;
 use crate::error::{Fault, Result};
 use crate::history::words;
-use crate::{file, sql};
+use crate::{file, leases, sql};
 
 /// The newest schema version that this program knows.
-const KNOWN: i64 = 8;
+const KNOWN: i64 = 9;
 /// The first version that may have full text.
 const WITH_FULL_TEXT: i64 = 3;
 /// The first version with checksums.
 const WITH_CHECKSUMS: i64 = 8;
+/// The first version with leases.
+const WITH_LEASES: i64 = 9;
 
 /// The number of times setting the journal mode is retried while other processes open the same new
 /// file.
@@ -44,6 +46,7 @@ fn migrations() -> Migrator {
         (6, "trajectories", include_str!("../migrations/0006_trajectories.sql")),
         (7, "memories", include_str!("../migrations/0007_memories.sql")),
         (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
+        (WITH_LEASES, "leases", include_str!("../migrations/0009_leases.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(
@@ -123,6 +126,9 @@ pub(crate) async fn migrate(
     }
     if before.is_none_or(|before| before < WITH_FULL_TEXT) && full_text != Some(false) {
         words::build(&mut transaction).await?;
+    }
+    if before.is_none_or(|before| before < WITH_LEASES) {
+        leases::guard_appends(&mut transaction).await?;
     }
     let has = check_full_text(&mut transaction, full_text).await?;
     let (sum, _) = text_sum(&mut transaction).await?;

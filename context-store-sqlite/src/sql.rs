@@ -23,6 +23,7 @@ macro_rules! statements {
     };
 }
 
+pub(crate) mod leases;
 pub(crate) mod memories;
 pub(crate) mod rounds;
 mod run;
@@ -364,6 +365,7 @@ statements! {
         + (SELECT count(*) FROM node n JOIN chat c ON c.no = n.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM revision r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM checkpoint k JOIN chat c ON c.no = k.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM lease l JOIN chat c ON c.no = l.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM applied a JOIN chat c ON c.no = a.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM fragment f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM blob WHERE user = ?1)
@@ -376,6 +378,7 @@ statements! {
         + (SELECT count(*) FROM node WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM revision WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM checkpoint WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM lease WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM applied WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM fragment WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM blob_ref WHERE chat NOT IN (SELECT no FROM chat))
@@ -473,7 +476,7 @@ mod tests {
         let (mut with, mut without) =
             (with.writer().await.unwrap(), without.writer().await.unwrap());
         sqlx::query(LIST_WORDS).execute(&mut with.connection).await.unwrap();
-        for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL) {
+        for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL).chain(leases::ALL) {
             // The append statements fit only one of the two files.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else {
                 continue;

@@ -3,6 +3,7 @@
 mod blobs;
 mod fragments;
 mod history;
+mod leases;
 mod maintenance;
 mod memories;
 mod rounds;
@@ -13,7 +14,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use context_core::store::{
-    BlobStore, Durability, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore,
+    BlobStore, Durability, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
     SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
@@ -91,6 +92,10 @@ impl Store for SqliteStore {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
         Some(&self.0)
     }
 

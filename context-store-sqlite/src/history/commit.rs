@@ -26,7 +26,7 @@ use crate::history::{branches, words};
 use crate::values::numbers::signed;
 use crate::values::place::{branch_of, place};
 use crate::values::rows::{json_ids, length, message_id};
-use crate::{chat, fragments, sql};
+use crate::{chat, fragments, leases, sql};
 
 const OPERATION: &str = "commit";
 
@@ -110,6 +110,7 @@ async fn look_up(
             }
         }
     }
+    facts.lease = leases::last(connection, chat).await?;
     if commit.patch.is_some() {
         facts.chat = chat::rows::read(connection, &commit.chat).await?.map(|(_, chat)| chat);
     }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use context_core::memory::{MemoryRecord, MemoryScope, MemorySource, MemoryVector};
 use context_core::store::{
-    ChainEnd, ChatQuery, MemoryFind, MemoryList, MemoryWrite, PageWalk, RoundQuery, SearchQuery,
-    Window,
+    ChainEnd, ChatQuery, LeaseClaim, MemoryFind, MemoryList, MemoryWrite, PageWalk, RoundQuery,
+    SearchQuery, Window,
 };
 use context_core::trajectory::AgentRef;
 use context_core::{CancelSignal, ChatRef, Error, MessageId, Store};
@@ -208,6 +208,8 @@ pub(crate) async fn a_file(path: &Path) -> Vec<u8> {
         })
         .collect();
     let _ = store.memories().unwrap().write_memories(&writes).await.unwrap();
+    let (leases, claim) = (store.leases().unwrap(), LeaseClaim::new("worker", T, HANG));
+    let _ = leases.take_lease(&ChatRef::new("ada", "trip"), &claim).await.unwrap();
     store.close().await.unwrap();
     std::fs::read(path).unwrap()
 }

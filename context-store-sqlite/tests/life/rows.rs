@@ -63,6 +63,7 @@ async fn a_file_that_lost_a_part_of_its_schema_is_not_opened() {
         ("CREATE INDEX mine ON chat (title)", true),
         ("DROP INDEX fragment_chat", false),
         ("DROP TRIGGER append_row_run", false),
+        ("DROP TRIGGER append_row_lease", false),
         ("DROP VIEW trajectory_nodes", false),
     ] {
         let _ = std::fs::remove_file(&path);

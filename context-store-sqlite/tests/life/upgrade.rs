@@ -6,14 +6,15 @@
 //! `WRITE_OLD=<file> cargo test -p context-store-sqlite --test life write_a_file -- --ignored`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use context_core::base::BlobId;
 use context_core::memory::{MemoryRecord, MemoryScope};
 use context_core::message::{NodeKind, PlacedNode};
 use context_core::store::{
-    ChainEnd, ChatPatch, ChatQuery, Commit, MemoryFind, MemoryOutcome, MemoryWrite, MemoryWritten,
-    NewBlob, NewChat, RecordOutcome, RoundCommit, StoredFragment, StreamAppend, StreamClaim,
-    StreamOutcome, Window,
+    ChainEnd, ChatPatch, ChatQuery, Commit, LeaseClaim, LeaseOutcome, LeaseRefusal, MemoryFind,
+    MemoryOutcome, MemoryWrite, MemoryWritten, NewBlob, NewChat, RecordOutcome, RoundCommit,
+    StoredFragment, StreamAppend, StreamClaim, StreamOutcome, Window,
 };
 use context_core::trajectory::{AgentRef, NewQuery, Round};
 use context_core::{BranchName, CancelSignal, ChatRef, Encoded, Metadata, Node, Store, Timestamp};
@@ -22,13 +23,13 @@ use serde_json::{Value, json};
 
 use crate::store_fixture::{apply, extend, fork, many, says, stay};
 
-const OLD: [&str; 6] = ["v1.db", "v3.db", "v4.db", "v5.db", "v6.db", "v7.db"];
+const OLD: [&str; 7] = ["v1.db", "v3.db", "v4.db", "v5.db", "v6.db", "v7.db", "v8.db"];
 /// The files with blobs.
-const WITH_BLOBS: [&str; 4] = ["v4.db", "v5.db", "v6.db", "v7.db"];
+const WITH_BLOBS: [&str; 5] = ["v4.db", "v5.db", "v6.db", "v7.db", "v8.db"];
 /// The files with streams.
-const WITH_STREAMS: [&str; 3] = ["v5.db", "v6.db", "v7.db"];
+const WITH_STREAMS: [&str; 4] = ["v5.db", "v6.db", "v7.db", "v8.db"];
 /// The files with trajectories.
-const WITH_ROUNDS: [&str; 2] = ["v6.db", "v7.db"];
+const WITH_ROUNDS: [&str; 3] = ["v6.db", "v7.db", "v8.db"];
 /// The file with a memory.
 const WITH_MEMORY: &str = "v7.db";
 /// A blob of two pieces.
@@ -229,6 +230,15 @@ async fn life_goes_on_in_an_old_file() {
         apply(history, extend(&chat, "side", "s19", many("n", 40))).await;
         apply(history, extend(&chat, "side", "n39", many("o", 2))).await;
         apply(history, fork(&chat, "new", "o1", many("p", 2))).await;
+        let leases = store.leases().unwrap();
+        let claim = LeaseClaim::new("worker", at(445), Duration::from_secs(60));
+        let taken = leases.take_lease(&chat, &claim).await.unwrap();
+        assert!(matches!(taken, LeaseOutcome::Taken(_)), "{name}: {taken:?}");
+        for count in [1, 2, 3] {
+            let append = extend(&chat, "side", "o1", many("q", count));
+            let refused = history.commit(Commit { at: at(446), ..append }).await.unwrap_err();
+            assert!(LeaseRefusal::of(&refused).is_some(), "{name}: {refused:?}");
+        }
         let blobs = store.blobs().unwrap();
         let id = blobs.put_blob(&chat, NewBlob::new("a long report", at(450))).await.unwrap().id;
         let read = blobs.read_blob(&chat, &id, 2..6, None).await.unwrap();
