@@ -33,7 +33,7 @@ use crate::history::messages::{revision, runs_from};
 use crate::values::numbers::{count, signed};
 use crate::values::place::{branch_of, own_of, place};
 use crate::values::rows::{lossy_text, message_id, weight};
-use crate::{fragments, sql};
+use crate::{fragments, leases, sql};
 
 /// Tables whose rows must belong to a chat.
 const STRAYS: [(&str, &str); 4] = [
@@ -233,6 +233,7 @@ async fn check_chat(
     let branches = branches_of(session, no, &stored.active).await?;
     let checkpoints = checkpoints::list(session, "check", chat).await?;
     fragments::list(session, no).await?;
+    leases::last(session, (no, chat)).await?;
     report.messages += found.nodes.len() as u64;
     let problems =
         problems.into_iter().map(|(about, problem)| Finding::new(Some(chat), about, problem));

@@ -24,6 +24,12 @@ pub(crate) fn active(chat: &ChatRef, name: &str) -> Vec<u8> {
     names.text(name).value().to_le_bytes().to_vec()
 }
 
+/// The checksum of a chat's lease.
+pub(crate) fn lease(chat: &ChatRef, until: Timestamp) -> Checksum {
+    let names = Checksum::of("lease").text(chat.user.as_str()).text(chat.chat.as_str());
+    names.int(until.as_micros())
+}
+
 /// The checksum of the time of the last write or use and of the number of amendments. SQL can
 /// update it by the difference.
 pub(crate) fn times(updated_at: i64, amended: i64) -> i64 {

@@ -135,6 +135,8 @@
 //! * A step adds to the stored data and moves it, but never changes the content of a message. There
 //!   is no downgrade.
 //! * Version 14 gives every value its checksum, which the program computes in the same transaction.
+//! * Version 15 adds leases. A program that knows only version 14 and has the store open commits to
+//!   chats in spite of a lease: stop such programs first.
 //! * With [`read_only`](PostgresConfig::read_only) nothing is created or upgraded, and an older
 //!   schema is refused.
 //! * A schema that holds tables of another program is refused and not changed.
@@ -159,6 +161,7 @@ mod connections;
 mod error;
 mod fragments;
 mod history;
+mod leases;
 mod maintenance;
 mod memories;
 mod rounds;

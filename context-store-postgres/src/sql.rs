@@ -211,6 +211,10 @@ statements! {
         RETURNING chat, CASE WHEN EXISTS (SELECT FROM #checkpoint WHERE chat = $1 AND name = $2) THEN 0 ELSE 1 END AS n");
     DELETE_CHECKPOINT = counted!("DELETE FROM #checkpoint WHERE chat = $1 AND name = $2 RETURNING chat, -1 AS n");
 
+    // Leases.
+    LEASE = "SELECT lease_until, lease FROM #chat WHERE no = $1";
+    SET_LEASE = "UPDATE #chat SET lease_until = $2, lease = $3 WHERE no = $1";
+
     // Messages.
     APPEND = append!(one_run!(), "");
     APPEND_WORDS = append!(one_run!(), words_of_append!());

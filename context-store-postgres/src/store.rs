@@ -3,6 +3,7 @@
 mod blobs;
 mod fragments;
 mod history;
+mod leases;
 mod maintenance;
 mod memories;
 mod rounds;
@@ -13,8 +14,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, SearchStore, StoreInfo,
-    StreamStore, TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
+    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -119,6 +120,10 @@ impl Store for PostgresStore {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.0)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
         Some(&self.0)
     }
 

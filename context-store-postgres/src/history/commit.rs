@@ -22,7 +22,7 @@ use crate::history::messages::{MessageLocation, amend, find, placed};
 use crate::history::words;
 use crate::values::place::branch_of;
 use crate::values::rows::{message_id, optional_text};
-use crate::{fragments, sql};
+use crate::{fragments, leases, sql};
 
 const OPERATION: &str = "commit";
 
@@ -81,6 +81,7 @@ async fn look_up(
             }
         }
     }
+    facts.lease = leases::last(session, (chat, &commit.chat)).await?;
     if commit.patch.is_some() {
         facts.chat = chat_rows::read(session, &commit.chat).await?.map(|(_, chat)| chat);
     }

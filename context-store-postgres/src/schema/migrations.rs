@@ -20,7 +20,7 @@ use crate::sql;
 
 /// The migrations by version. They run with the schema as the search path, so they do not name the
 /// schema.
-const MIGRATIONS: [(i64, &str, &str); 7] = [
+const MIGRATIONS: [(i64, &str, &str); 8] = [
     (1, "init", include_str!("../../migrations/0001_init.sql")),
     (2, "search", include_str!("../../migrations/0002_search.sql")),
     (10, "blobs", include_str!("../../migrations/0010_blobs.sql")),
@@ -28,6 +28,7 @@ const MIGRATIONS: [(i64, &str, &str); 7] = [
     (12, "trajectories", include_str!("../../migrations/0012_trajectories.sql")),
     (13, "memories", include_str!("../../migrations/0013_memories.sql")),
     (CHECKSUMS, "checksums", include_str!("../../migrations/0014_checksums.sql")),
+    (15, "leases", include_str!("../../migrations/0015_leases.sql")),
 ];
 
 /// The version that adds checksums to values, which SQL does not compute.

@@ -13,7 +13,8 @@ macro_rules! merged_bytes {
 ///
 /// The head is compared twice: before the chat's row is locked, and again after, because another
 /// writer may have written in between. If only the first comparison succeeds, the statement fails
-/// with a division by zero, and nothing is written.
+/// with a division by zero, and nothing is written. The end of the lease is in the chat's row, so
+/// it is compared again once that row is locked.
 macro_rules! append {
     ($runs:expr, $words:expr) => {
         concat!(
@@ -21,7 +22,7 @@ macro_rules! append {
                UPDATE #chat t SET updated_at = greatest(t.updated_at, $8::bigint),
                  minute = greatest(t.updated_at, $8::bigint) / 60000000,
                  time_sum = int8xor(int8xor(t.time_sum, t.updated_at), greatest(t.updated_at, $8::bigint))
-               WHERE t.user_id = $1 AND t.id = $2 AND EXISTS (
+               WHERE t.user_id = $1 AND t.id = $2 AND coalesce(t.lease_until <= $8::bigint, true) AND EXISTS (
                  SELECT FROM #branch b WHERE b.chat = t.no AND b.name = $3 AND b.head IS NOT DISTINCT FROM $4)
                RETURNING t.no),
              b AS (

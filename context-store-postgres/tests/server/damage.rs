@@ -1,14 +1,16 @@
 //! Rows that other programs have changed: reading fails, and the check finds each. Stores without
 //! checksums get them by an upgrade.
 
+use std::time::Duration;
+
 use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
 use context_core::memory::{MemoryRecord, MemoryScope, MemoryVector};
 use context_core::store::{
-    ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, RoundCommit,
-    RoundQuery, StoredFragment, StreamAppend, StreamClaim, Target, Window,
+    ChainEnd, ChatQuery, Commit, LeaseClaim, MemoryFind, MemoryWrite, NewBlob, NewChat,
+    RoundCommit, RoundQuery, StoredFragment, StreamAppend, StreamClaim, Target, Window,
 };
 use context_core::trajectory::{AgentRef, Changes, NodeId, TrajectoryNodeKind};
-use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
+use context_core::{CancelSignal, ChatRef, Encoded, ErrorKind, Metadata, Result, Store, Timestamp};
 
 use crate::fixture::{StoreFixture, T, append, nothing_is_wrong, says};
 use crate::round_tables::filled;
@@ -48,6 +50,9 @@ pub(crate) async fn fill(store: &dyn Store) {
     let _done = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", T)).await.unwrap();
     let chunk = StreamAppend::new("w", 0, vec!["pay 100"], T);
     let _done = streams.append_stream(&chat(), &id, chunk).await.unwrap();
+    // Ended at once, so that what follows needs no number.
+    let claim = LeaseClaim::new("worker", Timestamp::from_micros(0), Duration::from_micros(1));
+    let _done = store.leases().unwrap().take_lease(&chat(), &claim).await.unwrap();
     let record = MemoryRecord::new(scope(), "m", "fact", T, "pay 100");
     let write = MemoryWrite::new(record, "pay 100").vector(MemoryVector::new("v", vec![1.0, 0.5]));
     let _done = store.memories().unwrap().write_memories(&[write]).await.unwrap();
@@ -88,6 +93,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.revisions(&chat(), &"b".into()).await?;
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
+    store.leases().unwrap().lease(&chat()).await?;
     let blobs = store.blobs().unwrap();
     // Damage is detected even if only a part is read.
     blobs.read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
@@ -115,6 +121,8 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
         flipped("chat", "metadata"),
         "UPDATE @store.chat SET title = convert_to('pay 900', 'UTF8')".to_owned(),
         "UPDATE @store.chat SET created_at = created_at - 1".to_owned(),
+        flipped("chat", "lease"),
+        "UPDATE @store.chat SET lease_until = lease_until + 1".to_owned(),
         flipped("fragment", "body"),
         "UPDATE @store.fragment SET kind = convert_to('code', 'UTF8')".to_owned(),
         flipped("blob_piece", "data"),
@@ -262,11 +270,12 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         DELETE FROM @store.stream_chunk WHERE n = -1;
         ALTER TABLE @store.stream DROP COLUMN sum, DROP COLUMN time_sum;
         ALTER TABLE @store.blob DROP COLUMN refs;
-        ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside;
+        ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside,
+          DROP COLUMN lease_until, DROP COLUMN lease;
         ALTER TABLE @store.branch DROP COLUMN sum;
         ALTER TABLE @store.applied DROP COLUMN sum;
         ALTER TABLE @store.blob_ref DROP COLUMN sum, DROP COLUMN time_sum;
-        DELETE FROM @store.context_migrations WHERE version = 14";
+        DELETE FROM @store.context_migrations WHERE version >= 14";
     let mut connection = fixture.connection().await;
     fixture.run(&mut connection, older).await;
     let kinds = TrajectoryNodeKind::ALL.into_iter().map(TrajectoryNodeKind::lower);

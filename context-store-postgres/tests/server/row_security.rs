@@ -106,7 +106,8 @@ async fn tables_that_an_upgrade_adds_have_policies_too() {
     let back =
         "DROP TABLE @store.blob_ref, @store.blob_piece, @store.blob, @store.stream_chunk, @store.stream;
         ALTER TABLE @store.checkpoint DROP COLUMN sum;
-        ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside;
+        ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside,
+          DROP COLUMN lease_until, DROP COLUMN lease;
         ALTER TABLE @store.branch DROP COLUMN sum;
         ALTER TABLE @store.applied DROP COLUMN sum;
         DELETE FROM @store.context_migrations WHERE version >= 10";
