@@ -24,7 +24,7 @@ use crate::fragments::{self, FragmentList};
 use crate::history::messages::read_revision;
 use crate::history::runs;
 use crate::values::{self, unreadable};
-use crate::{check, checksums, streams};
+use crate::{check, checksums, leases, streams};
 
 pub(crate) async fn check(shared: &Shared, cancel: &CancelSignal) -> Result<CheckReport> {
     let mut report = CheckReport::default();
@@ -287,6 +287,7 @@ impl ChatCheck<'_> {
                 ),
             }
         }
+        leases::read(self.take(fields::LEASE).as_ref())?;
         let streams = self.take(streams::fields::LIST);
         for id in streams::fields::listed(streams.as_deref())? {
             self.report.streams += 1;

@@ -83,9 +83,10 @@
 //! * Keys that begin with the prefix and a brace, without the number of a layout, belong to another
 //!   program. Opening returns [`Unsupported`](context_core::ErrorKind::Unsupported), and the keys
 //!   are not changed. The same holds for a newer layout.
-//! * A store of the previous layout, without checksums, is upgraded when it is opened for writing.
-//!   Stop older programs first: they cannot open the store any more and find no chats in it, and
-//!   whatever they still create is not seen.
+//! * A store of an older layout, without checksums or leases, is upgraded when it is opened for
+//!   writing. Stop older programs first: they cannot open the store any more. Those that have it
+//!   open find no chats in it, and whatever they still create is not seen; if they only lack
+//!   leases, they append to chats in spite of one.
 //!
 //! # Deletion
 //!
@@ -131,6 +132,7 @@ mod error;
 mod fragments;
 mod history;
 mod keys;
+mod leases;
 mod maintenance;
 mod memories;
 mod rounds;

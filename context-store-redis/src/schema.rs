@@ -15,8 +15,9 @@ use crate::connections::Connection;
 use crate::error::{Fault, Result};
 use crate::keys::Keys;
 
-/// The layout that this program reads and writes.
-pub(crate) const KNOWN: u64 = 2;
+/// The layout that this program reads and writes. Layout 3 has leases: programs that know only
+/// layout 2 would append to a chat in spite of one.
+pub(crate) const KNOWN: u64 = 3;
 
 /// A value in place of the counter of handles. It keeps programs without layout versions out.
 const FENCE: &str = "see layout";
@@ -29,8 +30,8 @@ const OPENED: &str = "opened";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreVersion {
     Missing,
-    /// A store of an older program, or one that is being upgraded.
-    Older,
+    /// A store of an older program, with its layout, or one that is being upgraded.
+    Older(u64),
     Current,
 }
 
@@ -43,17 +44,15 @@ pub(crate) async fn open(connection: &Connection, keys: &Keys, create: bool) -> 
         return Err(Error::new(ErrorKind::NotFound, "open", message).into());
     }
     if connection.read_only() {
-        if version == StoreVersion::Current {
-            return Ok(0);
-        }
+        let StoreVersion::Older(layout) = version else { return Ok(0) };
         let message = "the store has an older layout: upgrade it with `context upgrade`";
         let error = Error::new(ErrorKind::Unsupported, "open", message);
-        return Err(error.with("older_schema", KNOWN - 1).with("newest_schema", KNOWN).into());
+        return Err(error.with("older_schema", layout).with("newest_schema", KNOWN).into());
     }
     if version != StoreVersion::Current {
         // Set first, so that no older program begins to write during the upgrade.
         let () = connection.run(cmd("SET").arg(keys.of_store(HANDLES)).arg(FENCE)).await?;
-        if version == StoreVersion::Older {
+        if matches!(version, StoreVersion::Older(_)) {
             upgrade::all(connection, keys).await?;
         }
         let () = connection.run(cmd("SET").arg(keys.of_store(LAYOUT)).arg(KNOWN)).await?;
@@ -77,7 +76,7 @@ async fn find(connection: &Connection, keys: &Keys) -> Result<StoreVersion> {
     // If all keys have this store's form, the server may also have lost the layout number by being
     // emptied or by eviction, while another handle kept writing.
     if existing.iter().all(|key| keys.is_ours(key)) {
-        Ok(StoreVersion::Older)
+        Ok(StoreVersion::Older(1))
     } else {
         Err(foreign())
     }
@@ -96,11 +95,12 @@ async fn stored_version(connection: &Connection, keys: &Keys) -> Result<Option<S
                 .with("newer_schema", layout)
                 .into());
         }
-        return Ok(Some(if layout == KNOWN { StoreVersion::Current } else { StoreVersion::Older }));
+        let older = StoreVersion::Older(layout);
+        return Ok(Some(if layout == KNOWN { StoreVersion::Current } else { older }));
     }
     match text(connection, &keys.of_store(HANDLES)).await? {
         Some(handles) if handles == FENCE || handles.parse::<u64>().is_ok() => {
-            Ok(Some(StoreVersion::Older))
+            Ok(Some(StoreVersion::Older(1)))
         }
         Some(_) => Err(foreign()),
         None => Ok(None),

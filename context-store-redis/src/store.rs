@@ -3,6 +3,7 @@
 mod blobs;
 mod fragments;
 mod history;
+mod leases;
 mod maintenance;
 mod memories;
 mod rounds;
@@ -11,8 +12,8 @@ mod streams;
 use std::fmt;
 
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, Maintenance, MemoryRecordStore, StoreInfo, StreamStore,
-    TrajectoryStore,
+    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, StoreInfo,
+    StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -74,6 +75,10 @@ impl Store for RedisStore {
     }
 
     fn streams(&self) -> Option<&dyn StreamStore> {
+        Some(&self.shared)
+    }
+
+    fn leases(&self) -> Option<&dyn LeaseStore> {
         Some(&self.shared)
     }
 

@@ -14,12 +14,13 @@
 //! i<id>        position of a message
 //! q<id>        number of revisions of a message; r<k><id>: the kth, its time of replacement and its content
 //! f<n>         a fragment
+//! l            end, number and owner of the last lease
 //! k<key>       outcome of the commit with this key (JSON)
 //! z, t, u, c   streams, see the module `streams::fields`
 //! ```
 //!
 //! A piece holds the messages that were written through one branch. No run crosses a multiple of
-//! 64. The checksums before a value (`v`, `a`, `o`, `t`) or after it are described in
+//! 64. The checksums before a value (`v`, `a`, `o`, `l`, `t`) or after it are described in
 //! [`checksums`](crate::checksums).
 
 use context_core::{MessageId, Timestamp};
@@ -33,6 +34,9 @@ pub(crate) const BLOCK: u64 = 64;
 /// The maximum number of bytes packed into a run of several messages. A larger message has a run of
 /// its own.
 pub(crate) const RUN_BYTES: usize = 256 << 10;
+
+/// The field of the last lease.
+pub(crate) const LEASE: &str = "l";
 
 /// The position of a message: its piece, and its number in the piece, from 1.
 #[derive(

@@ -79,7 +79,7 @@ async fn decide(
     snapshot: &ChatSnapshot,
     found: StoredFacts,
 ) -> Result<Decision> {
-    let StoredFacts { positions, revisions, known } = found;
+    let StoredFacts { positions, revisions, lease, known } = found;
     let mut facts = CommitFacts::new();
     if let (Some(key), Some(known)) = (&commit.key, known) {
         let known = checksums::opened(&fields::key(key), &known)?;
@@ -88,6 +88,7 @@ async fn decide(
         facts.known = Some((digest.into(), Committed::new(known.branch, known.head)));
     }
     facts.stored = positions;
+    facts.lease = lease;
     if let Some((branch, last)) = facts.repeated_on(commit)
         && let (Some(tip), Some(last)) = (snapshot.tip(branch), facts.stored.get(last))
         && snapshot.tree.holds(tip, *last)?

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use context_core::MessageId;
-use context_core::store::Commit;
+use context_core::store::{Commit, Lease};
 use context_store_kit::{changes, named_messages};
 
 use crate::chat::fields::{self, Position};
 use crate::chat::snapshot::ChatSnapshot;
 use crate::error::Result;
-use crate::values;
+use crate::{leases, values};
 
-/// The requested data: positions of messages, numbers of revisions, and a commit key.
+/// The requested data: positions of messages, numbers of revisions, the lease,
+/// and a commit key.
 pub(crate) struct FactFields {
     pub(crate) fields: Vec<String>,
     positions: Vec<MessageId>,
@@ -24,6 +25,7 @@ pub(crate) struct StoredFacts {
     pub(crate) positions: HashMap<MessageId, Position>,
     /// The number of revisions of each message that has revisions.
     pub(crate) revisions: HashMap<MessageId, u64>,
+    pub(crate) lease: Option<Lease>,
     pub(crate) known: Option<Bytes>,
 }
 
@@ -32,14 +34,19 @@ impl FactFields {
         let changed: Vec<_> = changes(commit).map(|(node, _)| node.id.clone()).collect();
         let positions: Vec<_> = named_messages(commit).cloned().collect();
         let fields = positions.iter().map(fields::id).chain(changed.iter().map(fields::revisions));
+        let fields = fields.chain(std::iter::once(fields::LEASE.to_owned()));
         let fields = fields.chain(commit.key.iter().map(fields::key)).collect();
         Self { fields, positions, changed }
     }
 
     pub(crate) fn read(&self, snapshot: &ChatSnapshot) -> Result<StoredFacts> {
         let mut answers = snapshot.requested.iter();
-        let mut found =
-            StoredFacts { positions: HashMap::new(), revisions: HashMap::new(), known: None };
+        let mut found = StoredFacts {
+            positions: HashMap::new(),
+            revisions: HashMap::new(),
+            lease: None,
+            known: None,
+        };
         for (id, position) in self.positions.iter().zip(answers.by_ref().take(self.positions.len()))
         {
             if let Some(position) = position {
@@ -51,6 +58,7 @@ impl FactFields {
                 found.revisions.insert(id.clone(), values::read_number(count)?);
             }
         }
+        found.lease = leases::read(answers.next().and_then(Option::as_ref))?;
         found.known = answers.next().cloned().flatten();
         Ok(found)
     }

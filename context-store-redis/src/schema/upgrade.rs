@@ -1,6 +1,6 @@
 //! Upgrading a store of layout 1, which had no checksums. Each hash is converted atomically and
 //! gets another name. An interrupted upgrade can be continued, and a program that knows only layout
-//! 1 finds no key to write to.
+//! 1 finds no key to write to. A store of layout 2 needs no conversion: no key has an old name.
 
 use context_store_kit::pack;
 use redis::cmd;

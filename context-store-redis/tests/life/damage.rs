@@ -1,11 +1,13 @@
 //! Fields that other programs have changed: reading fails, and the check finds each. Stores without
 //! checksums get them by an upgrade.
 
+use std::time::Duration;
+
 use context_core::base::{BlobId, CheckpointName, FragmentId, StreamId};
 use context_core::memory::{MemoryRecord, MemoryScope, MemoryVector};
 use context_core::store::{
-    ChainEnd, ChatQuery, Commit, MemoryFind, MemoryWrite, NewBlob, NewChat, StoredFragment,
-    StreamAppend, StreamClaim, Window,
+    ChainEnd, ChatQuery, Commit, LeaseClaim, MemoryFind, MemoryWrite, NewBlob, NewChat,
+    StoredFragment, StreamAppend, StreamClaim, Window,
 };
 use context_core::trajectory::Changes;
 use context_core::{ChatRef, Encoded, ErrorKind, Metadata, Result, Store};
@@ -51,6 +53,8 @@ async fn fill(fixture: &RedisFixture) {
     let _done = streams.claim_stream(&chat(), &id, &StreamClaim::new("w", T)).await.unwrap();
     let chunk = StreamAppend::new("w", 0, vec!["pay 100"], T);
     let _done = streams.append_stream(&chat(), &id, chunk).await.unwrap();
+    let claim = LeaseClaim::new("worker", T, Duration::from_secs(1));
+    let _done = store.leases().unwrap().take_lease(&chat(), &claim).await.unwrap();
     let mut write =
         MemoryWrite::new(MemoryRecord::new(scope(), "m", "fact", T, "pay 100"), "pay 100");
     write.vector = Some(vector());
@@ -65,6 +69,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.revisions(&chat(), &"m1".into()).await?;
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
+    store.leases().unwrap().lease(&chat()).await?;
     // Damage is detected even if only a part is read.
     store.blobs().unwrap().read_blob(&chat(), &BlobId::of(b"pay 100"), 2..5, None).await?;
     store.streams().unwrap().read_stream(&chat(), &"answer".into(), 0, 5).await?;
@@ -140,6 +145,7 @@ async fn a_change_in_any_field_is_an_error_when_it_is_read_and_a_finding_of_the_
         (":chat2", "s"),
         (":chat2", "x"),
         (":chat2", "f0"),
+        (":chat2", "l"),
         (":chat2", "z"),
         (":chat2", "uanswer"),
         (":chat2", "c0:answer"),

@@ -2,9 +2,10 @@
 //! other programs are never changed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use context_core::base::BlobId;
-use context_core::store::{ChatPatch, ChatQuery, NewBlob, RoundQuery};
+use context_core::store::{ChatPatch, ChatQuery, LeaseClaim, LeaseOutcome, NewBlob, RoundQuery};
 use context_core::{CancelSignal, ErrorKind, Retry, Store};
 use context_store_redis::RedisStore;
 
@@ -164,4 +165,23 @@ async fn a_newer_layout_is_refused_and_not_touched() {
         );
     }
     assert_eq!(everything(&fixture), before);
+}
+
+#[tokio::test]
+async fn a_store_of_the_layout_before_leases_is_upgraded_when_it_is_opened_to_write() {
+    let Some(fixture) = RedisFixture::new().await else { return };
+    let chat = fixture.create("ada", "trip").await;
+    let layout = fixture.keys("{store}:layout").pop().unwrap();
+    let () = redis::cmd("SET").arg(layout).arg(2).query(&mut fixture.server()).unwrap();
+    let error = RedisStore::open(fixture.config.clone().read_only(true)).await.unwrap_err();
+    let versions = (error.get("older_schema"), error.get("newest_schema"));
+    assert_eq!((error.kind(), versions), (ErrorKind::Unsupported, (Some("2"), Some("3"))));
+    let store = fixture.again().await;
+    let leases = store.leases().unwrap();
+    assert_eq!(leases.lease(&chat).await.unwrap(), None);
+    let claim = LeaseClaim::new("worker", T, Duration::from_secs(1));
+    let taken = leases.take_lease(&chat, &claim).await.unwrap();
+    assert!(matches!(taken, LeaseOutcome::Taken(_)), "{taken:?}");
+    let reader = RedisStore::open(fixture.config.clone().read_only(true)).await.unwrap();
+    assert_eq!(reader.leases().unwrap().lease(&chat).await.unwrap().unwrap().number, 1);
 }

@@ -3,10 +3,12 @@
 -- written, 2 if the general path must decide.
 local FIRST = 5
 local nodes = (#ARGV - FIRST + 1) / 2
-local found = redis.call('HMGET', key, 'a', 'b' .. ARGV[1], 'i' .. ARGV[FIRST])
+local found = redis.call('HMGET', key, 'a', 'b' .. ARGV[1], 'i' .. ARGV[FIRST], 'l')
 if not found[1] then return 0 end
 local counts = text_of('a', found[1])
 if not counts or not found[2] or found[3] then return 2 end
+local lease = found[4] and text_of('l', found[4])
+if found[4] and (not lease or ARGV[3] < string.sub(lease, 1, 20)) then return 2 end
 local no, own, head = string.match(found[2], '^(%d+) (%d+) (.*)$')
 if head ~= ARGV[2] then return 2 end
 for i = 1, nodes - 1 do

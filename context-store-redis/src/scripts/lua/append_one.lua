@@ -4,10 +4,13 @@
 local call, args, chat = redis.call, ARGV, KEYS[1]
 if #args == 6 then
     local branch, id, node = 'b' .. args[1], args[5], args[6]
-    local found = call('HMGET', chat, 'a', branch, 'i' .. id)
+    local found = call('HMGET', chat, 'a', branch, 'i' .. id, 'l')
     if not found[1] then return 0 end
     local counts = text_of('a', found[1])
     if not counts or not found[2] or found[3] then return 2 end
+    -- The end of the lease comes first, as a text whose order is that of times.
+    local lease = found[4] and text_of('l', found[4])
+    if found[4] and (not lease or args[3] < string.sub(lease, 1, 20)) then return 2 end
     local no, own, head = string.match(found[2], '^(%d+) (%d+) (.*)$')
     if head ~= args[2] then return 2 end
     own = own + 1
