@@ -18,6 +18,7 @@ mod decoded;
 mod estimate;
 mod fork;
 mod inspection;
+mod lease;
 #[cfg(feature = "summarize")]
 mod left_branch;
 mod loads;
@@ -43,7 +44,7 @@ pub use chain_cache::ChainCache;
 pub use compaction::Compaction;
 use context_core::base::{CommitKey, FragmentId};
 use context_core::message::WrittenIn;
-use context_core::store::HistoryStore;
+use context_core::store::{HistoryStore, Lease};
 use context_core::{
     BranchName, ChatRef, Clock, CodecRegistry, Diagnostic, Error, Fragment, IdGenerator, MessageId,
     Renderer, Result, Store,
@@ -153,6 +154,8 @@ pub struct ContextEngine {
     view: Option<View>,
     /// A commit with an unknown outcome. It is sent again before anything else is written.
     in_flight: Option<InFlight>,
+    /// The lease that this engine took last.
+    lease: Option<Lease>,
     decoded: DecodedMessages,
     /// Diagnostics of opening, returned with the next resolve.
     opened_with: Vec<Diagnostic>,

@@ -254,6 +254,7 @@ impl ContextEngineBuilder {
             compaction: None,
             view: None,
             in_flight: None,
+            lease: None,
             decoded: DecodedMessages::default(),
             opened_with,
             left_out: Vec::new(),

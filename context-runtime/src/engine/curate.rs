@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use context_core::base::{DiagnosticCode, Severity};
 use context_core::message::NodeKind;
-use context_core::store::{
-    Branch, BranchDeletion, ChainEnd, Commit, CommitOutcome, Target, Window,
-};
+use context_core::store::{Branch, BranchDeletion, ChainEnd, CommitOutcome, Target, Window};
 use context_core::{
     BranchName, Chain, Diagnostic, Error, ErrorKind, MessageId, Node, Part, Result,
 };
@@ -176,7 +174,7 @@ impl ContextEngine {
             let branch = self.branches().await?.into_iter().find(|branch| branch.name == onto);
             let expected = branch.ok_or_else(|| Error::not_found(OPERATION, "branch", &onto))?.head;
             let target = Target::Extend { branch: onto.clone(), expected };
-            let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
+            let mut commit = self.new_commit(target);
             commit.nodes = nodes.clone();
             match self.parts.history().commit(commit).await? {
                 CommitOutcome::Applied(committed) | CommitOutcome::Replayed(committed) => {

@@ -2,7 +2,7 @@
 //! message. With a workspace, the files move too.
 
 use context_core::base::{CheckpointName, DiagnosticCode, Severity, SnapshotId};
-use context_core::store::{ChatPatch, Checkpoint, Commit, Committed, ForkName, Target};
+use context_core::store::{ChatPatch, Checkpoint, Committed, ForkName, Target};
 use context_core::workspace::Restored;
 use context_core::{BranchName, Diagnostic, Error, ErrorKind, MessageId, Result};
 
@@ -148,7 +148,7 @@ impl ContextEngine {
         let head = self.require_head("fork").await?;
         let name = ForkName::Exact(branch.clone());
         let target = Target::Fork { name, at: Some(head), activate: false };
-        let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
+        let mut commit = self.new_commit(target);
         commit.key = self.parts.fresh_key();
         // The only conflict is a taken name: the branch exists.
         let _created_or_found = self.parts.history().commit(commit).await?;
@@ -165,7 +165,7 @@ impl ContextEngine {
     ) -> Result<Committed> {
         let name = ForkName::NextVersionOf(self.branch.clone());
         let target = Target::Fork { name, at: Some(at), activate };
-        let mut commit = Commit::new(self.chat.clone(), target, self.parts.clock.now());
+        let mut commit = self.new_commit(target);
         (commit.key, commit.patch) = (self.parts.fresh_key(), patch);
         let outcome = self.parts.history().commit(commit).await?;
         outcome.committed().ok_or_else(|| {

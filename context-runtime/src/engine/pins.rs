@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use context_core::store::{Commit, Target};
+use context_core::store::Target;
 use context_core::{Error, ErrorKind, Message, MessageId, Node, Result};
 
 use super::ContextEngine;
@@ -60,8 +60,7 @@ impl ContextEngine {
             return Err(Error::invalid(operation, text).with("message", id));
         }
         let node = Arc::new(Node::new(id.clone(), message, node.created_at));
-        let now = self.parts.clock.now();
-        let mut commit = Commit::new(self.chat.clone(), Target::Stay, now);
+        let mut commit = self.new_commit(Target::Stay);
         commit.amendments = vec![Arc::clone(&node)];
         commit.key = self.parts.fresh_key();
         let outcome = self.parts.history().commit(commit).await?;

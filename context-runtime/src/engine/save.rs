@@ -3,7 +3,7 @@
 //! The usual save is one commit that extends the branch by messages with fresh ids, attempted
 //! without reading first. Only if the store refuses it does the engine compare in detail: ids that
 //! are stored already are edits, and the conflict policy handles a head that moved. A commit whose
-//! answer was lost is sent again unchanged, so it takes effect at most once.
+//! answer was lost is sent again with the same content, so it takes effect at most once.
 
 use std::sync::Arc;
 
@@ -108,7 +108,11 @@ impl ContextEngine {
     }
 
     async fn save_pending(&mut self, edits: Edits) -> Result<Saved> {
-        if let Some(earlier) = self.in_flight.clone() {
+        if let Some(mut earlier) = self.in_flight.clone() {
+            // Sent again under the lease and at the time of now: with those of then, it would be
+            // refused for a lease that has ended since.
+            let Commit { lease, at, .. } = self.new_commit(earlier.commit.target.clone());
+            (earlier.commit.lease, earlier.commit.at) = (lease, at);
             // The reason for a refusal is found again below, with what is pending now.
             match self.send(earlier.clone()).await? {
                 CommitOutcome::Applied(committed) => self.absorb(&earlier, &committed),
@@ -261,7 +265,7 @@ impl ContextEngine {
             nodes,
             amendments: draft.amendments.clone(),
             fragments: stored,
-            ..Commit::new(self.chat.clone(), target, self.parts.clock.now())
+            ..self.new_commit(target)
         };
         // Appended messages are recognized by their ids. All other commits need a key to be
         // idempotent.

@@ -26,6 +26,22 @@ impl Clock for TickingClock {
     }
 }
 
+/// A clock that is set by hand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HandClock(Arc<AtomicI64>);
+
+impl HandClock {
+    pub(crate) fn advance(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1_000_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
 pub(crate) async fn store() -> Arc<dyn Store> {
     context_runtime::open("mem:").await.unwrap()
 }

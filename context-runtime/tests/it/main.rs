@@ -36,6 +36,7 @@ mod kit;
 mod large;
 mod lazy_data;
 mod lazy_messages;
+mod leases;
 #[cfg(all(feature = "summarize", feature = "tokens"))]
 mod left_branches;
 #[cfg(all(feature = "tokens", feature = "microcompact"))]

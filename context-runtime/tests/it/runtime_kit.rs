@@ -2,13 +2,12 @@
 //! still.
 
 use context_runtime::Origin;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use context_runtime::{
-    CancelSignal, Clock, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder,
-    Error, ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role, Timestamp,
+    CancelSignal, ContextRuntime, DefaultContextRuntime, DefaultContextRuntimeBuilder, Error,
+    ErrorKind, Message, ModelContext, Part, PrepareInput, Result, Role,
     compaction::{
         BoundaryKind, CompactionPolicy, Edit, Goal, HistoryView, Plan, PolicyKind, Proposal,
     },
@@ -16,6 +15,8 @@ use context_runtime::{
     model::{Answer, ModelRequest, SummaryError, SummaryTask, TokenCount, TokenCounter},
     store::{MemoriesForgotten, MemoryForget},
 };
+
+pub(crate) use crate::kit::HandClock;
 
 /// Counts one token per byte.
 #[derive(Debug)]
@@ -28,22 +29,6 @@ impl TokenCounter for ByteCounter {
 
     fn count(&self, text: &str) -> TokenCount {
         TokenCount::exact(text.len() as u64)
-    }
-}
-
-/// A clock that is set by hand.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct HandClock(Arc<AtomicI64>);
-
-impl HandClock {
-    pub(crate) fn advance(&self, seconds: i64) {
-        self.0.fetch_add(seconds * 1_000_000, Ordering::SeqCst);
-    }
-}
-
-impl Clock for HandClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
     }
 }
 
