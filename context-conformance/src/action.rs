@@ -14,7 +14,7 @@ use crate::model::Model;
 pub(crate) enum Action {
     Commit(Box<Commit>),
     Put(StoredFragment, Timestamp),
-    Remove(FragmentId),
+    Remove(FragmentId, Timestamp),
     Activate(BranchName, Timestamp),
     Rename(BranchName, BranchName, Timestamp),
     DeleteBranch(BranchName, Option<MessageId>, Timestamp),
@@ -47,7 +47,7 @@ impl Action {
                 fragments.put_fragments(chat, std::slice::from_ref(fragment), *at).await?;
                 Answer::Done
             }
-            Self::Remove(id) => Answer::Was(fragments.remove_fragment(chat, id).await?),
+            Self::Remove(id, at) => Answer::Was(fragments.remove_fragment(chat, id, *at).await?),
             Self::Activate(branch, at) => {
                 history.activate_branch(chat, branch, *at).await?;
                 Answer::Done
@@ -85,7 +85,8 @@ impl Action {
                 model.chat.updated_at = *at;
                 Ok(Answer::Done)
             }
-            Self::Remove(id) => {
+            Self::Remove(id, at) => {
+                model.chat.updated_at = *at;
                 let before = model.fragments.len();
                 model.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
                 Ok(Answer::Was(model.fragments.len() < before))

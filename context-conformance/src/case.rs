@@ -36,6 +36,8 @@ pub enum Requires {
     SecondHandle,
     /// [`Maintenance`](context_core::store::Maintenance).
     Maintenance,
+    /// [`FragmentLogStore`](context_core::store::FragmentLogStore).
+    FragmentLog,
     /// [`SearchStore`](context_core::store::SearchStore).
     Search,
     /// [`BlobStore`](context_core::store::BlobStore).

@@ -12,6 +12,7 @@ mod concurrency;
 mod durability;
 mod fault;
 mod fidelity;
+mod fragment_log;
 mod fragments;
 mod hygiene;
 mod info;
@@ -63,6 +64,7 @@ const GROUPS: &[&[Case]] = &[
     search::CASES,
     search_hits::CASES,
     fragments::CASES,
+    fragment_log::CASES,
     blobs::CASES,
     blob_references::CASES,
     streams::CASES,

@@ -99,7 +99,7 @@ impl Script {
                 let id = if fragment == 0 { String::new() } else { format!("f{fragment}") };
                 Action::Put(stored(&id, &format!("text {text}")), at)
             }
-            Step::Remove { fragment } => Action::Remove(format!("f{fragment}").into()),
+            Step::Remove { fragment } => Action::Remove(format!("f{fragment}").into(), at),
             Step::Activate { branch } => {
                 let known = self.branch(branch).name.clone();
                 Action::Activate(if branch % 9 == 8 { "ghost".into() } else { known }, at)

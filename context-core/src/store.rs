@@ -4,6 +4,7 @@
 mod blob;
 mod chat;
 mod commit;
+mod fragment_log;
 mod history;
 mod lease;
 mod maintenance;
@@ -27,6 +28,7 @@ pub use commit::{
     Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision,
     StoredFragment, Target,
 };
+pub use fragment_log::{FragmentLog, FragmentLogStore, FragmentVersion, oldest_state};
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use lease::{Lease, LeaseClaim, LeaseOutcome, LeaseRefusal, LeaseStore};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed};
@@ -136,6 +138,11 @@ pub trait Store: Debug + Send + Sync + 'static {
 
     /// Returns the ability for persisted context fragments.
     fn fragments(&self) -> &dyn FragmentStore;
+
+    /// Returns the ability for earlier versions of persisted fragments, if the store has it.
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        None
+    }
 
     /// Returns the full-text search ability, if the store has it.
     fn search(&self) -> Option<&dyn SearchStore> {

@@ -293,7 +293,8 @@ impl ContextEngine {
         self.reconsider(&message);
         let pending = self.pending.remove(&message);
         if self.fragments.is_stored(id) {
-            self.parts.store.fragments().remove_fragment(&self.chat, id).await?;
+            let now = self.parts.clock.now();
+            self.parts.store.fragments().remove_fragment(&self.chat, id, now).await?;
         }
         Ok(self.fragments.remove(id) || pending)
     }

@@ -1,5 +1,6 @@
 //! A store wrapper that injects faults into chosen calls, before or after they take effect.
 
+mod fragment_log;
 mod memories;
 mod plan;
 mod rounds;

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use context_core::base::{BlobId, StreamId, limits};
 use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, CheckReport, Cursor, Durability, Erasure,
-    FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewBlob, Page,
-    SearchStore, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamOutcome, StreamPart,
-    StreamPrune, StreamStore, StreamsPruned, TrajectoryStore,
+    FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
+    NewBlob, Page, SearchStore, StoreInfo, StoredStream, StreamAppend, StreamClaim, StreamOutcome,
+    StreamPart, StreamPrune, StreamStore, StreamsPruned, TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Error, ErrorKind, Result, Store, Timestamp, UserId};
 use context_store_kit::{ChatState, StateBacked, StateStore};
@@ -63,6 +63,10 @@ impl Store for InMemoryStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&self.0)
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {

@@ -13,6 +13,7 @@
 mod branches;
 mod bytes;
 mod commit;
+mod fragments;
 mod listing;
 mod search;
 mod window_end;
@@ -21,11 +22,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use self::window_end::WindowEnd;
 use crate::check_chat_graph;
-use context_core::base::{CheckpointName, CommitKey, FragmentId, limits};
+use context_core::base::{CheckpointName, CommitKey, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, ChainEnd, Chat, ChatPatch, ChatSize, ChatSummary, Checkpoint, Committed, Cursor,
-    Finding, Lease, LeaseClaim, LeaseOutcome, Page, Revision, StoredFragment, Window,
+    Finding, FragmentLog, Lease, LeaseClaim, LeaseOutcome, Page, Revision, StoredFragment, Window,
 };
 use context_core::{BranchName, Chain, Error, MessageId, Result, Timestamp};
 
@@ -65,6 +66,7 @@ pub struct ChatState {
     branches: Vec<Branch>,
     checkpoints: BTreeMap<CheckpointName, Checkpoint>,
     fragments: Vec<StoredFragment>,
+    fragment_log: FragmentLog,
     /// The digests and results of commits with a key.
     keys: BTreeMap<CommitKey, ([u8; 32], Committed)>,
     lease: Option<Lease>,
@@ -86,6 +88,7 @@ impl ChatState {
             branches: vec![main],
             checkpoints: BTreeMap::new(),
             fragments: Vec::new(),
+            fragment_log: FragmentLog::default(),
             keys: BTreeMap::new(),
             lease: None,
         }
@@ -169,26 +172,6 @@ impl ChatState {
         self.revisions.get(message).cloned().unwrap_or_default()
     }
 
-    /// Returns the persisted fragments, in the order in which they were first put.
-    pub fn fragments(&self) -> &[StoredFragment] {
-        &self.fragments
-    }
-
-    /// Stores fragments.
-    pub fn put_fragments(&mut self, fragments: &[StoredFragment], at: Timestamp) -> Result<()> {
-        fragments.iter().try_for_each(|fragment| fragment.check("put_fragments"))?;
-        self.place_fragments(fragments.to_vec());
-        self.touch(at);
-        Ok(())
-    }
-
-    /// Removes a fragment. Returns false if it did not exist.
-    pub fn remove_fragment(&mut self, id: &FragmentId) -> bool {
-        let before = self.fragments.len();
-        self.fragments.retain(|fragment| fragment.id.as_ref() != Some(id));
-        self.fragments.len() < before
-    }
-
     /// Returns the last lease, in force or ended.
     pub fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref()
@@ -219,15 +202,6 @@ impl ChatState {
 
     fn touch(&mut self, at: Timestamp) {
         self.chat.updated_at = self.chat.updated_at.max(at);
-    }
-
-    fn place_fragments(&mut self, fragments: Vec<StoredFragment>) {
-        for new in fragments {
-            match self.fragments.iter_mut().find(|old| old.is_replaced_by(&new)) {
-                Some(old) => *old = new,
-                None => self.fragments.push(new),
-            }
-        }
     }
 
     fn branch(&self, operation: &'static str, name: &BranchName) -> Result<&Branch> {

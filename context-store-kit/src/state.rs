@@ -152,6 +152,6 @@ pub trait StateStore: Send + Sync {
     }
 }
 
-/// The history, fragments and search of a store that keeps each chat as one value.
+/// The history, fragments, fragment log and search of a store that keeps each chat as one value.
 #[derive(Clone, Debug, Default)]
 pub struct StateBacked<S>(pub S);

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use context_core::Store;
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
-    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 
 use self::chains::CachedChains;
@@ -130,6 +130,10 @@ impl Store for CachedStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         self.0.inner.fragments()
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        self.0.inner.fragment_log()
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {

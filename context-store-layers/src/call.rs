@@ -17,6 +17,7 @@ macro_rules! operations {
                 DeleteCheckpoint delete_checkpoint,
             Chain chain, Messages messages, AllMessages all_messages, Revisions revisions,
             Fragments fragments, PutFragments put_fragments, RemoveFragment remove_fragment,
+            FragmentLog fragment_log, ClearFragmentLog clear_fragment_log,
             Search search,
             PutBlob put_blob, Blob blob, ReadBlob read_blob, Blobs blobs, RemoveBlob remove_blob,
             PruneBlobs prune_blobs,

@@ -3,9 +3,9 @@
 //! # Encrypted and readable data
 //!
 //! These are encrypted, each record separately with XChaCha20-Poly1305: bodies of messages,
-//! boundaries and revisions; fragments and their metadata; titles; values of chat metadata; blobs
-//! and their media types; chunks and errors of streams. Of trajectories: titles of rounds;
-//! descriptions, texts and JSON of nodes and of their earlier versions; params of steps.
+//! boundaries and revisions; fragments, their metadata and earlier versions; titles; values of chat
+//! metadata; blobs and their media types; chunks and errors of streams. Of trajectories: titles of
+//! rounds; descriptions, texts and JSON of nodes and of their earlier versions; params of steps.
 //!
 //! These are readable for anyone with access to the backend: ids of users, chats, messages,
 //! fragments and streams; names of branches, checkpoints, commit keys and owners of leases; roles,
@@ -69,8 +69,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::store::{
-    BlobStore, Finding, FragmentStore, HistoryStore, LeaseStore, Maintenance, StoreInfo,
-    StreamStore, TrajectoryStore,
+    BlobStore, Finding, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{CancelSignal, ChatRef, Result, Store, UserId};
 
@@ -164,6 +164,10 @@ impl Store for EncryptedStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        self.0.inner.fragment_log().map(|_| &self.0 as &dyn FragmentLogStore)
     }
 
     fn blobs(&self) -> Option<&dyn BlobStore> {

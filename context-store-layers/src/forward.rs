@@ -233,9 +233,35 @@ macro_rules! forward {
     };
     (@ $s:ident $l:ident [$($d:tt)*] remove_fragment $($r:ident)*) => {
         $crate::forward::forward!(@ $s $l [$($d)*
-            async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+            async fn remove_fragment(
+                &self,
+                chat: &ChatRef,
+                id: &FragmentId,
+                at: Timestamp,
+            ) -> Result<bool> {
                 let call = Call::of(Operation::RemoveFragment, chat);
-                self.make_call(call, || self.inner().fragments().remove_fragment(chat, id)).await
+                self.make_call(call,
+                    || self.inner().fragments().remove_fragment(chat, id, at)).await
+            }
+        ] $($r)*);
+    };
+
+    // FragmentLogStore
+    (@ $s:ident $l:ident [$($d:tt)*] fragment_log $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn fragment_log(&self, chat: &ChatRef) -> Result<FragmentLog> {
+                let call = Call::of(Operation::FragmentLog, chat);
+                self.make_call(call, || async move {
+                    self.inner().require_fragment_log()?.fragment_log(chat).await }).await
+            }
+        ] $($r)*);
+    };
+    (@ $s:ident $l:ident [$($d:tt)*] clear_fragment_log $($r:ident)*) => {
+        $crate::forward::forward!(@ $s $l [$($d)*
+            async fn clear_fragment_log(&self, chat: &ChatRef) -> Result<u64> {
+                let call = Call::of(Operation::ClearFragmentLog, chat);
+                self.make_call(call, || async move {
+                    self.inner().require_fragment_log()?.clear_fragment_log(chat).await }).await
             }
         ] $($r)*);
     };

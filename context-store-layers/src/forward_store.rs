@@ -22,6 +22,13 @@ macro_rules! forward_store {
                 &self.0
             }
 
+            fn fragment_log(&self) -> Option<&dyn context_core::store::FragmentLogStore> {
+                self.0
+                    .inner()
+                    .fragment_log()
+                    .map(|_| &self.0 as &dyn context_core::store::FragmentLogStore)
+            }
+
             fn search(&self) -> Option<&dyn context_core::store::SearchStore> {
                 self.0.inner().search().map(|_| &self.0 as &dyn context_core::store::SearchStore)
             }

@@ -269,6 +269,10 @@ impl Store for MaskingStore {
         &*self.0
     }
 
+    fn fragment_log(&self) -> Option<&dyn context_core::store::FragmentLogStore> {
+        self.0.inner.fragment_log()
+    }
+
     fn search(&self) -> Option<&dyn context_core::store::SearchStore> {
         self.0.inner.search()
     }

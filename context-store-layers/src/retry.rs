@@ -45,6 +45,7 @@ use crate::forward_store::forward_store;
 /// | `rename_branch` | reads before: done if the earlier branch has the new name |
 /// | `delete_branch` | reads before: `Deleted` if the branch is gone and not renamed; `messages` is the decrease of the chat's size, which is inexact if others wrote |
 /// | `delete_checkpoint`, `remove_fragment`, `remove_stream` | reads before: true if it existed |
+/// | `clear_fragment_log` | repeated; counts what the last try removed |
 /// | `put_blob` | the same |
 /// | `remove_blob` | reads before: what the blob was |
 /// | `prune_blobs`, `prune_streams` | repeated; counts what the last try removed |
@@ -186,14 +187,16 @@ forward_store!(RetryStore);
 forward! {
     FragmentStore for Shared: fragments put_fragments;
     {
-        async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+        async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId,
+            at: Timestamp) -> Result<bool> {
             let before = self.look(|| self.inner.fragments().fragments(chat))
                 .await?.unwrap_or_default();
             let there = before.iter().any(|fragment| fragment.id.as_ref() == Some(id));
-            self.remove(there, || self.inner.fragments().remove_fragment(chat, id)).await
+            self.remove(there, || self.inner.fragments().remove_fragment(chat, id, at)).await
         }
     }
 }
+forward! { FragmentLogStore for Shared: fragment_log clear_fragment_log; {} }
 forward! { SearchStore for Shared: search; {} }
 forward! {
     StreamStore for Shared:

@@ -11,8 +11,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
-    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Error, ErrorKind, Result, Store};
 
@@ -191,6 +191,10 @@ impl Store for SplitStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         self.0.main.fragments()
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        self.0.main.fragment_log()
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {

@@ -181,14 +181,19 @@ pub(crate) async fn put_all(
     shared.change(OPERATION, chat, &[], decide).await
 }
 
-pub(crate) async fn remove(shared: &Shared, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+pub(crate) async fn remove(
+    shared: &Shared,
+    chat: &ChatRef,
+    id: &FragmentId,
+    at: Timestamp,
+) -> Result<bool> {
     let decide = |snapshot: &ChatSnapshot| {
         let mut listed = FragmentList::read(snapshot.fragments.as_ref())?;
-        let mut change = ChatChange::default();
+        let mut change = ChatChange::at(at);
         let (gone, kept) =
             listed.list.into_iter().partition::<Vec<_>, _>(|entry| entry.id.as_ref() == Some(id));
         if gone.is_empty() {
-            return Ok((None, false));
+            return Ok((Some(change), false));
         }
         listed.list = kept;
         gone.iter().for_each(|entry| change.remove(fields::fragment(entry.no)));

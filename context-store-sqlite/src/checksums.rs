@@ -148,6 +148,8 @@ tables! {
     LEASE = "lease" ("chat") ("owner", "number", "until") "sum";
     APPLIED = "applied" ("chat", "key") ("digest", "branch", "head") "sum";
     FRAGMENT = "fragment" ("no") ("chat", "id", "kind", "version", "metadata", "body") "sum";
+    FRAGMENT_VERSION = "fragment_version" ("chat", "number") ("place", "id", "kind", "version", "metadata",
+        "body", "at", "message") "sum";
     BLOB = "blob" ("no") ("user", "hash", "size") "sum";
     BLOB_PIECE = "blob_piece" ("pos") ("data") "sum";
     BLOB_REF = "blob_ref" ("chat", "hash") ("blob", "media_type", "created_at", "used_at") "sum";

@@ -1,5 +1,7 @@
 //! Persisted context fragments of a chat.
 
+pub(crate) mod log;
+
 use bytes::Bytes;
 use context_core::base::FragmentId;
 use context_core::store::StoredFragment;
@@ -7,6 +9,7 @@ use context_core::{ChatRef, Encoded, Timestamp};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 
+use self::log::WrittenBy;
 use crate::chat::access::chat_no;
 use crate::checksums::FRAGMENT;
 use crate::connections::Writer;
@@ -37,18 +40,36 @@ pub(crate) async fn put(
 ) -> Result<()> {
     let mut transaction = writer.begin().await?;
     let no = chat_no(&mut transaction, "put_fragments", chat).await?;
-    add(&mut transaction, no, fragments).await?;
+    add(&mut transaction, no, fragments, &WrittenBy { at, message: None }).await?;
     chat::rows::touch(&mut transaction, no, at).await?;
     transaction.commit().await?;
     Ok(())
 }
 
 /// Removes a fragment by its id. Returns whether the fragment existed.
-pub(crate) async fn remove(writer: &mut Writer, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-    let connection = &mut writer.connection;
-    let no = chat_no(connection, "remove_fragment", chat).await?;
-    let remove = sqlx::query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str());
-    Ok(remove.execute(connection).await?.rows_affected() > 0)
+pub(crate) async fn remove(
+    writer: &mut Writer,
+    chat: &ChatRef,
+    id: &FragmentId,
+    at: Timestamp,
+) -> Result<bool> {
+    let mut transaction = writer.begin().await?;
+    let no = chat_no(&mut transaction, "remove_fragment", chat).await?;
+    let stored = fragments_of(&mut transaction, no).await?;
+    let found = stored.iter().find(|(_, fragment)| fragment.id.as_ref() == Some(id));
+    if let Some((place, _)) = found {
+        let number = log::begin(&mut transaction, no, &stored).await? + 1;
+        let by = WrittenBy { at, message: None };
+        let place = (no, number, *place);
+        log::add(&mut transaction, place, Some(id), None, Some(&by)).await?;
+        let remove = sqlx::query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str());
+        remove.execute(&mut *transaction).await?;
+        log::trim(&mut transaction, no, number).await?;
+    }
+    chat::rows::touch(&mut transaction, no, at).await?;
+    let existed = found.is_some();
+    transaction.commit().await?;
+    Ok(existed)
 }
 
 /// Returns the fragments in the order in which they were first stored, each with its number.
@@ -78,19 +99,23 @@ pub(crate) async fn add(
     connection: &mut SqliteConnection,
     chat: i64,
     fragments: &[StoredFragment],
+    by: &WrittenBy<'_>,
 ) -> Result<()> {
     if fragments.is_empty() {
         return Ok(());
     }
     let mut stored = fragments_of(connection, chat).await?;
+    let mut newest = log::begin(connection, chat, &stored).await?;
     for new in fragments {
         let (kind, version) = (new.body.kind(), i64::from(new.body.version()));
         let (metadata, body) = (metadata_text(&new.metadata)?, new.body.bytes().to_vec());
-        match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
+        let place = match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
+            Some((_, old)) if old == new => continue,
             Some((no, old)) => {
                 let replace = sqlx::query(sql::REPLACE_FRAGMENT).bind(*no).bind(kind).bind(version);
                 replace.bind(metadata).bind(body).execute(&mut *connection).await?;
                 *old = new.clone();
+                *no
             }
             None => {
                 let add = sqlx::query(sql::ADD_FRAGMENT)
@@ -98,9 +123,15 @@ pub(crate) async fn add(
                     .bind(new.id.as_ref().map(FragmentId::as_str));
                 let add = add.bind(kind).bind(version);
                 let added = add.bind(metadata).bind(body).execute(&mut *connection).await?;
-                stored.push((added.last_insert_rowid(), new.clone()));
+                let no = added.last_insert_rowid();
+                stored.push((no, new.clone()));
+                no
             }
-        }
+        };
+        newest += 1;
+        let (place, id) = ((chat, newest, place), new.id.as_ref());
+        log::add(connection, place, id, Some(new), Some(by)).await?;
     }
+    log::trim(connection, chat, newest).await?;
     FRAGMENT.seal(connection, &[("chat", chat.into())]).await
 }

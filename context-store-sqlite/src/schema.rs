@@ -46,7 +46,14 @@ fn migrations() -> Migrator {
         (6, "trajectories", include_str!("../migrations/0006_trajectories.sql")),
         (7, "memories", include_str!("../migrations/0007_memories.sql")),
         (WITH_CHECKSUMS, "checksums", include_str!("../migrations/0008_checksums.sql")),
-        (WITH_LEASES, "leases", include_str!("../migrations/0009_leases.sql")),
+        (
+            WITH_LEASES,
+            "leases_and_versions",
+            concat!(
+                include_str!("../migrations/0009_leases.sql"),
+                include_str!("../migrations/0009_fragment_versions.sql")
+            ),
+        ),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         Migration::new(

@@ -23,6 +23,7 @@ macro_rules! statements {
     };
 }
 
+pub(crate) mod fragment_versions;
 pub(crate) mod leases;
 pub(crate) mod memories;
 pub(crate) mod rounds;
@@ -368,6 +369,7 @@ statements! {
         + (SELECT count(*) FROM lease l JOIN chat c ON c.no = l.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM applied a JOIN chat c ON c.no = a.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM fragment f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
+        + (SELECT count(*) FROM fragment_version f JOIN chat c ON c.no = f.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM blob WHERE user = ?1)
         + (SELECT count(*) FROM blob_ref r JOIN chat c ON c.no = r.chat WHERE c.user = ?1)
         + (SELECT count(*) FROM stream s JOIN chat c ON c.no = s.chat WHERE c.user = ?1)
@@ -381,6 +383,7 @@ statements! {
         + (SELECT count(*) FROM lease WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM applied WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM fragment WHERE chat NOT IN (SELECT no FROM chat))
+        + (SELECT count(*) FROM fragment_version WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM blob_ref WHERE chat NOT IN (SELECT no FROM chat))
         + (SELECT count(*) FROM blob WHERE no NOT IN (SELECT blob FROM blob_ref))
         + (SELECT count(*) FROM blob_piece WHERE pos >> 16 NOT IN (SELECT no FROM blob))
@@ -476,7 +479,8 @@ mod tests {
         let (mut with, mut without) =
             (with.writer().await.unwrap(), without.writer().await.unwrap());
         sqlx::query(LIST_WORDS).execute(&mut with.connection).await.unwrap();
-        for (name, text) in ALL.iter().chain(rounds::ALL).chain(memories::ALL).chain(leases::ALL) {
+        let parts = [ALL, fragment_versions::ALL, leases::ALL, memories::ALL, rounds::ALL];
+        for (name, text) in parts.into_iter().flatten() {
             // The append statements fit only one of the two files.
             let Err(one) = (&mut with.connection).prepare(text.into_sql_str()).await else {
                 continue;

@@ -14,8 +14,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use context_core::store::{
-    BlobStore, Durability, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
-    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    BlobStore, Durability, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -81,6 +81,10 @@ impl Store for SqliteStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&self.0)
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {

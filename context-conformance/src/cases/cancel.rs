@@ -180,7 +180,8 @@ const CALLS: [(&str, Call); 10] = [
     }),
     ("remove_fragment", |fixture| {
         Box::pin(async {
-            fixture.fragments().remove_fragment(&fixture.chat, &"f".into()).await.map(drop)
+            let fragments = fixture.fragments();
+            fragments.remove_fragment(&fixture.chat, &"f".into(), LATER).await.map(drop)
         })
     }),
     ("create_chat", |fixture| {

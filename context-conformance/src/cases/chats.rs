@@ -200,7 +200,11 @@ async fn every_call(fixture: &ChatFixture) -> Vec<(&'static str, Result<String>)
     call!("fragments", fragments.fragments(chat));
     call!("put_fragments", fragments.put_fragments(chat, &[stored("f", "x")], fixture.at()));
     call!("put_fragments without any", fragments.put_fragments(chat, &[], fixture.at()));
-    call!("remove_fragment", fragments.remove_fragment(chat, &"f".into()));
+    call!("remove_fragment", fragments.remove_fragment(chat, &"f".into(), fixture.at()));
+    if let Some(log) = fixture.store.fragment_log() {
+        call!("fragment_log", log.fragment_log(chat));
+        call!("clear_fragment_log", log.clear_fragment_log(chat));
+    }
     if let Some(leases) = fixture.store.leases() {
         let claim = LeaseClaim::new("w", fixture.at(), Duration::from_micros(1));
         call!("take_lease", leases.take_lease(chat, &claim));

@@ -85,7 +85,8 @@ async fn removed_by_id(case: &CaseContext) -> Check {
     let fixture = case.fixture().await?;
     put(&fixture, &[stored("a", "1"), stored("b", "1"), stored("", "1")]).await?;
     for expected in [true, false] {
-        let removed = fixture.fragments().remove_fragment(&fixture.chat, &"a".into()).await?;
+        let (chat, at) = (&fixture.chat, fixture.at());
+        let removed = fixture.fragments().remove_fragment(chat, &"a".into(), at).await?;
         same("remove_fragment", &removed, &expected)?;
     }
     expect(&fixture, "removing a", vec![stored("b", "1"), stored("", "1")]).await?;
@@ -139,7 +140,7 @@ async fn belong_to_a_chat(case: &CaseContext) -> Check {
     put(&other, &[stored("a", "2"), stored("", "1")]).await?;
     same(
         "removing it there",
-        &other.fragments().remove_fragment(&other.chat, &"a".into()).await?,
+        &other.fragments().remove_fragment(&other.chat, &"a".into(), other.at()).await?,
         &true,
     )?;
     expect(&fixture, "writing to another chat", vec![stored("a", "1")]).await?;

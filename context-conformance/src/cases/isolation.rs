@@ -84,7 +84,7 @@ async fn users_share_nothing_under_one_name(case: &CaseContext) -> Check {
         let _deleted =
             history.delete_branch(chat, &"other".into(), Some(&"x".into()), fixture.at()).await?;
         history.delete_checkpoint(chat, &"cp".into()).await?;
-        fixture.fragments().remove_fragment(chat, &"f".into()).await?;
+        fixture.fragments().remove_fragment(chat, &"f".into(), fixture.at()).await?;
         history.delete_chat(chat, None).await?;
         for (j, other) in lives.iter().enumerate().filter(|(j, _)| *j != i) {
             let user = &other.chat.user;

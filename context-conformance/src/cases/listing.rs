@@ -132,7 +132,8 @@ async fn every_write_is_activity(case: &CaseContext) -> Check {
     after("a call that was refused", at).await?;
     history.delete_checkpoint(&fixture.chat, &"cp".into()).await?;
     after("delete_checkpoint", at).await?;
-    fixture.fragments().remove_fragment(&fixture.chat, &"f".into()).await?;
+    let at = fixture.at();
+    fixture.fragments().remove_fragment(&fixture.chat, &"f".into(), at).await?;
     after("remove_fragment", at).await?;
     let late =
         Commit { at: Timestamp::from_micros(at.as_micros() - 1), ..fixture.extend("b", ["d"]) };

@@ -46,7 +46,7 @@ async fn busy(fixture: &ChatFixture) -> Check {
     }
     fixture.applied(fixture.fork("root", "", ["r"])).await?;
     let _ = fixture.commit(fixture.extend("m0", ["refused"])).await?;
-    fixture.fragments().remove_fragment(&fixture.chat, &"f".into()).await?;
+    fixture.fragments().remove_fragment(&fixture.chat, &"f".into(), fixture.at()).await?;
     if let Some(leases) = fixture.store.leases() {
         // Ended when the next call is made.
         let claim = LeaseClaim::new("w", fixture.at(), Duration::from_micros(1));

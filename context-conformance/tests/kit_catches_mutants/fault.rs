@@ -71,6 +71,9 @@ pub(crate) enum Fault {
     /// Interprets the query as syntax.
     SearchesAsSyntax,
     SearchSkipsBetweenPages,
+    LogLeavesRemovalsOut,
+    LogForgetsMessages,
+    ClearingKeepsTheLog,
     /// Brings fragments back with a new chat of the same name.
     ErasingLeavesFragments,
     /// Reports success to every caller that claims a stream.

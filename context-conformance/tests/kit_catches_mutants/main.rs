@@ -6,6 +6,7 @@
 
 mod commit;
 mod fault;
+mod fragment_log;
 mod memories;
 mod mutant;
 mod rounds;
@@ -66,6 +67,10 @@ caught! {
     EndsBodiesAtNul => "fidelity::bodies_of_any_bytes";
     MovesReplacedFragments => "fragments::same_id_replaces_in_place";
     KeepsFragmentsTwice => "fragments::same_content_without_id_is_kept_once";
+    LogLeavesRemovalsOut => "fragment_log::changes_and_removals_are_versions",
+        "fragment_log::state_after_each_of_many_writes";
+    LogForgetsMessages => "fragment_log::a_commit_names_its_first_message";
+    ClearingKeepsTheLog => "fragment_log::cleared_versions_are_gone";
     DeleteLeavesMessages => "chats::deleting_takes_everything";
     AwaitsBetweenWrites => "concurrency::readers_see_whole_commits", "cancel::dropped_commit_is_whole_or_absent";
     ReadsThenPatches => "concurrency::counting_loses_nothing";

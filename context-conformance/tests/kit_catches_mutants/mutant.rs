@@ -10,9 +10,10 @@ use context_core::base::{CheckpointName, CommitKey, FragmentId, StreamId};
 use context_core::message::PlacedNode;
 use context_core::store::{
     BlobStore, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentStore,
-    HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewChat, Page, Revision, SearchStore,
-    StoreInfo, StoredFragment, StreamEnd, StreamStore, TrajectoryStore, Window,
+    Checkpoint, Commit, CommitOutcome, Committed, Created, Cursor, Durability, FragmentLogStore,
+    FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore, NewChat, Page,
+    Revision, SearchStore, StoreInfo, StoredFragment, StreamEnd, StreamStore, TrajectoryStore,
+    Window,
 };
 use context_core::trajectory::RoundRef;
 use context_core::{
@@ -125,6 +126,10 @@ impl Store for Mutant {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &*self.0
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&*self.0)
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {
@@ -383,7 +388,7 @@ impl FragmentStore for BrokenStore {
         for fragment in &mut fragments {
             match &fragment.id {
                 Some(id) if self.is(Fault::MovesReplacedFragments) => {
-                    self.inner.fragments().remove_fragment(chat, id).await?;
+                    self.inner.fragments().remove_fragment(chat, id, at).await?;
                 }
                 None if self.is(Fault::KeepsFragmentsTwice) => {
                     let n = self.counter.fetch_add(1, Ordering::Relaxed);
@@ -395,7 +400,12 @@ impl FragmentStore for BrokenStore {
         self.inner.fragments().put_fragments(chat, &fragments, at).await
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-        self.inner.fragments().remove_fragment(chat, id).await
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        self.inner.fragments().remove_fragment(chat, id, at).await
     }
 }

@@ -217,7 +217,8 @@ pub trait FragmentStore: Send + Sync {
     ) -> Result<()>;
 
     /// Removes the fragment with this id. Returns false if it did not exist.
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool>;
+    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId, at: Timestamp)
+    -> Result<bool>;
 }
 
 #[cfg(test)]

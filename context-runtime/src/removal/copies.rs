@@ -93,7 +93,17 @@ impl CopySearch<'_> {
             }
             self.note(is_copy, RemainingKind::Message, name, &node.id);
         }
-        for fragment in store.fragments().fragments(chat).await? {
+        let mut fragments = store.fragments().fragments(chat).await?;
+        if let Some(log) = store.fragment_log() {
+            let log = log.fragment_log(chat).await?;
+            let versions = log.versions().iter().filter_map(|version| version.fragment.as_ref());
+            for earlier in versions {
+                if !fragments.contains(earlier) {
+                    fragments.push(earlier.clone());
+                }
+            }
+        }
+        for fragment in fragments {
             let is_copy = self.needles.are_in_bytes(fragment.body.bytes());
             let id = fragment.id.as_ref().map(ToString::to_string).unwrap_or_default();
             self.note(is_copy, RemainingKind::Fragment, name, id);

@@ -33,6 +33,8 @@ pub enum Operation {
     Fragments,
     PutFragments,
     RemoveFragment,
+    FragmentLog,
+    ClearFragmentLog,
     Search,
     PutBlob,
     Blob,
@@ -97,6 +99,9 @@ impl Operation {
         Self::Fragments,
         Self::Search,
     ];
+
+    /// The calls about earlier versions of fragments.
+    pub const FRAGMENT_LOG: &[Self] = &[Self::FragmentLog, Self::ClearFragmentLog];
 
     /// The calls about blobs.
     pub const BLOBS: &[Self] = &[
@@ -166,6 +171,8 @@ impl Operation {
             Self::Fragments => "fragments",
             Self::PutFragments => "put_fragments",
             Self::RemoveFragment => "remove_fragment",
+            Self::FragmentLog => "fragment_log",
+            Self::ClearFragmentLog => "clear_fragment_log",
             Self::Search => "search",
             Self::PutBlob => "put_blob",
             Self::Blob => "blob",

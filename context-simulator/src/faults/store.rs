@@ -13,9 +13,9 @@ use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobPrune, BlobStore, BlobsPruned, Branch, BranchDeletion, ChainEnd, Chat, ChatPatch,
     ChatQuery, ChatSize, ChatSummary, CheckReport, Checkpoint, Commit, CommitOutcome, Created,
-    Cursor, Erasure, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
-    NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchStore, StoreInfo,
-    StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
+    Cursor, Erasure, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    MemoryRecordStore, NewBlob, NewChat, Page, Revision, SearchHit, SearchQuery, SearchStore,
+    StoreInfo, StoredFragment, StreamStore, TrajectoryStore, Vacuumed, Window,
 };
 use context_core::{
     BranchName, CancelSignal, Chain, ChatRef, Error, ErrorKind, MessageId, Result, Store,
@@ -95,6 +95,10 @@ impl Store for FaultStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &*self.0
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        self.0.inner.fragment_log().map(|_| &*self.0 as &dyn FragmentLogStore)
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {
@@ -323,8 +327,14 @@ impl FragmentStore for FaultInjector {
         .await
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-        self.call(Operation::RemoveFragment, self.inner.fragments().remove_fragment(chat, id)).await
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        let remove = self.inner.fragments().remove_fragment(chat, id, at);
+        self.call(Operation::RemoveFragment, remove).await
     }
 }
 

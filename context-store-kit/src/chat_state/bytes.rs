@@ -1,9 +1,9 @@
 //! The binary form of a chat: a JSON header, followed by the packed nodes, revisions and fragment
 //! bodies.
 //!
-//! Version 2 of the layout: `u32` CRC-32 of everything after it, `u32` length of the header
+//! Version 3 of the layout: `u32` CRC-32 of everything after it, `u32` length of the header
 //! (little-endian), header, nodes ([`pack`]), revisions ([`pack`]), concatenated bodies of
-//! fragments.
+//! fragments and of their versions. Version 2 had no versions of fragments.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,14 @@ use crate::pack;
 use context_core::base::{CheckpointName, CommitKey, FragmentId};
 use context_core::message::PlacedNode;
 use context_core::store::{
-    Branch, Chat, Checkpoint, Committed, Lease, NewChat, Revision, StoredFragment,
+    Branch, Chat, Checkpoint, Committed, FragmentLog, FragmentVersion, Lease, NewChat, Revision,
+    StoredFragment,
 };
 use context_core::{
     BranchName, ChatRef, Encoded, Error, ErrorKind, MessageId, Metadata, Result, Timestamp,
 };
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -43,6 +44,9 @@ struct Header {
     branches: Vec<(BranchName, Option<MessageId>, u64, Timestamp)>,
     checkpoints: Vec<(CheckpointName, MessageId, Timestamp)>,
     fragments: Vec<FragmentHeader>,
+    /// Missing in bytes of version 2.
+    #[serde(default)]
+    versions: Option<Vec<VersionHeader>>,
     keys: Vec<KeyHeader>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
@@ -58,6 +62,17 @@ struct FragmentHeader {
     version: u16,
     metadata: Metadata,
     bytes: usize,
+}
+
+/// A version of a fragment. Without a fragment, it is a removal.
+#[derive(Serialize, Deserialize)]
+struct VersionHeader {
+    number: u64,
+    place: u64,
+    id: Option<FragmentId>,
+    fragment: Option<FragmentHeader>,
+    at: Option<Timestamp>,
+    message: Option<MessageId>,
 }
 
 impl ChatState {
@@ -77,6 +92,15 @@ impl ChatState {
             metadata: fragment.metadata.clone(),
             bytes: fragment.body.bytes().len(),
         };
+        let version = |version: &FragmentVersion| VersionHeader {
+            number: version.number,
+            place: version.place,
+            id: version.id.clone(),
+            fragment: version.fragment.as_ref().map(fragment),
+            at: version.at,
+            message: version.message.clone(),
+        };
+        let versions = self.fragment_log.versions();
         let header = Header {
             v: VERSION,
             chat: self.chat.chat.clone(),
@@ -104,6 +128,7 @@ impl ChatState {
                 .map(|point| (point.name.clone(), point.message.clone(), point.created_at))
                 .collect(),
             fragments: self.fragments.iter().map(fragment).collect(),
+            versions: Some(versions.iter().map(version).collect()),
             keys: self
                 .keys
                 .iter()
@@ -120,7 +145,10 @@ impl ChatState {
         for part in [&header, &nodes, &revisions] {
             out.extend_from_slice(part);
         }
-        self.fragments.iter().for_each(|fragment| out.extend_from_slice(fragment.body.bytes()));
+        let earlier = versions.iter().filter_map(|version| version.fragment.as_ref());
+        for fragment in self.fragments.iter().chain(earlier) {
+            out.extend_from_slice(fragment.body.bytes());
+        }
         let sum = crc32fast::hash(&out[4..]);
         out[..4].copy_from_slice(&sum.to_le_bytes());
         out
@@ -186,14 +214,40 @@ impl ChatState {
             (name.clone(), Checkpoint::new(name, message, at))
         };
         state.checkpoints = header.checkpoints.into_iter().map(point).collect::<BTreeMap<_, _>>();
-        for FragmentHeader { id, kind, version, metadata, bytes } in header.fragments {
-            let body = Encoded::new(kind, version, reader.take(bytes)?);
-            state.fragments.push(StoredFragment { id, metadata, body });
+        for header in header.fragments {
+            state.fragments.push(header.read(&mut reader)?);
         }
+        state.fragment_log = match header.versions {
+            None => FragmentLog::unrecorded((1..).zip(state.fragments.iter().cloned())),
+            Some(versions) => {
+                let read = versions.into_iter().map(|version| version.read(&mut reader));
+                FragmentLog::new(read.collect::<Result<_>>()?)
+            }
+        };
         let key = |(key, digest, branch, head)| (key, (digest, Committed::new(branch, head)));
         state.lease = header.lease;
         state.keys = header.keys.into_iter().map(key).collect();
         Ok(state)
+    }
+}
+
+impl FragmentHeader {
+    fn read(self, reader: &mut Reader) -> Result<StoredFragment> {
+        let Self { id, kind, version, metadata, bytes } = self;
+        let body = Encoded::new(kind, version, reader.take(bytes)?);
+        Ok(StoredFragment { id, metadata, body })
+    }
+}
+
+impl VersionHeader {
+    fn read(self, reader: &mut Reader) -> Result<FragmentVersion> {
+        let Self { number, place, id, fragment, at, message } = self;
+        let version = match (fragment, id) {
+            (Some(fragment), _) => FragmentVersion::stored(number, place, fragment.read(reader)?),
+            (None, Some(id)) => FragmentVersion::removed(number, place, id, Timestamp::default()),
+            (None, None) => return Err(corrupt("versions of fragments")),
+        };
+        Ok(version.written(at, message))
     }
 }
 

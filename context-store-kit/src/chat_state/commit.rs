@@ -30,7 +30,8 @@ impl ChatState {
             self.amend(*position, node, replaced);
         }
         self.changes += u64::from(!plan.changed.is_empty());
-        self.place_fragments(commit.fragments);
+        let first = commit.nodes.first().map(|node| &node.id);
+        self.place_fragments(commit.fragments, commit.at, first);
         if let Some(name) = &plan.committed.branch {
             let head = plan.committed.head.clone();
             let length =

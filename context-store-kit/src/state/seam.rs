@@ -11,9 +11,9 @@ use context_core::base::{CheckpointName, FragmentId, limits};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Branch, BranchDeletion, ChainEnd, Chat, ChatPatch, ChatQuery, ChatSize, ChatSummary,
-    Checkpoint, Commit, CommitOutcome, Created, Cursor, FragmentStore, HistoryStore, Lease,
-    LeaseClaim, LeaseOutcome, LeaseStore, NewChat, Page, Revision, SearchHit, SearchQuery,
-    SearchStore, StoredFragment, Window,
+    Checkpoint, Commit, CommitOutcome, Created, Cursor, FragmentLog, FragmentLogStore,
+    FragmentStore, HistoryStore, Lease, LeaseClaim, LeaseOutcome, LeaseStore, NewChat, Page,
+    Revision, SearchHit, SearchQuery, SearchStore, StoredFragment, Window,
 };
 use context_core::{BranchName, Chain, ChatRef, Error, MessageId, Result, Timestamp, UserId};
 
@@ -213,9 +213,26 @@ impl<S: StateStore> FragmentStore for StateBacked<S> {
             .await
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
         let id = id.clone();
-        write(&self.0, "remove_fragment", chat, move |state| Ok(state.remove_fragment(&id))).await
+        write(&self.0, "remove_fragment", chat, move |state| Ok(state.remove_fragment(&id, at)))
+            .await
+    }
+}
+
+#[async_trait]
+impl<S: StateStore> FragmentLogStore for StateBacked<S> {
+    async fn fragment_log(&self, chat: &ChatRef) -> Result<FragmentLog> {
+        Ok(find(&self.0, "fragment_log", chat).await?.fragment_log().clone())
+    }
+
+    async fn clear_fragment_log(&self, chat: &ChatRef) -> Result<u64> {
+        write(&self.0, "clear_fragment_log", chat, |state| Ok(state.clear_fragment_log())).await
     }
 }
 

@@ -11,13 +11,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context_core::base::FragmentId;
-use context_core::store::{Commit, CommitOutcome, FragmentStore, StoredFragment};
+use context_core::store::{
+    Commit, CommitOutcome, FragmentLog, FragmentLogStore, FragmentStore, FragmentVersion,
+    StoredFragment,
+};
 use context_core::{ChatRef, ErrorKind, MessageId, Node, Result, Timestamp};
 
 use super::chats::seal_patch;
-use super::forms::{nameless_id, seal_fragment, seal_node, stored_id};
+use super::forms::{known_id, nameless_id, seal_fragment, seal_node, stored_id};
 use super::keys::EncryptionKey;
 use super::layer::Layer;
+use crate::abilities::Abilities as _;
 
 impl Layer {
     pub(super) async fn sealed_commit(&self, mut commit: Commit) -> Result<CommitOutcome> {
@@ -147,7 +151,32 @@ impl FragmentStore for Layer {
         self.inner.fragments().put_fragments(chat, &sealed, at).await
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-        self.inner.fragments().remove_fragment(chat, &stored_id(id)).await
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        self.inner.fragments().remove_fragment(chat, &stored_id(id), at).await
+    }
+}
+
+#[async_trait]
+impl FragmentLogStore for Layer {
+    async fn fragment_log(&self, chat: &ChatRef) -> Result<FragmentLog> {
+        let stored = self.inner.require_fragment_log()?.fragment_log(chat).await?;
+        let open = |version: &FragmentVersion| {
+            let mut version = version.clone();
+            version.id = version.id.as_ref().and_then(known_id);
+            if let Some(fragment) = &mut version.fragment {
+                *fragment = self.sealer.open_fragment(chat, fragment)?;
+            }
+            Ok(version)
+        };
+        Ok(FragmentLog::new(stored.versions().iter().map(open).collect::<Result<_>>()?))
+    }
+
+    async fn clear_fragment_log(&self, chat: &ChatRef) -> Result<u64> {
+        self.inner.require_fragment_log()?.clear_fragment_log(chat).await
     }
 }

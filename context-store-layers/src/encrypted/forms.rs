@@ -178,7 +178,7 @@ pub(super) fn nameless_id(
     format!("{NAMELESS}{}", &hash.to_hex()[..40]).into()
 }
 
-fn known_id(stored: &FragmentId) -> Option<FragmentId> {
+pub(super) fn known_id(stored: &FragmentId) -> Option<FragmentId> {
     match stored.as_str().strip_prefix(ESCAPED) {
         Some(id) => Some(id.into()),
         None => (!stored.as_str().starts_with(NAMELESS)).then(|| stored.clone()),

@@ -137,6 +137,14 @@ impl Layer {
                 report("a fragment".to_owned(), &error);
             }
         }
+        if let Some(log) = self.inner.fragment_log() {
+            let stored = log.fragment_log(chat).await?;
+            for fragment in stored.versions().iter().filter_map(|it| it.fragment.as_ref()) {
+                if let Err(error) = self.sealer.open_fragment(chat, fragment) {
+                    report("a version of a fragment".to_owned(), &error);
+                }
+            }
+        }
         if self.inner.blobs().is_some() {
             let (found, broken) = self.all_blobs(chat).await?;
             broken.iter().for_each(|(id, error)| report(format!("stored blob {id}"), error));

@@ -5,6 +5,8 @@
 //! change). A message is replaced by redacting it with the same content: the old record is not
 //! kept, the message's revision increases by one, and readers load the chat again.
 //!
+//! Earlier versions of fragments are deleted if any of them has an old key.
+//!
 //! A store cannot change earlier revisions. A message with revisions is therefore left with its old
 //! key, unless the revisions may be dropped. Streams (which end and are pruned), rounds of
 //! trajectories, and fragments without an id that were stored without encryption are left as well.
@@ -245,6 +247,15 @@ impl Layer {
         for fragment in anew {
             self.inner.fragments().put_fragments(chat, &[fragment], stored.updated_at).await?;
             rotated.fragments += 1;
+        }
+        // Earlier versions cannot be written again. Those of an old key would keep it in use.
+        if let Some(log) = self.inner.fragment_log() {
+            let stored = log.fragment_log(chat).await?;
+            let mut bodies =
+                stored.versions().iter().filter_map(|version| version.fragment.as_ref());
+            if bodies.any(|fragment| self.is_old_form(&fragment.body)) {
+                log.clear_fragment_log(chat).await?;
+            }
         }
         let Some(now) = self.inner.history().chat(chat).await? else { return Ok(()) };
         if let Some(patch) = self.sealer.reseal_chat(&now)? {

@@ -97,6 +97,15 @@ impl Layer {
         for fragment in self.inner.fragments().fragments(chat).await? {
             usage.count(form_record(&fragment.body));
         }
+        if let Some(log) = self.inner.fragment_log() {
+            // The newest version of a fragment is the fragment, which is counted.
+            let current = self.inner.fragments().fragments(chat).await?;
+            let log = log.fragment_log(chat).await?;
+            let versions = log.versions().iter().filter_map(|version| version.fragment.as_ref());
+            for earlier in versions.filter(|version| !current.contains(version)) {
+                usage.count(form_record(&earlier.body));
+            }
+        }
         if let Some(blobs) = self.inner.blobs() {
             let mut after = None;
             let mut walk = PageWalk::new("blobs", "blob");

@@ -5,9 +5,9 @@ use context_core::memory::{MemoriesForgotten, StoredMemory};
 use context_core::message::PlacedNode;
 use context_core::store::{
     Blob, BlobsPruned, Branch, BranchDeletion, Chat, ChatSize, ChatSummary, CheckReport,
-    Checkpoint, CommitOutcome, Created, Erasure, MemoriesFound, MemoryOutcome, MemoryStats,
-    MessageNode, Page, RecordOutcome, Revision, RoundsPruned, SearchHit, StoredFragment,
-    StoredStream, StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
+    Checkpoint, CommitOutcome, Created, Erasure, FragmentLog, MemoriesFound, MemoryOutcome,
+    MemoryStats, MessageNode, Page, RecordOutcome, Revision, RoundsPruned, SearchHit,
+    StoredFragment, StoredStream, StreamOutcome, StreamPart, StreamsPruned, Vacuumed,
 };
 use context_core::trajectory::{RoundHead, RoundRecord};
 use context_core::{Chain, Node, UserId};
@@ -61,6 +61,7 @@ macro_rules! answers {
 answers! {
     (): |_done| Summary::outcome("ok");
     bool: |done| Summary::outcome(if *done { "done" } else { "none" });
+    u64: |removed| Summary::of("ok", *removed);
     Created: |created| Summary::outcome(if matches!(created,
         Created::New(_)) { "new" } else { "existing" });
     Option<Chat>: |chat| found(chat.is_some());
@@ -166,6 +167,8 @@ bodies! {
     Page<PlacedNode>: |page| page.items.iter().map(|placed| body(&placed.node));
     Vec<Revision>: |revisions| revisions.iter().map(|revision| body(&revision.node));
     Vec<StoredFragment>: |fragments| fragments.iter().map(|fragment| &fragment.body.bytes()[..]);
+    FragmentLog: |log| log.versions().iter().map(|version|
+        version.fragment.as_ref().map_or(&[][..], |fragment| &fragment.body.bytes()[..]));
     Vec<StoredMemory>: |memories| memories.iter().map(says);
     Page<StoredMemory>: |page| page.items.iter().map(says);
     Vec<Vec<StoredMemory>>: |beside| beside.iter().flatten().map(says);

@@ -170,7 +170,7 @@ async fn play(store: &dyn Store, model: &dyn Store, n: usize, step: &Step) -> St
             told(store.fragments().put_fragments(&chat, &new, now).await)
         }
         Step::Remove { id } => {
-            told(store.fragments().remove_fragment(&chat, &format!("f{id}").into()).await)
+            told(store.fragments().remove_fragment(&chat, &format!("f{id}").into(), now).await)
         }
         Step::PutBlob { n } => {
             told(blobs.put_blob(&chat, NewBlob::new(format!("bytes {n}"), now)).await)

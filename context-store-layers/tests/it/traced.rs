@@ -122,7 +122,10 @@ async fn everything(store: Arc<dyn Store>) {
     history.revisions(&chat, &"a".into()).await.unwrap();
     store.fragments().put_fragments(&chat, &[fragment("f", "a secret")], at(3)).await.unwrap();
     store.fragments().fragments(&chat).await.unwrap();
-    store.fragments().remove_fragment(&chat, &"f".into()).await.unwrap();
+    store.fragments().remove_fragment(&chat, &"f".into(), at(3)).await.unwrap();
+    let log = store.fragment_log().unwrap();
+    log.fragment_log(&chat).await.unwrap();
+    log.clear_fragment_log(&chat).await.unwrap();
     store.search().unwrap().search(&SearchQuery::new("ada", "secret")).await.unwrap();
     blobs(store.blobs().unwrap()).await;
     streams(store.streams().unwrap()).await;

@@ -35,11 +35,18 @@ impl FragmentStore for Shared {
         })
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
         work!(self.pool, "remove_fragment", Work::Write, &chat.user, |session| {
             let no = lock_chat(session, "remove_fragment", chat).await?;
             let remove = session.query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str().as_bytes());
-            Ok(session.execute(remove).await? > 0)
+            let removed = session.execute(remove).await? > 0;
+            chat_rows::touch(session, no, at).await?;
+            Ok(removed)
         })
     }
 }

@@ -25,7 +25,12 @@ impl FragmentStore for Shared {
             .map_err(|fault| fault.during("put_fragments"))
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
-        fragments::remove(self, chat, id).await.map_err(|fault| fault.during("remove_fragment"))
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
+        fragments::remove(self, chat, id, at).await.map_err(|fault| fault.during("remove_fragment"))
     }
 }

@@ -20,6 +20,7 @@ use crate::checksums::APPLIED;
 use crate::connections::Writer;
 use crate::connections::branch_ends::BranchEnd;
 use crate::error::{Fault, Result};
+use crate::fragments::log::WrittenBy;
 use crate::history::append::{Append, Merge, RUN, RUN_BYTES};
 use crate::history::messages::{MessageLocation, amend, find, placed};
 use crate::history::{branches, words};
@@ -176,7 +177,9 @@ async fn write(
         Some(end) => Some(add_nodes(connection, end, commit, full_text).await?),
         None => None,
     };
-    fragments::add(connection, chat, &commit.fragments).await?;
+    let message = commit.nodes.first().map(|node| &node.id);
+    let by = WrittenBy { at: commit.at, message };
+    fragments::add(connection, chat, &commit.fragments, &by).await?;
     if let Some(patched) = &plan.patched {
         chat::rows::write(connection, chat, patched).await?;
     }

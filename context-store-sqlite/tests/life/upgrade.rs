@@ -218,6 +218,36 @@ async fn old_files_are_brought_up_to_date_and_show_what_they_showed() {
 }
 
 #[tokio::test]
+async fn fragments_of_an_old_file_are_versions_without_a_time() {
+    for name in OLD {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::copy(old().join(name), &path).unwrap();
+        let store = open(&path).await;
+        let (log, chat) = (store.fragment_log().unwrap(), ChatRef::new("ada", "trip"));
+        let old = store.fragments().fragments(&chat).await.unwrap();
+        let changed =
+            StoredFragment { body: Encoded::new("test/fragment", 3, "x"), ..old[0].clone() };
+        for at in [None, Some(at(470))] {
+            if let Some(at) = at {
+                let changed = std::slice::from_ref(&changed);
+                store.fragments().put_fragments(&chat, changed, at).await.unwrap();
+            }
+            let log = log.fragment_log(&chat).await.unwrap();
+            let before = log.as_of(Timestamp::from_micros(0), |_| false).unwrap();
+            let before: Vec<_> = before.iter().filter_map(|it| it.fragment.clone()).collect();
+            assert_eq!(before, old, "{name} {at:?}");
+        }
+        let current = log.fragment_log(&chat).await.unwrap();
+        let now = current.as_of(at(470), |_| false).unwrap();
+        assert_eq!(now[0].fragment.as_ref(), Some(&changed), "{name}");
+        let report = store.maintenance().unwrap().check(&CancelSignal::never()).await.unwrap();
+        assert_eq!(report.findings, [], "{name}");
+        store.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn life_goes_on_in_an_old_file() {
     for name in OLD {
         let folder = tempfile::tempdir().unwrap();

@@ -34,9 +34,15 @@ impl FragmentStore for RowStore {
         .await
     }
 
-    async fn remove_fragment(&self, chat: &ChatRef, id: &FragmentId) -> Result<bool> {
+    async fn remove_fragment(
+        &self,
+        chat: &ChatRef,
+        id: &FragmentId,
+        at: Timestamp,
+    ) -> Result<bool> {
         let id = id.clone();
         self.with_chat(WRITE, "remove_fragment", chat, move |row| {
+            row.touch(at);
             let removed = row
                 .sql
                 .prepare_cached("DELETE FROM fragment WHERE chat = ? AND id = ?")?

@@ -1,0 +1,187 @@
+//! The earlier versions of persisted fragments.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use crate::base::{FragmentId, limits};
+use crate::store::StoredFragment;
+use crate::{ChatRef, MessageId, Result, Timestamp};
+
+/// The earlier versions of the persisted fragments of a chat: an optional ability of a store.
+///
+/// A store with this ability adds a version for every fragment that
+/// [`put_fragments`](crate::store::FragmentStore::put_fragments) or a commit stores with content
+/// that differs, and for every removed fragment. It keeps the newest
+/// [`limits::MAX_FRAGMENT_VERSIONS`] versions of a chat, and of the older ones those that were in
+/// force when the oldest of them was added. Versions are deleted with their chat.
+#[async_trait]
+pub trait FragmentLogStore: Send + Sync {
+    /// Returns the versions of the fragments of a chat, as one consistent state.
+    ///
+    /// Fragments that were stored before the store kept versions, or before the log was cleared,
+    /// are in the log without a time. A chat that does not exist is
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    async fn fragment_log(&self, chat: &ChatRef) -> Result<FragmentLog>;
+
+    /// Destroys all earlier versions of the fragments of a chat, as far as a redaction destroys
+    /// content. The fragments themselves stay, and are in the log without a time. Returns the
+    /// number of versions that were deleted. A chat that does not exist is
+    /// [`NotFound`](crate::ErrorKind::NotFound).
+    async fn clear_fragment_log(&self, chat: &ChatRef) -> Result<u64>;
+}
+
+/// A version of a persisted fragment: content that was stored, or a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FragmentVersion {
+    /// The number of the version among all versions of the chat, in the order of writing, from 1.
+    /// Numbers of one log may have gaps.
+    pub number: u64,
+    /// The place of the fragment. Versions of one fragment have the same place, and fragments are
+    /// listed in the order of their places. A fragment that is stored again after its removal has a
+    /// new place.
+    pub place: u64,
+    /// The id, if the fragment has one.
+    pub id: Option<FragmentId>,
+    /// The stored fragment. `None` for a removal.
+    pub fragment: Option<StoredFragment>,
+    /// The time of the call that wrote the version. `None` if it was not recorded.
+    pub at: Option<Timestamp>,
+    /// The first new message of the commit that wrote the version. `None` if it was written without
+    /// a new message.
+    pub message: Option<MessageId>,
+}
+
+impl FragmentVersion {
+    /// Creates a version with content, written at an unknown time.
+    pub fn stored(number: u64, place: u64, fragment: StoredFragment) -> Self {
+        let id = fragment.id.clone();
+        Self { number, place, id, fragment: Some(fragment), at: None, message: None }
+    }
+
+    /// Creates a version that says that the fragment was removed.
+    pub fn removed(number: u64, place: u64, id: FragmentId, at: Timestamp) -> Self {
+        Self { number, place, id: Some(id), fragment: None, at: Some(at), message: None }
+    }
+
+    /// Sets the time and the message.
+    #[must_use]
+    pub fn written(mut self, at: Option<Timestamp>, message: Option<MessageId>) -> Self {
+        (self.at, self.message) = (at, message);
+        self
+    }
+}
+
+/// The versions of the persisted fragments of a chat that the store still has, in the order of
+/// writing.
+///
+/// ```
+/// use context_core::store::{FragmentLog, FragmentVersion, StoredFragment};
+/// use context_core::{Encoded, Metadata, Timestamp};
+///
+/// let at = |second: i64| Timestamp::from_micros(second * 1_000_000);
+/// let rule = |text: &'static str| StoredFragment {
+///     id: Some("rule".into()),
+///     metadata: Metadata::default(),
+///     body: Encoded::new("hint", 1, text),
+/// };
+/// let log = FragmentLog::new(vec![
+///     FragmentVersion::stored(1, 1, rule("Be brief.")).written(Some(at(10)), None),
+///     FragmentVersion::stored(2, 1, rule("Be exact.")).written(Some(at(20)), None),
+///     FragmentVersion::removed(3, 1, "rule".into(), at(30)),
+/// ]);
+/// let as_of = |second| log.as_of(at(second), |_| false).map(|versions| versions.len());
+/// assert_eq!([as_of(5), as_of(10), as_of(25), as_of(30)], [Some(0), Some(1), Some(1), Some(0)]);
+/// assert_eq!(log.of(&"rule".into()).count(), 3);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FragmentLog {
+    versions: Vec<FragmentVersion>,
+}
+
+impl FragmentLog {
+    /// Creates a log from versions in the order of their numbers.
+    pub fn new(versions: Vec<FragmentVersion>) -> Self {
+        Self { versions }
+    }
+
+    /// Creates the log of fragments of which no version was recorded, from their places.
+    pub fn unrecorded(fragments: impl IntoIterator<Item = (u64, StoredFragment)>) -> Self {
+        let version =
+            |(number, (place, fragment))| FragmentVersion::stored(number, place, fragment);
+        Self { versions: (1..).zip(fragments).map(version).collect() }
+    }
+
+    /// Returns the versions in the order of writing.
+    pub fn versions(&self) -> &[FragmentVersion] {
+        &self.versions
+    }
+
+    /// Returns the versions of the fragment with this id, oldest first.
+    pub fn of(&self, id: &FragmentId) -> impl Iterator<Item = &FragmentVersion> {
+        self.versions.iter().filter(move |version| version.id.as_ref() == Some(id))
+    }
+
+    /// Returns the versions that were in force at a time, in the order of the fragments. `None` if
+    /// the log no longer reaches back so far.
+    ///
+    /// A version counts if it was written at this time or earlier, or if `holds` returns true for
+    /// its message: the commit of a message of a chain is in the past of that chain, whatever the
+    /// clocks say. The result is the state after the last version that counts. Versions without a
+    /// time are the state before all others.
+    pub fn as_of(
+        &self,
+        at: Timestamp,
+        holds: impl Fn(&MessageId) -> bool,
+    ) -> Option<Vec<&FragmentVersion>> {
+        let counts = |version: &&FragmentVersion| {
+            version.at.is_some_and(|written| written <= at)
+                || version.message.as_ref().is_some_and(&holds)
+        };
+        let last = self.versions.iter().rev().find(counts).map_or(0, |version| version.number);
+        if last < oldest_state(self.last_number()) {
+            return None;
+        }
+        let mut places = BTreeMap::new();
+        let before = self.versions.iter().filter(|version| version.at.is_none());
+        let until = self.versions.iter().filter(|it| it.at.is_some() && it.number <= last);
+        for version in before.chain(until) {
+            match &version.fragment {
+                Some(_) => places.insert(version.place, version),
+                None => places.remove(&version.place),
+            };
+        }
+        Some(places.into_values().collect())
+    }
+
+    /// Returns the number of the newest version. 0 for an empty log.
+    pub fn last_number(&self) -> u64 {
+        self.versions.last().map_or(0, |version| version.number)
+    }
+
+    /// Adds a version, and drops those that are not kept any longer. For stores that keep a log as
+    /// one value.
+    pub fn push(&mut self, version: FragmentVersion) {
+        self.versions.push(version);
+        let oldest = oldest_state(self.last_number());
+        if oldest == 0 {
+            return;
+        }
+        let old = self.versions.iter().filter(|version| version.number <= oldest);
+        let in_force: BTreeMap<u64, u64> = old.map(|it| (it.place, it.number)).collect();
+        self.versions.retain(|version| {
+            let is_last = in_force.get(&version.place) == Some(&version.number);
+            version.number > oldest || (version.fragment.is_some() && is_last)
+        });
+    }
+}
+
+/// Returns the number of the oldest version after which the state of all fragments is known, given
+/// the number of the newest. 0 while every version is kept.
+///
+/// A store that keeps a row per version deletes a row up to this number if it is a removal, or if
+/// another one of the same place up to this number is newer.
+pub fn oldest_state(last_number: u64) -> u64 {
+    last_number.saturating_sub(limits::MAX_FRAGMENT_VERSIONS)
+}
