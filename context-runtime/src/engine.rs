@@ -5,6 +5,7 @@
 //! only reads what is new. The engine calls no model, counts no tokens and cuts nothing. The
 //! runtime does that.
 
+mod as_of;
 mod builder;
 mod captured_ids;
 #[cfg(feature = "cache")]
@@ -38,13 +39,15 @@ mod workspace;
 use std::fmt;
 use std::sync::Arc;
 
+pub use as_of::AsOf;
 pub use builder::ContextEngineBuilder;
 #[cfg(feature = "cache")]
 pub use chain_cache::ChainCache;
 pub use compaction::Compaction;
-use context_core::base::{CommitKey, FragmentId};
+use context_core::base::{CommitKey, DiagnosticCode, FragmentId, Severity};
+use context_core::fragment::FragmentContent;
 use context_core::message::WrittenIn;
-use context_core::store::{HistoryStore, Lease};
+use context_core::store::{HistoryStore, Lease, StoredFragment};
 use context_core::{
     BranchName, ChatRef, Clock, CodecRegistry, Diagnostic, Error, Fragment, IdGenerator, MessageId,
     Renderer, Result, Store,
@@ -197,6 +200,30 @@ trait SharedViews: Send + Sync {
 impl Parts {
     fn history(&self) -> &dyn HistoryStore {
         self.store.history()
+    }
+
+    /// Decodes a stored fragment. Reports one that no codec reads.
+    fn decode(
+        &self,
+        stored: StoredFragment,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Result<Fragment> {
+        let mut fragment = self.codecs.decode(&stored.body)?.with_metadata(stored.metadata);
+        if let Some(id) = stored.id {
+            fragment = fragment.with_id(id);
+        }
+        if matches!(fragment.content(), FragmentContent::Unknown(_)) {
+            diagnostics.push(Diagnostic::new(
+                DiagnosticCode::UnknownFragmentKind,
+                Severity::Warning,
+                fragment.name(),
+                format!(
+                    "no codec reads version {} of this kind; kept, not rendered",
+                    stored.body.version()
+                ),
+            ));
+        }
+        Ok(fragment)
     }
 
     fn fresh_key(&self) -> Option<CommitKey> {

@@ -367,10 +367,10 @@ pub use engine::BranchSummary;
 #[cfg(feature = "cache")]
 pub use engine::ChainCache;
 pub use engine::{
-    BranchDiff, ChangeKind, Checkpointed, CherryPicked, Compaction, ConflictPolicy, ContextEngine,
-    ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, InspectedFragment, InspectedMessage,
-    InspectedReminder, Inspection, Moved, PromptChanges, PromptPiece, ResolveOptions, Resolved,
-    SaveOutcome, Saved, SystemPrompt,
+    AsOf, BranchDiff, ChangeKind, Checkpointed, CherryPicked, Compaction, ConflictPolicy,
+    ContextEngine, ContextEngineBuilder, Edits, ForkedFrom, FragmentChange, InspectedFragment,
+    InspectedMessage, InspectedReminder, Inspection, Moved, PromptChanges, PromptPiece,
+    ResolveOptions, Resolved, SaveOutcome, Saved, SystemPrompt,
 };
 #[cfg(feature = "tokens")]
 pub use history_tools::HistoryTools;

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use context_runtime::store::{Chain, Node};
 use context_runtime::{ContextEngine, Diagnostic, Json, Store};
 use serde::Serialize;
 
-use super::{all_readable, body};
+use super::{all_readable, body, find_message};
 use crate::app::{App, Outcome};
 use crate::error::Failure;
 use crate::output::Style;
@@ -14,15 +15,23 @@ use crate::text::{clean_lines, part, role, short_id};
 
 /// Show what a model would get: system prompt and messages.
 #[derive(clap::Args, Debug)]
-#[command(
-    after_help = "Examples:\n  context prompt support-7\n  context prompt support-7 --branch main-v2 --json"
-)]
+#[command(after_help = "\
+Examples:
+  context prompt support-7
+  context prompt support-7 --branch main-v2 --json
+  context prompt support-7 --as-of m4
+
+`--as-of` shows the persisted fragments and the messages as they were when that message was saved.
+An id may be shortened at either end.")]
 pub(crate) struct Args {
     /// The chat
     chat: String,
     /// The branch [default: the active one]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+    /// As it was when this message was saved
+    #[arg(long, value_name = "MESSAGE", conflicts_with = "branch")]
+    as_of: Option<String>,
 }
 
 /// JSON record of `prompt`: the complete result.
@@ -30,7 +39,12 @@ pub(crate) struct Args {
 struct PromptRecord<'a> {
     v: u32,
     chat: &'a str,
-    branch: &'a str,
+    /// Missing with `--as-of`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
+    /// The message of `--as-of`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<&'a str>,
     /// The rendered context fragments. Empty without fragments.
     system_prompt: &'a str,
     messages: Vec<PromptMessage<'a>>,
@@ -48,8 +62,31 @@ struct PromptMessage<'a> {
 
 pub(crate) async fn run(args: Args, app: &mut App) -> Result<Outcome, Failure> {
     let store = app.store_to_read().await?;
-    print(app, store, &args.chat, args.branch.as_deref()).await?;
+    let Some(message) = &args.as_of else {
+        print(app, store, &args.chat, args.branch.as_deref()).await?;
+        return Ok(Outcome::Success);
+    };
+    let placed = find_message(store.history(), &app.chat(&args.chat), message).await?;
+    let then = engine(app, store, &args.chat, None).await?.as_of(&placed.node.id).await?;
+    let record = PromptRecord {
+        as_of: Some(then.message.as_str()),
+        ..PromptRecord::new(&args.chat, &then.system_prompt, &then.messages, &then.diagnostics)
+    };
+    write(app, &record, &then.messages)?;
     Ok(Outcome::Success)
+}
+
+async fn engine(
+    app: &App,
+    store: Arc<dyn Store>,
+    chat: &str,
+    branch: Option<&str>,
+) -> Result<ContextEngine, Failure> {
+    let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat).existing();
+    if let Some(branch) = branch {
+        builder = builder.branch(branch);
+    }
+    Ok(builder.open().await?)
 }
 
 /// Prints what a model would get of a chat.
@@ -59,32 +96,42 @@ pub(crate) async fn print(
     chat: &str,
     branch: Option<&str>,
 ) -> Result<(), Failure> {
-    let mut builder = ContextEngine::builder(store).user(app.user.clone()).chat(chat).existing();
-    if let Some(branch) = branch {
-        builder = builder.branch(branch);
-    }
-    let mut engine = builder.open().await?;
+    let mut engine = engine(app, store, chat, branch).await?;
     let resolved = engine.resolve().await?;
-    app.out.diagnostics(chat, &resolved.diagnostics);
-    if app.out.is_json() {
-        let messages = resolved.messages.iter();
-        app.out.record(&PromptRecord {
-            v: 1,
-            chat,
-            branch: engine.branch().as_str(),
-            system_prompt: &resolved.system_prompt,
-            messages: messages
-                .map(|node| PromptMessage { id: node.id.as_str(), message: body(node) })
-                .collect(),
-            diagnostics: &resolved.diagnostics,
-        })?;
-        return all_readable(chat, resolved.messages.iter().map(|node| &**node));
+    let (prompt, messages) = (&resolved.system_prompt, &resolved.messages);
+    let record = PromptRecord {
+        branch: Some(engine.branch().as_str()),
+        ..PromptRecord::new(chat, prompt, messages, &resolved.diagnostics)
+    };
+    write(app, &record, messages)
+}
+
+impl<'a> PromptRecord<'a> {
+    fn new(
+        chat: &'a str,
+        system_prompt: &'a str,
+        messages: &'a Chain,
+        diagnostics: &'a [Diagnostic],
+    ) -> Self {
+        let message =
+            |node: &'a Arc<Node>| PromptMessage { id: node.id.as_str(), message: body(node) };
+        let messages = messages.iter().map(message).collect();
+        Self { v: 1, chat, branch: None, as_of: None, system_prompt, messages, diagnostics }
     }
-    if !resolved.system_prompt.is_empty() {
-        app.out.line(clean_lines(&resolved.system_prompt))?;
+}
+
+/// Prints a prompt and its messages.
+fn write(app: &mut App, record: &PromptRecord<'_>, messages: &Chain) -> Result<(), Failure> {
+    app.out.diagnostics(record.chat, record.diagnostics);
+    if app.out.is_json() {
+        app.out.record(record)?;
+        return all_readable(record.chat, messages.iter().map(|node| &**node));
+    }
+    if !record.system_prompt.is_empty() {
+        app.out.line(clean_lines(record.system_prompt))?;
         app.out.line("")?;
     }
-    for node in resolved.messages.iter() {
+    for node in messages.iter() {
         let Ok(message) = node.message() else { continue };
         let head = format!("{} ({})", role(node), short_id(&node.id));
         let head = app.out.paint(Style::Bold, head).to_string();
@@ -94,5 +141,5 @@ pub(crate) async fn print(
         }
         app.out.line("")?;
     }
-    all_readable(chat, resolved.messages.iter().map(|node| &**node))
+    all_readable(record.chat, messages.iter().map(|node| &**node))
 }

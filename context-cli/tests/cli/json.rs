@@ -58,6 +58,12 @@ fn every_command_has_a_record() {
     );
     check(
         &bench,
+        "prompt a --as-of m1",
+        json!({"v": 1, "chat": "a", "as_of": "m1", "system_prompt": "",
+        "messages": [{"id": "m1", "message": message}], "diagnostics": []}),
+    );
+    check(
+        &bench,
         "export a",
         json!({"v": 1, "chat": "a", "file": "a.json", "to": "source",
         "diagnostics": [], "conversation": {"id": 1, "messages": [{"role": "user", "content": "hi"}]}}),

@@ -1,5 +1,6 @@
 //! Tests of the executable on real files, for people and for scripts.
 
+mod as_of;
 mod command_table;
 mod copying;
 mod data;

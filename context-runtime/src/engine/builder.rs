@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use context_core::base::{DiagnosticCode, Severity, limits};
-use context_core::fragment::FragmentContent;
+use context_core::base::limits;
 use context_core::store::{ChatPatch, Created, NewChat};
 use context_core::{
-    BranchName, ChatId, ChatRef, Clock, CodecRegistry, Diagnostic, Error, IdGenerator, Metadata,
-    Renderer, Result, Store, UserId,
+    BranchName, ChatId, ChatRef, Clock, CodecRegistry, Error, IdGenerator, Metadata, Renderer,
+    Result, Store, UserId,
 };
 
 use super::captured_ids::CapturedIds;
@@ -222,22 +221,7 @@ impl ContextEngineBuilder {
 
         let mut persisted = Vec::new();
         for stored in parts.store.fragments().fragments(&chat).await? {
-            let mut fragment = parts.codecs.decode(&stored.body)?.with_metadata(stored.metadata);
-            if let Some(id) = stored.id {
-                fragment = fragment.with_id(id);
-            }
-            if matches!(fragment.content(), FragmentContent::Unknown(_)) {
-                opened_with.push(Diagnostic::new(
-                    DiagnosticCode::UnknownFragmentKind,
-                    Severity::Warning,
-                    fragment.name(),
-                    format!(
-                        "no codec reads version {} of this kind; kept, not rendered",
-                        stored.body.version()
-                    ),
-                ));
-            }
-            persisted.push(fragment);
+            persisted.push(parts.decode(stored, &mut opened_with)?);
         }
         Ok(ContextEngine {
             parts,

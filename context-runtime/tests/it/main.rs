@@ -12,6 +12,7 @@
     feature = "truncate-head"
 ))]
 mod agent;
+mod as_of;
 #[cfg(all(feature = "cache", feature = "instructions"))]
 mod boundary_reads;
 #[cfg(feature = "cache")]
