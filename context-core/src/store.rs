@@ -28,7 +28,9 @@ pub use commit::{
     Branch, BranchDeletion, Checkpoint, Commit, CommitOutcome, Committed, ForkName, Revision,
     StoredFragment, Target,
 };
-pub use fragment_log::{FragmentLog, FragmentLogStore, FragmentVersion, oldest_state};
+pub use fragment_log::{
+    FragmentLog, FragmentLogStore, FragmentVersion, oldest_state, outdated_versions,
+};
 pub use history::{ChainEnd, FragmentStore, HistoryStore, Window};
 pub use lease::{Lease, LeaseClaim, LeaseOutcome, LeaseRefusal, LeaseStore};
 pub use maintenance::{CheckReport, Erasure, Finding, Maintenance, Vacuumed};

@@ -233,6 +233,7 @@ async fn check_chat(
     let branches = branches_of(session, no, &stored.active).await?;
     let checkpoints = checkpoints::list(session, "check", chat).await?;
     fragments::list(session, no).await?;
+    fragments::log::recorded(session, no).await?;
     leases::last(session, (no, chat)).await?;
     report.messages += found.nodes.len() as u64;
     let problems =
@@ -292,7 +293,7 @@ async fn check_counts(
     let row = session.only(query).await?;
     let mut found = |about: &str, problem: String| problems.push((about.to_owned(), problem));
     if row.try_get::<i64, _>(0)? != row.try_get::<i64, _>(1)? {
-        let problem = "the stored sum of branches, fragments, revisions, checkpoints and commit keys differs from the actual sum";
+        let problem = "the stored sum of branches, fragments, their versions, revisions, checkpoints and commit keys differs from the actual sum";
         found("layout", problem.to_owned());
     }
     if !row.try_get::<bool, _>(2)? {

@@ -6,11 +6,12 @@ pub(crate) mod rounds;
 
 use bytes::Bytes;
 use context_core::base::{BlobId, StreamId};
-use context_core::store::{Checkpoint, StoredStream, StreamState};
+use context_core::store::{Checkpoint, FragmentVersion, StoredFragment, StoredStream, StreamState};
 use context_core::{ChatRef, MessageId, Timestamp};
 use context_store_kit::checksum::Checksum;
 
 use crate::error::{Fault, Result};
+use crate::values::numbers::signed_count;
 
 /// The checksum of a chat's metadata, title and time of creation.
 pub(crate) fn chat(chat: &ChatRef, title: Option<&str>, created_at: Timestamp) -> Checksum {
@@ -57,6 +58,21 @@ pub(crate) fn branch(
 /// The checksum of a fragment's body and of the other columns of its row.
 pub(crate) fn fragment(id: Option<&str>, kind: &str, version: i64, metadata: &[u8]) -> Checksum {
     Checksum::of("fragment").optional_text(id).text(kind).int(version).bytes(metadata)
+}
+
+/// The checksum of the row of a version of a fragment, but for its body.
+pub(crate) fn fragment_version(chat: i64, version: &FragmentVersion, metadata: &[u8]) -> Checksum {
+    let (number, place) = (signed_count(version.number), signed_count(version.place));
+    let row = Checksum::of("fragment_version").int(chat).int(number).int(place);
+    let row = row.optional_text(version.id.as_ref().map(|id| id.as_str()));
+    let row = row.optional_int(version.at.map(Timestamp::as_micros));
+    let row = row.optional_text(version.message.as_ref().map(|id| id.as_str()));
+    match &version.fragment {
+        Some(StoredFragment { body, .. }) => {
+            row.optional_text(Some(body.kind())).int(i64::from(body.version())).bytes(metadata)
+        }
+        None => row.optional_text(None),
+    }
 }
 
 /// The checksum of an earlier revision of a message and of the time it was replaced.

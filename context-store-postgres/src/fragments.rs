@@ -1,9 +1,11 @@
 //! Persisted context fragments of a chat.
 
+pub(crate) mod log;
+
 use bytes::Bytes;
 use context_core::base::FragmentId;
-use context_core::store::StoredFragment;
-use context_core::{ChatRef, Encoded};
+use context_core::store::{FragmentVersion, StoredFragment};
+use context_core::{ChatRef, Encoded, Timestamp};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -11,6 +13,8 @@ use crate::chat::access::{of_chat, rows_of_chat};
 use crate::chat::rows::{metadata_bytes, metadata_from};
 use crate::connections::Session;
 use crate::error::{Fault, Result};
+use crate::fragments::log::WrittenBy;
+use crate::values::numbers::count;
 use crate::values::rows::{blob, optional_text, text};
 use crate::{checksums, sql};
 
@@ -57,32 +61,60 @@ pub(crate) async fn put(
     session: &mut Session<'_>,
     chat: i64,
     fragments: &[StoredFragment],
+    by: &WrittenBy<'_>,
 ) -> Result<()> {
     if fragments.is_empty() {
         return Ok(());
     }
     let mut stored = list(session, chat).await?;
+    let mut newest = log::begin(session, chat, &stored).await?;
     for new in fragments {
         let (kind, version) = (new.body.kind().as_bytes(), i64::from(new.body.version()));
         let metadata = metadata_bytes(&new.metadata)?;
         let id = new.id.as_ref().map(FragmentId::as_str);
         let body = checksums::fragment(id, new.body.kind(), version, &metadata)
             .seal(new.body.bytes().to_vec());
-        match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
+        let place = match stored.iter_mut().find(|(_, old)| old.is_replaced_by(new)) {
+            Some((_, old)) if old == new => continue,
             Some((no, old)) => {
                 let replace =
                     session.query(sql::REPLACE_FRAGMENT).bind(*no).bind(kind).bind(version);
                 session.execute(replace.bind(metadata).bind(body)).await?;
                 *old = new.clone();
+                *no
             }
             None => {
                 let id = id.map(str::as_bytes);
                 let add =
                     session.query(sql::ADD_FRAGMENT).bind(chat).bind(id).bind(kind).bind(version);
                 let added = session.only(add.bind(metadata).bind(body)).await?;
-                stored.push((added.try_get(0)?, new.clone()));
+                let no = added.try_get(0)?;
+                stored.push((no, new.clone()));
+                no
             }
-        }
+        };
+        newest += 1;
+        let version = FragmentVersion::stored(count(newest)?, count(place)?, new.clone());
+        log::add(session, chat, by.on(version)).await?;
     }
-    Ok(())
+    log::trim(session, chat, newest).await
+}
+
+/// Removes the fragment with an id. Returns whether there was one.
+pub(crate) async fn remove(
+    session: &mut Session<'_>,
+    chat: i64,
+    id: &FragmentId,
+    at: Timestamp,
+) -> Result<bool> {
+    let stored = list(session, chat).await?;
+    let found = stored.iter().find(|(_, fragment)| fragment.id.as_ref() == Some(id));
+    let Some((place, _)) = found else { return Ok(false) };
+    let newest = log::begin(session, chat, &stored).await? + 1;
+    let version = FragmentVersion::removed(count(newest)?, count(*place)?, id.clone(), at);
+    log::add(session, chat, version).await?;
+    let remove = session.query(sql::REMOVE_FRAGMENT).bind(chat).bind(id.as_str().as_bytes());
+    session.execute(remove).await?;
+    log::trim(session, chat, newest).await?;
+    Ok(true)
 }

@@ -55,6 +55,7 @@ macro_rules! statements {
 }
 
 pub(crate) mod blobs;
+pub(crate) mod fragment_versions;
 pub(crate) mod memories;
 pub(crate) mod pgvector;
 pub(crate) mod rounds;
@@ -332,13 +333,14 @@ statements! {
     /// Rows of chats that do not exist: their tables, and the numbers of the chats.
     STRAYS_OF_CHATS = concat!(of_no_chat!("branch"), " UNION ALL ", of_no_chat!("revision"), " UNION ALL ",
         of_no_chat!("checkpoint"), " UNION ALL ", of_no_chat!("applied"), " UNION ALL ",
-            of_no_chat!("fragment"), " UNION ALL ",
+            of_no_chat!("fragment"), " UNION ALL ", of_no_chat!("fragment_version"), " UNION ALL ",
         of_no_chat!("blob_ref"), " UNION ALL ", of_no_chat!("stream"));
     /// The stored and the actual sum of a chat's rows other than messages, whether the chat is
     /// listed at the time of its last write, and the number of commit keys that disagree with their
     /// checksum.
     CHAT_COUNTS = concat!("SELECT c.beside, (SELECT coalesce(sum(no), 0)::bigint FROM #branch WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #fragment WHERE chat = c.no)
+          + (SELECT coalesce(sum(number), 0)::bigint FROM #fragment_version WHERE chat = c.no)
           + (SELECT coalesce(sum(no), 0)::bigint FROM #revision WHERE chat = c.no)
           + (SELECT count(*) FROM #checkpoint WHERE chat = c.no) + (SELECT count(*) FROM #applied WHERE chat = c.no),
           c.minute = c.updated_at / 60000000,
@@ -381,6 +383,7 @@ mod tests {
         let load = [("LOAD", rounds::LOAD.as_str()), ("STRAY_ROWS", rounds::STRAY_ROWS.as_str())];
         let others = blobs::ALL
             .iter()
+            .chain(fragment_versions::ALL)
             .chain(streams::ALL)
             .chain(rounds::ALL)
             .chain(memories::ALL)

@@ -14,8 +14,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use context_core::store::{
-    BlobStore, FragmentStore, HistoryStore, LeaseStore, Maintenance, MemoryRecordStore,
-    SearchStore, StoreInfo, StreamStore, TrajectoryStore,
+    BlobStore, FragmentLogStore, FragmentStore, HistoryStore, LeaseStore, Maintenance,
+    MemoryRecordStore, SearchStore, StoreInfo, StreamStore, TrajectoryStore,
 };
 use context_core::{Result, Store};
 
@@ -109,6 +109,10 @@ impl Store for PostgresStore {
 
     fn fragments(&self) -> &dyn FragmentStore {
         &self.0
+    }
+
+    fn fragment_log(&self) -> Option<&dyn FragmentLogStore> {
+        Some(&self.0)
     }
 
     fn search(&self) -> Option<&dyn SearchStore> {

@@ -1,6 +1,6 @@
 //! The earlier versions of persisted fragments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 
@@ -164,17 +164,26 @@ impl FragmentLog {
     /// one value.
     pub fn push(&mut self, version: FragmentVersion) {
         self.versions.push(version);
-        let oldest = oldest_state(self.last_number());
-        if oldest == 0 {
-            return;
-        }
-        let old = self.versions.iter().filter(|version| version.number <= oldest);
-        let in_force: BTreeMap<u64, u64> = old.map(|it| (it.place, it.number)).collect();
-        self.versions.retain(|version| {
-            let is_last = in_force.get(&version.place) == Some(&version.number);
-            version.number > oldest || (version.fragment.is_some() && is_last)
-        });
+        let of = |it: &FragmentVersion| (it.number, it.place, it.fragment.is_some());
+        let outdated = outdated_versions(self.versions.iter().map(of));
+        self.versions.retain(|version| !outdated.contains(&version.number));
     }
+}
+
+/// Returns the numbers of the versions of a log that are not kept any longer, given number, place,
+/// and whether it has content, of each version in the order of writing.
+pub fn outdated_versions(
+    versions: impl DoubleEndedIterator<Item = (u64, u64, bool)> + Clone,
+) -> BTreeSet<u64> {
+    let last = versions.clone().next_back().map_or(0, |(number, ..)| number);
+    let oldest = oldest_state(last);
+    let old = versions.filter(|(number, ..)| *number <= oldest);
+    let in_force: BTreeMap<u64, u64> =
+        old.clone().map(|(number, place, _)| (place, number)).collect();
+    let is_kept = |number, place, has_content| has_content && in_force.get(&place) == Some(&number);
+    old.filter(|(number, place, has_content)| !is_kept(*number, *place, *has_content))
+        .map(|(number, ..)| number)
+        .collect()
 }
 
 /// Returns the number of the oldest version after which the state of all fragments is known, given

@@ -16,6 +16,7 @@ use crate::chat::access::lock_chat;
 use crate::chat::{branches, rows as chat_rows};
 use crate::connections::Session;
 use crate::error::{Fault, Result};
+use crate::fragments::log::WrittenBy;
 use crate::history::append::{BranchEnd, add_nodes};
 use crate::history::branches::create_branch;
 use crate::history::messages::{MessageLocation, amend, find, placed};
@@ -148,7 +149,8 @@ async fn write(
     if let Some(end) = end {
         add_nodes(session, end, commit, full_text).await?;
     }
-    fragments::put(session, chat, &commit.fragments).await?;
+    let message = commit.nodes.first().map(|node| &node.id);
+    fragments::put(session, chat, &commit.fragments, &WrittenBy { at: commit.at, message }).await?;
     if let Some(patched) = &plan.patched {
         chat_rows::write(session, chat, patched).await?;
     }

@@ -20,7 +20,7 @@ use crate::sql;
 
 /// The migrations by version. They run with the schema as the search path, so they do not name the
 /// schema.
-const MIGRATIONS: [(i64, &str, &str); 8] = [
+const MIGRATIONS: [(i64, &str, &str); 9] = [
     (1, "init", include_str!("../../migrations/0001_init.sql")),
     (2, "search", include_str!("../../migrations/0002_search.sql")),
     (10, "blobs", include_str!("../../migrations/0010_blobs.sql")),
@@ -29,6 +29,7 @@ const MIGRATIONS: [(i64, &str, &str); 8] = [
     (13, "memories", include_str!("../../migrations/0013_memories.sql")),
     (CHECKSUMS, "checksums", include_str!("../../migrations/0014_checksums.sql")),
     (15, "leases", include_str!("../../migrations/0015_leases.sql")),
+    (16, "fragment_versions", include_str!("../../migrations/0016_fragment_versions.sql")),
 ];
 
 /// The version that adds checksums to values, which SQL does not compute.

@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use context_core::base::FragmentId;
-use context_core::store::{FragmentStore, StoredFragment};
+use context_core::store::{FragmentLog, FragmentLogStore, FragmentStore, StoredFragment};
 use context_core::{ChatRef, Result, Timestamp};
 
 use crate::chat::access::lock_chat;
 use crate::chat::rows as chat_rows;
 use crate::connections::{Work, work};
+use crate::fragments::{self, log, log::WrittenBy};
 use crate::store::Shared;
-use crate::{fragments, sql};
 
 #[async_trait]
 impl FragmentStore for Shared {
@@ -30,7 +30,8 @@ impl FragmentStore for Shared {
         fragments.iter().try_for_each(|fragment| fragment.check(OPERATION))?;
         work!(self.pool, "put_fragments", Work::Write, &chat.user, |session| {
             let no = lock_chat(session, OPERATION, chat).await?;
-            fragments::put(session, no, fragments).await?;
+            let by = WrittenBy { at, message: None };
+            fragments::put(session, no, fragments, &by).await?;
             chat_rows::touch(session, no, at).await
         })
     }
@@ -43,10 +44,24 @@ impl FragmentStore for Shared {
     ) -> Result<bool> {
         work!(self.pool, "remove_fragment", Work::Write, &chat.user, |session| {
             let no = lock_chat(session, "remove_fragment", chat).await?;
-            let remove = session.query(sql::REMOVE_FRAGMENT).bind(no).bind(id.as_str().as_bytes());
-            let removed = session.execute(remove).await? > 0;
+            let removed = fragments::remove(session, no, id, at).await?;
             chat_rows::touch(session, no, at).await?;
             Ok(removed)
+        })
+    }
+}
+
+#[async_trait]
+impl FragmentLogStore for Shared {
+    async fn fragment_log(&self, chat: &ChatRef) -> Result<FragmentLog> {
+        work!(self.pool, "fragment_log", Work::Snapshot, &chat.user, |session| {
+            log::list(session, chat).await
+        })
+    }
+
+    async fn clear_fragment_log(&self, chat: &ChatRef) -> Result<u64> {
+        work!(self.pool, "clear_fragment_log", Work::Write, &chat.user, |session| {
+            log::clear(session, chat).await
         })
     }
 }

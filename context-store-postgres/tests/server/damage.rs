@@ -41,6 +41,8 @@ pub(crate) async fn fill(store: &dyn Store) {
         metadata: Metadata::default(),
         body: Encoded::new("text", 1, "pay 100"),
     };
+    let earlier = StoredFragment { body: Encoded::new("text", 1, "pay 200"), ..fragment.clone() };
+    store.fragments().put_fragments(&chat(), &[earlier], T).await.unwrap();
     store.fragments().put_fragments(&chat(), &[fragment], T).await.unwrap();
     let _done =
         store.blobs().unwrap().put_blob(&chat(), NewBlob::new(&b"pay 100"[..], T)).await.unwrap();
@@ -93,6 +95,7 @@ async fn read(store: &dyn Store) -> Result<()> {
     history.revisions(&chat(), &"b".into()).await?;
     history.checkpoints(&chat()).await?;
     store.fragments().fragments(&chat()).await?;
+    store.fragment_log().unwrap().fragment_log(&chat()).await?;
     store.leases().unwrap().lease(&chat()).await?;
     let blobs = store.blobs().unwrap();
     // Damage is detected even if only a part is read.
@@ -125,6 +128,8 @@ async fn a_change_in_any_table_is_an_error_when_it_is_read_and_a_finding_of_the_
         "UPDATE @store.chat SET lease_until = lease_until + 1".to_owned(),
         flipped("fragment", "body"),
         "UPDATE @store.fragment SET kind = convert_to('code', 'UTF8')".to_owned(),
+        flipped("fragment_version", "body"),
+        "UPDATE @store.fragment_version SET at = at + 1".to_owned(),
         flipped("blob_piece", "data"),
         "UPDATE @store.blob_ref SET media_type = convert_to('text/html', 'UTF8')".to_owned(),
         "UPDATE @store.blob_ref SET created_at = created_at + 1".to_owned(),
@@ -272,6 +277,7 @@ async fn a_store_of_the_version_before_gets_its_checksums() {
         ALTER TABLE @store.blob DROP COLUMN refs;
         ALTER TABLE @store.chat DROP COLUMN active_sum, DROP COLUMN time_sum, DROP COLUMN beside,
           DROP COLUMN lease_until, DROP COLUMN lease;
+        DROP TABLE @store.fragment_version;
         ALTER TABLE @store.branch DROP COLUMN sum;
         ALTER TABLE @store.applied DROP COLUMN sum;
         ALTER TABLE @store.blob_ref DROP COLUMN sum, DROP COLUMN time_sum;
